@@ -1,0 +1,110 @@
+package engines
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(Main(m)) }
+
+func TestWhichEnginesRunFollowsTheEnvironment(t *testing.T) {
+	for _, tc := range []struct {
+		list, endpoint string
+		want           string // the names in order, those that must be there with a !
+	}{
+		{"", "", "embedded dynoxide dynamodb-local"},
+		{"", "http://127.0.0.1:1", "embedded dynoxide dynamodb-local endpoint!"},
+		{"embedded", "", "embedded!"},
+		{" dynamodb-local , embedded ,", "", "embedded! dynamodb-local!"},
+		{"dynoxide", "http://127.0.0.1:1", "dynoxide! endpoint!"},
+		{"endpoint", "http://127.0.0.1:1", "endpoint!"},
+	} {
+		t.Run(tc.list+" "+tc.endpoint, func(t *testing.T) {
+			chosen, err := choose(tc.list, tc.endpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range chosen {
+				if e.required {
+					e.Name += "!"
+				}
+				got = append(got, e.Name)
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnEngineThatDoesNotExistIsRefused(t *testing.T) {
+	for list, want := range map[string]string{
+		"dynamite": `names "dynamite"`,
+		"endpoint": endpointVariable + " is not set",
+	} {
+		if _, err := choose(list, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s=%s: got %v, want an error that contains %q", listVariable, list, err, want)
+		}
+	}
+}
+
+func TestEveryEngineAnswersEachOfItsClients(t *testing.T) {
+	Each(t, func(t *testing.T, e Engine) {
+		for range 2 {
+			if _, err := e.Client(t).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+				t.Error(err)
+			}
+		}
+		t.Logf("returns the item of a failed condition: %v; sends a Date: %v", e.ReturnsFailedItem(t), e.SendsDate(t))
+	})
+}
+
+func TestTheOptionsOfAClientAreAppliedToItAlone(t *testing.T) {
+	Each(t, func(t *testing.T, e Engine) {
+		before := e.Client(t).Options()
+		other := e.Client(t, func(o *dynamodb.Options) { o.Region = "eu-central-1"; o.Retryer = aws.NopRetryer{} })
+		if got := other.Options().Region; got != "eu-central-1" {
+			t.Errorf("the option had no effect: the region is %s", got)
+		}
+		if got := e.Client(t).Options().Region; got != before.Region {
+			t.Errorf("another client's option changed the region of a new client to %s", got)
+		}
+	})
+}
+
+func TestAChildThatFailsToStartSaysWhatItPrinted(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^$", "-no-such-flag")
+	p, err := launch(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.serve("http://127.0.0.1:1")
+	if err == nil || !strings.Contains(err.Error(), "ended before it was ready") || !strings.Contains(err.Error(), "-no-such-flag") {
+		t.Fatalf("got %v, want an error with the child's output", err)
+	}
+}
+
+func TestAStoppedEngineIsGone(t *testing.T) {
+	for _, open := range []func() (*running, error){openDynoxide, openDynamoDBLocal} {
+		r, err := open()
+		if isMissing(err) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := r.client(func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+		r.stop()
+		if _, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
+			t.Error("it still answers")
+		}
+	}
+}

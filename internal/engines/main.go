@@ -1,0 +1,23 @@
+package engines
+
+import "testing"
+
+// Main wraps a test binary's m, to stop the engines that its tests started once they are done:
+//
+//	func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
+//
+// or, with the leak check, which then finds nothing of ours: goleak.VerifyTestMain(engines.Main(m)).
+func Main(m *testing.M) Runner { return Runner{m} }
+
+// A Runner runs a binary's tests, and then stops the engines.
+type Runner struct{ m *testing.M }
+
+// Run returns the exit code of the tests.
+func (r Runner) Run() int {
+	defer func() {
+		for _, b := range backends {
+			b.shutdown()
+		}
+	}()
+	return r.m.Run()
+}
