@@ -1,0 +1,233 @@
+package faultnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"syscall"
+)
+
+// What a client sees when its connection fails, with the error values a real
+// one would give. The SDK retries all of them.
+var (
+	errReset   = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	errClosed  = &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed}
+)
+
+// Connection is one client's way to the engine.
+type Connection struct {
+	net    *Network
+	name   string
+	decide func(Request) Fate
+	cut    atomic.Bool
+}
+
+var _ http.RoundTripper = (*Connection)(nil)
+
+// Cut parts the connection from the engine: every request fails, and so does
+// one under way at its next step. Nobody else notices.
+func (c *Connection) Cut() { c.cut.Store(true) }
+
+// Heal undoes Cut.
+func (c *Connection) Heal() { c.cut.Store(false) }
+
+// RoundTrip sends one attempt and plays its fate. Its error is the cause of the
+// request's context where that has ended, and otherwise one that a broken
+// connection gives.
+func (c *Connection) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if err := context.Cause(ctx); err != nil {
+		return nil, errors.Join(err, closeBody(req))
+	}
+	r, raw, err := decode(c.name, req)
+	if err != nil {
+		return nil, err
+	}
+	fate := c.decide(r)
+	c.net.count(r, Tally{Sent: 1})
+	l := c.net.begin(r, fate.Name, false)
+	a, err := c.carry(ctx, &call{Request: r, http: req.Clone(context.WithoutCancel(ctx)), raw: raw, line: l}, fate)
+	if err != nil {
+		c.net.finish(l, err.Error())
+		return nil, err
+	}
+	c.net.finish(l, "")
+	return a.response(req), nil
+}
+
+// call is one request on its way.
+type call struct {
+	Request
+	http *http.Request // a copy, as the caller may reuse its own once it has an answer
+	raw  []byte
+	line *line
+}
+
+func (c *Connection) carry(ctx context.Context, call *call, fate Fate) (answer, error) {
+	if err := c.broken(errRefused); err != nil {
+		return answer{}, err
+	}
+	half := Leg{Delay: c.net.cfg.Latency / 2}
+	if err := c.net.pass(ctx, half); err != nil {
+		return answer{}, err
+	}
+	a, err := c.arrive(ctx, call, fate)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.net.pass(ctx, fate.Back); err != nil {
+		return answer{}, err
+	}
+	if fate.Back.Lost {
+		return answer{}, errReset
+	}
+	if err := c.net.pass(ctx, half); err != nil {
+		return answer{}, err
+	}
+	return a, c.broken(errReset)
+}
+
+// arrive brings the request to the engine. If it may go on without its caller,
+// it travels in an errand of its own from the start, so that there is nothing to
+// hand over when the caller leaves.
+func (c *Connection) arrive(ctx context.Context, call *call, fate Fate) (answer, error) {
+	if !fate.Anyway {
+		return c.land(ctx, call, fate)
+	}
+	type landed struct {
+		answer answer
+		err    error
+	}
+	result := make(chan landed, 1)
+	c.net.errand(func() {
+		a, err := c.land(context.WithoutCancel(ctx), call, fate)
+		result <- landed{a, err}
+	})
+	select {
+	case r := <-result:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
+}
+
+func (c *Connection) land(ctx context.Context, call *call, fate Fate) (answer, error) {
+	if err := c.net.pass(ctx, fate.There); err != nil {
+		return answer{}, err
+	}
+	if fate.There.Lost {
+		c.copy(call, fate)
+		return answer{}, errReset
+	}
+	if fate.Refusal != nil {
+		a := fate.Refusal.answer(call.Request)
+		c.net.applied(call.line, "refused: "+a.code())
+		return a, nil
+	}
+	if err := c.broken(errReset); err != nil {
+		return answer{}, err
+	}
+	a := c.net.apply(call)
+	c.copy(call, fate)
+	return a, nil
+}
+
+// copy sends the request once more, if that is its fate.
+func (c *Connection) copy(original *call, fate Fate) {
+	if fate.Copy == nil {
+		return
+	}
+	again := *original
+	again.line = c.net.begin(original.Request, fate.Name, true)
+	c.net.errand(func() {
+		if err := c.net.pass(again.http.Context(), *fate.Copy); err != nil {
+			c.net.finish(again.line, err.Error())
+			return
+		}
+		c.net.apply(&again)
+		c.net.finish(again.line, "")
+	})
+}
+
+// broken reports how a request fails if it cannot get through at all.
+func (c *Connection) broken(how error) error {
+	c.net.mu.Lock()
+	closed := c.net.closed
+	c.net.mu.Unlock()
+	switch {
+	case closed:
+		return errClosed
+	case c.cut.Load():
+		return how
+	}
+	return nil
+}
+
+// apply lets the engine process the request, counts what it cost, and returns
+// the answer as the caller asked for it.
+func (n *Network) apply(call *call) answer {
+	body, strip := askCapacity(call.Request, call.raw)
+	w := &recorder{header: http.Header{}}
+	n.engine.ServeHTTP(w, forEngine(call.http, body))
+	a, tally := account(call.Request, w.answer(), strip)
+	n.count(call.Request, tally)
+	result := a.code()
+	if result == "" {
+		result = "ok"
+	}
+	n.applied(call.line, result)
+	return a
+}
+
+func (a answer) response(req *http.Request) *http.Response {
+	return &http.Response{
+		Status:        http.StatusText(a.status),
+		StatusCode:    a.status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        a.header,
+		Body:          io.NopCloser(bytes.NewReader(a.body)),
+		ContentLength: int64(len(a.body)),
+		Request:       req,
+	}
+}
+
+// recorder is the ResponseWriter an engine writes to.
+type recorder struct {
+	header http.Header
+	sent   http.Header // as it was when the status was written
+	status int
+	body   bytes.Buffer
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+func (w *recorder) answer() answer {
+	w.WriteHeader(http.StatusOK)
+	return answer{status: w.status, header: w.sent, body: w.body.Bytes()}
+}
+
+func closeBody(req *http.Request) error {
+	if req.Body == nil {
+		return nil
+	}
+	return req.Body.Close()
+}

@@ -1,0 +1,66 @@
+package faultnet
+
+import (
+	"sync"
+	"time"
+)
+
+// Fate is what happens to one request. The zero value is a network at its best:
+// applied at once, answered at once.
+type Fate struct {
+	Name    string   // what the log calls it, empty for the zero Fate
+	There   Leg      // from the client to the engine
+	Refusal *Refusal // answered after There instead of being applied
+	Back    Leg      // from the engine to the client
+
+	// Anyway lets a request go on when its caller has given up during There:
+	// it is applied when the leg ends, and nobody hears the answer.
+	Anyway bool
+
+	// Copy, if set, makes the request arrive a second time. The copy starts when
+	// the first has been applied, or has been lost; nobody hears its answer.
+	Copy *Leg
+}
+
+// Leg is one way through the network. Its parts take effect in the order of
+// the fields.
+type Leg struct {
+	Reached   func()        // called when the leg begins, if set
+	Delay     time.Duration // waits that long
+	Gate      *Gate         // waits until the gate is open, if set
+	Swallowed bool          // goes no further; the caller hears nothing until it gives up
+	Lost      bool          // goes no further; the caller sees its connection fail
+}
+
+func (l Leg) immediate() bool { return l.Delay <= 0 && l.Gate == nil && !l.Swallowed }
+
+// Gate holds requests until it is opened.
+type Gate struct {
+	reached, opened chan struct{}
+	reach, open     sync.Once
+}
+
+// NewGate makes a closed gate. In a testing/synctest bubble it belongs to that
+// bubble.
+func NewGate() *Gate {
+	return &Gate{reached: make(chan struct{}), opened: make(chan struct{})}
+}
+
+// Reach marks the gate as reached. More calls change nothing.
+func (g *Gate) Reach() { g.reach.Do(func() { close(g.reached) }) }
+
+// Reached is closed by the first Reach.
+func (g *Gate) Reached() <-chan struct{} { return g.reached }
+
+// Open lets everything through, now and from now on. More calls change nothing.
+func (g *Gate) Open() { g.open.Do(func() { close(g.opened) }) }
+
+// IsOpen reports whether Open has been called.
+func (g *Gate) IsOpen() bool {
+	select {
+	case <-g.opened:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,119 @@
+package faultnet
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Request is one attempt of a client, decoded. Its Body is shared between all
+// who look at it: read it, never write to it.
+type Request struct {
+	Client    string         // the name of the connection
+	Operation string         // "UpdateItem"
+	Attempt   int            // 1 for the first try of a call, 2 for the SDK's first retry, …
+	Body      map[string]any // the JSON body
+}
+
+// decode reads the request off the wire and returns its raw body beside it.
+func decode(client string, req *http.Request) (Request, []byte, error) {
+	var raw []byte
+	if req.Body != nil {
+		var err error
+		raw, err = io.ReadAll(req.Body)
+		if err = errors.Join(err, req.Body.Close()); err != nil {
+			return Request{}, nil, fmt.Errorf("faultnet: read request: %w", err)
+		}
+	}
+	_, operation, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
+	r := Request{Client: client, Operation: operation, Attempt: attempt(req.Header)}
+	// A body that is no JSON object is the engine's to refuse.
+	if json.Unmarshal(raw, &r.Body) != nil {
+		r.Body = nil
+	}
+	return r, raw, nil
+}
+
+// attempt reads the SDK's own count, which it sends as "attempt=2; max=3".
+func attempt(header http.Header) int {
+	for part := range strings.SplitSeq(header.Get("Amz-Sdk-Request"), ";") {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(part), "attempt="); ok {
+			if n, err := strconv.Atoi(value); err == nil {
+				return n
+			}
+		}
+	}
+	return 1
+}
+
+// forEngine is the request as a server would see it.
+func forEngine(req *http.Request, body []byte) *http.Request {
+	r := req.Clone(req.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	r.RequestURI = r.URL.RequestURI()
+	if r.Host == "" {
+		r.Host = r.URL.Host
+	}
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return r
+}
+
+// actions are the parts of the request which name an item or hold an
+// expression: the body itself, or each member of a batch or a transaction.
+func (r Request) actions() []map[string]any {
+	found := []map[string]any{}
+	collect := func(list any) {
+		members, _ := list.([]any)
+		for _, member := range members {
+			wrapper, _ := member.(map[string]any)
+			for _, kind := range []string{"Put", "Update", "Delete", "ConditionCheck", "Get", "PutRequest", "DeleteRequest"} {
+				if action, ok := wrapper[kind].(map[string]any); ok {
+					found = append(found, action)
+				}
+			}
+		}
+	}
+	switch r.Operation {
+	case "TransactWriteItems", "TransactGetItems":
+		collect(r.Body["TransactItems"])
+	case "BatchWriteItem":
+		tables, _ := r.Body["RequestItems"].(map[string]any)
+		for _, name := range sortedKeys(tables) {
+			collect(tables[name])
+		}
+	case "BatchGetItem":
+		tables, _ := r.Body["RequestItems"].(map[string]any)
+		for _, name := range sortedKeys(tables) {
+			table, _ := tables[name].(map[string]any)
+			keys, _ := table["Keys"].([]any)
+			for _, key := range keys {
+				found = append(found, map[string]any{"Key": key})
+			}
+		}
+	default:
+		if r.Body != nil {
+			found = append(found, r.Body)
+		}
+	}
+	return found
+}
+
+// Items are the items the request names, each as its Key or whole Item, in the
+// order of the request. A Query or Scan names none.
+func (r Request) Items() []map[string]any {
+	items := []map[string]any{}
+	for _, action := range r.actions() {
+		for _, field := range []string{"Key", "Item"} {
+			if item, ok := action[field].(map[string]any); ok {
+				items = append(items, item)
+			}
+		}
+	}
+	return items
+}
