@@ -130,12 +130,17 @@ func TestTransactions(t *testing.T) {
 			}
 		})
 
+		// The SDK writes the members of an attribute map in any order: the request is the same all the same.
 		s.check("TheSameTokenAndRequestTakesEffectOnce", func(c *check) {
 			c.given("x", item{"a": n(1)})
-			for range 3 {
-				c.must(c.transact("token-once", c.updateAction("x", "SET a = a + :one", "", item{":one": n(1)})))
+			row := item{"b": n(1), "c": n(2), "d": n(3), "e": n(4), "f": n(5), "g": n(6)}
+			for range 12 {
+				c.must(c.transact("token-once",
+					c.updateAction("x", "SET a = a + :one", "", item{":one": n(1)}),
+					c.putAction("row", row, "", none)))
 			}
 			c.holds("x", item{"a": n(2)})
+			c.holds("row", row)
 		})
 
 		s.check("TheSameTokenWithAnotherRequestIsAMismatch", func(c *check) {
@@ -180,9 +185,10 @@ func TestTransactions(t *testing.T) {
 			c.holds("new", nil)
 		})
 
-		s.check("ABadExpressionIsAValidationExceptionNotACancellation", func(c *check) {
-			err := c.transact("", c.updateAction("x", "SET a = :undefined", "", nil))
-			c.invalid(err, ":undefined")
+		s.check("ABadConditionIsAValidationExceptionNotACancellation", func(c *check) {
+			c.invalid(c.transact("", c.putAction("x", item{}, "a = :undefined", none)), ":undefined")
+			c.invalid(c.transact("", c.putAction("x", item{}, "not a condition!", none)), "Syntax error")
+			c.holds("x", nil)
 		})
 
 		s.check("MoreThanAHundredActionsAreRefused", func(c *check) {

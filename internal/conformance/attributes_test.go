@@ -1,0 +1,66 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+)
+
+// HowItWorks.NamingRulesDataTypes.html in the developer guide.
+func TestValues(t *testing.T) {
+	onEveryEngine(t, func(s *suite) {
+		s.check("EveryTypeSurvivesARoundTrip", func(c *check) {
+			want := item{
+				"S": str("text"), "N": n(-42), "B": binary("\x00\xffbytes"), "yes": boolean(true), "no": boolean(false),
+				"null": null(), "L": list(n(1), str("two"), list(), object(item{})),
+				"M": object(item{"k": object(item{"k": list(null())})}), "emptyL": list(), "emptyM": object(item{}),
+				"SS": strs("a", "b"), "NS": nums("1", "2.5"), "BS": binaries("x", "y"),
+				"unicode": str("žluť 漢字 🎟 \" \\ \n <&> \u2028"), "name with ünicode 🎟 and.dots": n(1),
+			}
+			c.given("x", want)
+			c.holds("x", want)
+		})
+
+		s.check("EmptyStringsAndBytesAreValuesToo", func(c *check) {
+			want := item{"a": str(""), "b": binary(""), "m": object(item{"k": str("")})}
+			_, err := c.put("x", want, op{})
+			c.must(err)
+			c.holds("x", want)
+		})
+
+		s.check("AnEmptySetIsRefused", func(c *check) {
+			for _, v := range []value{strs(), nums(), binaries()} {
+				_, err := c.put("x", item{"a": v}, op{})
+				c.invalid(err, "may not be empty")
+			}
+		})
+
+		s.check("ASetWithTheSameMemberTwiceIsRefused", func(c *check) {
+			for _, v := range []value{strs("a", "a"), nums("1", "1.0")} {
+				_, err := c.put("x", item{"a": v}, op{})
+				c.invalid(err, "duplicates")
+			}
+		})
+
+		s.check("MapsNestThirtyTwoDeepAndNoDeeper", func(c *check) {
+			nested := func(depth int) value {
+				v := n(1)
+				for range depth {
+					v = object(item{"k": v})
+				}
+				return v
+			}
+			c.given("x", item{"a": nested(31)})
+			c.holds("x", item{"a": nested(31)})
+			_, err := c.put("x", item{"a": nested(33)}, op{})
+			c.invalid(err, "Nesting Levels have exceeded supported limits")
+		})
+
+		s.check("AnItemHoldsFourHundredKilobytesAndNoMore", func(c *check) {
+			c.given("x", item{"a": str(strings.Repeat("a", 400*1024-200))})
+			_, err := c.put("x", item{"a": str(strings.Repeat("a", 400*1024))}, op{})
+			c.invalid(err, "Item size has exceeded the maximum allowed size")
+			_, err = c.update("x", op{update: "SET b = :b", values: item{":b": str(strings.Repeat("b", 300))}})
+			c.invalid(err, "Item size to update has exceeded the maximum allowed size")
+		})
+	})
+}

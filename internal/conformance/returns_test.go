@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// "ReturnValues", in API_UpdateItem.html, API_PutItem.html and API_DeleteItem.html.
+func TestReturns(t *testing.T) {
+	onEveryEngine(t, func(s *suite) {
+		s.check("UpdateReturnsTheFiveKindsOfValues", func(c *check) {
+			before := item{"a": n(1), "b": n(2), "gone": n(3)}
+			for _, tc := range []struct {
+				returns types.ReturnValue
+				want    item
+			}{
+				{"", nil},
+				{types.ReturnValueNone, nil},
+				{types.ReturnValueAllOld, c.with("x", before)},
+				{types.ReturnValueAllNew, c.with("x", item{"a": n(5), "b": n(2), "new": n(5)})},
+				{types.ReturnValueUpdatedOld, item{"a": n(1), "gone": n(3)}},
+				{types.ReturnValueUpdatedNew, item{"a": n(5), "new": n(5)}},
+			} {
+				c.given("x", before)
+				got, err := c.update("x", op{
+					update: "SET a = :v, #new = :v REMOVE gone", names: map[string]string{"#new": "new"},
+					values: item{":v": n(5)}, returns: tc.returns,
+				})
+				c.must(err)
+				c.same(string(tc.returns), got, tc.want)
+			}
+		})
+
+		s.check("UpdatedValuesOfANestedPathAreThatPathAlone", func(c *check) {
+			c.given("x", item{"m": object(item{"k": n(1), "other": n(2)})})
+			got, err := c.update("x", op{
+				update: "SET m.k = m.k + :one", values: item{":one": n(1)}, returns: types.ReturnValueUpdatedNew,
+			})
+			c.must(err)
+			c.same("the updated values", got, item{"m": object(item{"k": n(2)})})
+		})
+
+		s.check("UpdateOfNothingReturnsNoOldValues", func(c *check) {
+			for _, returns := range []types.ReturnValue{types.ReturnValueAllOld, types.ReturnValueUpdatedOld} {
+				got, err := c.update(string(returns), op{update: "SET a = :v", values: item{":v": n(1)}, returns: returns})
+				c.must(err)
+				c.same(string(returns), len(got), 0)
+			}
+		})
+
+		s.check("PutAndDeleteReturnTheOldItemOrNothing", func(c *check) {
+			old := op{returns: types.ReturnValueAllOld}
+			got, err := c.put("x", item{"a": n(1)}, old)
+			c.must(err)
+			c.same("of the first put", len(got), 0)
+			got, err = c.put("x", item{"a": n(2)}, old)
+			c.must(err)
+			c.same("of the second put", got, c.with("x", item{"a": n(1)}))
+			got, err = c.put("x", item{"a": n(3)}, op{})
+			c.must(err)
+			c.same("of a put that does not ask", len(got), 0)
+			got, err = c.delete("x", old)
+			c.must(err)
+			c.same("of the delete", got, c.with("x", item{"a": n(3)}))
+			got, err = c.delete("x", old)
+			c.must(err)
+			c.same("of the second delete", len(got), 0)
+		})
+
+		s.check("PutAndDeleteRefuseTheOtherKinds", func(c *check) {
+			_, err := c.put("x", item{}, op{returns: types.ReturnValueAllNew})
+			c.invalid(err, "ReturnValues can only be ALL_OLD or NONE")
+			_, err = c.delete("x", op{returns: types.ReturnValueUpdatedNew})
+			c.invalid(err, "ReturnValues can only be ALL_OLD or NONE")
+		})
+	})
+}

@@ -1,0 +1,165 @@
+package conformance
+
+import "testing"
+
+// Expressions.UpdateExpressions.html in the developer guide: "DynamoDB evaluates every action against the item's
+// attribute values as they were before the update."
+func TestUpdates(t *testing.T) {
+	const badPath = "The document path provided in the update expression is invalid for update"
+
+	onEveryEngine(t, func(s *suite) {
+		s.check("EveryActionReadsTheItemAsItWas", func(c *check) {
+			c.given("x", item{"a": n(1), "b": n(2), "c": n(3)})
+			_, err := c.update("x", op{update: "SET a = b, b = a, d = c REMOVE c"})
+			c.must(err)
+			c.holds("x", item{"a": n(2), "b": n(1), "d": n(3)})
+
+			_, err = c.update("x", op{
+				update: "SET a = a + :one, sum = a + b, e = if_not_exists(new, :one), new = :two",
+				values: item{":one": n(1), ":two": n(2)},
+			})
+			c.must(err)
+			c.holds("x", item{"a": n(3), "b": n(1), "d": n(3), "sum": n(3), "e": n(1), "new": n(2)})
+		})
+
+		s.check("ValuesThatAnActionWouldCreateCannotBeReadByAnother", func(c *check) {
+			c.given("x", item{})
+			_, err := c.update("x", op{update: "SET a = :one, b = a", values: item{":one": n(1)}})
+			c.invalid(err, "The provided expression refers to an attribute that does not exist in the item")
+			c.holds("x", item{})
+		})
+
+		s.check("UpdateCreatesTheItemThatIsNotThere", func(c *check) {
+			_, err := c.update("x", op{update: "SET a = :one", values: item{":one": n(1)}})
+			c.must(err)
+			c.holds("x", item{"a": n(1)})
+			_, err = c.update("y", op{})
+			c.must(err)
+			c.holds("y", item{})
+		})
+
+		s.check("IfNotExistsChoosesThePathOrTheOperand", func(c *check) {
+			c.given("x", item{"a": n(5), "m": object(item{"k": n(7)})})
+			_, err := c.update("x", op{
+				update: "SET a = if_not_exists(a, :one), b = if_not_exists(b, :one), " +
+					"c1 = if_not_exists(c1, a), d = if_not_exists(d, :one) + :one, e = if_not_exists(m.k, :one), f = if_not_exists(m.z, :one)",
+				values: item{":one": n(1)},
+			})
+			c.must(err)
+			c.holds("x", item{
+				"a": n(5), "b": n(1), "c1": n(5), "d": n(2), "e": n(7), "f": n(1), "m": object(item{"k": n(7)}),
+			})
+		})
+
+		s.check("NestedPathsAreSetAndRemovedInPlace", func(c *check) {
+			c.given("x", item{"m": object(item{"k": n(1), "deep": object(item{"k": n(2), "l": n(3)})})})
+			_, err := c.update("x", op{
+				update: "SET m.k = m.k + :one, m.fresh = :one, m.deep.k = m.k REMOVE m.deep.l, m.absent",
+				values: item{":one": n(1)},
+			})
+			c.must(err)
+			c.holds("x", item{"m": object(item{"k": n(2), "fresh": n(1), "deep": object(item{"k": n(1)})})})
+		})
+
+		s.check("RemovingTheLastKeyLeavesAnEmptyMap", func(c *check) {
+			c.given("x", item{"m": object(item{"k": n(1)})})
+			_, err := c.update("x", op{update: "REMOVE m.k"})
+			c.must(err)
+			c.holds("x", item{"m": object(item{})})
+			_, err = c.update("x", op{update: "REMOVE m.k"}) // again: nothing to do
+			c.must(err)
+			c.holds("x", item{"m": object(item{})})
+		})
+
+		s.check("AKeyWithDotsIsOneNameNotAPath", func(c *check) {
+			c.given("x", item{"m": object(item{})})
+			_, err := c.update("x", op{
+				update: "SET m.#k = :one", names: map[string]string{"#k": "a.b[0]"}, values: item{":one": n(1)},
+			})
+			c.must(err)
+			c.holds("x", item{"m": object(item{"a.b[0]": n(1)})})
+		})
+
+		s.check("SettingBelowWhatIsNotAMapIsRefused", func(c *check) {
+			c.given("x", item{"text": str("t")})
+			for _, update := range []string{"SET absent.k = :one", "SET #text.k = :one"} {
+				_, err := c.update("x", op{
+					update: update, names: used(update, map[string]string{"#text": "text"}), values: item{":one": n(1)},
+				})
+				c.invalid(err, badPath)
+			}
+			_, err := c.update("none", op{update: "SET absent.k = :one", values: item{":one": n(1)}})
+			c.invalid(err, badPath)
+			c.holds("none", nil)
+		})
+
+		s.check("RemovingBelowWhatIsNotThereIsRefused", func(c *check) {
+			c.given("x", item{})
+			_, err := c.update("x", op{update: "REMOVE absent.k"})
+			c.invalid(err, badPath)
+		})
+
+		s.check("RemoveTakesSeveralPathsAndOnesThatAreNotThere", func(c *check) {
+			c.given("x", item{"a": n(1), "b": n(2), "c": n(3)})
+			_, err := c.update("x", op{update: "REMOVE a, b, absent"})
+			c.must(err)
+			c.holds("x", item{"c": n(3)})
+		})
+
+		s.check("ListsAreSetAppendedAndRemovedByIndex", func(c *check) {
+			c.given("x", item{"l": list(n(0), n(1), n(2), n(3))})
+			_, err := c.update("x", op{update: "SET l[1] = :v, l[9] = :v REMOVE l[0], l[2]", values: item{":v": str("new")}})
+			c.must(err)
+			// Indexes mean the list as it was; one past its end appends.
+			c.holds("x", item{"l": list(str("new"), n(3), str("new"))})
+			_, err = c.update("x", op{
+				update: "SET l = list_append(:front, l), k = list_append(if_not_exists(k, :empty), :front)",
+				values: item{":front": list(n(7)), ":empty": list()},
+			})
+			c.must(err)
+			c.holds("x", item{"l": list(n(7), str("new"), n(3), str("new")), "k": list(n(7))})
+		})
+
+		s.check("AddAddsNumbersAndSetMembers", func(c *check) {
+			c.given("x", item{"a": n(1), "s": strs("a")})
+			_, err := c.update("x", op{update: "ADD a :five, b :five, s :more, t :more", values: item{":five": n(5), ":more": strs("a", "b")}})
+			c.must(err)
+			c.holds("x", item{"a": n(6), "b": n(5), "s": strs("a", "b"), "t": strs("a", "b")})
+		})
+
+		s.check("DeleteTakesSetMembersAndNoSetStaysEmpty", func(c *check) {
+			c.given("x", item{"s": strs("a", "b", "c"), "n": nums("1", "2")})
+			_, err := c.update("x", op{update: "DELETE s :s, n :n", values: item{":s": strs("a", "z"), ":n": nums("1", "2")}})
+			c.must(err)
+			c.holds("x", item{"s": strs("b", "c")})
+		})
+
+		s.check("AllFourClausesWorkTogetherInAnyOrderAndCase", func(c *check) {
+			c.given("x", item{"a": n(1), "b": n(2), "s": strs("a", "b")})
+			_, err := c.update("x", op{
+				update: "delete s :s  add n :one\nREMOVE a set  c1=b - :one",
+				values: item{":s": strs("a"), ":one": n(1)},
+			})
+			c.must(err)
+			c.holds("x", item{"b": n(2), "s": strs("b"), "n": n(1), "c1": n(1)})
+		})
+
+		s.check("ArithmeticOnWhatIsNoNumberIsRefused", func(c *check) {
+			c.given("x", item{"text": str("t"), "a": n(1)})
+			_, err := c.update("x", op{
+				update: "SET a = #text + :one", names: map[string]string{"#text": "text"}, values: item{":one": n(1)},
+			})
+			c.invalid(err, "An operand in the update expression has an incorrect data type")
+			_, err = c.update("x", op{update: "SET a = absent + :one", values: item{":one": n(1)}})
+			c.invalid(err, "The provided expression refers to an attribute that does not exist in the item")
+			c.holds("x", item{"text": str("t"), "a": n(1)})
+		})
+
+		s.check("SetReplacesAMapAsAWhole", func(c *check) {
+			c.given("x", item{"m": object(item{"k": n(1), "l": n(2)})})
+			_, err := c.update("x", op{update: "SET m = :m", values: item{":m": object(item{"k": n(9)})}})
+			c.must(err)
+			c.holds("x", item{"m": object(item{"k": n(9)})})
+		})
+	})
+}
