@@ -1,0 +1,236 @@
+package value
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxNesting is how deep maps and lists may stand inside one another.
+const MaxNesting = 32
+
+// UnmarshalJSON reads the wire form {"S": "text"}. The error is Malformed for
+// JSON of the wrong shape and Invalid for values that DynamoDB refuses.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	got, err := decode(data, 0)
+	if err == nil {
+		*v = got
+	}
+	return err
+}
+
+func decode(data []byte, depth int) (Value, error) {
+	if depth > MaxNesting {
+		return Value{}, Invalid("Nesting Levels have exceeded supported limits: Attributes within the item have nested levels beyond supported limit")
+	}
+	var wire map[Kind]json.RawMessage
+	if err := unmarshal(data, &wire); err != nil {
+		return Value{}, err
+	}
+	for kind, raw := range wire {
+		if string(raw) == "null" {
+			delete(wire, kind) // the same as not being there
+		}
+	}
+	switch {
+	case len(wire) == 0:
+		return Value{}, Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+	case len(wire) > 1:
+		return Value{}, Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+	}
+	for kind, raw := range wire {
+		return decodeKind(kind, raw, depth)
+	}
+	panic("unreachable: the map has one entry")
+}
+
+func decodeKind(kind Kind, raw json.RawMessage, depth int) (Value, error) {
+	v := Value{Kind: kind}
+	switch kind {
+	case String, Num, Binary:
+		var text string
+		if err := unmarshal(raw, &text); err != nil {
+			return Value{}, err
+		}
+		return scalar(kind, text)
+	case Bool:
+		return v, unmarshal(raw, &v.Bool)
+	case Null:
+		var null bool
+		if err := unmarshal(raw, &null); err != nil {
+			return Value{}, err
+		}
+		if !null {
+			return Value{}, Invalid("One or more parameter values were invalid: Null attribute value types must have the value of true")
+		}
+		return v, nil
+	case StringSet, NumberSet, BinarySet:
+		var members []string
+		if err := unmarshal(raw, &members); err != nil {
+			return Value{}, err
+		}
+		return set(kind, members)
+	case List:
+		var elems []json.RawMessage
+		if err := unmarshal(raw, &elems); err != nil {
+			return Value{}, err
+		}
+		v.Elems = make([]Value, len(elems))
+		for i, raw := range elems {
+			e, err := decode(raw, depth+1)
+			if err != nil {
+				return Value{}, err
+			}
+			v.Elems[i] = e
+		}
+		return v, nil
+	case Map:
+		var fields map[string]json.RawMessage
+		if err := unmarshal(raw, &fields); err != nil {
+			return Value{}, err
+		}
+		v.Fields = make(Item, len(fields))
+		for name, raw := range fields {
+			e, err := decode(raw, depth+1)
+			if err != nil {
+				return Value{}, err
+			}
+			v.Fields[name] = e
+		}
+		return v, nil
+	}
+	return Value{}, Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+}
+
+func scalar(kind Kind, text string) (Value, error) {
+	switch kind {
+	case Num:
+		n, err := ParseNumber(text)
+		return Value{Kind: Num, Number: n}, err
+	case Binary:
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return Value{}, Malformed("Base64 decoding of a binary value failed")
+		}
+		return Value{Kind: Binary, Text: string(raw)}, nil
+	}
+	return Value{Kind: kind, Text: text}, nil
+}
+
+func set(kind Kind, members []string) (Value, error) {
+	if len(members) == 0 {
+		name := strings.ToLower(strings.TrimSuffix(kind.Name(), "_SET"))
+		return Value{}, Invalid("One or more parameter values were invalid: An " + name + " set  may not be empty")
+	}
+	v := Value{Kind: kind, Elems: make([]Value, 0, len(members))}
+	seen := make(map[string]bool, len(members))
+	for _, text := range members {
+		e, err := scalar(kind.Member(), text)
+		if err != nil {
+			return Value{}, err
+		}
+		key := e.Text
+		if kind == NumberSet {
+			key = e.Number.String()
+		}
+		if seen[key] {
+			if kind == NumberSet {
+				return Value{}, Invalid("Input collection contains duplicates")
+			}
+			return Value{}, Invalid("One or more parameter values were invalid: Input collection [" +
+				strings.Join(members, ", ") + "] contains duplicates.")
+		}
+		seen[key] = true
+		v.Elems = append(v.Elems, e)
+	}
+	return v, nil
+}
+
+func unmarshal(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return Malformed("Unexpected field type")
+	}
+	return nil
+}
+
+// MarshalJSON writes the wire form.
+func (v Value) MarshalJSON() ([]byte, error) { return v.append(nil), nil }
+
+// MarshalJSON writes the item with its attributes in the order of their names.
+func (i Item) MarshalJSON() ([]byte, error) {
+	if i == nil {
+		return []byte("null"), nil
+	}
+	return i.append(nil), nil
+}
+
+func (v Value) append(b []byte) []byte {
+	b = fmt.Appendf(b, `{"%s":`, v.Kind)
+	switch v.Kind {
+	case String, Num, Binary:
+		b = v.appendScalar(b)
+	case Bool:
+		b = fmt.Append(b, v.Bool)
+	case Null:
+		b = append(b, "true"...)
+	case Map:
+		b = v.Fields.append(b)
+	case List:
+		b = appendAll(b, v.Elems, Value.append)
+	default:
+		b = appendAll(b, v.Elems, Value.appendScalar)
+	}
+	return append(b, '}')
+}
+
+func (v Value) appendScalar(b []byte) []byte {
+	switch v.Kind {
+	case Num:
+		return appendString(b, v.Number.String())
+	case Binary:
+		return appendString(b, base64.StdEncoding.EncodeToString([]byte(v.Text)))
+	}
+	return appendString(b, v.Text)
+}
+
+func appendAll(b []byte, elems []Value, one func(Value, []byte) []byte) []byte {
+	b = append(b, '[')
+	for i, e := range elems {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = one(e, b)
+	}
+	return append(b, ']')
+}
+
+func (i Item) append(b []byte) []byte {
+	names := make([]string, 0, len(i))
+	for name := range i {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b = append(b, '{')
+	for n, name := range names {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, name)
+		b = append(b, ':')
+		b = i[name].append(b)
+	}
+	return append(b, '}')
+}
+
+func appendString(b []byte, s string) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic("a string always has a JSON form: " + err.Error())
+	}
+	return append(b, bytes.TrimRight(buf.Bytes(), "\n")...)
+}
