@@ -1,0 +1,182 @@
+package embedded
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
+
+// The most that one batch may carry.
+const (
+	maxBatchWrites = 25
+	maxBatchReads  = 100
+	maxBatchBytes  = 16 << 20
+)
+
+type batchWriteEntry struct {
+	PutRequest    *struct{ Item value.Item }
+	DeleteRequest *struct{ Key value.Item }
+}
+
+type batchWriteItemRequest struct {
+	RequestItems                map[string][]batchWriteEntry
+	ReturnConsumedCapacity      string
+	ReturnItemCollectionMetrics string
+}
+
+// batchWriteItem checks all entries before it stores any. Nothing is ever left
+// unprocessed.
+func (e *Engine) batchWriteItem(req *batchWriteItemRequest) (any, error) {
+	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+	if len(req.RequestItems) == 0 {
+		return nil, constraint("{}", "requestItems", "Member must have length greater than or equal to 1")
+	}
+	var changes []change
+	var used keySet
+	for _, name := range slices.Sorted(maps.Keys(req.RequestItems)) {
+		entries := req.RequestItems[name]
+		if len(entries) == 0 {
+			return nil, invalid("1 validation error detected: Value '{%s=[]}' at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]", name)
+		}
+		if len(changes)+len(entries) > maxBatchWrites {
+			return nil, invalid("Too many items requested for the BatchWriteItem call")
+		}
+		for _, entry := range entries {
+			c, err := e.batchChange(name, entry)
+			if err != nil {
+				return nil, err
+			}
+			if !used.add(c.table, c.key) {
+				return nil, invalid("Provided list of item keys contains duplicates")
+			}
+			changes = append(changes, c)
+		}
+	}
+	var costs tally
+	for _, c := range changes {
+		o, err := e.run(c)
+		if err != nil {
+			return nil, err
+		}
+		c.table.put(c.key, o.after)
+		costs.add(c.table.name, o.cost)
+	}
+	out := map[string]any{"UnprocessedItems": map[string]any{}}
+	report := costs.report(func(name string, cost float64) map[string]any {
+		return consumed(req.ReturnConsumedCapacity, name, cost)
+	})
+	if report != nil {
+		out["ConsumedCapacity"] = report
+	}
+	return out, nil
+}
+
+func (e *Engine) batchChange(tableName string, entry batchWriteEntry) (change, error) {
+	switch {
+	case entry.PutRequest != nil && entry.DeleteRequest != nil:
+		return change{}, invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+	case entry.PutRequest != nil:
+		return e.preparePut(&changeRequest{TableName: tableName, Item: entry.PutRequest.Item})
+	case entry.DeleteRequest != nil:
+		c, err := e.prepareKeyed(&changeRequest{TableName: tableName, Key: entry.DeleteRequest.Key})
+		c.delete = true
+		return c, err
+	}
+	return change{}, invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+}
+
+// keySet notices an item that comes twice in one request.
+type keySet map[string]bool
+
+func (s *keySet) add(t *table, k key) bool {
+	text := t.name + "\x00" + k.text()
+	if (*s)[text] {
+		return false
+	}
+	if *s == nil {
+		*s = keySet{}
+	}
+	(*s)[text] = true
+	return true
+}
+
+type batchGetTable struct {
+	Keys           []value.Item
+	ConsistentRead bool
+	projected
+	legacy
+}
+
+type batchGetItemRequest struct {
+	RequestItems           map[string]*batchGetTable
+	ReturnConsumedCapacity string
+}
+
+// batchGetItem reads everything in one go, up to 16 MB; keys beyond come back
+// unprocessed.
+func (e *Engine) batchGetItem(req *batchGetItemRequest) (any, error) {
+	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+	if len(req.RequestItems) == 0 {
+		return nil, constraint("{}", "requestItems", "Member must have length greater than or equal to 1")
+	}
+	responses, unprocessed := map[string][]value.Item{}, map[string]any{}
+	var costs tally
+	var used keySet
+	total, bytes := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(req.RequestItems)) {
+		get := req.RequestItems[name]
+		if get == nil || len(get.Keys) == 0 {
+			return nil, invalid("1 validation error detected: Value at 'requestItems.%s.member.keys' failed to satisfy constraint: Member must have length greater than or equal to 1", name)
+		}
+		if total += len(get.Keys); total > maxBatchReads {
+			return nil, invalid("Too many items requested for the BatchGetItem call")
+		}
+		if err := get.refuse(); err != nil {
+			return nil, err
+		}
+		projection, err := get.parse()
+		if err != nil {
+			return nil, err
+		}
+		t, err := e.table(name)
+		if err != nil {
+			return nil, err
+		}
+		found, late := []value.Item{}, []value.Item{}
+		for _, given := range get.Keys {
+			k, err := t.primaryKey(given)
+			if err != nil {
+				return nil, err
+			}
+			if !used.add(t, k) {
+				return nil, invalid("Provided list of item keys contains duplicates")
+			}
+			item := t.get(k)
+			if bytes += item.Size(); bytes > maxBatchBytes {
+				late = append(late, given)
+				continue
+			}
+			costs.add(t.name, readCost(item.Size(), get.ConsistentRead))
+			if item != nil {
+				found = append(found, show(item, projection))
+			}
+		}
+		responses[name] = found
+		if len(late) > 0 {
+			unprocessed[name] = map[string]any{"Keys": late, "ConsistentRead": get.ConsistentRead}
+		}
+	}
+	out := map[string]any{"Responses": responses, "UnprocessedKeys": unprocessed}
+	report := costs.report(func(name string, cost float64) map[string]any {
+		return consumed(req.ReturnConsumedCapacity, name, cost)
+	})
+	if report != nil {
+		out["ConsumedCapacity"] = report
+	}
+	return out, nil
+}

@@ -1,0 +1,165 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
+
+// Config adjusts an engine. The zero value is a current engine on the real
+// clock that deletes nothing by itself.
+type Config struct {
+	// Now is the engine's clock: the Date header, the expiry of items and of
+	// client request tokens. Nil is time.Now.
+	Now func() time.Time
+
+	// OmitDate sends no Date header, as an older engine.
+	OmitDate bool
+
+	// OmitFailedItem returns no item with a failed condition, whatever
+	// ReturnValuesOnConditionCheckFailure asks, as an older engine.
+	OmitFailedItem bool
+
+	// ExpireItems deletes the items of a table whose TTL attribute lies in the
+	// past, when a request touches the table. DynamoDB does so within days; off
+	// is a DynamoDB that has not come round to it.
+	ExpireItems bool
+}
+
+// Engine holds the tables. It is made by New and safe for use by several
+// goroutines.
+type Engine struct {
+	cfg Config
+
+	mu       sync.Mutex // guards what follows
+	tables   map[string]*table
+	requests uint64
+	tokens   map[string]tokenUse
+}
+
+var _ http.Handler = (*Engine)(nil)
+
+// New makes an engine without tables.
+func New(cfg Config) *Engine {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Engine{cfg: cfg, tables: map[string]*table{}, tokens: map[string]tokenUse{}}
+}
+
+// maxBody is the largest request DynamoDB reads.
+const maxBody = 16 << 20
+
+const target = "DynamoDB_20120810."
+
+// operations maps the names on the wire to what does the work, with the
+// engine's mutex held.
+var operations = map[string]func(*Engine, []byte) (any, error){
+	"BatchGetItem":       handle((*Engine).batchGetItem),
+	"BatchWriteItem":     handle((*Engine).batchWriteItem),
+	"CreateTable":        handle((*Engine).createTable),
+	"DeleteItem":         handle((*Engine).deleteItem),
+	"DeleteTable":        handle((*Engine).deleteTable),
+	"DescribeTable":      handle((*Engine).describeTable),
+	"DescribeTimeToLive": handle((*Engine).describeTimeToLive),
+	"GetItem":            handle((*Engine).getItem),
+	"ListTables":         handle((*Engine).listTables),
+	"PutItem":            handle((*Engine).putItem),
+	"Query":              handle((*Engine).query),
+	"Scan":               handle((*Engine).scan),
+	"TransactGetItems":   handle((*Engine).transactGetItems),
+	"TransactWriteItems": handle((*Engine).transactWriteItems),
+	"UpdateItem":         handle((*Engine).updateItem),
+	"UpdateTimeToLive":   handle((*Engine).updateTimeToLive),
+}
+
+// handle decodes the request that an operation wants.
+func handle[Request any](do func(*Engine, *Request) (any, error)) func(*Engine, []byte) (any, error) {
+	return func(e *Engine, body []byte) (any, error) {
+		var req Request
+		if err := json.Unmarshal(body, &req); err != nil {
+			return nil, err
+		}
+		return do(e, &req)
+	}
+}
+
+// ServeHTTP answers one request.
+func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body []byte
+	var err error
+	if r.Body != nil {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	}
+	id, status, response := e.respond(r, body, err)
+	h := w.Header()
+	h.Set("Content-Type", "application/x-amz-json-1.0")
+	h.Set("Content-Length", strconv.Itoa(len(response)))
+	h.Set("X-Amzn-Requestid", fmt.Sprintf("EMBEDDED%044d", id))
+	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(response)), 10))
+	if e.cfg.OmitDate {
+		h["Date"] = nil // keeps net/http from adding one
+	} else {
+		h.Set("Date", e.cfg.Now().UTC().Format(http.TimeFormat))
+	}
+	w.WriteHeader(status)
+	// A client that went away loses its answer, as with any server.
+	_, _ = w.Write(response)
+}
+
+// respond does the request, unless its body could not be read, and writes the
+// answer down.
+func (e *Engine) respond(r *http.Request, body []byte, err error) (id uint64, status int, response []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.requests++
+	var out any
+	if err == nil {
+		out, err = e.answer(r, body)
+	}
+	status = http.StatusOK
+	if err != nil {
+		f := asFailure(err)
+		out, status = f, f.status()
+	}
+	response, err = json.Marshal(out)
+	if err != nil {
+		panic("a response always has a JSON form: " + err.Error())
+	}
+	return e.requests, status, response
+}
+
+func (e *Engine) answer(r *http.Request, body []byte) (any, error) {
+	name, ok := strings.CutPrefix(r.Header.Get("X-Amz-Target"), target)
+	do := operations[name]
+	if !ok || do == nil || r.Method != http.MethodPost {
+		return nil, &failure{kind: protocolErrors + "UnknownOperationException"}
+	}
+	return do(e, body)
+}
+
+// Items is a snapshot of everything in a table, in the order of a Scan, for
+// assertions; nil if there is no such table. The items must not be changed.
+func (e *Engine) Items(tableName string) []value.Item {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tables[tableName]
+	if t == nil {
+		return nil
+	}
+	items := []value.Item{}
+	for _, p := range t.parts {
+		for _, row := range p.rows {
+			items = append(items, row.item)
+		}
+	}
+	return items
+}

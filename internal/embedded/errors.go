@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/queuelock/queuelock/internal/embedded/expr"
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
+
+// Where the kinds of error live, as their __type spells it.
+const (
+	serviceErrors    = "com.amazonaws.dynamodb.v20120810#"
+	validationErrors = "com.amazon.coral.validate#"
+	protocolErrors   = "com.amazon.coral.service#"
+)
+
+// failure is an error response. Fields stand in its body beside the message.
+type failure struct {
+	kind    string
+	message string
+	fields  map[string]any
+}
+
+func (f *failure) Error() string { return f.kind + ": " + f.message }
+
+// MarshalJSON writes the body. The service spells the message of the few errors
+// with fields of their own, but for a failed condition, with a capital letter.
+func (f *failure) MarshalJSON() ([]byte, error) {
+	body := map[string]any{"__type": f.kind}
+	for name, v := range f.fields {
+		body[name] = v
+	}
+	switch {
+	case f.message == "":
+	case f.kind == serviceErrors+"TransactionCanceledException", f.kind == serviceErrors+"IdempotentParameterMismatchException":
+		body["Message"] = f.message
+	default:
+		body["message"] = f.message
+	}
+	return json.Marshal(body)
+}
+
+func (f *failure) status() int { return http.StatusBadRequest }
+
+func invalid(format string, args ...any) error {
+	return &failure{kind: validationErrors + "ValidationException", message: fmt.Sprintf(format, args...)}
+}
+
+func errNotFound() error {
+	return &failure{kind: serviceErrors + "ResourceNotFoundException", message: "Requested resource not found"}
+}
+
+// conditionFailed carries the item as it is, when the caller asked for it and
+// there is one.
+func conditionFailed(item value.Item) *failure {
+	f := &failure{kind: serviceErrors + "ConditionalCheckFailedException", message: "The conditional request failed"}
+	if item != nil {
+		f.fields = map[string]any{"Item": item}
+	}
+	return f
+}
+
+// asFailure turns any error of the engine into the response it means.
+func asFailure(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	var refused expr.Error
+	var wrong value.Invalid
+	var syntax *json.SyntaxError
+	var field *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &refused), errors.As(err, &wrong):
+		return &failure{kind: validationErrors + "ValidationException", message: err.Error()}
+	case errors.As(err, &syntax):
+		return &failure{kind: protocolErrors + "SerializationException"}
+	case errors.As(err, &field):
+		return &failure{kind: protocolErrors + "SerializationException", message: "Unexpected value type: " + field.Field}
+	}
+	return &failure{kind: protocolErrors + "SerializationException", message: err.Error()}
+}

@@ -1,0 +1,82 @@
+package embedded
+
+import "github.com/queuelock/queuelock/internal/embedded/value"
+
+// The limits of key attributes and items, in bytes:
+// docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	maxPartitionKey = 2048
+	maxSortKey      = 1024
+	maxItem         = 400 * 1024
+)
+
+// itemKey is the key of a whole item that is to be stored.
+func (t *table) itemKey(item value.Item) (key, error) {
+	for _, a := range t.keyAttributes() {
+		v, ok := item[a.name]
+		if !ok {
+			return key{}, invalid("One or more parameter values were invalid: Missing the key %s in the item", a.name)
+		}
+		if v.Kind != a.kind {
+			return key{}, invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", a.name, a.kind, v.Kind)
+		}
+	}
+	k := t.keyOf(item)
+	return k, t.checkKey(k)
+}
+
+// primaryKey is the key that a request names by itself: all key attributes and
+// nothing else.
+func (t *table) primaryKey(given value.Item) (key, error) {
+	attributes := t.keyAttributes()
+	if len(given) != len(attributes) {
+		return key{}, errKeySchema()
+	}
+	for _, a := range attributes {
+		if v, ok := given[a.name]; !ok || v.Kind != a.kind {
+			return key{}, errKeySchema()
+		}
+	}
+	k := t.keyOf(given)
+	return k, t.checkKey(k)
+}
+
+func errKeySchema() error { return invalid("The provided key element does not match the schema") }
+
+func (t *table) keyAttributes() []keyAttribute {
+	if t.sort.name == "" {
+		return []keyAttribute{t.partition}
+	}
+	return []keyAttribute{t.partition, t.sort}
+}
+
+// checkKey refuses empty and oversized key values of the right types.
+func (t *table) checkKey(k key) error {
+	if err := checkKeyValue(t.partition.name, k.partition); err != nil {
+		return err
+	}
+	if k.partition.Size() > maxPartitionKey {
+		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxPartitionKey)
+	}
+	if t.sort.name == "" {
+		return nil
+	}
+	if err := checkKeyValue(t.sort.name, k.sort); err != nil {
+		return err
+	}
+	if k.sort.Size() > maxSortKey {
+		return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxSortKey)
+	}
+	return nil
+}
+
+func checkKeyValue(name string, v value.Value) error {
+	if v.Kind != value.Num && v.Text == "" {
+		kind := "string"
+		if v.Kind == value.Binary {
+			kind = "binary"
+		}
+		return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", kind, name)
+	}
+	return nil
+}

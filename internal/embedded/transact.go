@@ -1,0 +1,286 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/embedded/expr"
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
+
+// The most that one transaction may carry, and how long a client request token
+// stands for its request:
+// docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+const (
+	maxTransaction      = 100
+	maxTransactionBytes = 4 << 20
+	tokenLife           = 10 * time.Minute
+)
+
+// transactionFactor is what an item costs in a transaction, compared with
+// outside: it is prepared, and then committed.
+const transactionFactor = 2
+
+type transactWriteEntry struct {
+	ConditionCheck, Put, Update, Delete *changeRequest
+}
+
+type transactWriteItemsRequest struct {
+	TransactItems               []transactWriteEntry
+	ClientRequestToken          string
+	ReturnConsumedCapacity      string
+	ReturnItemCollectionMetrics string
+}
+
+// tokenUse is a transaction that committed under a client request token.
+type tokenUse struct {
+	request string // everything but the token, to notice another request
+	until   time.Time
+	reads   tally // what the answer to a repetition costs
+}
+
+// reason is why one item cancelled a transaction, or did not.
+type reason struct {
+	Code    string
+	Message string     `json:",omitempty"`
+	Item    value.Item `json:",omitempty"`
+}
+
+// transactWriteItems evaluates every entry against the items as they are, and
+// stores all outcomes or none.
+func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error) {
+	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+	if len(req.TransactItems) == 0 {
+		return nil, constraint("[]", "transactItems", "Member must have length greater than or equal to 1")
+	}
+	if len(req.TransactItems) > maxTransaction {
+		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", maxTransaction)
+	}
+	if n := len(req.ClientRequestToken); n > 36 {
+		return nil, constraint(req.ClientRequestToken, "clientRequestToken", "Member must have length less than or equal to 36")
+	}
+	text := req.text()
+	if repeated, err := e.repeated(req, text); repeated != nil || err != nil {
+		return repeated, err
+	}
+	changes, err := e.prepareAll(req.TransactItems)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]outcome, len(changes))
+	reasons := make([]reason, len(changes))
+	var reads, writes tally
+	bytes, cancelled := 0, false
+	for i, c := range changes {
+		o, err := e.run(c)
+		outcomes[i] = o
+		if reasons[i] = reasonOf(err); err != nil {
+			cancelled = true
+		}
+		bytes += max(o.before.Size(), o.after.Size())
+		writes.add(c.table.name, transactionFactor*o.cost)
+		reads.add(c.table.name, transactionFactor*readCost(o.after.Size(), true))
+	}
+	switch {
+	case cancelled:
+		return nil, transactionCancelled(reasons)
+	case bytes > maxTransactionBytes:
+		return nil, invalid("Collection size exceeded: the items of a transaction may not exceed %d bytes together", maxTransactionBytes)
+	}
+	for i, c := range changes {
+		if o := outcomes[i]; c.writes() {
+			c.table.put(c.key, o.after)
+		}
+	}
+	e.remember(req, text, reads)
+	return transactionAnswer(req.ReturnConsumedCapacity, "WriteCapacityUnits", writes), nil
+}
+
+func transactionAnswer(mode, kind string, costs tally) map[string]any {
+	out := map[string]any{}
+	report := costs.report(func(name string, cost float64) map[string]any {
+		return consumedByTransaction(mode, name, kind, cost)
+	})
+	if report != nil {
+		out["ConsumedCapacity"] = report
+	}
+	return out
+}
+
+// prepareAll checks the entries; what it refuses needs no look at any item.
+func (e *Engine) prepareAll(entries []transactWriteEntry) ([]change, error) {
+	changes := make([]change, len(entries))
+	var used keySet
+	for i, entry := range entries {
+		c, err := e.prepareEntry(entry)
+		if err != nil {
+			return nil, err
+		}
+		if !used.add(c.table, c.key) {
+			return nil, invalid("Transaction request cannot include multiple operations on one item")
+		}
+		changes[i] = c
+	}
+	return changes, nil
+}
+
+func (e *Engine) prepareEntry(entry transactWriteEntry) (change, error) {
+	given := 0
+	for _, r := range []*changeRequest{entry.ConditionCheck, entry.Put, entry.Update, entry.Delete} {
+		if r != nil {
+			given++
+		}
+	}
+	if given != 1 {
+		return change{}, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+	}
+	switch {
+	case entry.Put != nil:
+		entry.Put.UpdateExpression = nil
+		return e.preparePut(entry.Put)
+	case entry.Update != nil:
+		if entry.Update.UpdateExpression == nil {
+			return change{}, absent("transactItems.member.update.updateExpression")
+		}
+		return e.prepareKeyed(entry.Update)
+	case entry.Delete != nil:
+		entry.Delete.UpdateExpression = nil
+		c, err := e.prepareKeyed(entry.Delete)
+		c.delete = true
+		return c, err
+	}
+	if entry.ConditionCheck.ConditionExpression == nil {
+		return change{}, absent("transactItems.member.conditionCheck.conditionExpression")
+	}
+	entry.ConditionCheck.UpdateExpression = nil
+	return e.prepareKeyed(entry.ConditionCheck)
+}
+
+// writes reports whether the change is more than a condition check.
+func (c change) writes() bool { return c.put != nil || c.update != nil || c.delete }
+
+func reasonOf(err error) reason {
+	var f *failure
+	var refused expr.Error
+	switch {
+	case err == nil:
+		return reason{Code: "None"}
+	case errors.As(err, &f) && strings.HasSuffix(f.kind, "ConditionalCheckFailedException"):
+		item, _ := f.fields["Item"].(value.Item)
+		return reason{Code: "ConditionalCheckFailed", Message: f.message, Item: item}
+	case errors.As(err, &refused):
+		return reason{Code: "ValidationError", Message: string(refused)}
+	}
+	return reason{Code: "ValidationError", Message: asFailure(err).message}
+}
+
+func transactionCancelled(reasons []reason) error {
+	codes := make([]string, len(reasons))
+	for i, r := range reasons {
+		codes[i] = r.Code
+	}
+	return &failure{
+		kind:    serviceErrors + "TransactionCanceledException",
+		message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]",
+		fields:  map[string]any{"CancellationReasons": reasons},
+	}
+}
+
+// repeated answers a transaction that committed under the same token before,
+// and refuses another one under that token.
+func (e *Engine) repeated(req *transactWriteItemsRequest, text string) (any, error) {
+	now := e.cfg.Now()
+	for token, use := range e.tokens {
+		if !now.Before(use.until) {
+			delete(e.tokens, token)
+		}
+	}
+	use, ok := e.tokens[req.ClientRequestToken]
+	if !ok || req.ClientRequestToken == "" {
+		return nil, nil
+	}
+	if use.request != text {
+		return nil, &failure{
+			kind:    serviceErrors + "IdempotentParameterMismatchException",
+			message: "Request parameters do not match the parameters of a previous request with the same client token",
+		}
+	}
+	return transactionAnswer(req.ReturnConsumedCapacity, "ReadCapacityUnits", use.reads), nil
+}
+
+func (e *Engine) remember(req *transactWriteItemsRequest, text string, reads tally) {
+	if req.ClientRequestToken != "" {
+		e.tokens[req.ClientRequestToken] = tokenUse{text, e.cfg.Now().Add(tokenLife), reads}
+	}
+}
+
+// text is the request apart from its token, the same for the same request.
+func (req *transactWriteItemsRequest) text() string {
+	text, err := json.Marshal(req.TransactItems)
+	if err != nil {
+		panic(fmt.Sprintf("what came as JSON has a JSON form: %v", err))
+	}
+	return string(text)
+}
+
+type transactGetItemsRequest struct {
+	TransactItems []struct {
+		Get *struct {
+			TableName string
+			Key       value.Item
+			projected
+		}
+	}
+	ReturnConsumedCapacity string
+}
+
+// transactGetItems reads all items at one moment.
+func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
+	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+	if n := len(req.TransactItems); n < 1 || n > maxTransaction {
+		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d and greater than or equal to 1", maxTransaction)
+	}
+	responses := make([]map[string]any, len(req.TransactItems))
+	var costs tally
+	var used keySet
+	for i, entry := range req.TransactItems {
+		get := entry.Get
+		switch {
+		case get == nil:
+			return nil, absent("transactItems.member.get")
+		case get.Key == nil:
+			return nil, absent("transactItems.member.get.key")
+		}
+		projection, err := get.parse()
+		if err != nil {
+			return nil, err
+		}
+		t, err := e.table(get.TableName)
+		if err != nil {
+			return nil, err
+		}
+		k, err := t.primaryKey(get.Key)
+		if err != nil {
+			return nil, err
+		}
+		if !used.add(t, k) {
+			return nil, invalid("Transaction request cannot include multiple operations on one item")
+		}
+		item := t.get(k)
+		responses[i] = map[string]any{}
+		if item != nil {
+			responses[i]["Item"] = show(item, projection)
+		}
+		costs.add(t.name, transactionFactor*readCost(item.Size(), true))
+	}
+	out := transactionAnswer(req.ReturnConsumedCapacity, "ReadCapacityUnits", costs)
+	out["Responses"] = responses
+	return out, nil
+}
