@@ -1,0 +1,70 @@
+// Package queuelocktest gives a test a DynamoDB table in memory, real SDK
+// clients for it, and a network between the two that fails on command.
+//
+//	func TestOrderIsShippedOnce(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			table := queuelocktest.NewTable(t)
+//			alice := table.Client("alice")
+//			table.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+//
+//			locks, err := queuelock.New(alice, table.Name(), queuelock.Config{})
+//			…
+//		})
+//	}
+//
+// # What it promises
+//
+// The table behaves as DynamoDB does for the operations a lock uses, and every
+// client is the real one, with its own retries. Nothing opens a socket and
+// nothing is started before it is needed or left behind, so that a test can run
+// in a [testing/synctest] bubble, where an hour of heartbeats takes
+// milliseconds, and outside of one just as well. Create the table, its clients
+// and its faults inside the bubble that uses them.
+//
+// Faults are deterministic: the same requests in the same order meet the same
+// faults, also those with a probability, which have a seed. Requests and
+// capacity units are counted exactly, whether or not the code under test asks
+// for its consumed capacity.
+//
+// # What it does not promise
+//
+// It is no benchmark: by default a request takes no time at all (see
+// [WithLatency]). It checks neither signatures nor permissions. And the order of
+// requests which several goroutines send at the same moment is the scheduler's:
+// where a test needs one interleaving and no other, it holds requests
+// ([HoldRequest], [HoldResponse]) and lets them go one by one.
+//
+// # Faults
+//
+// A request goes to the table, is applied, and its response comes back. A
+// [Fault] says what happens on the way, and to which requests:
+//
+//	                      before the write    after the write
+//	connection fails      LoseRequest         LoseResponse
+//	time passes           DelayRequest        DelayResponse
+//	until the test says   HoldRequest         HoldResponse
+//	nothing, ever         SwallowRequest      SwallowResponse
+//
+//	answered with an error of DynamoDB        Refuse
+//	applied once more, later                  Duplicate, HoldDuplicate
+//	the client sees an error, and then
+//	the request is applied all the same       LandLate, Fault.LandingAnyway
+//	one client fails altogether               Client.Partition
+//
+// A fault meets every request until it is narrowed down:
+//
+//	table.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Of("Query").WithProbability(0.1, seed))
+//	alice.Inject(queuelocktest.DelayRequest(time.Minute).Of("PutItem").Nth(2))
+//
+//	gate := alice.Inject(queuelocktest.HoldRequest().Of("PutItem").On("order-7", ""))
+//	<-gate.Reached()
+//	// alice has a ticket and no row: now let bob overtake her
+//	gate.Release()
+//
+// The faults of one client come before those of the table, and among each the
+// earlier injected before the later. The first that matches a request is played,
+// and the others do not see it. The SDK tries a failed call again: each attempt
+// is a request of its own ([Request.Attempt]).
+//
+// A test that fails prints the table's latest requests, with their faults.
+package queuelocktest

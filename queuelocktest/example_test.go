@@ -1,0 +1,132 @@
+package queuelocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// exampleT stands for the *testing.T of a test, which an example does not have.
+type exampleT struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (t *exampleT) Helper()                           {}
+func (t *exampleT) Failed() bool                      { return false }
+func (t *exampleT) Context() context.Context          { return context.Background() }
+func (t *exampleT) Cleanup(do func())                 { t.cleanups = append(t.cleanups, do) }
+func (t *exampleT) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (t *exampleT) end() {
+	for _, do := range t.cleanups {
+		do()
+	}
+}
+
+// book is the code under test: it books a seat once.
+func book(ctx context.Context, db *dynamodb.Client, table, seat string) error {
+	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(table),
+		Item: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "train-1"},
+			"sk": &types.AttributeValueMemberS{Value: seat},
+		},
+		ConditionExpression: aws.String("attribute_not_exists(pk)"),
+	})
+	return err
+}
+
+// A response is lost after the write. The SDK tries again by itself, and the
+// condition fails on the write that succeeded.
+func Example() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	table := queuelocktest.NewTable(t)
+	alice := table.Client("alice")
+	table.Inject(queuelocktest.LoseResponse().Of("PutItem").Times(1))
+
+	err := book(t.Context(), alice.Client, table.Name(), "12A")
+
+	var taken *types.ConditionalCheckFailedException
+	fmt.Println("seat taken by somebody else:", errors.As(err, &taken))
+	fmt.Println("seats booked:", len(table.Items()))
+	// Output:
+	// seat taken by somebody else: true
+	// seats booked: 1
+}
+
+// Alice's request is on its way when Bob's overtakes it.
+func ExampleHoldRequest() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	table := queuelocktest.NewTable(t)
+	alice, bob := table.Client("alice"), table.Client("bob")
+
+	gate := alice.Inject(queuelocktest.HoldRequest().Of("PutItem").On("train-1", "12A"))
+	answer := make(chan error)
+	go func() { answer <- book(t.Context(), alice.Client, table.Name(), "12A") }()
+	<-gate.Reached()
+	fmt.Println("bob has the seat:", book(t.Context(), bob.Client, table.Name(), "12A") == nil)
+	gate.Release()
+	fmt.Println("alice has the seat:", <-answer == nil)
+	// Output:
+	// bob has the seat: true
+	// alice has the seat: false
+}
+
+// What a piece of code costs is the difference of two snapshots.
+func ExampleCounts_Sub() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	table := queuelocktest.NewTable(t)
+	alice := table.Client("alice")
+
+	before := table.Counts()
+	for _, seat := range []string{"12A", "12B", "12A"} {
+		if err := book(t.Context(), alice.Client, table.Name(), seat); err != nil {
+			fmt.Println(seat, "is taken")
+		}
+	}
+	cost := table.Counts().Sub(before)["PutItem"]
+	fmt.Printf("%d requests, %d of them refused, %g write units\n", cost.Applied, cost.FailedConditions, cost.WriteUnits)
+	// Output:
+	// 12A is taken
+	// 3 requests, 1 of them refused, 3 write units
+}
+
+// Faults by chance, reproducible by their seed: about one request in ten is
+// throttled, and one answer in twenty is late.
+func ExampleFault_WithProbability() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	const seed = 1
+	table := queuelocktest.NewTable(t)
+	throttled := table.Inject(queuelocktest.Refuse(queuelocktest.Throttling).WithProbability(0.1, seed))
+	table.Inject(queuelocktest.DelayResponse(time.Millisecond).WithProbability(0.05, seed))
+
+	noRetries := func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
+	alice := table.Client("alice", noRetries)
+	failed := 0
+	for n := range 100 {
+		if err := book(t.Context(), alice.Client, table.Name(), fmt.Sprint(n)); err != nil {
+			failed++
+		}
+	}
+	fmt.Println("every failure was injected:", failed > 0 && failed == throttled.Fired())
+	fmt.Println("every other seat was booked:", len(table.Items()) == 100-failed)
+	// Output:
+	// every failure was injected: true
+	// every other seat was booked: true
+}

@@ -1,0 +1,400 @@
+package queuelocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// Every fault, as one attempt of a client sees it: whether it gets an answer and
+// when, how often its write is applied, at once and in the end.
+func TestFaultsDoWhatTheyAreCalled(t *testing.T) {
+	const minute, second = time.Minute, time.Second
+	for _, test := range []struct {
+		fault         queuelocktest.Fault
+		err           bool
+		answered      time.Duration
+		applied, late int
+	}{
+		{queuelocktest.LoseRequest(), true, 0, 0, 0},
+		{queuelocktest.LoseResponse(), true, 0, 1, 1},
+		{queuelocktest.DelayRequest(second), false, second, 1, 1},
+		{queuelocktest.DelayRequest(2 * minute), true, minute, 0, 0},
+		{queuelocktest.DelayRequest(2 * minute).LandingAnyway(), true, minute, 0, 1},
+		{queuelocktest.DelayResponse(second), false, second, 1, 1},
+		{queuelocktest.DelayResponse(2 * minute), true, minute, 1, 1},
+		{queuelocktest.SwallowRequest(), true, minute, 0, 0},
+		{queuelocktest.SwallowResponse(), true, minute, 1, 1},
+		{queuelocktest.Duplicate(minute), false, 0, 1, 2},
+		{queuelocktest.LandLate(minute), true, 0, 0, 1},
+		{queuelocktest.Refuse(queuelocktest.Throttling), true, 0, 0, 0},
+	} {
+		t.Run(test.fault.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				alice := table.Client("alice", once)
+				injection := table.Inject(test.fault.Of("UpdateItem").Times(1))
+				ctx, cancel := context.WithTimeout(t.Context(), minute)
+				defer cancel()
+				start := time.Now()
+				_, err := alice.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+					TableName:                 aws.String(table.Name()),
+					Key:                       key("e", "s"),
+					UpdateExpression:          aws.String("ADD ticketNumber :one"),
+					ExpressionAttributeValues: item{":one": num(1)},
+				})
+				if (err != nil) != test.err {
+					t.Errorf("got error %v, want one: %v", err, test.err)
+				}
+				if got := time.Since(start); got != test.answered {
+					t.Errorf("answered after %v, want %v", got, test.answered)
+				}
+				if got := counter(table); got != test.applied {
+					t.Errorf("applied %d times when answered, want %d", got, test.applied)
+				}
+				if err := table.Settle(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if got := counter(table); got != test.late {
+					t.Errorf("applied %d times in the end, want %d", got, test.late)
+				}
+				select {
+				case <-injection.Reached():
+				default:
+					t.Error("the fault was never reached")
+				}
+				if injection.Fired() != 1 || !strings.Contains(table.Log(), test.fault.String()) {
+					t.Errorf("fired %d times, want once and in the log:\n%s", injection.Fired(), table.Log())
+				}
+				if _, err := count(t, alice, "e", "s"); err != nil {
+					t.Errorf("after the fault: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestLostResponseShowsTheCallerItsOwnItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice")
+		table.Inject(queuelocktest.LoseResponse().Mentioning("attribute_not_exists").Times(1))
+		err := put(t, alice, "order-7", "row")
+		var failed *types.ConditionalCheckFailedException
+		if !errors.As(err, &failed) || failed.Item["sk"].(*types.AttributeValueMemberS).Value != "row" {
+			t.Errorf("got %v, want a failed condition with the item", err)
+		}
+		want := queuelocktest.Counts{"PutItem": {Sent: 2, Applied: 2, FailedConditions: 1, WriteUnits: 2}}
+		if diff := table.Counts().Sub(want); len(diff) != 0 {
+			t.Errorf("more than expected:\n%s", diff)
+		}
+	})
+}
+
+func TestRefusalsReachTheCallerByTheirCode(t *testing.T) {
+	for _, code := range []queuelocktest.Code{
+		queuelocktest.ThroughputExceeded, queuelocktest.Throttling, queuelocktest.RequestLimit,
+		queuelocktest.InternalError, queuelocktest.Unavailable,
+		queuelocktest.TransactionConflict, queuelocktest.AccessDenied,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			alice := table.Client("alice")
+			injection := alice.Inject(queuelocktest.Refuse(code))
+			err := put(t, alice, "e", "s")
+			var apiErr smithy.APIError
+			if !errors.As(err, &apiErr) || apiErr.ErrorCode() != string(code) {
+				t.Errorf("got %v, want %s", err, code)
+			}
+			attempts := 3
+			if code == queuelocktest.TransactionConflict || code == queuelocktest.AccessDenied {
+				attempts = 1
+			}
+			if injection.Fired() != attempts {
+				t.Errorf("%s: %d attempts, want %d", code, injection.Fired(), attempts)
+			}
+		})
+	}
+}
+
+// A sends the ticket's row and stalls; B overtakes it.
+func TestHeldRequestIsOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, b := table.Client("a"), table.Client("b")
+		gate := a.Inject(queuelocktest.HoldRequest().Of("PutItem").On("order-7", "").Nth(1))
+		done := make(chan error)
+		go func() {
+			if _, err := count(t, a, "order-7", "lock/0"); err != nil {
+				done <- err
+				return
+			}
+			done <- put(t, a, "order-7", "lock/1")
+		}()
+		<-gate.Reached()
+		if ticket, err := count(t, b, "order-7", "lock/0"); err != nil || ticket != "2" {
+			t.Errorf("b took ticket %q, %v", ticket, err)
+		}
+		if err := put(t, b, "order-7", "lock/2"); err != nil {
+			t.Error(err)
+		}
+		if n := len(table.Items()); n != 2 {
+			t.Errorf("%d items while a is held, want the counter and b's row", n)
+		}
+		gate.Release()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if n := len(table.Items()); n != 3 {
+			t.Errorf("%d items, want 3", n)
+		}
+	})
+}
+
+func TestHeldResponseIsAppliedBeforeItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice")
+		gate := alice.Inject(queuelocktest.HoldResponse().Of("PutItem"))
+		done := make(chan error, 1)
+		go func() { done <- put(t, alice, "e", "s") }()
+		<-gate.Reached()
+		synctest.Wait()
+		if len(table.Items()) != 1 || len(done) != 0 {
+			t.Errorf("%d items and %d answers while held, want 1 and 0", len(table.Items()), len(done))
+		}
+		gate.Release()
+		gate.Release()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := put(t, alice, "e", "t"); err != nil {
+			t.Errorf("a released gate stopped the next request: %v", err)
+		}
+	})
+}
+
+func TestHeldDuplicateLandsOnRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice")
+		gate := alice.Inject(queuelocktest.HoldDuplicate().Times(1))
+		for range 2 {
+			if _, err := count(t, alice, "e", "s"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		if got := counter(table); got != 2 {
+			t.Errorf("applied %d times before the release, want 2", got)
+		}
+		gate.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := counter(table); got != 3 {
+			t.Errorf("applied %d times after the release, want 3", got)
+		}
+	})
+}
+
+func TestHeldRequestMayLandAfterItsCallerLeft(t *testing.T) {
+	for _, anyway := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			alice := table.Client("alice")
+			fault := queuelocktest.HoldRequest().Of("DeleteItem")
+			if anyway {
+				fault = fault.LandingAnyway()
+			}
+			gate := alice.Inject(fault)
+			if err := put(t, alice, "e", "s"); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := alice.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, want the context's error", err)
+			}
+			gate.Release()
+			if err := table.Settle(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if landed := len(table.Items()) == 0; landed != anyway {
+				t.Errorf("landed = %v, want %v", landed, anyway)
+			}
+		})
+	}
+}
+
+func TestPartitionConcernsOneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice, bob := table.Client("alice"), table.Client("bob")
+		alice.Partition()
+		if err := put(t, alice, "e", "a"); err == nil {
+			t.Error("got through a partition")
+		}
+		if err := put(t, bob, "e", "b"); err != nil {
+			t.Error(err)
+		}
+		alice.Heal()
+		if err := put(t, alice, "e", "a"); err != nil {
+			t.Error(err)
+		}
+		if got := alice.Counts()["PutItem"]; got.Sent != 4 || got.Applied != 1 {
+			t.Errorf("alice counted as %+v", got)
+		}
+	})
+}
+
+// Which of ten requests a fault meets, by the number of the request. Even ones
+// are PutItem, odd ones UpdateItem; the first five are on e0, the others on e1.
+func TestFaultsMeetTheRequestsTheyAreNarrowedTo(t *testing.T) {
+	lose := queuelocktest.LoseRequest()
+	for _, test := range []struct {
+		name  string
+		fault queuelocktest.Fault
+		want  []int
+	}{
+		{"all", lose, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"of one operation", lose.Of("PutItem"), []int{0, 2, 4, 6, 8}},
+		{"of two", lose.Of("PutItem", "UpdateItem").Times(3), []int{0, 1, 2}},
+		{"of another", lose.Of("Query"), nil},
+		{"times", lose.Of("UpdateItem").Times(2), []int{1, 3}},
+		{"nth", lose.Of("UpdateItem").Nth(3), []int{5}},
+		{"first", lose.Nth(1), []int{0}},
+		{"after", lose.After(7), []int{7, 8, 9}},
+		{"on a partition", lose.On("e1", ""), []int{5, 6, 7, 8, 9}},
+		{"on an item", lose.On("e1", "s7"), []int{7}},
+		{"on no item", lose.On("e0", "s7"), nil},
+		{"mentioning", lose.Mentioning("ADD ticketNumber 1").Times(1), []int{1}},
+		{"where", lose.Where(func(r queuelocktest.Request) bool { return r.Items()[0].Sort == "s4" }), []int{4}},
+		{"narrowed twice", lose.Of("PutItem").On("e1", ""), []int{6, 8}},
+		{"always", lose.WithProbability(1, 1), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"never", lose.WithProbability(0, 1), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				table.Inject(test.fault)
+				if got := tenRequests(t, table); !slices.Equal(got, test.want) {
+					t.Errorf("met %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// tenRequests returns the numbers of those that failed.
+func tenRequests(t *testing.T, table *queuelocktest.Table) []int {
+	client := table.Client("alice", once)
+	var failed []int
+	for i := range 10 {
+		var err error
+		pk, sk := fmt.Sprintf("e%d", i/5), fmt.Sprintf("s%d", i)
+		if i%2 == 0 {
+			err = put(t, client, pk, sk)
+		} else {
+			_, err = count(t, client, pk, sk)
+		}
+		if err != nil {
+			failed = append(failed, i)
+		}
+	}
+	return failed
+}
+
+func TestNarrowingAFaultLeavesTheOriginalAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		puts := queuelocktest.LoseRequest().Of("PutItem")
+		_ = puts.On("e0", "").Times(1)
+		_ = puts.On("e1", "")
+		table.Inject(puts)
+		if got, want := tenRequests(t, table), []int{0, 2, 4, 6, 8}; !slices.Equal(got, want) {
+			t.Errorf("met %v, want %v", got, want)
+		}
+	})
+}
+
+func TestSeedDecidesWhichRequestsMeetAFault(t *testing.T) {
+	run := func(seed uint64) (met string) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			table.Inject(queuelocktest.LoseRequest().WithProbability(0.5, seed))
+			for range 10 {
+				met += fmt.Sprint(tenRequests(t, table))
+			}
+		})
+		return met
+	}
+	if first, second := run(1), run(1); first != second {
+		t.Errorf("the same seed gave %s and %s", first, second)
+	}
+	if one, other := run(1), run(2); one == other {
+		t.Errorf("two seeds both gave %s", one)
+	}
+}
+
+func TestFirstMatchingFaultWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice, bob := table.Client("alice", once), table.Client("bob", once)
+		code := func(err error) string {
+			var apiErr smithy.APIError
+			if errors.As(err, &apiErr) {
+				return apiErr.ErrorCode()
+			}
+			return fmt.Sprint(err)
+		}
+		shared := table.Inject(queuelocktest.Refuse("First"))
+		unseen := table.Inject(queuelocktest.Refuse("Second").Times(1))
+		own := alice.Inject(queuelocktest.Refuse("Own").Times(1))
+		for i, step := range []struct {
+			client *queuelocktest.Client
+			want   string
+		}{{bob, "First"}, {alice, "Own"}, {alice, "First"}} {
+			if got := code(put(t, step.client, "e", "s")); got != step.want {
+				t.Errorf("request %d: %s, want %s", i, got, step.want)
+			}
+		}
+		if own.Fired() != 1 || shared.Fired() != 2 || unseen.Fired() != 0 {
+			t.Errorf("fired %d, %d and %d times", own.Fired(), shared.Fired(), unseen.Fired())
+		}
+		shared.Remove()
+		if got := code(put(t, bob, "e", "s")); got != "Second" {
+			t.Errorf("after removing the first: %s, want Second", got)
+		}
+		if err := put(t, bob, "e", "s"); err != nil {
+			t.Errorf("all faults used up or removed: %v", err)
+		}
+	})
+}
+
+func TestRetriesCanBeToldApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice")
+		table.Inject(queuelocktest.LoseRequest().Where(func(r queuelocktest.Request) bool { return r.Attempt < 3 }))
+		if err := put(t, alice, "e", "s"); err != nil {
+			t.Error(err)
+		}
+		if got := table.Counts()["PutItem"]; got.Sent != 3 || got.Applied != 1 {
+			t.Errorf("counted %+v, want 3 sent and 1 applied", got)
+		}
+	})
+}
