@@ -17,7 +17,7 @@ type answer struct {
 	body   []byte
 }
 
-// stamp sets the checksum that the SDK compares the body with.
+// stamp sets the headers that follow from the body.
 func (a *answer) stamp() {
 	a.header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(a.body)), 10))
 	a.header.Set("Content-Length", strconv.Itoa(len(a.body)))

@@ -1,7 +1,11 @@
 package faultnet_test
 
 import (
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -38,7 +42,7 @@ func TestCapacityIsCountedAndShownOnlyToThoseWhoAsk(t *testing.T) {
 			ask.ReturnConsumedCapacity = test.ask
 			read, err := client.GetItem(t.Context(), ask)
 			if err != nil {
-				t.Fatal(err) // a wrong checksum, if the reply was changed without it
+				t.Fatal(err)
 			}
 			if pk, _ := read.Item["pk"].(*types.AttributeValueMemberS); pk == nil || pk.Value != "k<>&" {
 				t.Errorf("read %v", read.Item)
@@ -49,6 +53,32 @@ func TestCapacityIsCountedAndShownOnlyToThoseWhoAsk(t *testing.T) {
 			r.wantTally(t, "PutItem", faultnet.Tally{Sent: 1, Applied: 1, WriteUnits: 3})
 			r.wantTally(t, "GetItem", faultnet.Tally{Sent: 1, Applied: 1, ReadUnits: 0.5})
 		})
+	}
+}
+
+func TestChangedReplyHasItsOwnChecksumAndLength(t *testing.T) {
+	r := newRig(faultnet.Config{})
+	for _, asked := range []string{"", `,"ReturnConsumedCapacity":"TOTAL"`} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://dynamodb.invalid/",
+			strings.NewReader(`{"TableName":"t","Item":{"pk":{"S":"k"}}`+asked+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
+		resp, err := r.net.Connect("a", nil).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := resp.Header.Get("X-Amz-Crc32"), fmt.Sprint(crc32.ChecksumIEEE(body)); got != want {
+			t.Errorf("checksum %s of %s, want %s", got, body, want)
+		}
+		if resp.ContentLength != int64(len(body)) {
+			t.Errorf("length %d of %s", resp.ContentLength, body)
+		}
 	}
 }
 

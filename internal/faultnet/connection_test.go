@@ -3,6 +3,7 @@ package faultnet_test
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,8 +220,8 @@ func TestCutFailsOneClientUntilHealed(t *testing.T) {
 		a, conn := r.client("a")
 		b, _ := r.client("b")
 		conn.Cut()
-		if _, err := a.PutItem(t.Context(), put("k", false)); err == nil {
-			t.Error("a cut client got through")
+		if _, err := a.PutItem(t.Context(), put("k", false)); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("a cut client got %v, want a refused connection", err)
 		}
 		if got, want := r.net.Counts("a")["PutItem"], (faultnet.Tally{Sent: 3}); got != want {
 			t.Errorf("a cut client counted as %+v, want %+v: the SDK's three attempts", got, want)
@@ -249,8 +250,8 @@ func TestCutCatchesRequestsUnderWay(t *testing.T) {
 				r := newRig(faultnet.Config{})
 				client, conn := r.client("a", test.fate)
 				time.AfterFunc(time.Second, conn.Cut)
-				if _, err := client.PutItem(t.Context(), put("k", false), once); err == nil {
-					t.Error("answered through a cut connection")
+				if _, err := client.PutItem(t.Context(), put("k", false), once); !errors.Is(err, syscall.ECONNRESET) {
+					t.Errorf("got %v, want a reset connection", err)
 				}
 				if n := len(r.putTimes()); n != test.applied {
 					t.Errorf("applied %d times, want %d", n, test.applied)
