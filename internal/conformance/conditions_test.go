@@ -12,9 +12,9 @@ func TestConditions(t *testing.T) {
 	onEveryEngine(t, func(s *suite) {
 		s.check("ComparisonsFunctionsAndConnectivesMeanWhatTheySay", func(c *check) {
 			c.given("x", item{
-				"one": n(1), "two": n(2), "text": str("hello"), "yes": boolean(true), "nothing": null(),
+				"one": n(1), "two": n(2), "word": str("hello"), "yes": boolean(true), "nothing": null(),
 				"list": list(n(1), str("b"), object(item{"k": n(7)})), "map": object(item{"k": str("v"), "deep": object(item{"n": n(3)})}),
-				"empty": object(item{}), "set": strs("a", "b"), "bytes": binary("abc"),
+				"bare": object(item{}), "set": strs("a", "b"), "bytes": binary("abc"),
 			})
 			for _, tc := range []struct {
 				condition string
@@ -30,10 +30,10 @@ func TestConditions(t *testing.T) {
 				{"one >= :two", false},
 				{"one BETWEEN :one AND :two", true},
 				{"two BETWEEN :one AND :one", false},
-				{"text BETWEEN :he AND :hi", true},
+				{"word BETWEEN :he AND :hi", true},
 				{"one IN (:two, :one)", true},
 				{"one IN (:two)", false},
-				{"text < :hi", true},
+				{"word < :hi", true},
 				{"bytes = :abc", true},
 				{"yes = :yes", true},
 				{"#map = :map", true},
@@ -65,19 +65,19 @@ func TestConditions(t *testing.T) {
 				{"attribute_not_exists(absent.deeper)", true},
 				{"attribute_exists(#list[2].k)", true},
 				{"attribute_exists(#list[3])", false},
-				{"attribute_type(text, :S)", true},
+				{"attribute_type(word, :S)", true},
 				{"attribute_type(one, :S)", false},
-				{"begins_with(text, :he)", true},
-				{"begins_with(text, :hi)", false},
-				{"contains(text, :ell)", true},
+				{"begins_with(word, :he)", true},
+				{"begins_with(word, :hi)", false},
+				{"contains(word, :ell)", true},
 				{"contains(#set, :b)", true},
 				{"contains(#set, :ell)", false},
 				{"contains(#list, :b)", true},
 				{"size(#map) = :two", true},
 				{"size(#list) > :two", true},
 				{"size(#set) = :two", true},
-				{"size(empty) = :zero", true},
-				{"size(text) = :five", true},
+				{"size(bare) = :zero", true},
+				{"size(word) = :five", true},
 				{"size(bytes) = :three", true},
 				{"size(absent) = :zero", false},
 				{"size(#map.deep) = :one", true},
@@ -136,9 +136,11 @@ func TestConditions(t *testing.T) {
 			was := item{"a": n(1), "m": object(item{"k": str("v")})}
 			c.given("x", was)
 			for name, err := range refuseEach(c, "attribute_not_exists(pk)", true) {
-				got := c.refusedByCondition(err)
-				c.same(name, withoutKeys(got), was)
-				c.same(name+": the key", got["sk"], str("x"))
+				if got := c.refusedByCondition(err); len(got) == 0 {
+					c.Errorf("%s: no item was returned", name)
+				} else {
+					c.same(name, got, c.with("x", was))
+				}
 			}
 		})
 

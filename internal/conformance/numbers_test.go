@@ -47,7 +47,6 @@ func TestNumbers(t *testing.T) {
 				{"10000000000000000000000", "+", "1", "10000000000000000000001"},
 				{"0.1", "+", "0.2", "0.3"},
 				{"1", "-", "3", "-2"},
-				{"1.5", "+", "1.5", "3"},
 			} {
 				c.given("x", item{"a": num(tc.a)})
 				_, err := c.update("x", op{update: "SET a = a " + tc.operation + " :b", values: item{":b": num(tc.b)}})
@@ -61,6 +60,13 @@ func TestNumbers(t *testing.T) {
 					c.holds("x", item{"a": num(tc.want)})
 				}
 			}
+		})
+
+		s.check("SumsComeBackInTheirShortestForm", func(c *check) {
+			c.given("x", item{"a": num("1.5")})
+			_, err := c.update("x", op{update: "SET a = a + :b", values: item{":b": num("1.5")}})
+			c.must(err)
+			c.holds("x", item{"a": n(3)})
 		})
 
 		s.check("ComparisonIsExactToTheLastDigit", func(c *check) {
@@ -113,8 +119,8 @@ func TestNumbers(t *testing.T) {
 
 		s.check("NumbersOutOfRangeAreRefused", func(c *check) {
 			for number, part := range map[string]string{
-				"1" + nines:                    "more than 38 significant digits",
-				"0." + strings.Repeat("1", 39): "more than 38 significant digits",
+				"1" + nines:                    "38",
+				"0." + strings.Repeat("1", 39): "38",
 				"1e126":                        "Number overflow",
 				"-1e126":                       "Number overflow",
 				"1e-131":                       "Number underflow",
@@ -128,7 +134,7 @@ func TestNumbers(t *testing.T) {
 		s.check("WhatIsNoNumberIsRefused", func(c *check) {
 			for _, number := range []string{"NaN", "Infinity", "dog", " 1", "1 ", "0x10", "1_000", "1e", "--1"} {
 				_, err := c.put("x", item{"a": num(number)}, op{})
-				c.invalid(err, "cannot be converted to a numeric value")
+				c.invalid(err, "cannot be converted")
 			}
 			_, err := c.put("x", item{"a": num("")}, op{})
 			c.invalid(err)

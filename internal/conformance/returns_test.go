@@ -45,7 +45,9 @@ func TestReturns(t *testing.T) {
 			for _, returns := range []types.ReturnValue{types.ReturnValueAllOld, types.ReturnValueUpdatedOld} {
 				got, err := c.update(string(returns), op{update: "SET a = :v", values: item{":v": n(1)}, returns: returns})
 				c.must(err)
-				c.same(string(returns), len(got), 0)
+				if len(got) != 0 {
+					c.Errorf("%s: got %v", returns, got)
+				}
 			}
 		})
 
@@ -70,9 +72,9 @@ func TestReturns(t *testing.T) {
 
 		s.check("PutAndDeleteRefuseTheOtherKinds", func(c *check) {
 			_, err := c.put("x", item{}, op{returns: types.ReturnValueAllNew})
-			c.invalid(err, "ReturnValues can only be ALL_OLD or NONE")
+			c.invalid(err)
 			_, err = c.delete("x", op{returns: types.ReturnValueUpdatedNew})
-			c.invalid(err, "ReturnValues can only be ALL_OLD or NONE")
+			c.invalid(err)
 		})
 	})
 }

@@ -15,11 +15,11 @@ func TestUpdates(t *testing.T) {
 			c.holds("x", item{"a": n(2), "b": n(1), "d": n(3)})
 
 			_, err = c.update("x", op{
-				update: "SET a = a + :one, sum = a + b, e = if_not_exists(new, :one), new = :two",
+				update: "SET a = a + :one, added = a + b, e = if_not_exists(fresh, :one), fresh = :two",
 				values: item{":one": n(1), ":two": n(2)},
 			})
 			c.must(err)
-			c.holds("x", item{"a": n(3), "b": n(1), "d": n(3), "sum": n(3), "e": n(1), "new": n(2)})
+			c.holds("x", item{"a": n(3), "b": n(1), "d": n(3), "added": n(3), "e": n(1), "fresh": n(2)})
 		})
 
 		s.check("ValuesThatAnActionWouldCreateCannotBeReadByAnother", func(c *check) {
@@ -81,11 +81,9 @@ func TestUpdates(t *testing.T) {
 		})
 
 		s.check("SettingBelowWhatIsNotAMapIsRefused", func(c *check) {
-			c.given("x", item{"text": str("t")})
-			for _, update := range []string{"SET absent.k = :one", "SET #text.k = :one"} {
-				_, err := c.update("x", op{
-					update: update, names: used(update, map[string]string{"#text": "text"}), values: item{":one": n(1)},
-				})
+			c.given("x", item{"word": str("t")})
+			for _, update := range []string{"SET absent.k = :one", "SET word.k = :one"} {
+				_, err := c.update("x", op{update: update, values: item{":one": n(1)}})
 				c.invalid(err, badPath)
 			}
 			_, err := c.update("none", op{update: "SET absent.k = :one", values: item{":one": n(1)}})
@@ -106,18 +104,28 @@ func TestUpdates(t *testing.T) {
 			c.holds("x", item{"c": n(3)})
 		})
 
-		s.check("ListsAreSetAppendedAndRemovedByIndex", func(c *check) {
-			c.given("x", item{"l": list(n(0), n(1), n(2), n(3))})
-			_, err := c.update("x", op{update: "SET l[1] = :v, l[9] = :v REMOVE l[0], l[2]", values: item{":v": str("new")}})
+		s.check("ListElementsAreReplacedAndThoseBeyondTheEndAppended", func(c *check) {
+			c.given("x", item{"l": list(n(0), n(1))})
+			_, err := c.update("x", op{update: "SET l[1] = :v, l[9] = l[0], l[5] = :v", values: item{":v": str("new")}})
 			c.must(err)
-			// Indexes mean the list as it was; one past its end appends.
-			c.holds("x", item{"l": list(str("new"), n(3), str("new"))})
-			_, err = c.update("x", op{
+			c.holds("x", item{"l": list(n(0), str("new"), str("new"), n(0))})
+		})
+
+		s.check("IndexesMeanTheListAsItWas", func(c *check) {
+			c.given("x", item{"l": list(n(0), n(1), n(2), n(3))})
+			_, err := c.update("x", op{update: "REMOVE l[0], l[2], l[17] SET l[1] = :v", values: item{":v": str("new")}})
+			c.must(err)
+			c.holds("x", item{"l": list(str("new"), n(3))})
+		})
+
+		s.check("ListAppendJoinsListsEitherWay", func(c *check) {
+			c.given("x", item{"l": list(n(1))})
+			_, err := c.update("x", op{
 				update: "SET l = list_append(:front, l), k = list_append(if_not_exists(k, :empty), :front)",
 				values: item{":front": list(n(7)), ":empty": list()},
 			})
 			c.must(err)
-			c.holds("x", item{"l": list(n(7), str("new"), n(3), str("new")), "k": list(n(7))})
+			c.holds("x", item{"l": list(n(7), n(1)), "k": list(n(7))})
 		})
 
 		s.check("AddAddsNumbersAndSetMembers", func(c *check) {
@@ -145,14 +153,15 @@ func TestUpdates(t *testing.T) {
 		})
 
 		s.check("ArithmeticOnWhatIsNoNumberIsRefused", func(c *check) {
-			c.given("x", item{"text": str("t"), "a": n(1)})
-			_, err := c.update("x", op{
-				update: "SET a = #text + :one", names: map[string]string{"#text": "text"}, values: item{":one": n(1)},
-			})
-			c.invalid(err, "An operand in the update expression has an incorrect data type")
-			_, err = c.update("x", op{update: "SET a = absent + :one", values: item{":one": n(1)}})
+			was := item{"word": str("t"), "a": n(1)}
+			c.given("x", was)
+			for _, update := range []string{"SET a = word + :one", "ADD word :one"} {
+				_, err := c.update("x", op{update: update, values: item{":one": n(1)}})
+				c.invalid(err, "An operand in the update expression has an incorrect data type")
+			}
+			_, err := c.update("x", op{update: "SET a = absent + :one", values: item{":one": n(1)}})
 			c.invalid(err, "The provided expression refers to an attribute that does not exist in the item")
-			c.holds("x", item{"text": str("t"), "a": n(1)})
+			c.holds("x", was)
 		})
 
 		s.check("SetReplacesAMapAsAWhole", func(c *check) {

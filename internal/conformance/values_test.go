@@ -14,8 +14,11 @@ type (
 	item  = map[string]types.AttributeValue
 )
 
-// avOptions compare attribute values by content, and sets without their order.
+// avOptions compare attribute values by content, and sets without their order. That a list or a string of bytes is empty
+// has two forms in Go; that an item is empty and that there is none are different things.
 var avOptions = cmp.Options{
+	cmp.FilterValues(func(a, b []value) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(a, b []value) bool { return true })),
+	cmp.FilterValues(func(a, b []byte) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(a, b []byte) bool { return true })),
 	cmpopts.IgnoreUnexported(
 		types.AttributeValueMemberB{}, types.AttributeValueMemberBOOL{}, types.AttributeValueMemberBS{},
 		types.AttributeValueMemberL{}, types.AttributeValueMemberM{}, types.AttributeValueMemberN{},
