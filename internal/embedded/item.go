@@ -33,7 +33,7 @@ func (req *writeRequest) onlyOld() error {
 	case "", "NONE", "ALL_OLD":
 		return nil
 	}
-	return invalid("Return values set to invalid value")
+	return invalid("ReturnValues can only be ALL_OLD or NONE")
 }
 
 func (e *Engine) putItem(req *writeRequest) (any, error) {

@@ -1,6 +1,10 @@
 package embedded
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+
 	"github.com/queuelock/queuelock/internal/embedded/expr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
@@ -8,7 +12,31 @@ import (
 // expressions are the parameters that all requests with expressions share.
 type expressions struct {
 	ExpressionAttributeNames  map[string]string
-	ExpressionAttributeValues map[string]value.Value
+	ExpressionAttributeValues placeholders
+}
+
+// placeholders are the values of a request's expressions; a refusal of one
+// names it.
+type placeholders map[string]value.Value
+
+// UnmarshalJSON reads the map in the order of its keys.
+func (p *placeholders) UnmarshalJSON(data []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil || raw == nil {
+		return err
+	}
+	*p = make(placeholders, len(raw))
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		var v value.Value
+		if err := v.UnmarshalJSON(raw[name]); err != nil {
+			if wrong, ok := err.(value.Invalid); ok {
+				return value.Invalid("ExpressionAttributeValues contains invalid value: " + string(wrong) + " for key " + name)
+			}
+			return err
+		}
+		(*p)[name] = v
+	}
+	return nil
 }
 
 // scope checks that placeholders come with an expression to use them.
@@ -60,12 +88,12 @@ func (e *Engine) run(c change) (outcome, error) {
 	case c.delete:
 		o.after = nil
 	case c.update != nil:
-		after, err := c.update.Apply(before)
+		after, err := c.update.Apply(c.whole(before))
 		if err != nil {
 			return o, err
 		}
-		for name, v := range c.table.keyItem(c.key) {
-			after[name] = v
+		if before == nil && c.update.OnlyRemoves() {
+			break
 		}
 		if after.Size() > maxItem {
 			return o, invalid("Item size to update has exceeded the maximum allowed size")
@@ -77,6 +105,14 @@ func (e *Engine) run(c change) (outcome, error) {
 	}
 	o.cost = writeCost(o.before, o.after)
 	return o, nil
+}
+
+// whole is the item that an update reads: one that does not exist has its key.
+func (c change) whole(item value.Item) value.Item {
+	if item == nil {
+		return c.table.keyItem(c.key)
+	}
+	return item
 }
 
 // changeRequest is everything that the writes share. Key and Item are never

@@ -80,15 +80,16 @@ func (p *parser) predicate() Condition {
 		p.next()
 		members := p.arguments(p.operand)
 		if len(members) > maxMembers {
-			p.refuse("The IN operator is provided with too many operands; number of operands: %d", len(members))
+			p.refuse(faultName, "The IN operator is provided with too many operands; number of operands: %d", len(members))
 		}
+		p.distinct("IN", left, members...)
 		return In{left, members}
 	case t.kind == tokenPunct && slices.Contains([]string{"=", "<>", "<", "<=", ">", ">="}, t.text):
 		p.next()
 		return p.compare(t.text, left, p.operand())
 	}
 	if _, ok := left.(Size); ok && p.syntaxErr == nil && (t.kind == tokenEnd || t.is(")") || t.isKeyword("AND") || t.isKeyword("OR")) {
-		p.refuse("The function is not allowed to be used this way in an expression; function: size")
+		p.refuse(faultName, "The function is not allowed to be used this way in an expression; function: size")
 		return Not{}
 	}
 	p.syntax()
@@ -120,11 +121,11 @@ func (p *parser) operand() Operand {
 func (p *parser) misplaced(function string) {
 	switch function {
 	case "attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains":
-		p.refuse("The function is not allowed to be used this way in an expression; function: %s", function)
+		p.refuse(faultName, "The function is not allowed to be used this way in an expression; function: %s", function)
 	case "if_not_exists", "list_append":
-		p.refuse("The function is not allowed in a %s expression; function: %s", p.purpose(), function)
+		p.refuse(faultName, "The function is not allowed in a %s expression; function: %s", p.purpose(), function)
 	default:
-		p.refuse("Invalid function name; function: %s", function)
+		p.refuse(faultName, "Invalid function name; function: %s", function)
 	}
 }
 
@@ -161,7 +162,7 @@ func (p *parser) distinct(op string, first Operand, rest ...Operand) {
 	}
 	for _, other := range rest {
 		if reflect.DeepEqual(first, other) {
-			p.refuse("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %s", op, path)
+			p.refuse(faultOperand, "The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %s", op, path)
 		}
 	}
 }
@@ -170,14 +171,15 @@ func (p *parser) between(of, low, high Operand) Condition {
 	for _, operand := range []Operand{of, low, high} {
 		p.allowOrdered("BETWEEN", operand)
 	}
+	p.distinct("BETWEEN", of, low, high)
 	lowest, ok := low.(Literal)
 	highest, ok2 := high.(Literal)
 	if ok && ok2 && lowest.Value.Kind != "" && highest.Value.Kind != "" {
 		if lowest.Value.Kind != highest.Value.Kind {
-			p.refuse("The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: %s, upper bound operand: %s",
+			p.refuse(faultOperand, "The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: %s, upper bound operand: %s",
 				describe(lowest.Value), describe(highest.Value))
 		} else if order, _ := lowest.Value.Compare(highest.Value); order > 0 {
-			p.refuse("The BETWEEN operator requires upper bound to be greater than or equal to lower bound; lower bound operand: %s, upper bound operand: %s",
+			p.refuse(faultOperand, "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; lower bound operand: %s, upper bound operand: %s",
 				describe(lowest.Value), describe(highest.Value))
 		}
 	}
@@ -231,7 +233,7 @@ func (p *parser) hasType(args []Operand) Condition {
 	p.allow("attribute_type", args[1], value.String)
 	l, ok := args[1].(Literal)
 	if !ok {
-		p.refuse("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: PATH")
+		p.refuse(faultOperand, "Incorrect operand type for operator or function; operator or function: attribute_type, operand type: PATH")
 		return Not{}
 	}
 	kind := value.Kind(l.Value.Text)
@@ -240,7 +242,7 @@ func (p *parser) hasType(args []Operand) Condition {
 		for i, t := range types {
 			names[i] = string(t)
 		}
-		p.refuse("Invalid attribute type name found; type: %s, valid types: {%s}", kind, strings.Join(names, ","))
+		p.refuse(faultOperand, "Invalid attribute type name found; type: %s, valid types: {%s}", kind, strings.Join(names, ","))
 	}
 	return HasType{path, kind}
 }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/queuelock/queuelock/internal/embedded/value"
@@ -9,8 +10,9 @@ import (
 
 // parser is the part that all expressions share: moving over tokens, operands
 // and document paths. After a syntax error it stands at the end of its tokens,
-// so that every loop ends; a refusal that is no matter of syntax is kept while
-// parsing goes on, for a syntax error further on is reported first.
+// so that every loop ends. What is refused for another reason than syntax is
+// kept while parsing goes on, for faults further on may be reported first:
+// DynamoDB looks at the whole expression for one class of faults after another.
 type parser struct {
 	kind      string // ConditionExpression, …: how messages call the expression
 	src       string
@@ -18,12 +20,24 @@ type parser struct {
 	pos       int
 	scope     *Scope
 	syntaxErr error
-	refusal   error
+	faults    [numFaults]error // the first of each class
 	operators int
+	nested    int // inside how many functions of an update
 
 	// The last pair of parentheses that was closed, to notice redundant ones.
 	opened, closed int
 }
+
+// faultClass is when DynamoDB notices a fault, the earliest first.
+type faultClass int
+
+const (
+	faultForm    faultClass = iota // redundant parentheses
+	faultName                      // reserved words, unknown functions
+	faultOverlap                   // overlapping paths of an update
+	faultOperand                   // undefined placeholders, impossible operands
+	numFaults
+)
 
 func newParser(kind, src string, scope *Scope) (*parser, error) {
 	if len(src) > MaxSize {
@@ -42,12 +56,17 @@ func (p *parser) finish() error {
 		p.syntax()
 	}
 	if p.operators > maxOperators {
-		p.refuse("The expression contains too many operators; operator count: %d", p.operators)
+		p.refuse(faultForm, "The expression contains too many operators; operator count: %d", p.operators)
 	}
 	if p.syntaxErr != nil {
 		return p.syntaxErr
 	}
-	return p.refusal
+	for _, err := range p.faults {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *parser) peek() token { return p.tokens[p.pos] }
@@ -99,9 +118,14 @@ func (p *parser) syntax() {
 	p.pos = len(p.tokens) - 1
 }
 
-func (p *parser) refuse(format string, args ...any) {
-	if p.refusal == nil {
-		p.refusal = Error("Invalid " + p.kind + ": " + fmt.Sprintf(format, args...))
+// refuse notes the first fault of a class.
+func (p *parser) refuse(class faultClass, format string, args ...any) {
+	p.refuseAs(class, Error("Invalid "+p.kind+": "+fmt.Sprintf(format, args...)))
+}
+
+func (p *parser) refuseAs(class faultClass, err error) {
+	if p.faults[class] == nil {
+		p.faults[class] = err
 	}
 }
 
@@ -112,7 +136,7 @@ func (p *parser) parenthesised(inside func()) {
 	p.expect("(")
 	inside()
 	if p.opened == open+1 && p.closed == p.pos-1 {
-		p.refuse("The expression has redundant parentheses;")
+		p.refuse(faultForm, "The expression has redundant parentheses;")
 	}
 	p.opened, p.closed = open, p.pos
 	p.expect(")")
@@ -125,13 +149,13 @@ func (p *parser) path() Path {
 		switch t := p.peek(); t.kind {
 		case tokenWord:
 			if isReserved(t.text) {
-				p.refuse("Attribute name is a reserved keyword; reserved keyword: %s", t.text)
+				p.refuse(faultName, "Attribute name is a reserved keyword; reserved keyword: %s", t.text)
 			}
 			path = append(path, Step{Name: t.text})
 		case tokenName:
 			name, ok := p.scope.names[t.text]
 			if !ok {
-				p.refuse("An expression attribute name used in the document path is not defined; attribute name: %s", t.text)
+				p.refuse(faultOperand, "An expression attribute name used in the document path is not defined; attribute name: %s", t.text)
 				name = t.text
 			}
 			p.scope.usedNames[t.text] = true
@@ -149,7 +173,7 @@ func (p *parser) path() Path {
 				return path
 			}
 			if err != nil || index > 1<<31-1 {
-				p.refuse("List index is not within the allowable range; index: [%s]", t.text)
+				p.refuse(faultName, "List index is not within the allowable range; index: [%s]", t.text)
 				index = 0
 			}
 			p.next()
@@ -161,7 +185,7 @@ func (p *parser) path() Path {
 		}
 	}
 	if len(path) > value.MaxNesting {
-		p.refuse("The document path has too many nesting elements; nesting elements: %d", len(path))
+		p.refuse(faultName, "The document path has too many nesting elements; nesting elements: %d", len(path))
 	}
 	return path
 }
@@ -171,7 +195,7 @@ func (p *parser) literal() Literal {
 	t := p.next()
 	v, ok := p.scope.values[t.text]
 	if !ok {
-		p.refuse("An expression attribute value used in expression is not defined; attribute value: %s", t.text)
+		p.refuse(faultOperand, "An expression attribute value used in expression is not defined; attribute value: %s", t.text)
 		v = value.Value{}
 	}
 	p.scope.usedValues[t.text] = true
@@ -194,30 +218,30 @@ func (p *parser) count(function string, args []Operand, n int) bool {
 	if len(args) == n {
 		return true
 	}
-	p.refuse("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", function, len(args))
+	p.refuse(faultOperand, "Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", function, len(args))
 	return false
 }
 
-// allow refuses a literal operand of a type that the operator never takes.
-// Undefined values have no type and were refused already.
+// allow refuses an operand whose type is known and never taken by the operator:
+// a literal, or size(…), which is a number.
 func (p *parser) allow(operator string, operand Operand, kinds ...value.Kind) {
-	l, ok := operand.(Literal)
-	if !ok || l.Value.Kind == "" {
-		return
+	var kind value.Kind
+	switch operand := operand.(type) {
+	case Literal:
+		kind = operand.Value.Kind // none if it is undefined, and refused already
+	case Size:
+		kind = value.Num
 	}
-	for _, k := range kinds {
-		if l.Value.Kind == k {
-			return
-		}
+	if kind != "" && !slices.Contains(kinds, kind) {
+		p.refuse(faultOperand, "Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, kind)
 	}
-	p.refuse("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, l.Value.Kind)
 }
 
 // requirePath is the operand as a document path; anything else is refused.
 func (p *parser) requirePath(function string, operand Operand) Path {
 	path, ok := operand.(Path)
 	if !ok {
-		p.refuse("Operator or function requires a document path; operator or function: %s", function)
+		p.refuse(faultOperand, "Operator or function requires a document path; operator or function: %s", function)
 		return Path{{Name: "?"}}
 	}
 	return path

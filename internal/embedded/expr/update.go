@@ -41,6 +41,14 @@ func (u *Update) Paths() []Path {
 	return paths
 }
 
+// OnlyRemoves reports whether the update can only take attributes away. Such an
+// update of an item that does not exist does not create it.
+func (u *Update) OnlyRemoves() bool {
+	return len(u.actions) > 0 && !slices.ContainsFunc(u.actions, func(a action) bool {
+		return a.verb == "SET" || a.verb == "ADD"
+	})
+}
+
 // Touched is the part of the item at the update's paths, as the return values
 // UPDATED_OLD and UPDATED_NEW give it.
 func (u *Update) Touched(item value.Item) value.Item { return u.tree.project(item) }
@@ -118,10 +126,16 @@ func evalComputed(o Operand, item value.Item) (value.Value, bool) {
 func compute(o Operand, old value.Item) (value.Value, error) {
 	switch o := o.(type) {
 	case IfNotExists:
+		// The alternative must have a value even if it is not needed: so says
+		// DynamoDB Local, and the documentation says nothing.
+		otherwise, err := compute(o.Otherwise, old)
+		if err != nil {
+			return value.Value{}, err
+		}
 		if v, ok := o.Path.Lookup(old); ok {
 			return v, nil
 		}
-		return compute(o.Otherwise, old)
+		return otherwise, nil
 	case ListAppend:
 		first, second, err := computeBoth(o.First, o.Second, value.List, old)
 		if err != nil {

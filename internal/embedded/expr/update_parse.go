@@ -28,7 +28,7 @@ func ParseUpdate(src string, scope *Scope) (*Update, error) {
 		verb := verbs[i]
 		p.next()
 		if seen[verb] {
-			p.refuse("The %q section can only be used once in an update expression;", verb)
+			p.refuse(faultName, "The %q section can only be used once in an update expression;", verb)
 		}
 		seen[verb] = true
 		u.actions = append(u.actions, p.action(verb))
@@ -36,13 +36,14 @@ func ParseUpdate(src string, scope *Scope) (*Update, error) {
 			u.actions = append(u.actions, p.action(verb))
 		}
 	}
-	if err := p.finish(); err != nil {
-		return nil, err
-	}
 	for i, a := range u.actions {
 		if err := u.tree.add(i, a.path, UpdateExpression); err != nil {
-			return nil, err
+			p.refuseAs(faultOverlap, err)
+			break
 		}
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
 	}
 	return u, nil
 }
@@ -61,7 +62,7 @@ func (p *parser) action(verb string) action {
 		}
 		l := p.literal()
 		if k := l.Value.Kind; k != "" && !k.IsSet() && !(verb == "ADD" && k == value.Num) {
-			p.refuse("Incorrect operand type for operator or function; operator: %s, operand type: %s, typeSet: ALLOWED_FOR_%s_OPERAND", verb, k.Name(), verb)
+			p.refuse(faultOperand, "Incorrect operand type for operator or function; operator: %s, operand type: %s, typeSet: ALLOWED_FOR_%s_OPERAND", verb, k.Name(), verb)
 		}
 		a.operand = l
 	}
@@ -95,7 +96,13 @@ func (p *parser) updateOperand() Operand {
 	case t.kind == tokenWord && p.peekSecond().is("("):
 		p.next()
 		p.operators++
-		return p.updateFunction(t.text, p.arguments(p.updateOperand))
+		if t.text == "list_append" && p.nested > 0 {
+			p.refuse(faultName, "The function is not allowed to be used this way in an expression; function: %s", t.text)
+		}
+		p.nested++
+		args := p.arguments(p.updateOperand)
+		p.nested--
+		return p.updateFunction(t.text, args)
 	}
 	return p.path()
 }
@@ -104,6 +111,7 @@ func (p *parser) updateFunction(name string, args []Operand) Operand {
 	switch name {
 	case "if_not_exists":
 		if p.count(name, args, 2) {
+			p.distinct(name, args[0], args[1])
 			return IfNotExists{p.requirePath(name, args[0]), args[1]}
 		}
 	case "list_append":
@@ -113,9 +121,9 @@ func (p *parser) updateFunction(name string, args []Operand) Operand {
 			return ListAppend{args[0], args[1]}
 		}
 	case "size", "attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains":
-		p.refuse("The function is not allowed in an update expression; function: %s", name)
+		p.refuse(faultName, "The function is not allowed in an update expression; function: %s", name)
 	default:
-		p.refuse("Invalid function name; function: %s", name)
+		p.refuse(faultName, "Invalid function name; function: %s", name)
 	}
 	return Literal{}
 }
