@@ -1,0 +1,121 @@
+// Package dbclock estimates what time it is at DynamoDB.
+//
+// Leases end at a time on DynamoDB's clock, so that hosts need not agree on
+// theirs: a host that is ten minutes fast neither evicts early nor believes
+// in its own lease for longer. Each answer carries the server's date, in
+// whole seconds (RFC 9110, section 6.6.1). The server read its clock at some
+// moment between the sending of the request and the arrival of the answer:
+// that bounds the offset between its clock and the local monotonic one. Each
+// answer gives such an interval, and the true offset lies in all of them, so
+// their intersection narrows to well below a second.
+//
+// It promises bounds, not a time: whoever ends somebody else's lease asks for
+// the earliest time it can be, whoever writes an end for its own asks for the
+// latest. It does not promise to have an estimate: before the first answer,
+// with an engine that sends no date, and for a while after a date that
+// contradicts the earlier ones, there is none, and leases are then judged by
+// observation (package lease).
+//
+// The local clock's wall time is never used, only differences on its
+// monotonic reading.
+package dbclock
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// drift is how much the two clocks may run apart, as a fraction. Ordinary
+	// quartz stays within 100 ppm, and NTP slews by at most 500 ppm.
+	drift = 500e-6
+
+	// settle is for how long there is no estimate after a date that
+	// contradicts the ones before. One of the two was wrong, and nothing says
+	// which.
+	settle = 5 * time.Second
+
+	// resolution of the Date header.
+	resolution = time.Second
+)
+
+// Estimate is the interval in which the offset of DynamoDB's clock from the
+// local monotonic one lies. It is a value; the zero Estimate knows nothing.
+type Estimate struct {
+	// DynamoDB's clock read between low and high at the local instant at,
+	// had it run exactly like the local one since.
+	low, high time.Time
+	at        time.Time
+	// trusted is the local instant from which the estimate may be used.
+	trusted time.Time
+}
+
+// Narrow adds what one answer says: a request was sent and its answer
+// received at these local instants, and the answer was dated date.
+func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
+	// Read between sent and received, the clock showed date and less than
+	// date plus the resolution. So at received it showed at least date, and
+	// at most a second and the whole round trip more.
+	low, high := date, date.Add(resolution+received.Sub(sent))
+	fresh := Estimate{low: low, high: high, at: received, trusted: received}
+	if e.at.IsZero() {
+		return fresh
+	}
+	old := e.widen(received)
+	if old.low.After(low) {
+		low = old.low
+	}
+	if old.high.Before(high) {
+		high = old.high
+	}
+	if high.Before(low) {
+		fresh.trusted = received.Add(settle)
+		return fresh
+	}
+	return Estimate{low: low, high: high, at: old.at, trusted: e.trusted}
+}
+
+// widen carries the estimate to another local instant. Answers of concurrent
+// requests may be reported out of order: it then goes backwards, and allows
+// for the drift of that stretch as well.
+func (e Estimate) widen(at time.Time) Estimate {
+	elapsed := at.Sub(e.at)
+	slack := time.Duration(float64(elapsed.Abs()) * drift)
+	e.low, e.high, e.at = e.low.Add(elapsed-slack), e.high.Add(elapsed+slack), at
+	return e
+}
+
+// At says between which times DynamoDB's clock stands at a local instant, or
+// false if there is no estimate that may be trusted.
+func (e Estimate) At(local time.Time) (earliest, latest time.Time, ok bool) {
+	if e.at.IsZero() || local.Before(e.trusted) {
+		return time.Time{}, time.Time{}, false
+	}
+	w := e.widen(local)
+	return w.low, w.high, true
+}
+
+// Clock keeps the Estimate of one table. It is safe for concurrent use, makes
+// no request and starts no goroutine.
+type Clock struct {
+	mu       sync.Mutex
+	estimate Estimate // guarded by mu
+}
+
+// New returns a Clock without an estimate.
+func New() *Clock { return &Clock{} }
+
+// Observe adds an answer; see Estimate.Narrow.
+func (c *Clock) Observe(sent, received, date time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.estimate = c.estimate.Narrow(sent, received, date)
+}
+
+// At says between which times DynamoDB's clock stands at a local instant, or
+// false if that is not known.
+func (c *Clock) At(local time.Time) (earliest, latest time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.estimate.At(local)
+}
