@@ -1,0 +1,116 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/cenkalti/backoff/v4"
+)
+
+// API is what creating a table needs of an SDK client.
+type API interface {
+	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
+	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error)
+}
+
+var _ API = (*dynamodb.Client)(nil)
+
+// Create makes a table of that layout, waits until it is active, and sees to
+// its TTL. A table that is there is checked and used. Calling again is safe.
+func Create(ctx context.Context, db API, l Layout) error {
+	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:   &l.Table,
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: &l.PK, AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: &l.SK, AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: &l.PK, KeyType: types.KeyTypeHash},
+			{AttributeName: &l.SK, KeyType: types.KeyTypeRange},
+		},
+	})
+	if _, exists := errors.AsType[*types.ResourceInUseException](err); err != nil && !exists {
+		return err
+	}
+	if err := untilActive(ctx, db, l); err != nil {
+		return err
+	}
+	return enableTTL(ctx, db, l)
+}
+
+// untilActive waits for the table, and checks its keys.
+func untilActive(ctx context.Context, db API, l Layout) error {
+	look := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
+	for {
+		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &l.Table})
+		// A table that was just created may not be seen at once.
+		// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_DescribeTable.html
+		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); err != nil && !missing {
+			return err
+		}
+		if err == nil {
+			if found, ok := l.Check(out.Table); !ok {
+				return &SchemaError{Table: l.Table, Found: found, Need: l.Need()}
+			}
+			switch out.Table.TableStatus {
+			case types.TableStatusActive, types.TableStatusUpdating:
+				return nil
+			case types.TableStatusCreating:
+			default:
+				return &SchemaError{Table: l.Table, Found: "a table in status " + string(out.Table.TableStatus), Need: "an active one"}
+			}
+		}
+		timer := time.NewTimer(look.NextBackOff())
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("table %q is not active yet: %w", l.Table, ctx.Err())
+		}
+	}
+}
+
+// enableTTL switches the table's TTL on, unless it is.
+func enableTTL(ctx context.Context, db API, l Layout) error {
+	on, err := hasTTL(ctx, db, l)
+	if err != nil || on {
+		return err
+	}
+	_, err = db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &l.Table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &l.TTL, Enabled: aws.Bool(true)},
+	})
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "ValidationException" {
+		// Somebody else enabled it in between; look at what they did.
+		if on, again := hasTTL(ctx, db, l); again != nil || on {
+			return again
+		}
+	}
+	return err
+}
+
+func hasTTL(ctx context.Context, db API, l Layout) (bool, error) {
+	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &l.Table})
+	if err != nil || out.TimeToLiveDescription == nil {
+		return false, err
+	}
+	d := out.TimeToLiveDescription
+	switch d.TimeToLiveStatus {
+	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
+		if found := aws.ToString(d.AttributeName); found != l.TTL {
+			return false, &SchemaError{Table: l.Table, Found: fmt.Sprintf("TTL on attribute %q", found), Need: fmt.Sprintf("TTL on attribute %q, or none", l.TTL)}
+		}
+		return true, nil
+	}
+	return false, nil
+}

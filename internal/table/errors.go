@@ -1,0 +1,198 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Refused says that a write's condition was false, so nothing was written by
+// the attempt that was answered. An SDK retry may have been refused by what
+// its own lost first attempt wrote: look for one's own id in the item.
+type Refused struct {
+	// Item is what stands in the table, or nil where there is no item and
+	// where the engine does not say (ReturnValuesOnConditionCheckFailure is
+	// of 2023: engines older than that leave it out).
+	Item Item
+}
+
+func (e *Refused) Error() string { return "the condition was false" }
+
+// Error is a request that failed.
+type Error struct {
+	Operation string // DynamoDB's name of it
+	Table     string
+	Timeout   time.Duration // the bound, if that is what ended it
+	Err       error
+}
+
+func (e *Error) Error() string {
+	if e.Timeout > 0 {
+		return fmt.Sprintf("%s on table %q: no answer within %v: %v", e.Operation, e.Table, e.Timeout, e.Err)
+	}
+	return fmt.Sprintf("%s on table %q: %v", e.Operation, e.Table, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// SchemaError says that the table cannot be used.
+type SchemaError struct {
+	Table string
+	Found string // what is there
+	Need  string // what is needed
+	Err   error  // DynamoDB's own words, or nil
+}
+
+func (e *SchemaError) Error() string {
+	s := fmt.Sprintf("table %q cannot be used: found %s, need %s", e.Table, e.Found, e.Need)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *SchemaError) Unwrap() error { return e.Err }
+
+// Need says in words what table the layout asks for.
+func (l Layout) Need() string {
+	return fmt.Sprintf("a table with partition key %q (S) and sort key %q (S)", l.PK, l.SK)
+}
+
+func (s *Store) translate(ctx, bounded context.Context, operation string, err error) error {
+	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return &Refused{Item: failed.Item}
+	}
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
+		return &SchemaError{Table: s.layout.Table, Found: "no such table in this account, region and endpoint", Need: s.layout.Need(), Err: err}
+	}
+	if schema := s.schemaProblem(ctx, err); schema != nil {
+		return schema
+	}
+	e := &Error{Operation: operation, Table: s.layout.Table, Err: err}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		e.Timeout = s.timeout
+	}
+	return e
+}
+
+// describer is what a client that can say more about a wrong table has.
+type describer interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+}
+
+// schemaProblem turns DynamoDB's ValidationException into a SchemaError when
+// the table's keys are not the layout's. DynamoDB's own words ("The provided
+// key element does not match the schema") name neither, so the table is
+// described, if the client can and may: one more request, on this path only.
+func (s *Store) schemaProblem(ctx context.Context, err error) error {
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok || api.ErrorCode() != "ValidationException" {
+		return nil
+	}
+	d, ok := s.db.(describer)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	out, describeErr := d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.layout.Table})
+	if describeErr != nil || out.Table == nil {
+		return nil
+	}
+	found, ok := s.layout.Check(out.Table)
+	if ok {
+		return nil
+	}
+	return &SchemaError{Table: s.layout.Table, Found: found, Need: s.layout.Need(), Err: err}
+}
+
+// Check says in words which keys a table has, and whether they are the
+// layout's.
+func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
+	kinds := map[string]types.ScalarAttributeType{}
+	for _, a := range t.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
+	}
+	var pk, sk string
+	for _, k := range t.KeySchema {
+		name := aws.ToString(k.AttributeName)
+		if k.KeyType == types.KeyTypeHash {
+			pk = name
+		} else {
+			sk = name
+		}
+	}
+	found = fmt.Sprintf("partition key %q (%s)", pk, kinds[pk])
+	if sk == "" {
+		found += " and no sort key"
+	} else {
+		found += fmt.Sprintf(" and sort key %q (%s)", sk, kinds[sk])
+	}
+	ok = pk == l.PK && sk == l.SK && kinds[pk] == types.ScalarAttributeTypeS && kinds[sk] == types.ScalarAttributeTypeS
+	return found, ok
+}
+
+// Transient reports whether trying again can help: a time-out of the call's
+// own, a broken connection, a throttle, a server's fault, a transaction that
+// holds the item. Not so: a refusal, a wrong table, missing rights, and the
+// caller's own cancellation.
+func Transient(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	if e.Timeout > 0 {
+		return true
+	}
+	if _, ok := errors.AsType[ratelimit.QuotaExceededError](err); ok {
+		// The SDK client has run out of retries for now, after failures that
+		// it would have retried.
+		return true
+	}
+	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
+		// The SDK does not retry this one by itself.
+		return true
+	}
+	return retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
+}
+
+var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+
+// Applied reports whether a write that failed with err may have been made, or
+// may yet be. DynamoDB refuses with a status of 400 before it writes; anything
+// else, and no answer at all, leaves it open. once says that the SDK client
+// was kept from retrying: otherwise an earlier attempt may have been applied
+// although the last one was refused.
+func Applied(err error, once bool) bool {
+	if err == nil {
+		return true
+	}
+	if _, ok := errors.AsType[*Refused](err); ok {
+		return false
+	}
+	if !once {
+		return true
+	}
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return !ok || response.HTTPStatusCode() != http.StatusBadRequest
+}
+
+// dateOf reads the Date header of an error's response.
+func dateOf(err error) (time.Time, bool) {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || response.Response == nil || response.Response.Response == nil {
+		return time.Time{}, false
+	}
+	date, parseErr := http.ParseTime(response.Response.Header.Get("Date"))
+	return date, parseErr == nil
+}

@@ -1,0 +1,180 @@
+package table
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Item is an item, or a map inside one, as the SDK has it.
+type Item = map[string]types.AttributeValue
+
+// String makes a DynamoDB string.
+func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// Int makes a DynamoDB number.
+func Int(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// Map makes a DynamoDB map.
+func Map(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
+
+// MalformedError says that an item holds something that this library did not
+// write. It is never taken for a lock, and never overwritten.
+type MalformedError struct {
+	Item      string // what and where: `serving record of "order-7 lock"`
+	Attribute string // the attribute's path
+	Problem   string // what was found and what is needed
+}
+
+func (e *MalformedError) Error() string {
+	return fmt.Sprintf("malformed %s: attribute %s %s", e.Item, e.Attribute, e.Problem)
+}
+
+// Reader reads attributes out of an item that any program may have written.
+// The first problem it meets is kept in Err; what is read after that is zero.
+type Reader struct {
+	What string // names the item in errors
+	Item Item
+	Path string // prefix of attribute names in errors
+	Err  error
+}
+
+func (r *Reader) fail(attribute, format string, args ...any) {
+	if r.Err == nil {
+		r.Err = &MalformedError{Item: r.What, Attribute: r.Path + attribute, Problem: fmt.Sprintf(format, args...)}
+	}
+}
+
+// Fail records a problem that the caller found with an attribute's value.
+func (r *Reader) Fail(attribute, format string, args ...any) { r.fail(attribute, format, args...) }
+
+// Has reports whether the attribute is present.
+func (r *Reader) Has(attribute string) bool { _, ok := r.Item[attribute]; return ok }
+
+// Number reads a number in the form DynamoDB sent it.
+func (r *Reader) Number(attribute string) string {
+	switch v := r.Item[attribute].(type) {
+	case *types.AttributeValueMemberN:
+		return v.Value
+	case nil:
+		r.fail(attribute, "is missing, a number is needed")
+	default:
+		r.fail(attribute, "is %s, a number is needed", TypeName(v))
+	}
+	return ""
+}
+
+// Int reads a whole number that fits 64 bits.
+func (r *Reader) Int(attribute string) int64 {
+	s := r.Number(attribute)
+	if s == "" {
+		return 0
+	}
+	if n, ok := Whole(s); ok && n.IsInt64() {
+		return n.Int64()
+	}
+	r.fail(attribute, "is %s, a whole number of 64 bits is needed", clip(s))
+	return 0
+}
+
+// Whole parses a whole number in the forms in which an engine may print one:
+// 1000, 1E+3, 10.00e2. A number of more than 126 digits, which DynamoDB does
+// not store, is refused before anything is computed from it.
+func Whole(s string) (*big.Int, bool) {
+	const maxDigits = 126
+	if s == "" || len(s) > maxDigits {
+		return nil, false
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		if exponent, err := strconv.Atoi(s[i+1:]); err != nil || exponent > maxDigits || exponent < -maxDigits {
+			return nil, false
+		}
+	}
+	if strings.Trim(s, "0123456789.eE+-") != "" { // no fractions, underscores, or other bases
+		return nil, false
+	}
+	f, ok := new(big.Rat).SetString(s)
+	if !ok || !f.IsInt() {
+		return nil, false
+	}
+	return f.Num(), true
+}
+
+// OptionalInt reads a whole number that may be absent.
+func (r *Reader) OptionalInt(attribute string) (int64, bool) {
+	if !r.Has(attribute) {
+		return 0, false
+	}
+	return r.Int(attribute), true
+}
+
+// Text reads a string.
+func (r *Reader) Text(attribute string) string {
+	switch v := r.Item[attribute].(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case nil:
+		r.fail(attribute, "is missing, a string is needed")
+	default:
+		r.fail(attribute, "is %s, a string is needed", TypeName(v))
+	}
+	return ""
+}
+
+// OptionalText reads a string that may be absent.
+func (r *Reader) OptionalText(attribute string) string {
+	if !r.Has(attribute) {
+		return ""
+	}
+	return r.Text(attribute)
+}
+
+// Map reads a map.
+func (r *Reader) Map(attribute string) Item {
+	switch v := r.Item[attribute].(type) {
+	case *types.AttributeValueMemberM:
+		return v.Value
+	case nil:
+		r.fail(attribute, "is missing, a map is needed")
+	default:
+		r.fail(attribute, "is %s, a map is needed", TypeName(v))
+	}
+	return nil
+}
+
+// TypeName names an attribute's type as DynamoDB's documents do, with its
+// article: "a string".
+func TypeName(v types.AttributeValue) string {
+	switch v.(type) {
+	case *types.AttributeValueMemberS:
+		return "a string"
+	case *types.AttributeValueMemberN:
+		return "a number"
+	case *types.AttributeValueMemberB:
+		return "binary"
+	case *types.AttributeValueMemberBOOL:
+		return "a boolean"
+	case *types.AttributeValueMemberNULL:
+		return "null"
+	case *types.AttributeValueMemberM:
+		return "a map"
+	case *types.AttributeValueMemberL:
+		return "a list"
+	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
+		return "a set"
+	}
+	return "of an unknown type"
+}
+
+// clip keeps a hostile value from filling a log.
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}

@@ -1,0 +1,207 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+)
+
+// DynamoDB is what the library needs of an SDK client.
+type DynamoDB interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+var _ DynamoDB = (*dynamodb.Client)(nil)
+
+// Store is one table, as the library uses it. It is safe for concurrent use.
+type Store struct {
+	db      DynamoDB
+	layout  Layout
+	clock   *dbclock.Clock
+	timeout time.Duration
+}
+
+// NewStore makes a Store. Each call of it is given timeout to answer, the SDK
+// client's retries included. It does no I/O.
+func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout}
+}
+
+// Clock is the estimate of DynamoDB's clock that all calls feed.
+func (s *Store) Clock() *dbclock.Clock { return s.clock }
+
+// Layout names the table and its keys.
+func (s *Store) Layout() Layout { return s.layout }
+
+// Option changes one call.
+type Option func(*dynamodb.Options)
+
+// Once turns the SDK client's own retries off for a call whose retry must
+// differ from it: TAKE carries a new holder id each time.
+func Once() Option {
+	return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+}
+
+// Update changes the item with that sort key and returns it as it then is.
+// Refused by condition, it returns *Refused. One request.
+func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...Option) (Item, error) {
+	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
+	if err != nil {
+		return nil, err
+	}
+	var item Item
+	err = s.call(ctx, "UpdateItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+		out, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName:                           &s.layout.Table,
+			Key:                                 key,
+			UpdateExpression:                    e.Update(),
+			ConditionExpression:                 e.Condition(),
+			ExpressionAttributeNames:            e.Names(),
+			ExpressionAttributeValues:           e.Values(),
+			ReturnValues:                        types.ReturnValueAllNew,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, fns...)
+		if err != nil {
+			return middleware.Metadata{}, err
+		}
+		item = out.Attributes
+		return out.ResultMetadata, nil
+	})
+	return item, err
+}
+
+// Put writes the item. Refused by condition, it returns *Refused. One request.
+func (s *Store) Put(ctx context.Context, item Item, condition expression.ConditionBuilder, opts ...Option) error {
+	e, err := expression.NewBuilder().WithCondition(condition).Build()
+	if err != nil {
+		return err
+	}
+	return s.call(ctx, "PutItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+		out, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           &s.layout.Table,
+			Item:                                item,
+			ConditionExpression:                 e.Condition(),
+			ExpressionAttributeNames:            e.Names(),
+			ExpressionAttributeValues:           e.Values(),
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, fns...)
+		if err != nil {
+			return middleware.Metadata{}, err
+		}
+		return out.ResultMetadata, nil
+	})
+}
+
+// Delete removes the item. Refused by condition, it returns *Refused. One
+// request.
+func (s *Store) Delete(ctx context.Context, key Item, condition expression.ConditionBuilder, opts ...Option) error {
+	e, err := expression.NewBuilder().WithCondition(condition).Build()
+	if err != nil {
+		return err
+	}
+	return s.call(ctx, "DeleteItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+		out, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName:                           &s.layout.Table,
+			Key:                                 key,
+			ConditionExpression:                 e.Condition(),
+			ExpressionAttributeNames:            e.Names(),
+			ExpressionAttributeValues:           e.Values(),
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, fns...)
+		if err != nil {
+			return middleware.Metadata{}, err
+		}
+		return out.ResultMetadata, nil
+	})
+}
+
+// Get reads the item, consistently; nil if there is none. One request.
+func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
+	var item Item
+	err := s.call(ctx, "GetItem", nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+		out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName:      &s.layout.Table,
+			Key:            key,
+			ConsistentRead: aws.Bool(true),
+		}, fns...)
+		if err != nil {
+			return middleware.Metadata{}, err
+		}
+		item = out.Item
+		return out.ResultMetadata, nil
+	})
+	return item, err
+}
+
+// Range reads all items of the queue whose sort keys lie between from and to,
+// both included, in order and consistently. One request for each page, which
+// DynamoDB ends at 1 MB.
+func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
+	e, err := expression.NewBuilder().WithKeyCondition(
+		expression.KeyEqual(expression.Key(q.layout.PK), expression.Value(String(q.Entity))).
+			And(expression.KeyBetween(expression.Key(q.layout.SK), expression.Value(String(from)), expression.Value(String(to)))),
+	).Build()
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	var next Item
+	for {
+		err := q.call(ctx, "Query", nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+			out, err := q.db.Query(ctx, &dynamodb.QueryInput{
+				TableName:                 &q.layout.Table,
+				KeyConditionExpression:    e.KeyCondition(),
+				ExpressionAttributeNames:  e.Names(),
+				ExpressionAttributeValues: e.Values(),
+				ConsistentRead:            aws.Bool(true),
+				ExclusiveStartKey:         next,
+			}, fns...)
+			if err != nil {
+				return middleware.Metadata{}, err
+			}
+			items = append(items, out.Items...)
+			next = out.LastEvaluatedKey
+			return out.ResultMetadata, nil
+		})
+		if err != nil || len(next) == 0 {
+			return items, err
+		}
+	}
+}
+
+// call bounds a request, feeds the clock with its answer, and translates its
+// error.
+func (s *Store) call(ctx context.Context, operation string, opts []Option, do func(context.Context, ...func(*dynamodb.Options)) (middleware.Metadata, error)) error {
+	bounded, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	fns := make([]func(*dynamodb.Options), len(opts))
+	for i, o := range opts {
+		fns[i] = o
+	}
+	sent := time.Now()
+	metadata, err := do(bounded, fns...)
+	received := time.Now()
+	if err == nil {
+		// The SDK keeps the answer's Date header, parsed, in the metadata.
+		if date, ok := awsmiddleware.GetServerTime(metadata); ok {
+			s.clock.Observe(sent, received, date)
+		}
+		return nil
+	}
+	if date, ok := dateOf(err); ok {
+		s.clock.Observe(sent, received, date)
+	}
+	return s.translate(ctx, bounded, operation, err)
+}
