@@ -1,0 +1,65 @@
+// Package lease says when somebody else's lease has ended.
+//
+// A holder's entry and a waiter's row carry the same three attributes: beat,
+// which every renewal raises by one; until, the end of the lease on
+// DynamoDB's clock; and ttl, its length. Two judgements follow from them, and
+// each is sound by itself:
+//
+//   - by the clock: DynamoDB's clock stands at until or later, by the
+//     earliest time that it can be (package dbclock);
+//   - by observation: the beat has not changed for the full ttl, on the
+//     observer's monotonic clock, counted from after the read that first
+//     showed it. The owner counts its own deadline from before the write that
+//     set the beat, so it knew first.
+//
+// The second needs no clock but the observer's own, and costs a newcomer up
+// to one ttl. It serves where there is no until (a process's very first
+// request knows no time yet), where the engine sends no date, and by option.
+//
+// A judgement is never the permission to remove anything: whoever removes
+// asks in the same write for the beat that was judged.
+package lease
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// Max is the longest lease that is believed. A longer one is malformed: it
+// was not written by this library, and nobody could wait for its end.
+const Max = 7 * 24 * time.Hour
+
+// Lease is what an entry or a row says of its own life.
+type Lease struct {
+	Beat  int64
+	TTL   time.Duration
+	Until time.Time // on DynamoDB's clock; zero if unknown
+}
+
+// Read takes a lease out of an entry or a row.
+func Read(r *table.Reader) Lease {
+	l := Lease{
+		Beat: r.Int(table.AttrBeat),
+	}
+	switch ms := r.Int(table.AttrTTL); {
+	case r.Err != nil:
+	case ms <= 0 || ms > Max.Milliseconds():
+		r.Fail(table.AttrTTL, "is %d ms, between 1 and %d are needed", ms, Max.Milliseconds())
+	default:
+		l.TTL = time.Duration(ms) * time.Millisecond
+	}
+	if ms, ok := r.OptionalInt(table.AttrUntil); ok {
+		l.Until = time.UnixMilli(ms)
+	}
+	return l
+}
+
+// Fill writes a lease's attributes into an entry or a row.
+func (l Lease) Fill(item table.Item) {
+	item[table.AttrBeat] = table.Int(l.Beat)
+	item[table.AttrTTL] = table.Int(l.TTL.Milliseconds())
+	if !l.Until.IsZero() {
+		item[table.AttrUntil] = table.Int(l.Until.UnixMilli())
+	}
+}

@@ -1,0 +1,72 @@
+package lease
+
+import (
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+)
+
+// forget is for how long, after it was last seen, a sighting is kept beyond
+// its ttl. A caller that tries a busy lock now and then, without waiting,
+// thereby learns in the end that its holder is dead.
+const forget = 10 * time.Minute
+
+// Observer remembers which leases were seen with which beat, and judges them.
+// It is safe for concurrent use, makes no request and starts no goroutine.
+type Observer struct {
+	clock           *dbclock.Clock
+	observationOnly bool
+
+	mu     sync.Mutex
+	seen   map[string]sighting // guarded by mu
+	pruned time.Time           // guarded by mu
+}
+
+type sighting struct {
+	beat        int64
+	first, last time.Time // monotonic
+	ttl         time.Duration
+}
+
+// NewObserver returns an Observer that judges by clock and by observation, or
+// by observation alone.
+func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
+	return &Observer{clock: clock, observationOnly: observationOnly, seen: map[string]sighting{}}
+}
+
+// See records that a read which came back at that instant showed the lease,
+// and returns how long it lives on at the least: zero or less says that it has
+// ended. id names the lease for good: ids of holders and rows are never
+// reused.
+func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.prune(readAt)
+	s, ok := o.seen[id]
+	if !ok || s.beat != l.Beat {
+		s = sighting{beat: l.Beat, first: readAt}
+	}
+	s.last, s.ttl = readAt, l.TTL
+	o.seen[id] = s
+	left := l.TTL - readAt.Sub(s.first)
+	if !l.Until.IsZero() && !o.observationOnly {
+		if earliest, _, ok := o.clock.At(readAt); ok {
+			left = min(left, l.Until.Sub(earliest))
+		}
+	}
+	return left
+}
+
+// prune drops sightings of leases that are long gone; o.mu is held.
+func (o *Observer) prune(now time.Time) {
+	if now.Sub(o.pruned) < forget {
+		return
+	}
+	o.pruned = now
+	for id, s := range o.seen {
+		if now.Sub(s.last) > s.ttl+forget {
+			delete(o.seen, id)
+		}
+	}
+}
