@@ -1,0 +1,121 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// Master issues the numbers of one counter.
+type Master struct {
+	Store *table.Store
+	Key   table.Item // primary key of the item that holds the counter
+	What  string     // names that item in errors
+}
+
+// Rider is what goes with an increment in the same request. The zero Rider is
+// a plain counter.
+type Rider struct {
+	// Update adds actions to the increment's; nil adds none.
+	Update func(expression.UpdateBuilder) expression.UpdateBuilder
+	// Condition must hold as well; nil asks nothing more.
+	Condition *expression.ConditionBuilder
+	// Seed adds attributes to a new counter's item.
+	Seed table.Item
+}
+
+// ErrSeeded says that the counter was missing, and somebody seeded it before
+// this call could: nothing was written, and taking again will succeed. The
+// item in the way is returned beside it, where the engine tells; it may be
+// this caller's own, written by an attempt whose answer was lost.
+var ErrSeeded = errors.New("the counter was seeded by somebody else first")
+
+var (
+	attrNumber = expression.Name(table.AttrTicketNumber)
+	one        = expression.Value(table.Int(1))
+)
+
+// Take issues a number: SET ticketNumber = ticketNumber + 1, if there is one
+// and it is not the last. It returns the item as it is after that; its
+// ticketNumber is the ticket.
+//
+// A missing counter is seeded with ticket 1, by a second request. Refused by
+// the rider's condition, it returns *table.Refused with the item, which an
+// older engine does not send.
+//
+// The SDK client's own retries are off: a retried increment would issue a
+// second number to one caller, and ride twice. After an error, MayHaveTaken
+// says whether a number was issued all the same. Calling again is safe, with
+// another rider if the first left a mark of its own.
+func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
+	update := expression.Set(attrNumber, expression.Plus(attrNumber, one))
+	if rider.Update != nil {
+		update = rider.Update(update)
+	}
+	// A comparison with an attribute that is missing or no number is false,
+	// so this asks for existence and type as well.
+	condition := attrNumber.LessThan(expression.Value(Max.Attribute()))
+	if rider.Condition != nil {
+		condition = condition.And(*rider.Condition)
+	}
+	item, err := m.Store.Update(ctx, m.Key, update, condition, table.Once())
+	refused, ok := errors.AsType[*table.Refused](err)
+	if !ok {
+		return item, err
+	}
+	if refused.Item == nil {
+		return m.seed(ctx, rider)
+	}
+	r := table.Reader{What: m.What, Item: refused.Item}
+	last := Read(&r, table.AttrTicketNumber)
+	switch {
+	case r.Err != nil:
+		return nil, r.Err
+	case last == Max:
+		return nil, ErrExhausted
+	}
+	return nil, err
+}
+
+// seed writes the counter with ticket 1, if there is none. Where the engine
+// returned no item with the refused increment, this is also how a missing
+// counter is told from a refused rider.
+func (m Master) seed(ctx context.Context, rider Rider) (table.Item, error) {
+	item := table.Item{table.AttrTicketNumber: FromUint64(1).Attribute()}
+	for name, value := range rider.Seed {
+		item[name] = value
+	}
+	for name, value := range m.Key {
+		item[name] = value
+	}
+	// Not "no ticketNumber": an item of some other program must not be
+	// overwritten either.
+	missing := expression.AttributeNotExists(expression.NameNoDotSplit(m.Store.Layout().PK))
+	err := m.Store.Put(ctx, item, missing, table.Once())
+	if refused, ok := errors.AsType[*table.Refused](err); ok {
+		return refused.Item, ErrSeeded
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item, nil
+}
+
+// MayHaveTaken reports whether a Take that failed with err may have issued a
+// number, or may yet do so when it arrives late.
+func MayHaveTaken(err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, ErrSeeded), errors.Is(err, ErrExhausted):
+		return false
+	}
+	if _, ok := errors.AsType[*table.MalformedError](err); ok {
+		// What came back cannot be read, whether or not it was written.
+		return true
+	}
+	return table.Applied(err, true)
+}

@@ -1,0 +1,182 @@
+package ticket
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// Digits is the number of digits of a padded Number, and the precision to
+// which DynamoDB keeps numbers.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+const Digits = 38
+
+// ErrExhausted says that a counter stands at its last number, 10^38 - 1. At a
+// billion tickets a second that is in 3·10^21 years; a counter that says so
+// was written by something else. The queue must be drained and its record
+// deleted by an operator.
+var ErrExhausted = errors.New("ticket numbers are exhausted: the counter stands at 10^38-1")
+
+// Number is a ticket number: 1 to 10^38-1. The zero Number is no ticket; it
+// comes before all others and is the counter's value before the first ticket.
+// Numbers are comparable with == and may be map keys.
+type Number struct{ high, low uint64 }
+
+// Max is the last ticket number, 10^38 - 1.
+var Max = mustParse(strings.Repeat("9", Digits))
+
+func mustParse(s string) Number {
+	n, err := Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// FromUint64 makes a Number.
+func FromUint64(n uint64) Number { return Number{low: n} }
+
+// Parse reads a whole decimal number from 0 to 10^38-1, padded or not. Signs,
+// spaces, fractions and exponents are refused.
+func Parse(s string) (Number, error) {
+	if s == "" {
+		return Number{}, errors.New("ticket number: empty, a decimal number is needed")
+	}
+	digits := strings.TrimLeft(s, "0")
+	if len(digits) > Digits {
+		return Number{}, fmt.Errorf("ticket number of %d digits: at most %d are possible", len(digits), Digits)
+	}
+	var n Number
+	for _, c := range []byte(digits) {
+		if c < '0' || c > '9' {
+			return Number{}, fmt.Errorf("ticket number %q: only decimal digits are possible", s)
+		}
+		n = n.times10(uint64(c - '0'))
+	}
+	return n, nil
+}
+
+// times10 returns 10n + digit. It cannot overflow for 38 digits: 10^38 < 2^127.
+func (n Number) times10(digit uint64) Number {
+	carry, low := bits.Mul64(n.low, 10)
+	low, c := bits.Add64(low, digit, 0)
+	return Number{high: n.high*10 + carry + c, low: low}
+}
+
+// Read takes a number out of an item's attribute, in any form in which an
+// engine prints one; a problem is kept in the reader's Err.
+func Read(r *table.Reader, attribute string) Number {
+	s := r.Number(attribute)
+	if r.Err != nil {
+		return Number{}
+	}
+	n, err := Parse(s)
+	if err == nil {
+		return n
+	}
+	if whole, ok := table.Whole(s); ok && whole.Sign() >= 0 {
+		if n, err = Parse(whole.String()); err == nil {
+			return n
+		}
+	}
+	r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
+	return Number{}
+}
+
+// Attribute is the number as DynamoDB's type N.
+func (n Number) Attribute() types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: n.String()}
+}
+
+// String prints the number in decimal.
+func (n Number) String() string {
+	if n.high == 0 {
+		return fmt.Sprint(n.low)
+	}
+	b := new(big.Int).SetUint64(n.high)
+	b.Lsh(b, 64)
+	return b.Or(b, new(big.Int).SetUint64(n.low)).String()
+}
+
+// Padded prints the number in 38 digits, so that the order of strings is the
+// order of numbers.
+func (n Number) Padded() string {
+	s := n.String()
+	return strings.Repeat("0", Digits-len(s)) + s
+}
+
+// MarshalText prints the number in decimal. In JSON it thereby is a string:
+// most readers of JSON numbers lose digits after the sixteenth.
+func (n Number) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
+// UnmarshalText is Parse.
+func (n *Number) UnmarshalText(text []byte) error {
+	parsed, err := Parse(string(text))
+	if err == nil {
+		*n = parsed
+	}
+	return err
+}
+
+// IsZero reports whether n is no ticket.
+func (n Number) IsZero() bool { return n == Number{} }
+
+// Compare returns -1 if n was issued before o, 0 if they are the same, and 1
+// if n was issued later.
+func (n Number) Compare(o Number) int {
+	_, borrow := n.minus(o)
+	switch {
+	case n == o:
+		return 0
+	case borrow:
+		return -1
+	}
+	return 1
+}
+
+// Less reports whether n was issued before o.
+func (n Number) Less(o Number) bool { return n.Compare(o) < 0 }
+
+func (n Number) minus(o Number) (difference Number, borrow bool) {
+	low, b := bits.Sub64(n.low, o.low, 0)
+	high, b := bits.Sub64(n.high, o.high, b)
+	return Number{high: high, low: low}, b != 0
+}
+
+// Next is the number after n, or ErrExhausted.
+func (n Number) Next() (Number, error) {
+	if n.Compare(Max) >= 0 {
+		return Number{}, ErrExhausted
+	}
+	low, carry := bits.Add64(n.low, 1, 0)
+	return Number{high: n.high + carry, low: low}, nil
+}
+
+// Previous is the number before n; that of zero is zero.
+func (n Number) Previous() Number {
+	if n.IsZero() {
+		return n
+	}
+	p, _ := n.minus(Number{low: 1})
+	return p
+}
+
+// After is how many numbers n comes after o: n - o, at least 0, and at most
+// what fits.
+func (n Number) After(o Number) uint64 {
+	d, borrow := n.minus(o)
+	switch {
+	case borrow:
+		return 0
+	case d.high != 0:
+		return math.MaxUint64
+	}
+	return d.low
+}
