@@ -1,0 +1,35 @@
+package serving
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Claim lets ticket t, whose turn its owner believes it is, be served: the
+// grant is this one conditional write, never a read that looked as if it were
+// one's turn. Granted if nobody is being served, and neither t nor any later
+// ticket ever was:
+//
+//	SET holders.#id = {ticket: t, …}, granted = t
+//	if size(holders) = 0 AND granted < t AND servingAfter < t - 1
+//
+// On success it returns the record, with the entry in it. Refused, ErrRefused
+// and the record: the caller's own id in it means that an earlier answer was
+// lost. One request. Calling again is safe; after any other error the entry
+// may be in the record or may get there late, and must be looked for, or
+// removed with Remove.
+func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
+	item := e.item()
+	item[table.AttrTicket] = t.Attribute()
+	return write(ctx, q,
+		expression.
+			Set(entry(e.ID), expression.Value(table.Map(item))).
+			Set(attrGranted, number(t)),
+		nobody.
+			And(attrGranted.LessThan(number(t))).
+			And(attrServingAfter.LessThan(number(t.Previous()))))
+}

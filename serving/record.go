@@ -1,0 +1,161 @@
+package serving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Record is the serving record as one read or write showed it.
+type Record struct {
+	Exists bool // false: nobody ever took a ticket in this queue
+
+	TicketNumber ticket.Number // last ticket issued
+	Granted      ticket.Number // highest ticket claimed
+	Turn         Turn
+
+	// Present says that holders and servingAfter are present; Holders may be
+	// empty all the same.
+	Present      bool
+	ServingAfter ticket.Number
+	Holders      []Holder // by id
+}
+
+// Holder is one entry of the record.
+type Holder struct {
+	ID     string
+	Ticket ticket.Number // also where the entry itself does not carry it
+	Owner  string
+	Since  time.Time // on DynamoDB's clock; zero if unknown
+	Lease  lease.Lease
+}
+
+// LeaseID names the holder's lease for an Observer.
+func (h Holder) LeaseID(q table.Queue) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
+
+// Turn is how long recent turns took, as a moving mean and mean deviation.
+type Turn struct{ Mean, Deviation time.Duration }
+
+// Add moves the mean and the deviation by one more turn, with the gains of
+// TCP's round-trip estimator (RFC 6298, section 2: 1/8 and 1/4).
+func (t Turn) Add(length time.Duration) Turn {
+	if t == (Turn{}) {
+		return Turn{Mean: length, Deviation: length / 2}
+	}
+	return Turn{
+		Mean:      t.Mean + (length-t.Mean)/8,
+		Deviation: t.Deviation + ((length-t.Mean).Abs()-t.Deviation)/4,
+	}
+}
+
+// Decode reads a record. A missing item is the zero Record; an item that holds
+// anything but a record of this library is a *table.MalformedError.
+func Decode(q table.Queue, item table.Item) (Record, error) {
+	if len(item) == 0 {
+		return Record{}, nil
+	}
+	r := &table.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
+	rec := Record{Exists: true, TicketNumber: ticket.Read(r, table.AttrTicketNumber)}
+	if r.Has(table.AttrGranted) {
+		rec.Granted = ticket.Read(r, table.AttrGranted)
+	}
+	rec.Turn = decodeTurn(r)
+	rec.Present = r.Has(table.AttrHolders)
+	if rec.Present != r.Has(table.AttrServingAfter) {
+		r.Fail(table.AttrHolders, "and %s must be present together or absent together", table.AttrServingAfter)
+	}
+	if rec.Present {
+		rec.ServingAfter = ticket.Read(r, table.AttrServingAfter)
+		for id, entry := range r.Map(table.AttrHolders) {
+			rec.Holders = append(rec.Holders, decodeHolder(r, rec, id, entry))
+		}
+		slices.SortFunc(rec.Holders, func(a, b Holder) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return rec, r.Err
+}
+
+// decodeTurn reads what only serves to guess; so a bad value is no turn rather
+// than an error.
+func decodeTurn(r *table.Reader) Turn {
+	if !r.Has(table.AttrTurn) {
+		return Turn{}
+	}
+	t := table.Reader{Item: r.Map(table.AttrTurn)}
+	mean, deviation := t.Int(table.AttrMean), t.Int(table.AttrDeviation)
+	bad := func(ms int64) bool { return ms < 0 || ms > lease.Max.Milliseconds() }
+	if t.Err != nil || bad(mean) || bad(deviation) {
+		return Turn{}
+	}
+	return Turn{Mean: time.Duration(mean) * time.Millisecond, Deviation: time.Duration(deviation) * time.Millisecond}
+}
+
+func (t Turn) attribute() table.Item {
+	return table.Item{
+		table.AttrMean:      table.Int(t.Mean.Milliseconds()),
+		table.AttrDeviation: table.Int(t.Deviation.Milliseconds()),
+	}
+}
+
+func decodeHolder(r *table.Reader, rec Record, id string, entry types.AttributeValue) Holder {
+	h := Holder{ID: id}
+	m, ok := entry.(*types.AttributeValueMemberM)
+	if !ok {
+		r.Fail(table.AttrHolders+"."+id, "is %s, a map is needed", table.TypeName(entry))
+		return h
+	}
+	e := &table.Reader{What: r.What, Item: m.Value, Path: table.AttrHolders + "." + id + "."}
+	h.Lease = lease.Read(e)
+	h.Owner = e.OptionalText(table.AttrOwner)
+	if ms, ok := e.OptionalInt(table.AttrSince); ok {
+		h.Since = time.UnixMilli(ms)
+	}
+	if e.Has(table.AttrTicket) {
+		h.Ticket = ticket.Read(e, table.AttrTicket)
+	} else if next, err := rec.ServingAfter.Next(); err == nil {
+		h.Ticket = next
+	} else {
+		e.Fail(table.AttrTicket, "is missing, and %s is the last number", table.AttrServingAfter)
+	}
+	if r.Err == nil {
+		r.Err = e.Err
+	}
+	return h
+}
+
+// Floor is the number at or below which no ticket can be granted any more. It
+// never falls.
+func (r Record) Floor() ticket.Number {
+	floor := r.Granted
+	if r.Present {
+		if next, err := r.ServingAfter.Next(); err != nil || floor.Less(next) {
+			floor = next
+			if err != nil {
+				floor = ticket.Max
+			}
+		}
+	}
+	return floor
+}
+
+// Mine returns the holder whose id is one of ids.
+func (r Record) Mine(ids ...string) (Holder, bool) {
+	for _, h := range r.Holders {
+		if slices.Contains(ids, h.ID) {
+			return h, true
+		}
+	}
+	return Holder{}, false
+}
+
+// Quiet reports whether QUIET, or the fast form of RELEASE once the holder is
+// alone, would be granted to one who was granted ticket t.
+func (r Record) Quiet(t ticket.Number) bool {
+	return r.TicketNumber == r.Granted || r.TicketNumber == t
+}

@@ -1,0 +1,99 @@
+package serving
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Release ends the turn of the holder id, served with ticket t: RELEASE of the
+// protocol. With idle the caller believes that nobody has queued, and the fast
+// form is tried first; a wrong belief costs one request. It returns the record
+// it left, and whether Quieten would now be granted: a hand-off in a queue that
+// turned out to be empty.
+//
+// One request, or two. If both forms are refused, it returns ErrRefused: an
+// earlier attempt whose answer was lost had released, or the holder had been
+// evicted; the caller's own deadline tells which. Calling again is safe. After
+// any other error the holder's lease ends the turn.
+func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, idle bool) (rec Record, quiet bool, err error) {
+	if idle {
+		rec, err = ReleaseFast(ctx, q, id, t, turn)
+		if err == nil || !errors.Is(err, ErrRefused) {
+			return rec, false, err
+		}
+		if _, held := rec.Mine(id); !held {
+			return rec, false, err // the hand-off would be refused as well
+		}
+	}
+	rec, err = HandOff(ctx, q, id, turn)
+	// After a refused fast form somebody holds a ticket, and will go on.
+	return rec, err == nil && !idle && len(rec.Holders) == 0 && rec.Quiet(t), err
+}
+
+// ReleaseFast ends a turn when nobody has queued: the record is left without
+// holders, and the next TAKE is served at once.
+//
+//	SET granted = ticketNumber REMOVE holders, servingAfter
+//	if attribute_exists(holders.#id) AND size(holders) = 1
+//	   AND (ticketNumber = granted OR ticketNumber = t)
+//
+// The last condition asks that no ticket is outstanding: all up to the last
+// one issued were granted, or it was the caller's own. It asks what *is*
+// issued, not what the caller last saw.
+//
+// On success it returns the record. Refused, ErrRefused and the record: if the
+// id is in it, HandOff; if not, an earlier attempt had released, or the holder
+// was evicted, which its own deadline tells. One request. Calling again is
+// safe.
+func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn) (Record, error) {
+	return write(ctx, q,
+		quiet().Set(attrTurn, expression.Value(table.Map(turn.attribute()))),
+		isHolder(id).And(alone).And(noneOutstanding(t)))
+}
+
+// HandOff ends a turn and leaves holders as {}: whoever waits may claim.
+//
+//	REMOVE holders.#id if attribute_exists(holders.#id)
+//
+// On success it returns the record; ErrRefused and the record as for
+// ReleaseFast. One request. Calling again is safe.
+func HandOff(ctx context.Context, q table.Queue, id string, turn Turn) (Record, error) {
+	return write(ctx, q,
+		expression.Remove(entry(id)).Set(attrTurn, expression.Value(table.Map(turn.attribute()))),
+		isHolder(id))
+}
+
+// Quieten puts a queue that is idle, and in which no ticket is outstanding,
+// back on the path where the next TAKE is served at once: QUIET of the
+// protocol.
+//
+//	SET granted = ticketNumber REMOVE holders, servingAfter
+//	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
+//
+// t must be a ticket that was granted to the caller: with one that was not, a
+// live waiter would be overtaken. It is safe at any delay. On success it
+// returns the record, else ErrRefused and the record. One request.
+func Quieten(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
+	return write(ctx, q, quiet(), nobody.And(noneOutstanding(t)))
+}
+
+// Remove takes an id out of the record, if it is there: what LEAVE does for
+// each id whose TAKE, seed or CLAIM had an unknown outcome. On success it
+// returns the record; ErrRefused and the record if the id is not there. One
+// request.
+func Remove(ctx context.Context, q table.Queue, id string) (Record, error) {
+	return write(ctx, q, expression.Remove(entry(id)), isHolder(id))
+}
+
+func quiet() expression.UpdateBuilder {
+	return expression.Set(attrGranted, attrTicketNumber).Remove(attrHolders).Remove(attrServingAfter)
+}
+
+func noneOutstanding(t ticket.Number) expression.ConditionBuilder {
+	return attrTicketNumber.Equal(attrGranted).Or(attrTicketNumber.Equal(number(t)))
+}

@@ -1,0 +1,79 @@
+package serving
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Take takes a number and, if the queue is idle and nobody is in it, is served
+// with it at once: TAKE of the protocol.
+//
+//	SET servingAfter = if_not_exists(servingAfter, ticketNumber),
+//	    granted      = if_not_exists(granted, 0),
+//	    holders      = if_not_exists(holders, {id: entry}),
+//	    ticketNumber = ticketNumber + 1
+//
+// Right-hand sides read the item as it was, so servingAfter becomes the number
+// before the one that is issued. With idleOnly it asks as well that nobody is
+// being served, so that a busy lock costs one request and burns no ticket.
+//
+// On success it returns the record: served if the entry's id is in it;
+// otherwise the caller's ticket is its TicketNumber. One request, two for the
+// first use of a queue.
+//
+// Refused by idleOnly, or by another's seed, it returns ErrRefused with the
+// record that is there, or ErrSeeded of package ticket if that is not known;
+// then take again. After any other error ticket.MayHaveTaken says whether the
+// entry may be in the record, or may get there later. Each call needs a new
+// id: a repeated one could be served a second time by the late arrival of the
+// first request.
+func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, error) {
+	me := table.Map(table.Item{e.ID: table.Map(e.item())})
+	rider := ticket.Rider{
+		Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
+			return u.
+				Set(attrServingAfter, attrServingAfter.IfNotExists(attrTicketNumber)).
+				Set(attrGranted, attrGranted.IfNotExists(zero)).
+				Set(attrHolders, attrHolders.IfNotExists(expression.Value(me)))
+		},
+		Seed: table.Item{
+			table.AttrServingAfter: table.Int(0),
+			table.AttrGranted:      table.Int(0),
+			table.AttrHolders:      me,
+		},
+	}
+	if idleOnly {
+		idle := attrHolders.AttributeNotExists().Or(nobody)
+		rider.Condition = &idle
+	}
+	master := ticket.Master{Store: q.Store, Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\""}
+	item, err := master.Take(ctx, rider)
+	refused, wasRefused := errors.AsType[*table.Refused](err)
+	switch {
+	case err == nil:
+		return Decode(q, item)
+	case wasRefused:
+		item = refused.Item
+	case !errors.Is(err, ticket.ErrSeeded):
+		return Record{}, err
+	}
+	// Somebody's record is there. Without idleOnly, taking again settles it.
+	if item == nil && !idleOnly {
+		return Record{}, err
+	}
+	if item == nil {
+		if item, err = q.Get(ctx, q.RecordKey()); err != nil {
+			return Record{}, err
+		}
+	}
+	rec, err := Decode(q, item)
+	if err != nil {
+		return Record{}, err
+	}
+	return rec, ErrRefused
+}
