@@ -1,0 +1,279 @@
+// Package heartbeat keeps a lease alive, and knows when it is lost.
+//
+// A Keeper renews at half the lease's life, retries quickly when that fails,
+// and reports the loss of the lease, with its cause, at the latest when the
+// local deadline passes. The deadline counts from before the last confirmed
+// renewal was sent, on the monotonic clock, less a margin; whoever ends the
+// lease counts from later. So the owner knows first.
+//
+// It promises that loss is reported from a timer, never only from an answer:
+// a renewal that hangs does not delay it. It promises that of one Keeper at
+// most one renewal is under way. It does not promise that the process runs: a
+// process that was stopped past its deadline learns of the loss at the first
+// instruction that asks (Check), and what it does between two such questions
+// is guarded by fencing alone.
+//
+//	             renewed
+//	           ┌─────────┐
+//	           ▼         │
+//	Start ──► held ──► renewing ──► (fails) ──► retrying ──► lost
+//	           │                       ▲───────────┘          ▲
+//	           ├── deadline passes ──────────────────────────┤
+//	           └── refused: evicted ─────────────────────────┘
+//
+//	| cause       | means                                                        |
+//	|-------------|--------------------------------------------------------------|
+//	| Evicted     | the table says so: somebody else removed the lease           |
+//	| Expired     | the deadline passed and no renewal failed: this process stood still |
+//	| Unreachable | the deadline passed and renewals had failed, or hung         |
+//
+// It knows nothing of DynamoDB: what a renewal is, is the caller's function.
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// ErrEvicted is what a Renew returns when the table says that the lease is no
+// longer there: a loss at once.
+var ErrEvicted = errors.New("the lease was removed by somebody else")
+
+// Cause says how a lease was lost.
+type Cause int
+
+// The causes.
+const (
+	Evicted Cause = iota + 1
+	Expired
+	Unreachable
+)
+
+func (c Cause) String() string {
+	switch c {
+	case Evicted:
+		return "evicted"
+	case Expired:
+		return "expired"
+	case Unreachable:
+		return "unreachable"
+	}
+	return fmt.Sprintf("heartbeat.Cause(%d)", int(c))
+}
+
+// LossError says that a lease was lost, and how.
+type LossError struct {
+	Cause Cause
+	Err   error // the last renewal's error, if one failed
+}
+
+func (e *LossError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("lease lost (%s): %v", e.Cause, e.Err)
+	}
+	return fmt.Sprintf("lease lost (%s)", e.Cause)
+}
+
+func (e *LossError) Unwrap() error { return e.Err }
+
+// Renew renews the lease once. It must return when ctx ends. nil says that the
+// lease runs for its full length from before the call; an error that is
+// ErrEvicted that it is lost; any other that the renewal failed and should be
+// tried again.
+type Renew func(ctx context.Context) error
+
+// Config is the rhythm of a Keeper. All are required.
+type Config struct {
+	TTL      time.Duration // length of the lease
+	Interval time.Duration // from a renewal to the next; less than TTL
+	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
+	First    time.Duration // from the start to the first renewal
+}
+
+// Keeper keeps one lease. Its methods are safe for concurrent use.
+type Keeper struct {
+	config Config
+	renew  Renew
+	cancel context.CancelFunc
+	lost   chan struct{}
+	ended  chan struct{} // the goroutine has returned
+
+	mu       sync.Mutex
+	deadline time.Time // guarded by mu
+	failed   error     // guarded by mu; the last attempt's error since the last renewal
+	busy     bool      // guarded by mu; an attempt is under way
+	loss     error     // guarded by mu
+}
+
+// Start begins to keep a lease that was taken, or last renewed, by a request
+// sent at that instant. It starts one goroutine, and one more for each attempt;
+// Stop, or the loss of the lease, ends them. ctx carries values to Renew; its
+// cancellation does not end the lease.
+func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	k := &Keeper{
+		config: c, renew: renew, cancel: cancel,
+		lost: make(chan struct{}), ended: make(chan struct{}),
+		deadline: sent.Add(c.TTL - c.Margin),
+	}
+	go k.run(ctx, sent)
+	return k
+}
+
+// Lost is closed when the lease is lost; Err then says how.
+func (k *Keeper) Lost() <-chan struct{} { return k.lost }
+
+// Err returns nil while the lease is kept, and the *LossError once it is lost.
+// It does not look at the clock; see Check.
+func (k *Keeper) Err() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.loss
+}
+
+// Deadline is when the lease is lost unless it is renewed before.
+func (k *Keeper) Deadline() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.deadline
+}
+
+// Check returns Err, after declaring the lease lost if its deadline has
+// passed: a process that stood still need not wait for its timers to fire.
+func (k *Keeper) Check() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.loss == nil && !time.Now().Before(k.deadline) {
+		k.lose(k.missed())
+	}
+	return k.loss
+}
+
+// Stop ends the renewals and waits until the one under way, if any, has
+// returned. The lease stays as it is, and is not reported lost any more.
+// Calling it again is safe.
+func (k *Keeper) Stop() {
+	k.cancel()
+	<-k.ended
+}
+
+// missed is the loss of a deadline that passed; k.mu is held.
+func (k *Keeper) missed() *LossError {
+	if k.failed != nil || k.busy {
+		return &LossError{Cause: Unreachable, Err: k.failed}
+	}
+	return &LossError{Cause: Expired}
+}
+
+// lose reports the loss once; k.mu is held.
+func (k *Keeper) lose(loss *LossError) {
+	if k.loss == nil {
+		k.loss = loss
+		close(k.lost)
+	}
+}
+
+// run waits for the next attempt, for the answer of the one under way, and for
+// the deadline, whichever comes first.
+func (k *Keeper) run(ctx context.Context, sent time.Time) {
+	defer close(k.ended)
+	attempt := time.NewTimer(time.Until(sent.Add(k.config.First)))
+	defer attempt.Stop()
+	deadline := time.NewTimer(time.Until(k.Deadline()))
+	defer deadline.Stop()
+	retry := k.retries()
+	answers := make(chan answer, 1)
+	for {
+		select {
+		case <-ctx.Done():
+			k.drain(answers)
+			return
+		case <-k.lost: // by Check
+			k.cancel()
+		case <-deadline.C:
+			k.mu.Lock()
+			left := time.Until(k.deadline)
+			if left <= 0 && ctx.Err() == nil {
+				k.lose(k.missed())
+			}
+			k.mu.Unlock()
+			deadline.Reset(left)
+		case <-attempt.C:
+			k.mu.Lock()
+			k.busy = true
+			k.mu.Unlock()
+			go func() { answers <- k.attempt(ctx) }()
+		case a := <-answers:
+			if next, ok := k.settle(ctx, a, retry); ok {
+				deadline.Reset(time.Until(k.Deadline()))
+				attempt.Reset(next)
+			}
+		}
+	}
+}
+
+// answer is what came of an attempt that was sent at that instant.
+type answer struct {
+	sent time.Time
+	err  error
+}
+
+// attempt renews once, for at most what is left until the deadline.
+func (k *Keeper) attempt(ctx context.Context) answer {
+	a := answer{sent: time.Now()}
+	ctx, cancel := context.WithDeadline(ctx, k.Deadline())
+	defer cancel()
+	a.err = k.renew(ctx)
+	return a
+}
+
+// settle takes an answer in, and returns after how long to try next; false if
+// there is nothing left to keep.
+func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.ExponentialBackOff) (time.Duration, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.busy = false
+	switch {
+	case k.loss != nil || ctx.Err() != nil:
+		return 0, false
+	case a.err == nil:
+		// An answer that came after the deadline has lost the race with the
+		// timer only by chance; what counts is when it was sent.
+		k.failed = nil
+		k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
+		retry.Reset()
+		return time.Until(a.sent.Add(k.config.Interval)), true
+	case errors.Is(a.err, ErrEvicted):
+		k.lose(&LossError{Cause: Evicted, Err: a.err})
+		return 0, false
+	}
+	k.failed = a.err
+	return retry.NextBackOff(), true
+}
+
+// drain waits for the attempt under way, so that nothing of the lease's own is
+// sent after Stop has returned.
+func (k *Keeper) drain(answers <-chan answer) {
+	k.mu.Lock()
+	busy := k.busy
+	k.mu.Unlock()
+	if busy {
+		<-answers
+	}
+}
+
+// retries is the schedule of attempts after one that failed: quick at first,
+// and at least twenty of them in half a lease.
+func (k *Keeper) retries() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(k.config.TTL/200),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(k.config.TTL/40),
+		backoff.WithMaxElapsedTime(0),
+	)
+}
