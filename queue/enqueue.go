@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// ErrTaken says that another row stands at that ticket. A counter issues each
+// number once, so it is a leftover from before a record was deleted, or some
+// other program's. It is not touched: take a new ticket.
+var ErrTaken = errors.New("another row stands at that ticket")
+
+// ErrGone says that the row is no longer there, or is no longer one's own: it
+// was swept.
+var ErrGone = errors.New("the queue row is gone")
+
+var attrID = expression.Name(table.AttrID)
+
+// Enqueue puts the row, if there is none at that ticket, and returns the id of
+// the caller's row that stands there: row.ID, or one of earlier, the ids of
+// attempts whose answers were lost. Finding an own row is success. One
+// request; one more with an older engine if it is refused. ErrTaken if the row
+// there is another's. Calling again, after an answer or the want of one, is
+// safe.
+func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id string, err error) {
+	err = q.Put(ctx, row.item(q), expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)))
+	refused, ok := errors.AsType[*table.Refused](err)
+	if !ok {
+		return row.ID, err
+	}
+	item := refused.Item
+	if item == nil {
+		if item, err = q.Get(ctx, q.Key(q.SortKey(row.Ticket.Padded()))); err != nil {
+			return "", err
+		}
+	}
+	if there, ok := item[table.AttrID].(*types.AttributeValueMemberS); ok {
+		if there.Value == row.ID || slices.Contains(earlier, there.Value) {
+			return there.Value, nil
+		}
+	}
+	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
+}
+
+// Heartbeat renews the lease of a waiting row to until, on DynamoDB's clock;
+// zero leaves it as it is. It asks for existence and identity in one:
+//
+//	SET beat = beat + 1, until = …, expiresAt = … if id = :id
+//
+// ErrGone if the row was swept. One request. Calling again is safe.
+func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
+	beat := expression.Name(table.AttrBeat)
+	update := expression.Set(beat, beat.Plus(expression.Value(table.Int(1))))
+	now := time.Now()
+	l := lease.Lease{TTL: row.Lease.TTL, Until: until}
+	if !until.IsZero() {
+		update = update.Set(expression.Name(table.AttrUntil), expression.Value(table.Int(until.UnixMilli())))
+	}
+	update = update.Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(expiresAt(l, now)))
+	_, err := q.Update(ctx, q.Key(q.SortKey(row.Ticket.Padded())), update, own(row))
+	return gone(err)
+}
+
+// Leave deletes the row, if it is still the caller's own. A row that is gone
+// is success. One request. Calling again is safe. If it fails, the row's own
+// lease ends it.
+func Leave(ctx context.Context, q table.Queue, row Row) error {
+	err := gone(q.Delete(ctx, q.Key(q.SortKey(row.Ticket.Padded())), own(row)))
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// Sweep deletes somebody's row, if it is as it was read: its beat has not
+// moved. It reports whether it did; false says that the owner renewed it in
+// time, or that somebody else swept it. One request. Calling again is safe.
+func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
+	unchanged := as(row.raw, table.AttrBeat).And(as(row.raw, table.AttrID))
+	err := q.Delete(ctx, q.Key(sortKey(q, row.raw)), unchanged)
+	if _, ok := errors.AsType[*table.Refused](err); ok {
+		// Renewed, or swept by somebody else; the next look tells which.
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// as asks that an attribute is what the item says, also if that is nothing:
+// rows that some other program wrote are swept with the same care.
+func as(item table.Item, attribute string) expression.ConditionBuilder {
+	name := expression.Name(attribute)
+	if v, ok := item[attribute]; ok {
+		return name.Equal(expression.Value(v))
+	}
+	return name.AttributeNotExists()
+}
+
+func own(row Row) expression.ConditionBuilder {
+	return attrID.Equal(expression.Value(table.String(row.ID)))
+}
+
+func gone(err error) error {
+	if _, ok := errors.AsType[*table.Refused](err); ok {
+		return ErrGone
+	}
+	return err
+}
+
+// expiresAt is the table's TTL attribute: epoch seconds, well after the lease
+// can have ended on anybody's clock.
+func expiresAt(l lease.Lease, now time.Time) types.AttributeValue {
+	end := l.Until
+	if end.IsZero() {
+		end = now.Add(l.TTL)
+	}
+	return table.Int(end.Add(expiryGrace).Unix())
+}

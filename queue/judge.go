@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Action is what a waiter does next about its turn.
+type Action int
+
+// The actions, in the order in which they are considered. The order matters:
+// one's own id counts before the floor, because a grant raises the floor to
+// one's own ticket.
+const (
+	Served    Action = iota // one of my ids is in the record
+	Overtaken               // my ticket can never be granted: leave the row, take anew
+	TakeAnew                // the queue is off the claiming path: take anew
+	Wait                    // a live row is ahead, or somebody is being served
+	Claim                   // it is my turn to try
+)
+
+// Judgement is what a Sight means for one ticket.
+type Judgement struct {
+	Do Action
+
+	Me serving.Holder // if Served
+
+	Ahead       int              // live rows ahead
+	Holders     int              // live holders
+	DeadRows    []Row            // to sweep: expired, ahead or below the floor
+	DeadHolders []serving.Holder // to evict, in the way or not
+
+	// ClearIn is how long it takes at the least until everything that is in
+	// the way has expired, should none of it move any more.
+	ClearIn time.Duration
+
+	// Blocked is what is wrong with a row ahead that this library did not
+	// write, if there is one.
+	Blocked error
+}
+
+// Judge says what a sight means for ticket t, whose owner used ids so far.
+// Leases are judged, and remembered, by the observer. It makes no request: the
+// dead are for the caller to sweep, and count as gone; if one of them turns
+// out to live, judge a new sight.
+func (s Sight) Judge(q table.Queue, t ticket.Number, ids []string, observer *lease.Observer) Judgement {
+	var j Judgement
+	floor := s.Record.Floor()
+	for _, h := range s.Record.Holders {
+		left := observer.See(h.LeaseID(q), h.Lease, s.ReadAt)
+		if left <= 0 {
+			j.DeadHolders = append(j.DeadHolders, h)
+			continue
+		}
+		j.Holders++
+		j.ClearIn = max(j.ClearIn, left)
+	}
+	for _, row := range s.Rows {
+		left := observer.See(row.LeaseID(q), row.Lease, s.ReadAt)
+		switch {
+		case left <= 0:
+			j.DeadRows = append(j.DeadRows, row)
+		case floor.Less(row.Ticket) && row.Ticket.Less(t):
+			j.Ahead++
+			j.ClearIn = max(j.ClearIn, left)
+			if row.Problem != nil {
+				j.Blocked = row.Problem
+			}
+		}
+	}
+	me, mine := s.Record.Mine(ids...)
+	switch {
+	case mine:
+		j.Do, j.Me = Served, me
+	case t.Compare(floor) <= 0:
+		j.Do = Overtaken
+	case !s.Record.Present:
+		j.Do = TakeAnew
+	case j.Ahead > 0 || j.Holders > 0:
+		j.Do = Wait
+	default:
+		j.Do = Claim
+	}
+	return j
+}

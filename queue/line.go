@@ -1,0 +1,91 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Lines holds the waiters of one process, by queue. Tickets are served in
+// order, so of several waiters for one queue only the first can be next: it
+// polls for all, and the others rest until it is gone. A turn that ends in the
+// same process wakes the first at once. It makes no request, and is safe for
+// concurrent use.
+type Lines struct {
+	mu    sync.Mutex
+	lines map[lineKey][]*Spot // guarded by mu; each in the order of tickets
+}
+
+type lineKey struct{ entity, reason string }
+
+// Spot is one waiter's place in its line.
+type Spot struct {
+	lines  *Lines
+	key    lineKey
+	ticket ticket.Number
+	wake   chan struct{}
+}
+
+// NewLines returns Lines without waiters.
+func NewLines() *Lines { return &Lines{lines: map[lineKey][]*Spot{}} }
+
+// Join adds a waiter with ticket t. Leave must be called in the end.
+func (l *Lines) Join(q table.Queue, t ticket.Number) *Spot {
+	s := &Spot{lines: l, key: lineKey{q.Entity, q.Reason}, ticket: t, wake: make(chan struct{}, 1)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := l.lines[s.key]
+	i, _ := slices.BinarySearchFunc(line, t, func(o *Spot, t ticket.Number) int { return o.ticket.Compare(t) })
+	l.lines[s.key] = slices.Insert(line, i, s)
+	return s
+}
+
+// Leave takes the waiter out of its line and wakes the first of the rest.
+func (s *Spot) Leave() {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	line := s.lines.lines[s.key]
+	i := slices.Index(line, s)
+	if i < 0 {
+		return
+	}
+	line = slices.Delete(line, i, i+1)
+	if len(line) == 0 {
+		delete(s.lines.lines, s.key)
+		return
+	}
+	s.lines.lines[s.key] = line
+	if i == 0 {
+		line[0].signal()
+	}
+}
+
+// First reports whether the waiter is the first of its line, and so is the one
+// that polls.
+func (s *Spot) First() bool {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	return s.lines.lines[s.key][0] == s
+}
+
+// Woken yields a value when the waiter has become the first of its line, or
+// when a turn ended in this process.
+func (s *Spot) Woken() <-chan struct{} { return s.wake }
+
+// Wake tells the first waiter of the queue's line that a turn has ended.
+func (l *Lines) Wake(q table.Queue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if line := l.lines[lineKey{q.Entity, q.Reason}]; len(line) > 0 {
+		line[0].signal()
+	}
+}
+
+func (s *Spot) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // one signal is pending already
+	}
+}

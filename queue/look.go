@@ -1,0 +1,53 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+	"time"
+)
+
+// Sight is what one look showed: the record, and the rows behind it in order.
+type Sight struct {
+	Record serving.Record
+	Rows   []Row
+	ReadAt time.Time // when the answer had come, on the local monotonic clock
+}
+
+// Look reads the record and all rows ahead of ticket t, by one consistent
+// query that follows every page. With the floor right below t nobody can be
+// ahead, and a read of the record is enough; floor is what the caller last
+// saw, or zero. One request, and one more for each further megabyte of rows:
+// some 3,000.
+func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Sight, error) {
+	if !floor.IsZero() && floor == t.Previous() {
+		rec, err := serving.Get(ctx, q)
+		return Sight{Record: rec, ReadAt: time.Now()}, err
+	}
+	return look(ctx, q, q.SortKey(t.Previous().Padded()))
+}
+
+// LookAll reads the record and all rows. Requests as for Look.
+func LookAll(ctx context.Context, q table.Queue) (Sight, error) {
+	return look(ctx, q, q.LastSortKey())
+}
+
+func look(ctx context.Context, q table.Queue, to string) (Sight, error) {
+	items, err := q.Range(ctx, q.RecordSortKey(), to)
+	s := Sight{ReadAt: time.Now()}
+	if err != nil {
+		return s, err
+	}
+	for _, item := range items {
+		if sortKey(q, item) != q.RecordSortKey() {
+			s.Rows = append(s.Rows, decode(q, item))
+			continue
+		}
+		if s.Record, err = serving.Decode(q, item); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
