@@ -1,0 +1,28 @@
+// Package waiter is the life of one acquire: it takes a number, waits in its
+// row, and is served, or leaves.
+//
+// It composes the writes of packages serving and queue in the order that the
+// protocol gives them, and is the only place that knows this order:
+//
+//	  ┌──────────────────────────────────────────────┐ overtaken, or the
+//	  ▼                                              │ queue went idle
+//	TAKE ──► not served: ENQUEUE beside the first LOOK
+//	  │                        │
+//	  │            ┌───────► judge ──► wait ──┐
+//	  │            │           │  ▲           │ Schedule.Delay, or
+//	  │            │   sweep,  ▼  │ refused   │ a turn ended here
+//	  │            │   evict  CLAIM           │
+//	  │            └───────────┼──────────────┘
+//	  ▼                        ▼
+//	served                   served ──► row deleted in the background
+//
+// What it promises: at the end of Run either one of its ids is in the record
+// and is returned as a Grant, or no row of it is left, and no holder, as far
+// as requests got through; what did not, its leases end. What it does not
+// promise: that a request which arrives after Run has returned leaves no
+// ghost. Its lease ends that too.
+//
+// Requests that may change who is served are never cut short by the caller's
+// cancellation: their answers are awaited for a bounded time, because a write
+// of unknown outcome costs more than it saves.
+package waiter

@@ -1,0 +1,163 @@
+package waiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// place is the waiter's row and all that is written to it. One goroutine makes
+// every request for it, one after the other, so that no heartbeat, second
+// enqueue or delete is ever sent while an enqueue is unanswered.
+type place struct {
+	w      *Waiter
+	row    queue.Row
+	ids    []string // ids of rows put so far; all but the last may be late
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	stands chan struct{} // closed when the row first stood
+	failed chan error    // one error that waiting cannot mend
+
+	mu    sync.Mutex
+	floor ticket.Number // guarded by mu; as the waiter last saw it
+}
+
+// enqueue starts to put the waiter's row, and to keep it. leave must be called
+// in the end.
+func (w *Waiter) enqueue(ctx context.Context) *place {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &place{
+		w: w, cancel: cancel, ended: make(chan struct{}),
+		stands: make(chan struct{}), failed: make(chan error, 1),
+	}
+	w.places.Add(1)
+	go func() {
+		defer w.places.Done()
+		defer close(p.ended)
+		p.keep(ctx)
+	}()
+	return p
+}
+
+// leave ends the keeping of the row and deletes it, in the background.
+func (p *place) leave() { p.cancel() }
+
+// sawFloor tells the place how high the floor is: a row below it is not put
+// again.
+func (p *place) sawFloor(floor ticket.Number) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.floor = floor
+}
+
+func (p *place) belowFloor() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.row.Ticket.Compare(p.floor) <= 0
+}
+
+// keep puts the row, renews it, puts it again if it was swept, and deletes it
+// when ctx ends.
+func (p *place) keep(ctx context.Context) {
+	w, first := p.w, true
+	p.row = queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive}
+	for {
+		sent, err := p.put(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				p.failed <- err
+			}
+			break
+		}
+		c := heartbeat.Config{TTL: w.Waiter.TTL, Interval: w.Waiter.Interval, Margin: w.Waiter.Margin}
+		if first {
+			close(p.stands)
+			c.First = w.Waiter.Interval
+			first = false
+		}
+		keeper := heartbeat.Start(ctx, sent, c, p.renew)
+		select {
+		case <-ctx.Done():
+		case <-keeper.Lost():
+		}
+		keeper.Stop()
+		if ctx.Err() != nil {
+			break
+		}
+		w.Log.Warn("queuelock: a waiter lost its row and puts it again", "queue", w.Queue.String(), "ticket", p.row.Ticket, "cause", keeper.Err())
+		if errors.Is(keeper.Err(), queue.ErrGone) {
+			p.row.ID = ""
+			if p.belowFloor() {
+				return
+			}
+		}
+	}
+	<-ctx.Done() // after a failure, until the waiter leaves
+	p.delete(ctx)
+}
+
+// put sends ENQUEUE until it is answered, and returns when the one that was
+// answered was sent.
+func (p *place) put(ctx context.Context) (time.Time, error) {
+	w := p.w
+	retry := retries(w.Patience)
+	if p.row.ID == "" {
+		p.row.ID = fmt.Sprintf("%s-r%d-%s", w.prefix, len(p.ids), p.row.Ticket)
+	}
+	for {
+		if ctx.Err() != nil {
+			return time.Time{}, ctx.Err()
+		}
+		sent := time.Now()
+		p.row.Lease, p.row.CreatedAt = w.Waiter.Begin(w.Queue.Clock(), sent)
+		if p.row.CreatedAt.IsZero() {
+			p.row.CreatedAt = sent
+		}
+		earlier := p.ids
+		p.ids = append(p.ids, p.row.ID)
+		patient, cancel := linger.Context(ctx, answerGrace)
+		id, err := queue.Enqueue(patient, w.Queue, p.row, earlier...)
+		cancel()
+		if err == nil {
+			p.row.ID = id
+			return sent, nil
+		}
+		if !table.Transient(err) {
+			return time.Time{}, err
+		}
+		if err := w.again(ctx, retry, "enqueue", err); err != nil {
+			return time.Time{}, err
+		}
+	}
+}
+
+func (p *place) renew(ctx context.Context) error {
+	until := p.w.Waiter.Until(p.w.Queue.Clock(), time.Now())
+	err := queue.Heartbeat(ctx, p.w.Queue, p.row, until)
+	if errors.Is(err, queue.ErrGone) {
+		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)
+	}
+	return err
+}
+
+// delete removes the row, also if its enqueue was never answered. If that
+// fails, the row's lease ends it.
+func (p *place) delete(ctx context.Context) {
+	if len(p.ids) == 0 || p.row.ID == "" {
+		return
+	}
+	err := retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row) })
+	if err != nil {
+		p.w.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
+			"queue", p.w.Queue.String(), "ticket", p.row.Ticket, "ttl", p.w.Waiter.TTL, "error", err)
+	}
+}

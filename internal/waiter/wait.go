@@ -1,0 +1,287 @@
+package waiter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/sweeper"
+)
+
+// quickTries is how often a caller that will not wait goes round again, after
+// others moved while it looked, before the lock counts as busy.
+const quickTries = 5
+
+// turn is one ticket's wait, from the TAKE that was not served.
+type turn struct {
+	*Waiter
+	place  *place      // nil if the caller will not wait
+	spot   *queue.Spot // nil if the caller will not wait
+	looked bool        // the rows ahead were read at least once, or none can be
+	retry  *backoff.ExponentialBackOff
+	rounds int
+}
+
+// wait waits for the waiter's ticket to be served. rec is what TAKE returned.
+// It returns errTakeAnew if the ticket is worth nothing any more.
+func (w *Waiter) wait(ctx context.Context, rec serving.Record, noWait bool) (Grant, error) {
+	t := &turn{Waiter: w, retry: retries(w.Patience)}
+	if !noWait {
+		t.spot = w.Lines.Join(w.Queue, w.ticket)
+		defer t.spot.Leave()
+		t.place = w.enqueue(ctx)
+		defer t.place.leave()
+		if w.careful {
+			if err := t.untilEnqueued(ctx); err != nil {
+				return Grant{}, err
+			}
+		}
+	}
+	// With the floor right below the ticket nobody can be ahead, and what TAKE
+	// returned is all there is to see.
+	sight := queue.Sight{Record: rec, ReadAt: time.Now()}
+	t.looked = rec.Floor() == w.ticket.Previous()
+	seen := t.looked
+	for {
+		var err error
+		if !seen {
+			if sight, err = t.look(ctx, sight.Record); err != nil {
+				return Grant{}, err
+			}
+		}
+		seen = false
+		step, grant, err := t.act(ctx, &sight)
+		switch step {
+		case done:
+			return grant, err
+		case lookAgain:
+			if t.rounds++; noWait && t.rounds > quickTries {
+				return Grant{}, ErrBusy
+			}
+		case rest:
+			if noWait {
+				return Grant{}, ErrBusy
+			}
+			woken, err := t.rest(ctx, w.pace.delay(w, sight.Record))
+			if err != nil {
+				return Grant{}, err
+			}
+			if seen = woken && t.next(sight.Record); seen {
+				// A turn ended in this process, and nobody can be ahead: try
+				// without a look.
+				sight = queue.Sight{Record: emptied(sight.Record), ReadAt: time.Now()}
+			}
+		}
+	}
+}
+
+// next reports whether nobody can be ahead of the ticket.
+func (t *turn) next(rec serving.Record) bool {
+	return rec.Present && rec.Floor() == t.ticket.Previous()
+}
+
+// emptied is the record as it would be with its holder gone. It is a guess,
+// and CLAIM decides.
+func emptied(rec serving.Record) serving.Record {
+	rec.Holders = nil
+	return rec
+}
+
+// step is what follows a look.
+type step int
+
+const (
+	done step = iota
+	lookAgain
+	rest
+)
+
+// act does what the sight asks for. It changes the sight to what the requests
+// it makes return.
+func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error) {
+	for {
+		if grant, ok := t.served(ctx, &sight.Record); ok {
+			return done, grant, nil
+		}
+		if ctx.Err() != nil {
+			return done, Grant{}, ctx.Err()
+		}
+		j := sight.Judge(t.Queue, t.ticket, nil, t.Observer)
+		t.note(*sight, j.Ahead)
+		t.standing.Blocked = j.Blocked
+		t.pace.clearIn = j.ClearIn
+		if t.place != nil {
+			t.place.sawFloor(sight.Record.Floor())
+		}
+
+		if len(j.DeadRows) > 0 {
+			removed, err := sweeper.Rows(ctx, t.Queue, j.DeadRows)
+			t.Log.Info("queuelock: swept expired queue rows", "queue", t.Queue.String(), "expired", len(j.DeadRows), "removed", removed)
+			if err != nil {
+				return t.failed(ctx, "sweep", err)
+			}
+			if removed < len(j.DeadRows) {
+				return lookAgain, Grant{}, nil
+			}
+			sight.Rows = without(sight.Rows, j.DeadRows)
+		}
+		if len(j.DeadHolders) > 0 {
+			rec, err := t.evict(ctx, j.DeadHolders)
+			if err != nil {
+				return t.failed(ctx, "evict", err)
+			}
+			sight.Record, sight.ReadAt = rec, time.Now()
+			continue
+		}
+
+		switch j.Do {
+		case queue.Overtaken:
+			t.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", t.Queue.String(), "ticket", t.ticket)
+			t.careful = true
+			return done, Grant{}, errTakeAnew
+		case queue.TakeAnew:
+			return done, Grant{}, errTakeAnew
+		case queue.Wait:
+			return rest, Grant{}, nil
+		}
+
+		rec, err := t.claim(ctx)
+		switch {
+		case errors.Is(err, serving.ErrRefused):
+			sight.Record, sight.ReadAt, sight.Rows = rec, time.Now(), nil
+			if again := sight.Judge(t.Queue, t.ticket, t.ids(), t.Observer); again.Do == queue.Claim {
+				return lookAgain, Grant{}, nil // it has moved on since
+			}
+		case err != nil:
+			return t.failed(ctx, "claim", err)
+		default:
+			sight.Record = rec
+		}
+	}
+}
+
+// claim sends CLAIM, with a new id.
+func (t *turn) claim(ctx context.Context) (serving.Record, error) {
+	a, e := t.newAttempt(true)
+	patient, cancel := linger.Context(ctx, answerGrace)
+	defer cancel()
+	rec, err := serving.Claim(patient, t.Queue, e, t.ticket)
+	a.unknown = err != nil && !errors.Is(err, serving.ErrRefused)
+	return rec, err
+}
+
+// evict removes holders whose leases have ended.
+func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Record, error) {
+	rec, evicted, err := sweeper.Holders(ctx, w.Queue, dead)
+	for _, h := range dead {
+		w.Log.Warn("queuelock: evicted a holder whose lease had ended", "queue", w.Queue.String(),
+			"ticket", h.Ticket, "owner", h.Owner, "evicted", evicted, "error", err)
+	}
+	return rec, err
+}
+
+// look reads the queue, again and again if that fails in passing. All but the
+// first waiter of a process rest instead, once they have looked: they cannot
+// be next.
+func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, error) {
+	for t.spot != nil && t.looked && !t.spot.First() {
+		if _, err := t.rest(ctx, t.Schedule.Slowest); err != nil {
+			return queue.Sight{}, err
+		}
+	}
+	for {
+		sight, err := queue.Look(ctx, t.Queue, t.ticket, last.Floor())
+		if err == nil {
+			t.looked = true
+			t.retry.Reset()
+			return sight, nil
+		}
+		if ctx.Err() != nil {
+			return queue.Sight{}, ctx.Err()
+		}
+		if !table.Transient(err) {
+			return queue.Sight{}, err
+		}
+		if err := t.again(ctx, t.retry, "look", err); err != nil {
+			return queue.Sight{}, err
+		}
+	}
+}
+
+// failed decides what follows a request that failed while the turn was acted
+// upon: another look, after a pause, if it failed in passing.
+func (t *turn) failed(ctx context.Context, what string, err error) (step, Grant, error) {
+	if ctx.Err() != nil {
+		return done, Grant{}, ctx.Err()
+	}
+	if !table.Transient(err) {
+		return done, Grant{}, err
+	}
+	if err := t.again(ctx, t.retry, what, err); err != nil {
+		return done, Grant{}, err
+	}
+	return lookAgain, Grant{}, nil
+}
+
+// rest sleeps. It reports whether it was woken because a turn ended in this
+// process, or because the waiter has become the first of its line.
+func (t *turn) rest(ctx context.Context, d time.Duration) (woken bool, err error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return false, nil
+	case <-t.spot.Woken():
+		return true, nil
+	case err := <-t.place.failed:
+		return false, placeProblem(err)
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// untilEnqueued waits for the row to stand.
+func (t *turn) untilEnqueued(ctx context.Context) error {
+	select {
+	case <-t.place.stands:
+		return nil
+	case err := <-t.place.failed:
+		return placeProblem(err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// placeProblem: somebody else's row at the ticket is mended by another ticket.
+func placeProblem(err error) error {
+	if errors.Is(err, queue.ErrTaken) {
+		return errTakeAnew
+	}
+	return err
+}
+
+// without returns the rows that were not removed.
+func without(rows, removed []queue.Row) []queue.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row queue.Row) bool {
+		return slices.ContainsFunc(removed, row.Same)
+	})
+}
+
+// note keeps what was seen: for the error if the wait is over, and for the
+// schedule.
+func (w *Waiter) note(sight queue.Sight, ahead int) {
+	w.standing = Standing{
+		Ticket:  w.ticket,
+		Ahead:   ahead,
+		Serving: sight.Record.Holders,
+		SeenAt:  sight.ReadAt,
+	}
+	w.pace.see(sight)
+}

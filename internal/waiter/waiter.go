@@ -1,0 +1,277 @@
+package waiter
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// ErrBusy says that the lock was not to be had without waiting.
+var ErrBusy = errors.New("the lock is busy")
+
+// answerGrace is for how long the answer of a request under way is awaited
+// after the caller has cancelled.
+const answerGrace = time.Second
+
+// Config is what a waiter shares with the others of its client.
+type Config struct {
+	Queue    table.Queue
+	Observer *lease.Observer
+	Lines    *queue.Lines
+	Log      *slog.Logger
+	Owner    string
+
+	Holder lease.Terms // of the lease once served
+	Waiter lease.Terms // of the row's lease
+
+	Schedule waitpolicy.Schedule
+	// Patience is for how long a table that does not answer is tried.
+	Patience time.Duration
+	// Background runs what need not be waited for; the client's Close does.
+	Background func(func())
+}
+
+// Grant is a place in the record.
+type Grant struct {
+	ID     string
+	Ticket ticket.Number
+	// Sent is when the request that was granted was sent: the lease counts
+	// from there.
+	Sent time.Time
+	// Timed says that the entry carries the end of its lease; otherwise the
+	// first heartbeat must say it.
+	Timed bool
+	// Claimed says that the grant came after a wait in the queue.
+	Claimed bool
+	// Record is the record with the grant in it.
+	Record serving.Record
+}
+
+// Standing is what a waiter last saw of its queue.
+type Standing struct {
+	Ticket  ticket.Number // zero: none was taken
+	Ahead   int           // live waiters ahead
+	Serving []serving.Holder
+	SeenAt  time.Time // on the local clock
+	Blocked error     // what is wrong with a row ahead, if some other program wrote it
+}
+
+// attempt is one request that may put its id into the record.
+type attempt struct {
+	id      string
+	sent    time.Time
+	timed   bool
+	claimed bool
+	unknown bool // it was not answered
+}
+
+// Waiter is one acquire. Make it with New and call Run once.
+type Waiter struct {
+	Config
+	prefix   string
+	attempts []*attempt
+	ticket   ticket.Number
+	careful  bool // overtaken before: no LOOK before the row stands
+	places   sync.WaitGroup
+	standing Standing
+	pace     pace
+}
+
+// New returns a Waiter. It makes no request.
+func New(c Config) *Waiter {
+	return &Waiter{Config: c, prefix: strings.ToLower(rand.Text())}
+}
+
+// Standing is what the waiter last saw. It is for after Run.
+func (w *Waiter) Standing() Standing { return w.standing }
+
+// Run acquires, for as long as ctx lives; with noWait it gives a busy lock up
+// at once, with ErrBusy. If it was served while ctx ended, it returns the
+// Grant all the same, and the caller releases it. On failure it has left the
+// queue.
+func (w *Waiter) Run(ctx context.Context, noWait bool) (Grant, error) {
+	grant, err := w.acquire(ctx, noWait)
+	if err != nil {
+		w.leave(ctx)
+		return Grant{}, err
+	}
+	w.Background(w.places.Wait) // rows are deleted meanwhile
+	return grant, nil
+}
+
+func (w *Waiter) acquire(ctx context.Context, noWait bool) (Grant, error) {
+	for {
+		rec, ticketed, err := w.take(ctx, noWait)
+		if err != nil {
+			return Grant{}, err
+		}
+		if grant, ok := w.served(ctx, &rec); ok {
+			return grant, nil
+		}
+		if !ticketed {
+			continue
+		}
+		grant, err := w.wait(ctx, rec, noWait)
+		if !errors.Is(err, errTakeAnew) {
+			return grant, err
+		}
+	}
+}
+
+// errTakeAnew says that the waiter's ticket has become worthless.
+var errTakeAnew = errors.New("take a new ticket")
+
+// newAttempt makes an id that was never used, and the entry to put there.
+func (w *Waiter) newAttempt(claimed bool) (*attempt, serving.Entry) {
+	a := &attempt{id: fmt.Sprintf("%s-%d", w.prefix, len(w.attempts)), sent: time.Now(), claimed: claimed}
+	w.attempts = append(w.attempts, a)
+	e := serving.Entry{ID: a.id, Owner: w.Owner}
+	e.Lease, e.Since = w.Holder.Begin(w.Queue.Clock(), a.sent)
+	a.timed = !e.Lease.Until.IsZero()
+	return a, e
+}
+
+func (w *Waiter) ids() []string {
+	ids := make([]string, len(w.attempts))
+	for i, a := range w.attempts {
+		ids[i] = a.id
+	}
+	return ids
+}
+
+// served looks for one of the waiter's ids in the record. An id that was
+// granted so long ago that its lease is over, by an answer that was lost or by
+// a process that stood still, is no grant: it is removed, and *rec is the
+// record without it.
+func (w *Waiter) served(ctx context.Context, rec *serving.Record) (Grant, bool) {
+	me, ok := rec.Mine(w.ids()...)
+	if !ok {
+		return Grant{}, false
+	}
+	for i, a := range w.attempts {
+		if a.id != me.ID {
+			continue
+		}
+		if time.Now().Before(w.Holder.Deadline(a.sent)) {
+			a.unknown = false
+			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Timed: a.timed, Claimed: a.claimed, Record: *rec}, true
+		}
+		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
+		w.attempts = append(w.attempts[:i:i], w.attempts[i+1:]...) // an id that was left is never adopted again
+		if without, err := w.remove(ctx, a); err == nil || errors.Is(err, serving.ErrRefused) {
+			*rec = without
+		}
+		break
+	}
+	return Grant{}, false
+}
+
+// take sends TAKE, with a new id each attempt, until a number is taken, or until
+// the record that refuses it shows an earlier id of this waiter's; ticketed
+// says that w.ticket is new. With idleOnly it returns ErrBusy if somebody is
+// being served who is alive.
+func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, ticketed bool, err error) {
+	patience := w.Patience
+	if idleOnly {
+		patience /= 10
+	}
+	retry := retries(patience)
+	for {
+		if ctx.Err() != nil {
+			return rec, false, ctx.Err()
+		}
+		a, e := w.newAttempt(false)
+		patient, cancel := linger.Context(ctx, answerGrace)
+		rec, err = serving.Take(patient, w.Queue, e, idleOnly)
+		cancel()
+		switch {
+		case err == nil:
+			w.ticket = rec.TicketNumber
+			w.note(queue.Sight{Record: rec, ReadAt: time.Now()}, int(min(rec.TicketNumber.After(rec.Floor()), 1<<30))-1)
+			return rec, true, nil
+		case errors.Is(err, ticket.ErrSeeded):
+			continue
+		case errors.Is(err, serving.ErrRefused):
+			if _, mine := rec.Mine(w.ids()...); mine {
+				return rec, false, nil
+			}
+			if !idleOnly {
+				continue // seeded by somebody else
+			}
+			if free, err := w.free(ctx, rec); err != nil || !free {
+				return rec, false, err
+			}
+			continue
+		}
+		a.unknown = ticket.MayHaveTaken(err)
+		if !table.Transient(err) {
+			return rec, false, err
+		}
+		if err := w.again(ctx, retry, "take a number", err); err != nil {
+			return rec, false, err
+		}
+	}
+}
+
+// free evicts the dead holders of a record that refused a TAKE, and reports
+// whether another TAKE may succeed. If not, it is ErrBusy.
+func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
+	sight := queue.Sight{Record: rec, ReadAt: time.Now()}
+	j := sight.Judge(w.Queue, rec.Floor(), nil, w.Observer)
+	w.note(sight, 0)
+	if len(j.DeadHolders) == 0 {
+		if len(rec.Holders) == 0 {
+			return true, nil // released since: older engines tell late
+		}
+		return false, ErrBusy
+	}
+	_, err := w.evict(ctx, j.DeadHolders)
+	return err == nil, err
+}
+
+// again waits before the next attempt at something that failed in passing. It
+// returns the error once patience, or ctx, is over.
+func (w *Waiter) again(ctx context.Context, retry *backoff.ExponentialBackOff, what string, err error) error {
+	delay := retry.NextBackOff()
+	if delay == backoff.Stop {
+		return err
+	}
+	w.Log.Debug("queuelock: trying again", "queue", w.Queue.String(), "what", what, "in", delay, "error", err)
+	return sleep(ctx, delay)
+}
+
+// retries is the schedule of attempts at a table that does not answer.
+func retries(patience time.Duration) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(2*time.Second),
+		backoff.WithMaxElapsedTime(patience),
+	)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
