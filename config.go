@@ -1,0 +1,154 @@
+package queuelock
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Config changes how a Client works. The zero value is right for most. It is
+// copied, and never written into.
+type Config struct {
+	// TTL is the length of a holder's lease: a holder that dies is evicted
+	// after it, and one that is cut off believes in its lock for less than
+	// it. Zero means 60 s. At least 1 s, at most 7 days.
+	TTL time.Duration
+
+	// HeartbeatInterval is the time from one renewal of the lease to the next;
+	// each costs a write unit. Zero means half of TTL. Less than 4/5 of TTL, so
+	// that a failed renewal can be repeated before the lease ends.
+	HeartbeatInterval time.Duration
+
+	// WaiterTTL is the length of a waiter's lease on its row, renewed at half
+	// its life: a waiter that dies delays those behind it for at most this
+	// long. Zero means 15 s, or TTL if that is less. At least 1 s.
+	WaiterTTL time.Duration
+
+	// RequestTimeout bounds each call of the SDK client, its retries included.
+	// Zero means 5 s, or a quarter of the shorter lease if that is less. Less
+	// than half of TTL and of WaiterTTL.
+	RequestTimeout time.Duration
+
+	// Owner names this process to those who wait or look. Zero means the
+	// host's name and the process id, "host:1234". At most 256 bytes.
+	Owner string
+
+	// PartitionKey and SortKey name the table's keys, both of type S, and
+	// TTLAttribute the attribute by which the table's TTL removes what nobody
+	// sweeps. Zero means "pk", "sk" and "expiresAt". They must differ from
+	// each other and from the library's own attributes.
+	PartitionKey, SortKey, TTLAttribute string
+
+	// ObserveExpiry judges other owners' leases by observation alone, never by
+	// DynamoDB's clock: a lease has ended if it was not renewed for its full
+	// length while this process watched. A dead holder then costs a newcomer
+	// up to one more TTL. For engines whose Date header is wrong.
+	ObserveExpiry bool
+
+	// Poll is the rhythm of looks while waiting. Zero fields mean those of
+	// waitpolicy.Default.
+	Poll waitpolicy.Schedule
+
+	// Logger is told of what a person may want to know: evictions and sweeps,
+	// lost locks, requests of leaving that failed. Zero means none.
+	Logger *slog.Logger
+}
+
+// Option changes one Acquire.
+type Option func(*Config)
+
+// WithTTL sets Config.TTL for one lock, and the heartbeat to half of it.
+func WithTTL(ttl time.Duration) Option {
+	return func(c *Config) {
+		c.TTL, c.HeartbeatInterval = ttl, ttl/2
+	}
+}
+
+// WithOwner sets Config.Owner for one lock.
+func WithOwner(owner string) Option {
+	return func(c *Config) { c.Owner = owner }
+}
+
+const (
+	defaultTTL            = 60 * time.Second
+	defaultWaiterTTL      = 15 * time.Second
+	defaultRequestTimeout = 5 * time.Second
+	minTTL                = time.Second
+	maxOwner              = 256
+)
+
+func (c Config) withDefaults() Config {
+	c.TTL = cmp.Or(c.TTL, defaultTTL)
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, c.TTL/2)
+	c.WaiterTTL = cmp.Or(c.WaiterTTL, min(defaultWaiterTTL, max(c.TTL, minTTL)))
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(defaultRequestTimeout, c.TTL/4, c.WaiterTTL/4))
+	c.Owner = cmp.Or(c.Owner, thisProcess())
+	c.PartitionKey = cmp.Or(c.PartitionKey, "pk")
+	c.SortKey = cmp.Or(c.SortKey, "sk")
+	c.TTLAttribute = cmp.Or(c.TTLAttribute, "expiresAt")
+	c.Poll.Fastest = cmp.Or(c.Poll.Fastest, waitpolicy.Default.Fastest)
+	c.Poll.SlowestNext = cmp.Or(c.Poll.SlowestNext, waitpolicy.Default.SlowestNext)
+	c.Poll.Slowest = cmp.Or(c.Poll.Slowest, waitpolicy.Default.Slowest)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// thisProcess is "host:pid".
+func thisProcess() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%s:%d", host[:min(len(host), maxOwner-24)], os.Getpid())
+}
+
+// validate checks values, and how they relate to each other; c has its
+// defaults.
+func (c Config) validate() error {
+	switch {
+	case c.TTL < minTTL || c.TTL > lease.Max:
+		return fmt.Errorf("TTL is %v: between %v and %v are possible", c.TTL, minTTL, lease.Max)
+	case c.HeartbeatInterval < 0:
+		return fmt.Errorf("HeartbeatInterval %v is negative", c.HeartbeatInterval)
+	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
+		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.TTL)
+	case c.WaiterTTL < minTTL || c.WaiterTTL > lease.Max:
+		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, lease.Max)
+	case c.RequestTimeout < time.Millisecond:
+		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
+	case c.RequestTimeout >= c.TTL/2:
+		return fmt.Errorf("RequestTimeout %v must be less than half of TTL %v", c.RequestTimeout, c.TTL)
+	case c.RequestTimeout >= c.WaiterTTL/2:
+		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v", c.RequestTimeout, c.WaiterTTL)
+	case len(c.Owner) > maxOwner:
+		return fmt.Errorf("Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
+	case c.Poll.Fastest < time.Millisecond:
+		return fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
+	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
+		return fmt.Errorf("Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
+	case c.Logger == nil:
+		return errors.New("an Option set Logger to nil")
+	}
+	return nil
+}
+
+func (c Config) layout(tableName string) table.Layout {
+	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
+}
+
+func (c Config) holderTerms() lease.Terms {
+	return lease.Terms{TTL: c.TTL, Interval: c.HeartbeatInterval, Margin: lease.Margin(c.TTL)}
+}
+
+func (c Config) waiterTerms() lease.Terms {
+	return lease.Terms{TTL: c.WaiterTTL, Interval: c.WaiterTTL / 2, Margin: lease.Margin(c.WaiterTTL)}
+}

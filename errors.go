@@ -1,0 +1,157 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+var (
+	// ErrNotAcquired says that the lock was not acquired in the time given: it
+	// was busy (NoWait), the record wait was over, or the context ended. Use
+	// errors.As with *NotAcquiredError to learn who is being served. It is not
+	// a failure of the table; that comes as the table's own error.
+	ErrNotAcquired = errors.New("lock not acquired")
+
+	// ErrLost says that a lock that was held is held no more, without having
+	// been released: stop what it protects. Use errors.As with *LostError to
+	// learn how. It is the cause of the lock's context, and what Release
+	// returns then.
+	ErrLost = errors.New("lock lost")
+
+	// ErrReleased is the cause of the context of a lock that was released, and
+	// its Err. Nothing is wrong.
+	ErrReleased = errors.New("lock released")
+
+	// ErrClosed says that the client was closed, before the call or while it
+	// waited.
+	ErrClosed = errors.New("queuelock: the client is closed")
+)
+
+// NotAcquiredError says what stood in the way. It matches ErrNotAcquired.
+type NotAcquiredError struct {
+	Key Key
+	// Waited is for how long Acquire tried.
+	Waited time.Duration
+	// Position is the caller's place among those who wait, as last seen: 1 was
+	// next. 0 if it did not queue.
+	Position int
+	// Serving is who was being served, as last seen; nil if nobody was.
+	Serving *Holder
+	// Err is the context's error, if that ended the wait, else nil.
+	Err error
+	// Blocked says what is wrong with a row ahead that some other program
+	// wrote, if there was one. Such rows are swept like a dead waiter's.
+	Blocked error
+}
+
+func (e *NotAcquiredError) Error() string {
+	s := fmt.Sprintf("queuelock: %v: %s after %v", ErrNotAcquired, e.Key, e.Waited.Round(time.Millisecond))
+	if e.Position > 0 {
+		s += fmt.Sprintf(", position %d", e.Position)
+	}
+	if e.Serving != nil {
+		s += fmt.Sprintf(", serving %s (ticket %s", e.Serving.Owner, e.Serving.Ticket)
+		if !e.Serving.Since.IsZero() {
+			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
+		}
+		s += ")"
+	}
+	if e.Blocked != nil {
+		s += ", behind a " + e.Blocked.Error()
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap lists ErrNotAcquired and what there is of Err and Blocked.
+func (e *NotAcquiredError) Unwrap() []error {
+	errs := []error{ErrNotAcquired}
+	for _, err := range []error{e.Err, e.Blocked} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// Cause says how a lock was lost.
+type Cause = heartbeat.Cause
+
+// The causes of a loss.
+const (
+	// Evicted: the table says that the lock was taken away, after its lease
+	// had ended, or by an operator.
+	Evicted = heartbeat.Evicted
+	// Expired: the lease ran out on the process's own clock although no
+	// renewal had failed: the process stood still.
+	Expired = heartbeat.Expired
+	// Unreachable: the lease ran out because renewals failed or hung.
+	Unreachable = heartbeat.Unreachable
+)
+
+// LostError says how a lock was lost. It matches ErrLost.
+type LostError struct {
+	Key    Key
+	Ticket ticket.Number
+	Cause  Cause
+	Err    error // the last renewal's error, if one failed
+}
+
+func (e *LostError) Error() string {
+	s := fmt.Sprintf("queuelock: %v: %s ticket %s: %s", ErrLost, e.Key, e.Ticket, e.Cause)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap lists ErrLost and, if there is one, the last renewal's error.
+func (e *LostError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrLost}
+	}
+	return []error{ErrLost, e.Err}
+}
+
+// TableError says that the table is missing, or has other keys than are
+// needed; it names what was found and what is needed.
+type TableError = table.SchemaError
+
+// MalformedError says that an item in the table's queue was not written by
+// this library. It names the item and the attribute. The item is left alone.
+type MalformedError = table.MalformedError
+
+// acquireError makes the error of an Acquire that ended with err, in a context
+// that may have ended first.
+func acquireError(ctx context.Context, key Key, err error, last waiter.Standing, waited time.Duration) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrClosed) {
+		return ErrClosed
+	}
+	if cause == nil && !errors.Is(err, waiter.ErrBusy) {
+		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
+	}
+	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Blocked: last.Blocked}
+	if !last.Ticket.IsZero() {
+		e.Position = last.Ahead + 1
+	}
+	if len(last.Serving) > 0 {
+		e.Serving = newHolder(last.Serving[0])
+	}
+	if cause != nil && cause != errWaitOver {
+		e.Err = ctx.Err()
+		if !errors.Is(cause, e.Err) {
+			e.Err = fmt.Errorf("%w: %w", e.Err, cause)
+		}
+	}
+	return e
+}

@@ -1,0 +1,55 @@
+package queuelock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// DefaultReason is the reason of a Key that names none.
+const DefaultReason = "lock"
+
+// Key names a lock: a reason to lock an entity. Locks of different reasons on
+// one entity are independent of each other.
+type Key struct {
+	// Entity is what is locked, 1 to 2048 bytes of UTF-8. It is the partition
+	// key of all its queues.
+	Entity string
+	// Reason is what for, at most 985 bytes of UTF-8 without "/". Empty means
+	// DefaultReason.
+	Reason string
+}
+
+// String prints the key for people.
+func (k Key) String() string {
+	k = k.normal()
+	return fmt.Sprintf("%q (%s)", k.Entity, k.Reason)
+}
+
+func (k Key) normal() Key {
+	if k.Reason == "" {
+		k.Reason = DefaultReason
+	}
+	return k
+}
+
+func (k Key) validate() error {
+	switch {
+	case k.Entity == "":
+		return errors.New("the entity is empty: name what is to be locked")
+	case len(k.Entity) > table.MaxPartitionKey:
+		return fmt.Errorf("the entity has %d bytes: DynamoDB allows a partition key of %d", len(k.Entity), table.MaxPartitionKey)
+	case strings.Contains(k.Reason, "/"):
+		return fmt.Errorf("the reason %q contains a slash, which separates it from the ticket: use another character", k.Reason)
+	case len(k.Reason) > table.MaxReason:
+		return fmt.Errorf("the reason has %d bytes, at most %d are possible: DynamoDB allows a sort key of %d, and the ticket needs the rest", len(k.Reason), table.MaxReason, table.MaxSortKey)
+	case !utf8.ValidString(k.Entity):
+		return fmt.Errorf("the entity %q is not valid UTF-8", k.Entity)
+	case !utf8.ValidString(k.Reason):
+		return fmt.Errorf("the reason %q is not valid UTF-8", k.Reason)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Lock is a lock that was acquired. It is held until Release, or until it is
+// lost. Its methods are safe for concurrent use.
+type Lock struct {
+	client  *Client
+	key     Key
+	queue   table.Queue
+	terms   lease.Terms
+	id      string
+	ticket  ticket.Number
+	claimed bool      // it came after a wait in the queue
+	since   time.Time // when it was granted, on the local clock
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	keeper *heartbeat.Keeper
+
+	mu   sync.Mutex
+	seen serving.Record // guarded by mu; the record as last seen
+	end  error          // guarded by mu; why it is not held any more
+
+	// gate lets one Release at a time through, and guards settled and result:
+	// what came of the one that needs no repetition. It is no mutex because it
+	// is kept across a request.
+	gate    chan struct{}
+	settled bool
+	result  error
+}
+
+// hold makes a Lock of a grant and starts its heartbeat.
+func (c *Client) hold(ctx context.Context, key Key, cfg Config, q table.Queue, grant waiter.Grant) *Lock {
+	ctx = context.WithoutCancel(ctx)
+	l := &Lock{
+		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(),
+		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
+		gate: make(chan struct{}, 1),
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	l.ctx, l.cancel = lockContext{inner, l}, cancel
+	first := l.terms.Interval
+	if !grant.Timed {
+		// A process's first request knows no time yet, so its entry does not
+		// say when the lease ends, and whoever waits must watch for a whole
+		// one. That is mended early, but late enough for a short turn to cost
+		// no request more.
+		first = min(first, l.terms.TTL/10)
+	}
+	l.keeper = heartbeat.Start(ctx, grant.Sent, heartbeat.Config{
+		TTL: l.terms.TTL, Interval: l.terms.Interval, Margin: l.terms.Margin, First: first,
+	}, l.renew)
+	c.mu.Lock()
+	c.locks[l] = struct{}{}
+	c.mu.Unlock()
+	c.background.Go(l.watch)
+	return l
+}
+
+// Key is what is locked.
+func (l *Lock) Key() Key { return l.key }
+
+// Ticket is the lock's number in its queue, and its fencing token: it is
+// greater than that of every holder before, and less than that of every one
+// after. It stays the same after the lock has ended.
+func (l *Lock) Ticket() ticket.Number { return l.ticket }
+
+// Context carries the values of the context given to Acquire, but not its end:
+// it is cancelled when the lock is lost or released, and context.Cause says
+// which, by ErrLost or ErrReleased. Its Err looks at the clock: a process that
+// stood still past its lease learns it there at once.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Done is closed when the lock is lost or released.
+func (l *Lock) Done() <-chan struct{} { return l.ctx.Done() }
+
+// Err is nil while the lock is held, a *LostError after it was lost, and
+// ErrReleased after it was released. It looks at the clock, and makes no
+// request.
+func (l *Lock) Err() error {
+	if err := l.keeper.Check(); err != nil {
+		l.lose(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
+// lockContext is a lock's context. Whoever asks it for its error has the
+// lock's deadline looked at first: a process that stood still may ask before
+// its timers fire.
+type lockContext struct {
+	context.Context
+	lock *Lock
+}
+
+func (c lockContext) Err() error {
+	_ = c.lock.Err() // cancels the context if the lock is lost
+	return c.Context.Err()
+}
+
+// within derives a context that ends with the lock and with ctx.
+func (l *Lock) within(ctx context.Context) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(l.ctx)
+	unhook := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return lockContext{inner, l}, func() { unhook(); cancel(nil) }
+}
+
+// renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
+func (l *Lock) renew(ctx context.Context) error {
+	clock, now := l.queue.Clock(), time.Now()
+	rec, err := serving.Heartbeat(ctx, l.queue, l.id, l.ticket, serving.Renewal{
+		Until: l.terms.Until(clock, now),
+		Since: lease.Middle(clock, l.since),
+	})
+	if errors.Is(err, serving.ErrRefused) {
+		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = rec
+	return nil
+}
+
+// watch cancels the lock's context when the heartbeat reports its loss.
+func (l *Lock) watch() {
+	select {
+	case <-l.keeper.Lost():
+		l.lose(l.keeper.Err())
+	case <-l.ctx.Done():
+	}
+}
+
+// lose ends a lock that is still held, because its lease is lost.
+func (l *Lock) lose(err error) {
+	loss := &LostError{Key: l.key, Ticket: l.ticket}
+	if how, ok := errors.AsType[*heartbeat.LossError](err); ok {
+		loss.Cause, loss.Err = how.Cause, how.Err
+	}
+	if !l.finish(loss) {
+		return
+	}
+	l.client.forget(l)
+	l.client.cfg.Logger.Error("queuelock: lost a lock", "queue", l.queue.String(), "ticket", l.ticket, "cause", loss.Cause, "error", loss.Err)
+}
+
+// finish ends a lock that is still held, and its context, for that reason. It
+// reports whether it was still held.
+func (l *Lock) finish(reason error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end != nil {
+		return false
+	}
+	l.end = reason
+	l.cancel(reason)
+	return true
+}
+
+// forget takes a lock off the list of those that Close releases.
+func (c *Client) forget(l *Lock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.locks, l)
+}

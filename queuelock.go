@@ -1,0 +1,305 @@
+// Package queuelock gives processes fair, first-in-first-out, exclusive access
+// to an entity through Amazon DynamoDB.
+//
+// [Client.Acquire] takes a number from an atomic counter and, if nobody is
+// there, is served with the same request. Otherwise it waits in a row of the
+// queue, looks when its turn may come, and is served by one conditional write.
+// A [Lock] keeps its lease by heartbeats; its context is cancelled when it is
+// lost. [Lock.Release] gives way to the next in line. [Client.Do] is all of
+// that around a function.
+//
+//	          Acquire                                     Release
+//	(nothing) ───────► waiting ───────► held ───────────────────► released
+//	                      │   granted     │ evicted, expired, unreachable
+//	   ErrNotAcquired ◄───┘               └──────────────────────► lost
+//
+// What is guaranteed: never two holders in the table, under any stall, crash,
+// retry, lost or late answer; tickets that strictly increase from holder to
+// holder; order among those whose rows stand; and that a holder knows of its
+// loss, by its own clock, before anybody may be served after it.
+//
+// What is not: a process that is stopped does not notice that its lease ends.
+// What it does when it wakes, before it asks, is kept from harm by the fencing
+// token alone: send [Lock.Ticket] with each write to the protected resource,
+// and let the resource refuse a token lower than the highest it has seen.
+//
+// Who is authoritative: the table. Clocks of hosts need not agree; leases are
+// kept on DynamoDB's clock.
+//
+//	| failure                         | what happens                               |
+//	|---------------------------------|--------------------------------------------|
+//	| a holder dies                   | evicted when its lease ends (Config.TTL)   |
+//	| a waiter dies                   | swept when its row's lease ends (WaiterTTL)|
+//	| a holder is cut off             | its context is cancelled before the lease ends |
+//	| an answer is lost               | found out by id, never granted twice       |
+//	| the table does not answer       | tried for one TTL, then an error           |
+//
+// Each package below is one noun of this: ticket, serving (the record that
+// decides), queue (the waiting room), waitpolicy, heartbeat, sweeper. Package
+// queuelocktest has a table in memory, with faults, to test your own code
+// against.
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// DynamoDB is what the library needs of an SDK client; *dynamodb.Client has
+// it.
+type DynamoDB = table.DynamoDB
+
+// Client acquires locks in one table. It is safe for concurrent use; a process
+// needs one. It must be closed with Close.
+type Client struct {
+	cfg      Config
+	store    *table.Store
+	observer *lease.Observer
+	lines    *queue.Lines
+
+	ctx    context.Context // ends with Close, with cause ErrClosed
+	cancel context.CancelCauseFunc
+
+	mu         sync.Mutex
+	closed     bool               // guarded by mu
+	locks      map[*Lock]struct{} // guarded by mu; held, or released in vain
+	acquiring  sync.WaitGroup     // Add under mu, while not closed
+	background sync.WaitGroup     // Add while acquiring, or while a lock is in locks
+}
+
+// New returns a Client for a table that CreateTable made, or one like it. It
+// makes no request and starts no goroutine. The error says which argument or
+// field is wrong.
+func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	layout := cfg.layout(tableName)
+	switch {
+	case db == nil:
+		return nil, errors.New("queuelock: the DynamoDB client is nil")
+	case layout.Validate() != nil:
+		return nil, fmt.Errorf("queuelock: %w", layout.Validate())
+	case cfg.validate() != nil:
+		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
+	}
+	c := &Client{cfg: cfg, lines: queue.NewLines(), locks: map[*Lock]struct{}{}}
+	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
+	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// Acquire takes its turn at the lock and returns it held.
+//
+// It waits for the record wait at the most, and for as long as ctx lives;
+// whichever ends first, the error is a *NotAcquiredError, which matches
+// ErrNotAcquired, and ctx's error if that was it. Then nothing of the attempt
+// is left in the table. If requests to undo it failed as well, its leases end
+// what is left. ErrClosed after Close. Any other error is the table's, a
+// malformed record's, or an argument's; *TableError says that the table cannot
+// be used.
+//
+// An idle lock costs one request (one write unit), the first use of a key two.
+// With NoWait a busy one costs one. Waiting costs four more requests, one
+// look at a time (a read unit each), and a write unit each half WaiterTTL.
+//
+// The lock does not end with ctx: it ends with Release, or when it is lost.
+// Calling Acquire again is safe, and is a new place at the end of the queue.
+// Locks are not reentrant.
+func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
+	begun := time.Now()
+	cfg, q, err := c.prepare(key, wait, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !c.begin() {
+		return nil, ErrClosed
+	}
+	defer c.acquiring.Done()
+
+	ctx, stop := c.limit(ctx, wait)
+	defer stop()
+	w := waiter.New(waiter.Config{
+		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
+		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
+		Schedule: cfg.Poll, Patience: cfg.TTL, Background: c.background.Go,
+	})
+	grant, err := w.Run(ctx, wait.IsNoWait())
+	if err != nil {
+		return nil, acquireError(ctx, key, err, w.Standing(), time.Since(begun))
+	}
+	lock := c.hold(ctx, key, cfg, q, grant)
+	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
+		// Served while the caller gave up: give it back.
+		err = acquireError(ctx, key, cause, w.Standing(), time.Since(begun))
+		return nil, errors.Join(err, lock.Release(ctx))
+	}
+	return lock, nil
+}
+
+// Do runs fn while it holds the lock. fn's context is cancelled when the lock
+// is lost and when ctx ends; context.Cause says which. The lock is released
+// whatever happens, a panic included. The error is Acquire's if the lock was
+// not acquired, and fn was not called; else fn's joined with Release's, which
+// is ErrLost if the lock was lost while fn ran. Requests are those of Acquire
+// and Release.
+func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
+	lock, err := c.Acquire(ctx, key, wait, opts...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	held, cancel := lock.within(ctx)
+	defer cancel()
+	return fn(held, lock)
+}
+
+// Inspect says who is served and who waits, in order, by one consistent query
+// (one request for each megabyte of rows). It changes nothing.
+func (c *Client) Inspect(ctx context.Context, key Key) (*State, error) {
+	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !c.begin() {
+		return nil, ErrClosed
+	}
+	defer c.acquiring.Done()
+	sight, err := queue.LookAll(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("queuelock: inspect %s: %w", key, err)
+	}
+	return newState(key.normal(), q, sight, c.observer), nil
+}
+
+// Sweep removes what has expired from a queue, without joining it: rows of
+// dead waiters and dead holders. Waiters do the same whenever they look; Sweep
+// is for queues in which nobody waits. Nothing alive is removed. One request
+// for the look, and one for each row or holder removed. Calling it again is
+// safe.
+func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
+	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
+	if err != nil {
+		return Swept{}, err
+	}
+	if !c.begin() {
+		return Swept{}, ErrClosed
+	}
+	defer c.acquiring.Done()
+	swept, err := sweeper.Queue(ctx, q, c.observer)
+	if err != nil {
+		return swept, fmt.Errorf("queuelock: sweep %s: %w", key, err)
+	}
+	return swept, nil
+}
+
+// Swept counts what Sweep removed.
+type Swept = sweeper.Swept
+
+// Close cancels all waiters, releases all locks held, each tried whatever
+// becomes of the others, and waits for all that runs in the background, at
+// most until ctx ends. The error joins those of the releases; what was not
+// released, leases end. Afterwards no goroutine of the client is left, and its
+// methods return ErrClosed. Calling it again waits for the same.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel(ErrClosed)
+	if err := waitFor(ctx, &c.acquiring); err != nil {
+		return fmt.Errorf("queuelock: close: waiters have not left yet: %w", err)
+	}
+	err := c.releaseAll(ctx)
+	if waitErr := waitFor(ctx, &c.background); waitErr != nil {
+		err = errors.Join(err, fmt.Errorf("queuelock: close: requests are still under way: %w", waitErr))
+	}
+	return err
+}
+
+// begin enters a call that Close must wait for; false after Close.
+func (c *Client) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.acquiring.Add(1)
+	}
+	return !c.closed
+}
+
+// prepare checks the arguments of a call.
+func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (Config, table.Queue, error) {
+	cfg := c.cfg
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	key = key.normal()
+	for _, err := range []error{key.validate(), wait.Validate(), cfg.validate()} {
+		if err != nil {
+			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
+		}
+	}
+	return cfg, table.Queue{Store: c.store, Entity: key.Entity, Reason: key.Reason}, nil
+}
+
+// errWaitOver is the cause with which the record wait ends a context.
+var errWaitOver = errors.New("the record wait is over")
+
+// limit bounds a wait by the record wait and by Close.
+func (c *Client) limit(ctx context.Context, wait waitpolicy.Wait) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
+	stop := func() { unhook(); cancel(nil) }
+	limit, limited := wait.Limit()
+	if !limited || wait.IsNoWait() {
+		return ctx, stop
+	}
+	ctx, cancelLimit := context.WithTimeoutCause(ctx, limit, errWaitOver)
+	return ctx, func() { cancelLimit(); stop() }
+}
+
+// releaseAll releases every lock, side by side.
+func (c *Client) releaseAll(ctx context.Context) error {
+	c.mu.Lock()
+	var held []*Lock
+	for lock := range c.locks {
+		held = append(held, lock)
+	}
+	c.mu.Unlock()
+	errs := make([]error, len(held))
+	var wg sync.WaitGroup
+	for i, lock := range held {
+		wg.Go(func() {
+			if err := lock.Release(ctx); err != nil {
+				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", lock.key, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// waitFor waits for a group until ctx ends.
+func waitFor(ctx context.Context, group *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		select {
+		case <-done:
+			return nil
+		default:
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
+)
+
+// Release ends the turn and gives way to the next in line. Its context is
+// cancelled before anything is sent.
+//
+// nil says that the lock was released, by this call or an earlier one. ErrLost
+// says that it had been lost before; its entry is then removed if it is still
+// there, so that nobody need wait for its lease to end. Any other error is the
+// table's: the lock may still be in the table, its lease will end it, and
+// Release may be called again. Transient failures are retried until ctx ends,
+// or the lease does; a ctx that has ended already still gets one attempt,
+// bounded by Config.RequestTimeout, so that a deferred Release does its work.
+//
+// One request if nobody has queued; two if somebody did unnoticed.
+func (l *Lock) Release(ctx context.Context) error {
+	l.gate <- struct{}{}
+	defer func() { <-l.gate }()
+	if l.settled {
+		return l.result
+	}
+	_ = l.Err() // a lease that has run out is a loss, not a release
+	l.finish(ErrReleased)
+	l.keeper.Stop()
+
+	ctx, cancel := linger.Context(ctx, l.client.cfg.RequestTimeout)
+	defer cancel()
+	err := l.giveBack(ctx)
+	if err == nil || errors.Is(err, ErrLost) {
+		l.settled, l.result = true, err
+		l.client.forget(l)
+	}
+	return err
+}
+
+// giveBack takes the lock out of the record.
+func (l *Lock) giveBack(ctx context.Context) error {
+	l.mu.Lock()
+	seen, end := l.seen, l.end
+	l.mu.Unlock()
+	turn := seen.Turn.Add(time.Since(l.since))
+	if errors.Is(end, ErrLost) {
+		_, _ = serving.HandOff(ctx, l.queue, l.id, seen.Turn) // refused if it was evicted, as it should be
+		return end
+	}
+	// One that came by the queue expects others behind it: the fast form would
+	// be refused more often than not, and the lock idle for a round trip. If
+	// nobody was there, QUIET mends that afterwards.
+	idle := !l.claimed && seen.Quiet(l.ticket)
+	retry := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxElapsedTime(0))
+	for {
+		rec, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle)
+		switch {
+		case err == nil:
+			l.client.lines.Wake(l.queue)
+			if quiet && rec.Present {
+				l.client.background.Go(l.quieten)
+			}
+			return nil
+		case errors.Is(err, serving.ErrRefused) && time.Now().Before(l.keeper.Deadline()):
+			// Nobody could have evicted it yet: an attempt of this Release's
+			// own had released it, and its answer was lost.
+			l.client.lines.Wake(l.queue)
+			return nil
+		case errors.Is(err, serving.ErrRefused):
+			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
+		case !table.Transient(err) || !l.pause(ctx, retry.NextBackOff()):
+			return fmt.Errorf("queuelock: release %s: its lease of %v will end it: %w", l.key, l.terms.TTL, err)
+		}
+	}
+}
+
+// pause waits before the next attempt; false if none is worth while.
+func (l *Lock) pause(ctx context.Context, d time.Duration) bool {
+	if !time.Now().Add(d).Before(l.keeper.Deadline()) {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// quieten puts the queue back on the path where the next Acquire is one
+// request: QUIET of the protocol. Nothing depends on it.
+func (l *Lock) quieten() {
+	if _, err := serving.Quieten(context.WithoutCancel(l.ctx), l.queue, l.ticket); err != nil && !errors.Is(err, serving.ErrRefused) {
+		l.client.cfg.Logger.Debug("queuelock: an idle queue was not put back on the short path", "queue", l.queue.String(), "error", err)
+	}
+}

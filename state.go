@@ -1,0 +1,96 @@
+package queuelock
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// State is a queue as one consistent read showed it.
+type State struct {
+	Key Key
+	// Issued is the last ticket that was taken; zero: the lock was never used.
+	Issued ticket.Number
+	// Serving is who is being served, in the order of tickets; empty: nobody.
+	// A holder whose lease has ended is listed until it is evicted.
+	Serving []Holder
+	// Waiting is who waits, in order. Dead ones are listed until they are
+	// swept.
+	Waiting []Waiter
+	// Turn is how long recent turns took, if any have ended.
+	Turn Turn
+	// ReadAt is when the read was answered: DynamoDB's time, or the host's if
+	// that is not known.
+	ReadAt time.Time
+}
+
+// Turn is how long recent turns took, as a moving mean and mean deviation.
+type Turn = serving.Turn
+
+// Holder is one who is being served.
+type Holder struct {
+	Ticket ticket.Number
+	Owner  string
+	// Since is when it was granted, on DynamoDB's clock; zero if the holder did
+	// not know.
+	Since time.Time
+	// Age is for how long it has been served; zero if Since is.
+	Age time.Duration
+	// Remaining is what is left of its lease at the least: zero or less, and
+	// anybody may evict it. TTL is its length.
+	Remaining, TTL time.Duration
+}
+
+// Waiter is one who waits.
+type Waiter struct {
+	// Position is its place among those who wait: 1 is next.
+	Position int
+	Ticket   ticket.Number
+	Owner    string
+	// Age is for how long it has been waiting.
+	Age time.Duration
+	// Remaining is what is left of its lease at the least: zero or less, and
+	// anybody may sweep it. TTL is its length.
+	Remaining, TTL time.Duration
+	// Problem is what is wrong with the row, if some other program wrote it;
+	// of the rest only the ticket is then known.
+	Problem error
+}
+
+func newHolder(h serving.Holder) *Holder {
+	return &Holder{Ticket: h.Ticket, Owner: h.Owner, Since: h.Since, TTL: h.Lease.TTL}
+}
+
+func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observer) *State {
+	s := &State{Key: key, Issued: sight.Record.TicketNumber, Turn: sight.Record.Turn, ReadAt: lease.Middle(q.Clock(), sight.ReadAt)}
+	if s.ReadAt.IsZero() {
+		s.ReadAt = sight.ReadAt
+	}
+	for _, h := range sight.Record.Holders {
+		holder := newHolder(h)
+		holder.Remaining = observer.See(h.LeaseID(q), h.Lease, sight.ReadAt)
+		if !h.Since.IsZero() {
+			holder.Age = max(0, s.ReadAt.Sub(h.Since))
+		}
+		s.Serving = append(s.Serving, *holder)
+	}
+	floor := sight.Record.Floor()
+	for _, row := range sight.Rows {
+		if row.Ticket.Compare(floor) <= 0 {
+			continue // left by one who was served, or overtaken
+		}
+		w := Waiter{
+			Position: len(s.Waiting) + 1, Ticket: row.Ticket, Owner: row.Owner, Problem: row.Problem,
+			Remaining: observer.See(row.LeaseID(q), row.Lease, sight.ReadAt), TTL: row.Lease.TTL,
+		}
+		if !row.CreatedAt.IsZero() {
+			w.Age = max(0, s.ReadAt.Sub(row.CreatedAt))
+		}
+		s.Waiting = append(s.Waiting, w)
+	}
+	return s
+}
