@@ -6,7 +6,9 @@
 // Every behaviour of DynamoDB that the lock protocol, the library's error handling or the embedded engine depends on is
 // one named subtest that states it as a property, in a file for its topic:
 //
-//	protocol      the exact expressions of the lock protocol, from TAKE to FENCE
+//	taking        the exact expressions of the lock protocol: TAKE, the seed, NoWait, CLAIM
+//	holding       the same: HEARTBEAT, RELEASE, the hand-off, QUIET, EVICT, FENCE
+//	waiting       the same: ENQUEUE, a row's heartbeat and sweep, LOOK
 //	conditions    the condition grammar, its functions, and what a failed condition returns
 //	concurrency   of conditional writes at once on one item, exactly one wins
 //	updates       the update grammar; every action reads the item as it was

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"crypto/rand"
 	"errors"
 	"testing"
 
@@ -132,10 +133,11 @@ func TestTransactions(t *testing.T) {
 
 		// The SDK writes the members of an attribute map in any order: the request is the same all the same.
 		s.check("TheSameTokenAndRequestTakesEffectOnce", func(c *check) {
+			token := rand.Text() // it is remembered for ten minutes, across tables
 			c.given("x", item{"a": n(1)})
 			row := item{"b": n(1), "c": n(2), "d": n(3), "e": n(4), "f": n(5), "g": n(6)}
 			for range 12 {
-				c.must(c.transact("token-once",
+				c.must(c.transact(token,
 					c.updateAction("x", "SET a = a + :one", "", item{":one": n(1)}),
 					c.putAction("row", row, "", none)))
 			}
@@ -144,8 +146,9 @@ func TestTransactions(t *testing.T) {
 		})
 
 		s.check("TheSameTokenWithAnotherRequestIsAMismatch", func(c *check) {
-			c.must(c.transact("token-mismatch", c.putAction("x", item{"a": n(1)}, "", none)))
-			err := c.transact("token-mismatch", c.putAction("x", item{"a": n(2)}, "", none))
+			token := rand.Text()
+			c.must(c.transact(token, c.putAction("x", item{"a": n(1)}, "", none)))
+			err := c.transact(token, c.putAction("x", item{"a": n(2)}, "", none))
 			var mismatch *types.IdempotentParameterMismatchException
 			if !errors.As(err, &mismatch) {
 				c.Errorf("want IdempotentParameterMismatchException, got: %v", err)
@@ -154,11 +157,12 @@ func TestTransactions(t *testing.T) {
 		})
 
 		s.check("ACancelledTransactionMayBeTriedAgainWithItsToken", func(c *check) {
+			token := rand.Text()
 			action := c.putAction("x", item{"a": n(1)}, "", none)
 			guard := c.checkAction("guard", "attribute_exists(pk)")
-			c.cancelled(c.transact("token-again", action, guard))
+			c.cancelled(c.transact(token, action, guard))
 			c.given("guard", item{})
-			c.must(c.transact("token-again", action, guard))
+			c.must(c.transact(token, action, guard))
 			c.holds("x", item{"a": n(1)})
 		})
 

@@ -80,11 +80,10 @@ func TestValidation(t *testing.T) {
 				c.given("x", item{"a": n(1)})
 				for name, o := range cases {
 					_, err := c.update("x", o)
-					if before := len(c.failures); true {
-						c.invalid(err, parts...)
-						for i := before; i < len(c.failures); i++ {
-							c.failures[i] = name + ": " + c.failures[i]
-						}
+					before := len(c.failures)
+					c.invalid(err, parts...)
+					for i := before; i < len(c.failures); i++ {
+						c.failures[i] = name + ": " + c.failures[i]
 					}
 				}
 				c.holds("x", item{"a": n(1)})

@@ -1,73 +1,66 @@
 package conformance
 
 import (
-	"reflect"
-	"strconv"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"strings"
+	"testing"
 )
 
-type (
-	value = types.AttributeValue
-	item  = map[string]types.AttributeValue
-)
+// HowItWorks.NamingRulesDataTypes.html in the developer guide.
+func TestValues(t *testing.T) {
+	onEveryEngine(t, func(s *suite) {
+		s.check("EveryTypeSurvivesARoundTrip", func(c *check) {
+			want := item{
+				"S": str("text"), "N": n(-42), "B": binary("\x00\xffbytes"), "yes": boolean(true), "no": boolean(false),
+				"null": null(), "L": list(n(1), str("two"), list(), object(item{})),
+				"M": object(item{"k": object(item{"k": list(null())})}), "emptyL": list(), "emptyM": object(item{}),
+				"SS": strs("a", "b"), "NS": nums("1", "2.5"), "BS": binaries("x", "y"),
+				"unicode": str("žluť 漢字 🎟 \" \\ \n <&> \u2028"), "name with ünicode 🎟 and.dots": n(1),
+			}
+			c.given("x", want)
+			c.holds("x", want)
+		})
 
-// avOptions compare attribute values by content, and sets without their order. That a list or a string of bytes is empty
-// has two forms in Go; that an item is empty and that there is none are different things.
-var avOptions = cmp.Options{
-	cmp.FilterValues(func(a, b []value) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(a, b []value) bool { return true })),
-	cmp.FilterValues(func(a, b []byte) bool { return len(a) == 0 && len(b) == 0 }, cmp.Comparer(func(a, b []byte) bool { return true })),
-	cmpopts.IgnoreUnexported(
-		types.AttributeValueMemberB{}, types.AttributeValueMemberBOOL{}, types.AttributeValueMemberBS{},
-		types.AttributeValueMemberL{}, types.AttributeValueMemberM{}, types.AttributeValueMemberN{},
-		types.AttributeValueMemberNS{}, types.AttributeValueMemberNULL{}, types.AttributeValueMemberS{},
-		types.AttributeValueMemberSS{},
-	),
-	cmp.FilterPath(func(p cmp.Path) bool {
-		switch p.Index(-2).Type() {
-		case typeOfSS, typeOfNS, typeOfBS:
-			return true
-		}
-		return false
-	}, cmp.Options{
-		cmpopts.SortSlices(func(a, b string) bool { return a < b }),
-		cmpopts.SortSlices(func(a, b []byte) bool { return string(a) < string(b) }),
-	}),
+		s.check("EmptyStringsAndBytesAreValuesToo", func(c *check) {
+			want := item{"a": str(""), "b": binary(""), "m": object(item{"k": str("")})}
+			_, err := c.put("x", want, op{})
+			c.must(err)
+			c.holds("x", want)
+		})
+
+		s.check("AnEmptySetIsRefused", func(c *check) {
+			for _, v := range []value{strs(), nums(), binaries()} {
+				_, err := c.put("x", item{"a": v}, op{})
+				c.invalid(err, "empty")
+			}
+		})
+
+		s.check("ASetWithTheSameMemberTwiceIsRefused", func(c *check) {
+			for _, v := range []value{strs("a", "a"), nums("1", "1.0")} {
+				_, err := c.put("x", item{"a": v}, op{})
+				c.invalid(err, "duplicates")
+			}
+		})
+
+		s.check("MapsNestThirtyTwoDeepAndNoDeeper", func(c *check) {
+			nested := func(depth int) value {
+				v := n(1)
+				for range depth {
+					v = object(item{"k": v})
+				}
+				return v
+			}
+			c.given("x", item{"a": nested(31)})
+			c.holds("x", item{"a": nested(31)})
+			_, err := c.put("x", item{"a": nested(33)}, op{})
+			c.invalid(err, "Nesting Levels have exceeded supported limits")
+		})
+
+		s.check("AnItemHoldsFourHundredKilobytesAndNoMore", func(c *check) {
+			c.given("x", item{"a": str(strings.Repeat("a", 400*1024-200))})
+			_, err := c.put("x", item{"a": str(strings.Repeat("a", 400*1024))}, op{})
+			c.invalid(err, "Item size has exceeded the maximum allowed size")
+			_, err = c.update("x", op{update: "SET b = :b", values: item{":b": str(strings.Repeat("b", 300))}})
+			c.invalid(err, "Item size to update has exceeded the maximum allowed size")
+		})
+	})
 }
-
-func str(s string) value { return &types.AttributeValueMemberS{Value: s} }
-
-// num takes the number as written, for the many that no Go type holds.
-func num(s string) value { return &types.AttributeValueMemberN{Value: s} }
-
-func n(i int) value { return num(strconv.Itoa(i)) }
-
-func boolean(b bool) value { return &types.AttributeValueMemberBOOL{Value: b} }
-
-func null() value { return &types.AttributeValueMemberNULL{Value: true} }
-
-func binary(s string) value { return &types.AttributeValueMemberB{Value: []byte(s)} }
-
-func list(vs ...value) value { return &types.AttributeValueMemberL{Value: vs} }
-
-func object(it item) value { return &types.AttributeValueMemberM{Value: it} }
-
-func strs(ss ...string) value { return &types.AttributeValueMemberSS{Value: ss} }
-
-func nums(ss ...string) value { return &types.AttributeValueMemberNS{Value: ss} }
-
-func binaries(ss ...string) value {
-	v := &types.AttributeValueMemberBS{}
-	for _, s := range ss {
-		v.Value = append(v.Value, []byte(s))
-	}
-	return v
-}
-
-var (
-	typeOfSS = reflect.TypeFor[types.AttributeValueMemberSS]()
-	typeOfNS = reflect.TypeFor[types.AttributeValueMemberNS]()
-	typeOfBS = reflect.TypeFor[types.AttributeValueMemberBS]()
-)
