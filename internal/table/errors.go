@@ -43,7 +43,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s on table %q: %v", e.Operation, e.Table, e.Err)
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap returns the SDK's error. That of a time-out of the call's own stays
+// hidden: it matches context.DeadlineExceeded, as if the caller's context had
+// ended.
+func (e *Error) Unwrap() error {
+	if e.Timeout > 0 {
+		return nil
+	}
+	return e.Err
+}
 
 // SchemaError says that the table cannot be used.
 type SchemaError struct {
