@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -127,14 +128,20 @@ func (e *Engine) respond(r *http.Request, body []byte, err error) (id uint64, st
 	}
 	status = http.StatusOK
 	if err != nil {
-		f := asFailure(err)
-		out, status = f, f.status()
+		out, status = asFailure(err).body(), http.StatusBadRequest
 	}
-	response, err = json.Marshal(out)
-	if err != nil {
+	return e.requests, status, encode(out)
+}
+
+// encode writes a response down, with < and > as they are: clients print them.
+func encode(out any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
 		panic("a response always has a JSON form: " + err.Error())
 	}
-	return e.requests, status, response
+	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
 func (e *Engine) answer(r *http.Request, body []byte) (any, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/queuelock/queuelock/internal/embedded/expr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
@@ -26,9 +25,9 @@ type failure struct {
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }
 
-// MarshalJSON writes the body. The service spells the message of the few errors
+// body is what the response says. The service spells the message of the few errors
 // with fields of their own, but for a failed condition, with a capital letter.
-func (f *failure) MarshalJSON() ([]byte, error) {
+func (f *failure) body() map[string]any {
 	body := map[string]any{"__type": f.kind}
 	for name, v := range f.fields {
 		body[name] = v
@@ -40,10 +39,8 @@ func (f *failure) MarshalJSON() ([]byte, error) {
 	default:
 		body["message"] = f.message
 	}
-	return json.Marshal(body)
+	return body
 }
-
-func (f *failure) status() int { return http.StatusBadRequest }
 
 func invalid(format string, args ...any) error {
 	return &failure{kind: validationErrors + "ValidationException", message: fmt.Sprintf(format, args...)}

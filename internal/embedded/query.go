@@ -100,7 +100,11 @@ func (req *readRequest) check() error {
 	case req.Select == "SPECIFIC_ATTRIBUTES" && req.ProjectionExpression == nil:
 		return invalid("One or more parameter values were invalid: Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	case req.ProjectionExpression != nil && req.Select != "" && req.Select != "SPECIFIC_ATTRIBUTES":
-		return invalid("One or more parameter values were invalid: Cannot specify the ProjectionExpression when choosing to get %s", req.Select)
+		what := req.Select
+		if what == "COUNT" {
+			what = "only the Count"
+		}
+		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", what)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (e *Engine) run(c change) (outcome, error) {
 		if after.Size() > maxItem {
 			return o, invalid("Item size to update has exceeded the maximum allowed size")
 		}
-		if after.Depth() > value.MaxNesting {
+		if after.Depth() >= value.MaxNesting {
 			return o, invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 		}
 		o.after = after

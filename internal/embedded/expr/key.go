@@ -20,6 +20,7 @@ func KeyRangeOf(c Condition, partition, sort string) (KeyRange, error) {
 	var k KeyRange
 	found := map[string]bool{}
 	for _, term := range conjuncts(c) {
+		term = keyFirst(term)
 		name, operands, err := keyTerm(term)
 		if err != nil {
 			return KeyRange{}, err
@@ -58,6 +59,20 @@ func conjuncts(c Condition) []Condition {
 	return []Condition{c}
 }
 
+// keyFirst turns :v < key into key > :v.
+func keyFirst(c Condition) Condition {
+	compare, ok := c.(Compare)
+	if _, literal := compare.Left.(Literal); !ok || !literal {
+		return c
+	}
+	mirrored := map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+	if op, ok := mirrored[compare.Op]; ok {
+		compare.Op = op
+	}
+	compare.Left, compare.Right = compare.Right, compare.Left
+	return compare
+}
+
 // keyTerm takes one term of a key condition apart: which attribute it is about,
 // and the values it is compared with.
 func keyTerm(c Condition) (name string, values []value.Value, err error) {
@@ -76,12 +91,17 @@ func keyTerm(c Condition) (name string, values []value.Value, err error) {
 	default:
 		return "", nil, Error("Invalid operator used in KeyConditionExpression: " + operatorName(c))
 	}
+	for _, operand := range append(with, of) {
+		if _, ok := operand.(Size); ok {
+			return "", nil, Error("KeyConditionExpressions cannot contain nested operations")
+		}
+	}
 	path, ok := of.(Path)
 	if !ok {
 		return "", nil, Error("Invalid condition in KeyConditionExpression: No key attribute specified")
 	}
 	if len(path) > 1 {
-		return "", nil, Error("Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes")
+		return "", nil, Error("KeyConditionExpressions cannot have conditions on nested attributes")
 	}
 	for _, operand := range with {
 		l, ok := operand.(Literal)

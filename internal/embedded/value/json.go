@@ -9,7 +9,10 @@ import (
 	"strings"
 )
 
-// MaxNesting is how deep maps and lists may stand inside one another.
+// MaxNesting is how many levels an item may have, itself included: DynamoDB
+// Local takes 31 maps or lists inside one another, and
+// docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+// speaks of 32 levels.
 const MaxNesting = 32
 
 // UnmarshalJSON reads the wire form {"S": "text"}. The error is Malformed for
@@ -23,9 +26,6 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 }
 
 func decode(data []byte, depth int) (Value, error) {
-	if depth > MaxNesting {
-		return Value{}, Invalid("Nesting Levels have exceeded supported limits: Attributes within the item have nested levels beyond supported limit")
-	}
 	var wire map[Kind]json.RawMessage
 	if err := unmarshal(data, &wire); err != nil {
 		return Value{}, err
@@ -49,6 +49,9 @@ func decode(data []byte, depth int) (Value, error) {
 
 func decodeKind(kind Kind, raw json.RawMessage, depth int) (Value, error) {
 	v := Value{Kind: kind}
+	if (kind == Map || kind == List) && depth+1 >= MaxNesting {
+		return Value{}, Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+	}
 	switch kind {
 	case String, Num, Binary:
 		var text string

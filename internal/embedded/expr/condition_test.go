@@ -1,0 +1,108 @@
+package expr
+
+import "testing"
+
+func TestConditionsMeanWhatTheySay(t *testing.T) {
+	of := item(t, `{
+		"n": {"N":"1"}, "m": {"M":{"x":{"N":"2"}, "h.1":{"M":{"beat":{"N":"0"}}}, "l":{"L":[{"S":"abc"},{"N":"1"}]}}}, "s": {"S":"abc"},
+		"b": {"B":"YWI="}, "t": {"BOOL":true}, "nothing": {"NULL":true}, "l": {"L":[{"N":"1"},{"S":"x"}]}, "ss": {"SS":["a","b"]},
+		"ns": {"NS":["2","1"]}, "e": {"M":{}}, "word": {"S":"é"}
+	}`)
+	for source, want := range map[string]bool{
+		"n = :one": true, "n = :two": false, "n <> :two": true, "n < :two": true, "n <= :one": true, "n > :zero": true, "n >= :two": false,
+		"n = :s": false, "n <> :s": true, "n < :s": false, "n > :s": false, "m.x = :two": true, "l[0] = :one": true, "m.l[1] = n": true,
+		":one = n": true, ":one < :two": true, "ns = :ns": true, "t = :t": true, "nothing = :null": true, "l = :list": false,
+
+		// A missing operand makes a comparison false, but for <>.
+		"q = :one": false, "q <> :one": true, "q < :one": false, "NOT q < :one": true, "q = z": false, "q <> z": true,
+		"l[5] = :one": false, "n.x = :one": false, "m.y.z <> :one": true, "q BETWEEN :zero AND :two": false, "q IN (:one)": false,
+		"size(q) = :zero": false, "size(q) <> :zero": true, "begins_with(q, :ab)": false, "contains(q, :ab)": false,
+
+		"n BETWEEN :zero AND :one": true, "n BETWEEN :two AND :three": false, "n IN (:zero, :one)": true, "n IN (:zero)": false,
+		"attribute_exists(m.x)": true, "attribute_exists(m.y)": false, "attribute_exists(m.#id)": true, "attribute_exists(#m.#id.beat)": true,
+		"attribute_not_exists(m.#id)": false, "attribute_not_exists(q.#id)": true, "attribute_exists(nothing)": true, "attribute_exists(l[1])": true,
+		"attribute_type(s, :S)": true, "attribute_type(n, :S)": false, "attribute_type(q, :S)": false,
+		"begins_with(s, :ab)": true, "begins_with(s, :s)": true, "begins_with(b, :bin)": true, "begins_with(n, :ab)": false,
+		"contains(s, :ab)": true, "contains(ss, :ab)": false, "contains(ns, :one)": true, "contains(l, :one)": true, "contains(l, :two)": false,
+		"contains(n, :one)": false, "size(s) = :three": true, "size(word) = :two": true, "size(m) = :three": true, "size(e) = :zero": true,
+		"size(l) = :two": true, "size(ss) = :two": true, "size(b) = :two": true, "size(n) = :one": false, "size(t) <> :one": true,
+
+		// NOT binds tighter than AND, AND tighter than OR.
+		"n = :one OR n = :two AND n = :two": true, "(n = :one OR n = :two) AND n = :two": false, "NOT n = :two AND n = :one": true,
+		"NOT (n = :one AND n = :two)": true, "NOT NOT n = :one": true, "n = :two or not n = :two": true, "n=:one and(s=:s)": true,
+	} {
+		c, err := ParseCondition(ConditionExpression, source, scope(t))
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+		} else if got := c.Holds(of); got != want {
+			t.Errorf("%s is %v", source, got)
+		}
+	}
+}
+
+// The refusals and which of several comes first were compared with AWS's
+// DynamoDB Local.
+func TestConditionsThatDynamoDBRefuses(t *testing.T) {
+	for source, want := range map[string]string{
+		"":                        "The expression can not be empty;",
+		"n":                       `Syntax error; token: "<EOF>", near: "n"`,
+		"n = :one OR":             `Syntax error; token: "<EOF>", near: "OR"`,
+		"n == :one":               `Syntax error; token: "=", near: "== :one"`,
+		"n IN :one":               `Syntax error; token: ":one", near: "IN :one"`,
+		"a[x] = n":                `Syntax error; token: "x", near: "[x]"`,
+		"n $ s":                   `Syntax error; token: "$", near: "n $ s"`,
+		"_n = :one":               `Syntax error; token: "_", near: "_n"`,
+		"n = :one)":               `Syntax error; token: ")", near: ":one)"`,
+		"attribute_exists(n":      `Syntax error; token: "<EOF>", near: "n"`,
+		"status = :one":           "Attribute name is a reserved keyword; reserved keyword: status",
+		"n.Owner = :one":          "Attribute name is a reserved keyword; reserved keyword: Owner",
+		"#q = :one":               "An expression attribute name used in the document path is not defined; attribute name: #q",
+		"n = :q":                  "An expression attribute value used in expression is not defined; attribute value: :q",
+		"((n = :one))":            "The expression has redundant parentheses;",
+		"foo(n)":                  "Invalid function name; function: foo",
+		"n = foo(n)":              "Invalid function name; function: foo",
+		"ATTRIBUTE_EXISTS(n)":     "Invalid function name; function: ATTRIBUTE_EXISTS",
+		"if_not_exists(n, s)":     "The function is not allowed in a condition expression; function: if_not_exists",
+		"size(n)":                 "The function is not allowed to be used this way in an expression; function: size",
+		"n = n":                   "The first operand must be distinct from the remaining operands for this operator or function; operator: =, first operand: [n]",
+		"n IN (:one, n)":          "The first operand must be distinct from the remaining operands for this operator or function; operator: IN, first operand: [n]",
+		"n < :t":                  "Incorrect operand type for operator or function; operator or function: <, operand type: BOOL",
+		"begins_with(s)":          "Incorrect number of operands for operator or function; operator or function: begins_with, number of operands: 1",
+		"begins_with(s, :one)":    "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
+		"begins_with(s, size(n))": "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
+		"size(size(n)) = :one":    "Incorrect operand type for operator or function; operator or function: size, operand type: N",
+		"attribute_exists(:one)":  "Operator or function requires a document path; operator or function: attribute_exists",
+		"attribute_type(n, :Q)":   "Invalid attribute type name found; type: Q, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}",
+		"n BETWEEN :two AND :one": "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}",
+		"n BETWEEN :two AND :s":   "The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {S:abc}",
+
+		// Of several faults: syntax, form, names, operands.
+		"((foo(status))) AND":   `Syntax error; token: "<EOF>", near: "AND"`,
+		"((foo(n) AND n < :t))": "The expression has redundant parentheses;",
+		"n < :t AND foo(n)":     "Invalid function name; function: foo",
+	} {
+		_, err := ParseCondition(ConditionExpression, source, scope(t))
+		if err == nil || err.Error() != "Invalid ConditionExpression: "+want {
+			t.Errorf("%s:\n got %v\nwant %s", source, err, want)
+		}
+	}
+}
+
+func TestPlaceholdersThatNobodyUsesAreRefused(t *testing.T) {
+	s, err := NewScope(map[string]string{"#a": "a", "#b": "b"}, item(t, `{":v":{"N":"1"},":w":{"N":"1"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseCondition(ConditionExpression, "#a = :v", s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unused(); err == nil || err.Error() != "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}" {
+		t.Error(err)
+	}
+	if _, err := ParseCondition(ConditionExpression, "#b = :v", s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unused(); err == nil || err.Error() != "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}" {
+		t.Error(err)
+	}
+}
