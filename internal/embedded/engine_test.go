@@ -1,0 +1,194 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var epoch = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// engine makes an engine with a table "tab" of string keys pk and sk.
+func engine(t testing.TB, cfg Config) *Engine {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return epoch }
+	}
+	e := New(cfg)
+	ok(t, e, "CreateTable", tableOf("tab", "S"))
+	return e
+}
+
+func tableOf(name, sortKind string) string {
+	return fmt.Sprintf(`{"TableName":%q,"BillingMode":"PAY_PER_REQUEST",
+		"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
+		"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":%q}]}`, name, sortKind)
+}
+
+func send(e *Engine, operation, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("X-Amz-Target", target+operation)
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, r)
+	return w
+}
+
+// object is a JSON object of a response.
+type object = map[string]any
+
+func ok(t testing.TB, e *Engine, operation, body string) object {
+	t.Helper()
+	w := send(e, operation, body)
+	var out object
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s %s: %d %s", operation, body, w.Code, w.Body)
+	}
+	return out
+}
+
+// refused sends a request that must fail with the kind of error and a message
+// that contains the text.
+func refused(t testing.TB, e *Engine, operation, body, kind, text string) object {
+	t.Helper()
+	w := send(e, operation, body)
+	var out object
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+		t.Fatalf("%s: %v", w.Body, err)
+	}
+	message, _ := out["message"].(string)
+	if m, ok := out["Message"].(string); ok {
+		message = m
+	}
+	if got, _ := out["__type"].(string); w.Code != http.StatusBadRequest || !strings.HasSuffix(got, "#"+kind) || !strings.Contains(message, text) {
+		t.Errorf("%s %s: %d %s\nwant %s: %s", operation, body, w.Code, w.Body, kind, text)
+	}
+	return out
+}
+
+func same(t testing.TB, what string, got any, want string) {
+	t.Helper()
+	var wanted any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatalf("%s: %v", want, err)
+	}
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestResponsesCarryTheProtocolsHeaders(t *testing.T) {
+	e := engine(t, Config{})
+	for operation, code := range map[string]int{"ListTables": 200, "Nonsense": 400} {
+		w := send(e, operation, "{}")
+		if w.Code != code {
+			t.Errorf("%s: %d", operation, w.Code)
+		}
+		for name, want := range map[string]string{
+			"Content-Type":   "application/x-amz-json-1.0",
+			"Content-Length": strconv.Itoa(w.Body.Len()),
+			"X-Amz-Crc32":    strconv.FormatUint(uint64(crc32.ChecksumIEEE(w.Body.Bytes())), 10),
+			"Date":           "Mon, 04 May 2026 12:00:00 GMT",
+		} {
+			if got := w.Header().Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", operation, name, got, want)
+			}
+		}
+		if w.Header().Get("x-amzn-RequestId") == "" {
+			t.Error("no request id")
+		}
+	}
+	if first, second := send(e, "ListTables", "{}"), send(e, "ListTables", "{}"); first.Header().Get("X-Amzn-Requestid") == second.Header().Get("X-Amzn-Requestid") {
+		t.Error("two requests have the same id")
+	}
+}
+
+func TestAnOlderEngineSendsNoDate(t *testing.T) {
+	server := httptest.NewServer(New(Config{OmitDate: true}))
+	defer server.Close()
+	r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", target+"ListTables")
+	resp, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, sent := resp.Header["Date"]; sent || resp.StatusCode != http.StatusOK {
+		t.Errorf("%d, Date %q", resp.StatusCode, got)
+	}
+}
+
+func TestRequestsThatAreNoneAreRefused(t *testing.T) {
+	e := engine(t, Config{})
+	refused(t, e, "Nonsense", "{}", "UnknownOperationException", "")
+	refused(t, e, "", "{}", "UnknownOperationException", "")
+	for _, body := range []string{"", "{", "[]", `"x"`, `{"TableName":1}`, `{"TableName":"tab","Key":[]}`, `{"TableName":"tab","Key":{"pk":"x"}}`, `{"TableName":"tab","Key":{"pk":{"S":1}}}`} {
+		refused(t, e, "GetItem", body, "SerializationException", "")
+	}
+	for _, operation := range []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"} {
+		refused(t, e, operation, "{}", "ValidationException", "")
+	}
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, &http.Request{Method: http.MethodPost, Header: http.Header{"X-Amz-Target": {target + "ListTables"}}})
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("no body: %d", w.Code)
+	}
+}
+
+func TestParametersFromBeforeExpressionsAreRefusedNotIgnored(t *testing.T) {
+	e := engine(t, Config{})
+	key := `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"b"}}`
+	refused(t, e, "DeleteItem", `{`+key+`,"Expected":{"x":{"Exists":false}}}`, "ValidationException", "Expected")
+	refused(t, e, "UpdateItem", `{`+key+`,"AttributeUpdates":{}}`, "ValidationException", "AttributeUpdates")
+	refused(t, e, "GetItem", `{`+key+`,"AttributesToGet":["x"]}`, "ValidationException", "AttributesToGet")
+	refused(t, e, "Query", `{"TableName":"tab","KeyConditions":{}}`, "ValidationException", "KeyConditions")
+	refused(t, e, "Scan", `{"TableName":"tab","ScanFilter":{}}`, "ValidationException", "ScanFilter")
+}
+
+// FuzzServeHTTP: whatever the body says, there is an answer, and never one that
+// blames the server.
+func FuzzServeHTTP(f *testing.F) {
+	names := make([]string, 0, len(operations))
+	for name := range operations {
+		names = append(names, name)
+	}
+	key := `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"b"}}`
+	for operation, body := range map[string]string{
+		"CreateTable":        tableOf("another", "N"),
+		"ListTables":         `{"Limit":1,"ExclusiveStartTableName":"a"}`,
+		"UpdateTimeToLive":   `{"TableName":"tab","TimeToLiveSpecification":{"AttributeName":"expiresAt","Enabled":true}}`,
+		"PutItem":            `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"m":{"M":{"l":{"L":[{"NULL":true}]}}}},"ReturnValues":"ALL_OLD"}`,
+		"GetItem":            `{` + key + `,"ProjectionExpression":"m.l[0]","ReturnConsumedCapacity":"INDEXES"}`,
+		"UpdateItem":         `{` + key + `,"UpdateExpression":"SET n = if_not_exists(n, :z) + :o REMOVE m.l[0]","ExpressionAttributeValues":{":z":{"N":"0"},":o":{"N":"1"}},"ReturnValues":"UPDATED_NEW"}`,
+		"DeleteItem":         `{` + key + `,"ConditionExpression":"attribute_exists(#n)","ExpressionAttributeNames":{"#n":"n"},"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`,
+		"Query":              `{"TableName":"tab","KeyConditionExpression":"pk = :p AND begins_with(sk, :s)","ExpressionAttributeValues":{":p":{"S":"a"},":s":{"S":"b"}},"Limit":1,"ScanIndexForward":false,"ExclusiveStartKey":{"pk":{"S":"a"},"sk":{"S":"bc"}}}`,
+		"Scan":               `{"TableName":"tab","Segment":0,"TotalSegments":3,"FilterExpression":"size(sk) > :n","ExpressionAttributeValues":{":n":{"N":"0"}},"Select":"COUNT"}`,
+		"BatchWriteItem":     `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"pk":{"S":"x"},"sk":{"S":"y"}}}},{"DeleteRequest":{"Key":{"pk":{"S":"x"},"sk":{"S":"z"}}}}]}}`,
+		"BatchGetItem":       `{"RequestItems":{"tab":{"Keys":[{"pk":{"S":"x"},"sk":{"S":"y"}}]}}}`,
+		"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"tab","Item":{"pk":{"S":"x"},"sk":{"S":"y"}}}},{"ConditionCheck":{` + key + `,"ConditionExpression":"attribute_exists(pk)"}}],"ClientRequestToken":"t"}`,
+		"TransactGetItems":   `{"TransactItems":[{"Get":{` + key + `}}]}`,
+		"DescribeTable":      `{"TableName":"arn:aws:dynamodb:x:0:table/tab"}`,
+		"DescribeTimeToLive": `{"TableName":"tab"}`,
+	} {
+		f.Add(operation, body)
+	}
+	f.Fuzz(func(t *testing.T, operation, body string) {
+		e := engine(t, Config{ExpireItems: true})
+		for _, op := range append(names, operation) {
+			w := send(e, op, body)
+			if w.Code != http.StatusOK && w.Code != http.StatusBadRequest || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%s %s: %d %s", op, body, w.Code, w.Body)
+			}
+		}
+	})
+}

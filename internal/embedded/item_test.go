@@ -1,0 +1,158 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+)
+
+const keyAB = `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"b"}}`
+
+func put(t *testing.T, e *Engine, attributes string) {
+	t.Helper()
+	if attributes != "" {
+		attributes = "," + attributes
+	}
+	ok(t, e, "PutItem", `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"}`+attributes+`}}`)
+}
+
+func stored(t *testing.T, e *Engine) any {
+	t.Helper()
+	return ok(t, e, "GetItem", `{`+keyAB+`}`)["Item"]
+}
+
+func TestReturnValues(t *testing.T) {
+	update := `{` + keyAB + `,"UpdateExpression":"SET n = :n, m.x = :n REMOVE gone","ExpressionAttributeValues":{":n":{"N":"2"}},"ReturnValues":`
+	before := `"n":{"N":"1"},"m":{"M":{"x":{"N":"1"},"y":{"N":"1"}}},"gone":{"N":"1"}`
+	for returnValues, want := range map[string]string{
+		`"NONE"`:        `{}`,
+		`"ALL_OLD"`:     `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},` + before + `}}`,
+		`"ALL_NEW"`:     `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"},"m":{"M":{"x":{"N":"2"},"y":{"N":"1"}}}}}`,
+		`"UPDATED_OLD"`: `{"Attributes":{"n":{"N":"1"},"m":{"M":{"x":{"N":"1"}}},"gone":{"N":"1"}}}`,
+		`"UPDATED_NEW"`: `{"Attributes":{"n":{"N":"2"},"m":{"M":{"x":{"N":"2"}}}}}`,
+	} {
+		e := engine(t, Config{})
+		put(t, e, before)
+		same(t, returnValues, any(ok(t, e, "UpdateItem", update+returnValues+`}`)), want)
+	}
+	e := engine(t, Config{})
+	replace := `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}},"ReturnValues":"ALL_OLD"}`
+	same(t, "put anew", any(ok(t, e, "PutItem", replace)), `{}`)
+	same(t, "put over", any(ok(t, e, "PutItem", replace)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
+	same(t, "delete", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
+	same(t, "delete nothing", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{}`)
+	refused(t, e, "PutItem", strings.Replace(replace, "ALL_OLD", "ALL_NEW", 1), "ValidationException", "ReturnValues can only be ALL_OLD or NONE")
+	refused(t, e, "PutItem", strings.Replace(replace, "ALL_OLD", "ALL", 1), "ValidationException", "enum value set")
+}
+
+func TestAFailedConditionReturnsTheItemIfAsked(t *testing.T) {
+	for _, omit := range []bool{false, true} {
+		e := engine(t, Config{OmitFailedItem: omit})
+		put(t, e, `"n":{"N":"1"}`)
+		condition := `,"ConditionExpression":"attribute_not_exists(pk)"`
+		for operation, body := range map[string]string{
+			"PutItem":    `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"}}` + condition,
+			"DeleteItem": `{` + keyAB + condition,
+			"UpdateItem": `{` + keyAB + `,"UpdateExpression":"REMOVE n"` + condition,
+		} {
+			if out := refused(t, e, operation, body+`}`, "ConditionalCheckFailedException", "The conditional request failed"); out["Item"] != nil {
+				t.Errorf("%s: an item nobody asked for: %v", operation, out)
+			}
+			out := refused(t, e, operation, body+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, "ConditionalCheckFailedException", "")
+			want := `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`
+			if omit {
+				want = `null`
+			}
+			same(t, operation, out["Item"], want)
+		}
+		out := refused(t, e, "DeleteItem", `{"TableName":"tab","Key":{"pk":{"S":"no"},"sk":{"S":"b"}},"ConditionExpression":"attribute_exists(pk)","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`,
+			"ConditionalCheckFailedException", "")
+		if _, ok := out["Item"]; ok {
+			t.Errorf("there is no item to return: %v", out)
+		}
+		same(t, "nothing happened", stored(t, e), `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`)
+	}
+}
+
+func TestAnUpdateCreatesItsItemUnlessItOnlyRemoves(t *testing.T) {
+	for source, want := range map[string]string{
+		`"UpdateExpression":"SET n = :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:     `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
+		`"UpdateExpression":"ADD n :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:       `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
+		`"UpdateExpression":"REMOVE n"`:                                                    `null`,
+		`"UpdateExpression":"DELETE n :v","ExpressionAttributeValues":{":v":{"SS":["x"]}}`: `null`,
+		`"ReturnValues":"NONE"`: `{"pk":{"S":"a"},"sk":{"S":"b"}}`,
+		`"UpdateExpression":"SET n = pk","ConditionExpression":"attribute_not_exists(pk)"`: `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"S":"a"}}`,
+	} {
+		e := engine(t, Config{})
+		ok(t, e, "UpdateItem", `{`+keyAB+`,`+source+`}`)
+		same(t, source, stored(t, e), want)
+	}
+	e := engine(t, Config{})
+	refused(t, e, "UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET n = :v","ConditionExpression":"attribute_exists(pk)","ExpressionAttributeValues":{":v":{"N":"1"}}}`,
+		"ConditionalCheckFailedException", "")
+	same(t, "forbidden", stored(t, e), `null`)
+}
+
+func TestKeysAndItemsThatDynamoDBRefuses(t *testing.T) {
+	e := engine(t, Config{})
+	long := strings.Repeat("k", 2049)
+	for item, want := range map[string]string{
+		`{"pk":{"S":"a"}}`:                                                                  "Missing the key sk in the item",
+		`{"pk":{"S":"a"},"sk":{"N":"1"}}`:                                                   "Type mismatch for key sk expected: S actual: N",
+		`{"pk":{"S":""},"sk":{"S":"b"}}`:                                                    "cannot contain an empty string value. Key: pk",
+		`{"pk":{"S":"a"},"sk":{"S":""}}`:                                                    "cannot contain an empty string value. Key: sk",
+		`{"pk":{"S":"` + long + `"},"sk":{"S":"b"}}`:                                        "Size of hashkey has exceeded",
+		`{"pk":{"S":"a"},"sk":{"S":"` + long[:1025] + `"}}`:                                 "Aggregated size of all range keys",
+		`{"pk":{"S":"a"},"sk":{"S":"b"},"x":{}}`:                                            "Supplied AttributeValue is empty",
+		`{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"N":"1e126"}}`:                                 "Number overflow",
+		`{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"SS":["a","a"]}}`:                              "contains duplicates",
+		`{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"S":"` + strings.Repeat("x", 400*1024) + `"}}`: "Item size has exceeded the maximum allowed size",
+	} {
+		refused(t, e, "PutItem", `{"TableName":"tab","Item":`+item+`}`, "ValidationException", want)
+	}
+	ok(t, e, "PutItem", `{"TableName":"tab","Item":{"pk":{"S":"`+long[:2048]+`"},"sk":{"S":"`+long[:1024]+`"}}}`)
+	for key, want := range map[string]string{
+		`{"pk":{"S":"a"}}`: "The provided key element does not match the schema", `{"pk":{"S":"a"},"sk":{"N":"1"}}`: "does not match the schema",
+		`{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"S":"c"}}`: "does not match the schema", `{"pk":{"S":"a"},"sk":{"S":""}}`: "empty string value",
+	} {
+		for _, operation := range []string{"GetItem", "DeleteItem", "UpdateItem"} {
+			refused(t, e, operation, `{"TableName":"tab","Key":`+key+`}`, "ValidationException", want)
+		}
+	}
+	refused(t, e, "UpdateItem", `{`+keyAB+`,"UpdateExpression":"REMOVE sk"}`, "ValidationException", "Cannot update attribute sk. This attribute is part of the key")
+	ok(t, e, "UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET x = :x","ExpressionAttributeValues":{":x":{"S":"`+strings.Repeat("x", 300*1024)+`"}}}`)
+	refused(t, e, "UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET y = x"}`, "ValidationException", "Item size to update has exceeded the maximum allowed size")
+	refused(t, e, "UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET y = :v","ExpressionAttributeValues":{":v":{"N":"x"}}}`, "ValidationException",
+		"ExpressionAttributeValues contains invalid value: The parameter cannot be converted to a numeric value: x for key :v")
+	for extra, want := range map[string]string{
+		`"ExpressionAttributeNames":{"#x":"x"}`: "can only be specified when using expressions", `"ExpressionAttributeValues":{":x":{"N":"1"}}`: "can only be specified when using expressions",
+		`"ConditionExpression":"x = :x","ExpressionAttributeValues":{}`:                                     "ExpressionAttributeValues must not be empty",
+		`"ConditionExpression":"attribute_exists(x)","ExpressionAttributeValues":{":x":{"N":"1"}}`:          "unused in expressions: keys: {:x}",
+		`"ConditionExpression":"attribute_exists(x)","ExpressionAttributeNames":{"x":"y"}`:                  `contains invalid key: Syntax error; key: "x"`,
+		`"ConditionExpression":"x = :x","ExpressionAttributeValues":{":x":{"N":"1"}},"ReturnValues":"SOME"`: "enum value set",
+	} {
+		refused(t, e, "UpdateItem", `{`+keyAB+`,`+extra+`}`, "ValidationException", want)
+	}
+}
+
+func TestConsumedCapacityOfSingleItems(t *testing.T) {
+	e := engine(t, Config{})
+	cost := func(operation, body string) any {
+		t.Helper()
+		return ok(t, e, operation, strings.TrimSuffix(body, "}")+`,"ReturnConsumedCapacity":"TOTAL"}`)["ConsumedCapacity"].(object)["CapacityUnits"]
+	}
+	item := func(size int) string {
+		return `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"S":"` + strings.Repeat("x", size-7) + `"}}}`
+	}
+	same(t, "reading nothing", cost("GetItem", `{`+keyAB+`,"ConsistentRead":true}`), `1`)
+	same(t, "reading nothing eventually", cost("GetItem", `{`+keyAB+`}`), `0.5`)
+	same(t, "deleting nothing", cost("DeleteItem", `{`+keyAB+`}`), `1`)
+	same(t, "1 KB", cost("PutItem", item(1024)), `1`)
+	same(t, "1 KB and a byte", cost("PutItem", item(1025)), `2`)
+	same(t, "the larger of old and new", cost("PutItem", item(100)), `2`)
+	same(t, "update", cost("UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET y = :y","ExpressionAttributeValues":{":y":{"S":"`+strings.Repeat("y", 4000)+`"}}}`), `5`)
+	same(t, "reading 4 KB and something", cost("GetItem", `{`+keyAB+`,"ConsistentRead":true}`), `2`)
+	same(t, "the same eventually", cost("GetItem", `{`+keyAB+`}`), `1`)
+	same(t, "deleting costs the item", cost("DeleteItem", `{`+keyAB+`}`), `5`)
+	same(t, "by table", ok(t, e, "GetItem", `{`+keyAB+`,"ReturnConsumedCapacity":"INDEXES"}`)["ConsumedCapacity"],
+		`{"TableName":"tab","CapacityUnits":0.5,"Table":{"CapacityUnits":0.5}}`)
+}
