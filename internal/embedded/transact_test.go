@@ -1,0 +1,110 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func at(sk string) string { return `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"` + sk + `"}}` }
+
+func TestATransactionHappensWhollyOrNotAtAll(t *testing.T) {
+	e := engine(t, Config{})
+	put(t, e, `"n":{"N":"1"}`)
+	ok(t, e, "PutItem", `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"old"}}}`)
+	transaction := func(condition string) string {
+		return `{"TransactItems":[
+			{"ConditionCheck":{` + at("b") + `,"ConditionExpression":"` + condition + `","ExpressionAttributeValues":{":one":{"N":"1"}},"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}},
+			{"Put":{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"put"}},"ConditionExpression":"attribute_not_exists(pk)"}},
+			{"Update":{` + at("updated") + `,"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"2"}}}},
+			{"Delete":{` + at("old") + `}}],"ReturnConsumedCapacity":"TOTAL"}`
+	}
+	out := refused(t, e, "TransactWriteItems", transaction("n <> :one"), "TransactionCanceledException",
+		"Transaction cancelled, please refer cancellation reasons for specific reasons [ConditionalCheckFailed, None, None, None]")
+	same(t, "reasons", out["CancellationReasons"], `[{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}},
+		{"Code":"None"},{"Code":"None"},{"Code":"None"}]`)
+	if got := len(e.Items("tab")); got != 2 {
+		t.Errorf("%d items after a cancelled transaction", got)
+	}
+	// Four items of less than 1 KB, written twice each.
+	same(t, "answer", any(ok(t, e, "TransactWriteItems", transaction("n = :one"))), `{"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":8,"WriteCapacityUnits":8}]}`)
+	all := sorts(ok(t, e, "Query", `{"TableName":"tab","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`))
+	if all != "b put updated" {
+		t.Error(all)
+	}
+	out = refused(t, e, "TransactWriteItems", `{"TransactItems":[{"Update":{`+at("b")+`,"UpdateExpression":"SET x = q"}}]}`, "TransactionCanceledException", "[ValidationError]")
+	same(t, "reasons", out["CancellationReasons"], `[{"Code":"ValidationError","Message":"The provided expression refers to an attribute that does not exist in the item"}]`)
+}
+
+func TestTransactionsThatDynamoDBRefuses(t *testing.T) {
+	e := engine(t, Config{})
+	many := strings.Repeat(`{"Delete":{`+at("x")+`}},`, 101)
+	for items, want := range map[string]string{
+		``: "greater than or equal to 1", `{}`: "one of Check, Put, Update or Delete", many[:len(many)-1]: "less than or equal to 100",
+		`{"Delete":{` + at("x") + `}},{"ConditionCheck":{` + at("x") + `,"ConditionExpression":"attribute_exists(pk)"}}`: "multiple operations on one item",
+		`{"ConditionCheck":{` + at("x") + `}}`:                          "conditionExpression",
+		`{"Update":{` + at("x") + `}}`:                                  "updateExpression",
+		`{"Update":{` + at("x") + `,"UpdateExpression":"REMOVE pk"}}`:   "part of the key",
+		`{"Put":{"TableName":"tab","Item":{"pk":{"S":"a"}}}}`:           "Missing the key sk in the item",
+		`{"Delete":{` + at("x") + `},"Update":{` + at("y") + `}}`:       "one of Check, Put, Update or Delete",
+		`{"Delete":{` + at("x") + `,"ConditionExpression":"status=z"}}`: "reserved keyword: status",
+	} {
+		refused(t, e, "TransactWriteItems", `{"TransactItems":[`+items+`]}`, "ValidationException", want)
+	}
+	refused(t, e, "TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"nope","Key":{"pk":{"S":"a"}}}}]}`, "ResourceNotFoundException", "")
+}
+
+func TestAClientRequestTokenStandsForItsRequestForTenMinutes(t *testing.T) {
+	now := epoch
+	e := engine(t, Config{Now: func() time.Time { return now }})
+	add := func(token, n string) string {
+		return fmt.Sprintf(`{"TransactItems":[{"Update":{%s,"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":%q}}}}],"ClientRequestToken":%q,"ReturnConsumedCapacity":"TOTAL"}`, at("b"), n, token)
+	}
+	first := ok(t, e, "TransactWriteItems", add("token", "1"))
+	same(t, "written", first["ConsumedCapacity"], `[{"TableName":"tab","CapacityUnits":2,"WriteCapacityUnits":2}]`)
+	now = now.Add(10*time.Minute - 1)
+	again := ok(t, e, "TransactWriteItems", add("token", "1"))
+	same(t, "answered from memory", again["ConsumedCapacity"], `[{"TableName":"tab","CapacityUnits":2,"ReadCapacityUnits":2}]`)
+	same(t, "once", stored(t, e).(object)["n"], `{"N":"1"}`)
+	refused(t, e, "TransactWriteItems", add("token", "2"), "IdempotentParameterMismatchException", "do not match")
+	ok(t, e, "TransactWriteItems", add("other", "1"))
+	now = now.Add(1)
+	ok(t, e, "TransactWriteItems", add("token", "1"))
+	same(t, "and again", stored(t, e).(object)["n"], `{"N":"3"}`)
+	refused(t, e, "TransactWriteItems", add(strings.Repeat("x", 37), "1"), "ValidationException", "less than or equal to 36")
+}
+
+func TestTransactGetItemsAnswersInOrder(t *testing.T) {
+	e := engine(t, Config{})
+	put(t, e, `"n":{"N":"1"}`)
+	out := ok(t, e, "TransactGetItems", `{"TransactItems":[{"Get":{`+at("none")+`}},{"Get":{`+at("b")+`,"ProjectionExpression":"n"}}],"ReturnConsumedCapacity":"TOTAL"}`)
+	same(t, "answer", any(out), `{"Responses":[{},{"Item":{"n":{"N":"1"}}}],"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":4,"ReadCapacityUnits":4}]}`)
+}
+
+func TestBatches(t *testing.T) {
+	e := engine(t, Config{})
+	put(t, e, "")
+	write := func(entries string) string {
+		return `{"RequestItems":{"tab":[` + entries + `]},"ReturnConsumedCapacity":"TOTAL"}`
+	}
+	one := func(i int) string { return fmt.Sprintf(`{"PutRequest":{"Item":{"pk":{"S":"a"},"sk":{"S":"%d"}}}}`, i) }
+	del := `{"DeleteRequest":{"Key":{"pk":{"S":"a"},"sk":{"S":"b"}}}}`
+	out := ok(t, e, "BatchWriteItem", write(one(1)+`,`+one(2)+`,`+del))
+	same(t, "answer", any(out), `{"UnprocessedItems":{},"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":3}]}`)
+	refused(t, e, "BatchWriteItem", write(one(3)+`,`+one(3)), "ValidationException", "Provided list of item keys contains duplicates")
+	refused(t, e, "BatchWriteItem", write(one(3)+`,{}`), "ValidationException", "")
+	refused(t, e, "BatchWriteItem", `{"RequestItems":{}}`, "ValidationException", "")
+	var many []string
+	for i := range 26 {
+		many = append(many, one(i))
+	}
+	refused(t, e, "BatchWriteItem", write(strings.Join(many, ",")), "ValidationException", "Too many items requested")
+	ok(t, e, "BatchWriteItem", write(strings.Join(many[:25], ",")))
+	if got := len(e.Items("tab")); got != 25 {
+		t.Errorf("%d items", got)
+	}
+	get := `{"RequestItems":{"tab":{"ConsistentRead":true,"Keys":[{"pk":{"S":"a"},"sk":{"S":"1"}},{"pk":{"S":"a"},"sk":{"S":"none"}}]}},"ReturnConsumedCapacity":"TOTAL"}`
+	same(t, "read", any(ok(t, e, "BatchGetItem", get)),
+		`{"Responses":{"tab":[{"pk":{"S":"a"},"sk":{"S":"1"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":2}]}`)
+}
