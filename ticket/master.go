@@ -29,8 +29,8 @@ type Rider struct {
 
 // ErrSeeded says that the counter was missing, and somebody seeded it before
 // this call could: nothing was written, and taking again will succeed. The
-// item in the way is returned beside it, where the engine tells; it may be
-// this caller's own, written by an attempt whose answer was lost.
+// item in the way is returned beside it; it may be this caller's own, written
+// by an attempt whose answer was lost.
 var ErrSeeded = errors.New("the counter was seeded by somebody else first")
 
 var (
@@ -43,8 +43,8 @@ var (
 // ticketNumber is the ticket.
 //
 // A missing counter is seeded with ticket 1, by a second request. Refused by
-// the rider's condition, it returns *table.Refused with the item, which an
-// older engine does not send.
+// the rider's condition, it returns *table.Refused with the item; or ErrSeeded
+// with it, after a third request, where an older engine sends no item.
 //
 // The SDK client's own retries are off: a retried increment would issue a
 // second number to one caller, and ride twice. After an error, MayHaveTaken
@@ -69,15 +69,20 @@ func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
 	if refused.Item == nil {
 		return m.seed(ctx, rider)
 	}
-	r := table.Reader{What: m.What, Item: refused.Item}
-	last := Read(&r, table.AttrTicketNumber)
-	switch {
-	case r.Err != nil:
-		return nil, r.Err
-	case last == Max:
-		return nil, ErrExhausted
+	if problem := m.problem(refused.Item); problem != nil {
+		return nil, problem
 	}
 	return nil, err
+}
+
+// problem is why no number can be issued by the item that refused, if there is
+// a reason of its own.
+func (m Master) problem(item table.Item) error {
+	r := table.Reader{What: m.What, Item: item}
+	if last := Read(&r, table.AttrTicketNumber); r.Err == nil && last == Max {
+		return ErrExhausted
+	}
+	return r.Err
 }
 
 // seed writes the counter with ticket 1, if there is none. Where the engine
@@ -95,13 +100,25 @@ func (m Master) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	// overwritten either.
 	missing := expression.AttributeNotExists(expression.NameNoDotSplit(m.Store.Layout().PK))
 	err := m.Store.Put(ctx, item, missing, table.Once())
-	if refused, ok := errors.AsType[*table.Refused](err); ok {
-		return refused.Item, ErrSeeded
-	}
-	if err != nil {
+	refused, ok := errors.AsType[*table.Refused](err)
+	switch {
+	case err == nil:
+		return item, nil
+	case !ok:
 		return nil, err
+	case refused.Item == nil:
+		// Without a look at it, an item that will never be a counter is
+		// taken for one that was seeded, and tried for ever.
+		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
+			return nil, err
+		}
 	}
-	return item, nil
+	if refused.Item != nil {
+		if problem := m.problem(refused.Item); problem != nil {
+			return nil, problem
+		}
+	}
+	return refused.Item, ErrSeeded
 }
 
 // MayHaveTaken reports whether a Take that failed with err may have issued a
