@@ -55,8 +55,9 @@ type Estimate struct {
 func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 	// Read between sent and received, the clock showed date and less than
 	// date plus the resolution. So at received it showed at least date, and
-	// at most a second and the whole round trip more.
-	low, high := date, date.Add(resolution+received.Sub(sent))
+	// at most a second and the whole round trip more, as its own clock ran.
+	trip := received.Sub(sent)
+	low, high := date, date.Add(resolution+trip+slack(trip))
 	fresh := Estimate{low: low, high: high, at: received, trusted: received}
 	if e.at.IsZero() {
 		return fresh
@@ -80,9 +81,13 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 // for the drift of that stretch as well.
 func (e Estimate) widen(at time.Time) Estimate {
 	elapsed := at.Sub(e.at)
-	slack := time.Duration(float64(elapsed.Abs()) * drift)
-	e.low, e.high, e.at = e.low.Add(elapsed-slack), e.high.Add(elapsed+slack), at
+	e.low, e.high, e.at = e.low.Add(elapsed-slack(elapsed)), e.high.Add(elapsed+slack(elapsed)), at
 	return e
+}
+
+// slack is by how much the two clocks may run apart in that time.
+func slack(elapsed time.Duration) time.Duration {
+	return time.Duration(float64(elapsed.Abs()) * drift)
 }
 
 // At says between which times DynamoDB's clock stands at a local instant, or
