@@ -1,0 +1,264 @@
+package dbclock_test
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+)
+
+// server is a clock that differs from the local one by an offset and a drift,
+// and shows whole seconds.
+type server struct {
+	epoch  time.Time // local
+	offset time.Duration
+	ppm    float64
+}
+
+// now is the true time at the server, at a local instant.
+func (s server) now(local time.Time) time.Time {
+	elapsed := local.Sub(s.epoch)
+	return local.Add(s.offset + time.Duration(math.Round(float64(elapsed)*s.ppm/1e6)))
+}
+
+func (s server) date(local time.Time) time.Time { return s.now(local).Truncate(time.Second) }
+
+var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func drawServer(t *rapid.T, maxPPM float64) server {
+	const year = int64(365 * 24 * time.Hour)
+	return server{
+		epoch:  epoch,
+		offset: time.Duration(rapid.Int64Range(-year, year).Draw(t, "offset")),
+		ppm:    rapid.Float64Range(-maxPPM, maxPPM).Draw(t, "ppm"),
+	}
+}
+
+// exchange is one request and its answer.
+type exchange struct{ sent, received, date time.Time }
+
+// drawExchange draws one that is sent at that instant: short or long, with the
+// server's clock read early, late or in between.
+func drawExchange(t *rapid.T, s server, sent time.Time) exchange {
+	trip := time.Duration(rapid.OneOf(
+		rapid.Int64Range(0, int64(30*time.Millisecond)), rapid.Int64Range(0, int64(10*time.Second)),
+	).Draw(t, "round trip"))
+	there := rapid.OneOf(rapid.SampledFrom([]float64{0, 1}), rapid.Float64Range(0, 1)).Draw(t, "read after")
+	return exchange{sent, sent.Add(trip), s.date(sent.Add(time.Duration(float64(trip) * there)))}
+}
+
+// tolerance for the rounding of the simulation itself.
+const tolerance = time.Microsecond
+
+func requireSound(t *rapid.T, e dbclock.Estimate, s server, at time.Time) {
+	t.Helper()
+	earliest, latest, ok := e.At(at)
+	if !ok {
+		t.Fatalf("no estimate at %v", at.Sub(epoch))
+	}
+	if truth := s.now(at); truth.Before(earliest.Add(-tolerance)) || truth.After(latest.Add(tolerance)) {
+		t.Fatalf("at %v the server's clock shows %v, which is %v after the earliest and %v before the latest",
+			at.Sub(epoch), truth, truth.Sub(earliest), latest.Sub(truth))
+	}
+}
+
+func TestNothingIsKnownAtTheStart(t *testing.T) {
+	var e dbclock.Estimate
+	if earliest, latest, ok := e.At(epoch); ok {
+		t.Errorf("the zero Estimate says %v to %v", earliest, latest)
+	}
+	if earliest, latest, ok := dbclock.New().At(time.Now()); ok {
+		t.Errorf("a new Clock says %v to %v", earliest, latest)
+	}
+}
+
+func TestTheTrueTimeAlwaysLiesWithinTheBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, 200)
+		var e dbclock.Estimate
+		now := epoch
+		for range rapid.IntRange(1, 40).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.OneOf(
+				rapid.Int64Range(0, int64(time.Second)), rapid.Int64Range(0, int64(time.Hour)),
+			).Draw(t, "pause")))
+			x := drawExchange(t, s, now)
+			e = e.Narrow(x.sent, x.received, x.date)
+			now = x.received
+			requireSound(t, e, s, now)
+			requireSound(t, e, s, now.Add(time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "later"))))
+		}
+	})
+}
+
+// The server reads its clock at the very end of a second and at the very start
+// of a long round trip, during which it runs ahead.
+func TestDriftOfTheRoundTripItselfIsAllowedFor(t *testing.T) {
+	s := server{epoch: epoch, offset: time.Second - time.Nanosecond, ppm: 200}
+	received := epoch.Add(10 * time.Second)
+	e := dbclock.Estimate{}.Narrow(epoch, received, s.date(epoch))
+	if _, latest, _ := e.At(received); s.now(received).After(latest) {
+		t.Errorf("the server's clock shows %v, %v after the latest", s.now(received), s.now(received).Sub(latest))
+	}
+}
+
+func TestAnswersReportedOutOfOrderAreSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, 200)
+		var answers []exchange
+		now := epoch
+		for range rapid.IntRange(2, 30).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
+			answers = append(answers, drawExchange(t, s, now))
+		}
+		latest := slices.MaxFunc(answers, func(a, b exchange) int { return a.received.Compare(b.received) }).received
+		var e dbclock.Estimate
+		for _, x := range rapid.Permutation(answers).Draw(t, "order") {
+			e = e.Narrow(x.sent, x.received, x.date)
+			requireSound(t, e, s, latest)
+			requireSound(t, e, s, latest.Add(time.Hour))
+		}
+	})
+}
+
+func TestAnswersAtManyPhasesNarrowTheBoundsBelowASecond(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, 200)
+		var e dbclock.Estimate
+		now := epoch
+		const answers = 60
+		for range answers {
+			// A quick answer each two seconds or so, at no particular phase.
+			now = now.Add(2*time.Second + time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "phase")))
+			trip := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Millisecond)).Draw(t, "round trip"))
+			e = e.Narrow(now, now.Add(trip), s.date(now.Add(trip/2)))
+			now = now.Add(trip)
+			requireSound(t, e, s, now)
+		}
+		// What decides is how many different phases were drawn: sixteen of a
+		// second, evenly spread, follow.
+		for i := range 16 {
+			now = now.Add(time.Second + time.Second/16)
+			e = e.Narrow(now, now.Add(10*time.Millisecond), s.date(now.Add(time.Duration(i)*time.Millisecond/2)))
+			requireSound(t, e, s, now.Add(10*time.Millisecond))
+		}
+		earliest, latest, ok := e.At(now)
+		if width := latest.Sub(earliest); !ok || width >= 300*time.Millisecond {
+			t.Fatalf("after %d answers the bounds are %v apart", answers+16, width)
+		}
+	})
+}
+
+func TestBoundsNeverWidenByAnAnswer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, 200)
+		var e dbclock.Estimate
+		now := epoch
+		for i := range rapid.IntRange(1, 30).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
+			x := drawExchange(t, s, now)
+			now = x.received
+			before := e
+			e = e.Narrow(x.sent, x.received, x.date)
+			low, high, _ := e.At(now)
+			if oldLow, oldHigh, _ := before.At(now); i > 0 && high.Sub(low) > oldHigh.Sub(oldLow)+tolerance {
+				t.Fatalf("an answer widened the bounds from %v to %v", oldHigh.Sub(oldLow), high.Sub(low))
+			}
+			if bound := time.Second + x.received.Sub(x.sent)*1001/1000 + tolerance; high.Sub(low) > bound {
+				t.Fatalf("after an answer of %v the bounds are %v apart", x.received.Sub(x.sent), high.Sub(low))
+			}
+		}
+	})
+}
+
+// A date that contradicts the earlier ones: one of the two is wrong, so there
+// is no estimate for a while; then the new one holds.
+func TestAJumpOfTheDateIsDistrustedForAWhileAndThenFollowed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, 200)
+		var e dbclock.Estimate
+		now := epoch
+		answer := func() {
+			e = e.Narrow(now, now.Add(10*time.Millisecond), s.date(now.Add(5*time.Millisecond)))
+			now = now.Add(10 * time.Millisecond)
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "before") {
+			now = now.Add(700 * time.Millisecond)
+			answer()
+		}
+		jump := time.Duration(rapid.Int64Range(int64(time.Minute), int64(10*time.Minute)).Draw(t, "jump"))
+		if rapid.Bool().Draw(t, "back") {
+			jump = -jump
+		}
+		s.offset += jump
+		answer()
+		if _, _, ok := e.At(now); ok {
+			t.Fatal("a date that contradicts the earlier ones was believed at once")
+		}
+		if _, _, ok := e.At(now.Add(4 * time.Second)); ok {
+			t.Fatal("a date that contradicts the earlier ones was believed after 4 s")
+		}
+		for range rapid.IntRange(0, 20).Draw(t, "after") {
+			now = now.Add(300 * time.Millisecond)
+			answer()
+		}
+		now = now.Add(6 * time.Second)
+		requireSound(t, e, s, now)
+		answer()
+		requireSound(t, e, s, now)
+	})
+}
+
+// One wrong date must not poison the estimate for good.
+func TestASingleWrongDateIsForgotten(t *testing.T) {
+	s := server{epoch: epoch, offset: time.Hour}
+	var e dbclock.Estimate
+	now := epoch
+	for i := range 100 {
+		date := s.date(now)
+		if i == 50 {
+			date = date.Add(5 * time.Minute)
+		}
+		e = e.Narrow(now, now.Add(time.Millisecond), date)
+		now = now.Add(time.Second + 130*time.Millisecond)
+		earliest, latest, ok := e.At(now)
+		if ok && (s.now(now).Before(earliest) || s.now(now).After(latest)) {
+			t.Errorf("after answer %d the bounds are wrong", i)
+		}
+		if !ok && (i < 50 || i > 57) {
+			t.Errorf("after answer %d there is no estimate", i)
+		}
+	}
+}
+
+// An entry's end is asked for about instants that have passed as well.
+func TestAnInstantBeforeTheFirstAnswerIsNotKnown(t *testing.T) {
+	e := dbclock.Estimate{}.Narrow(epoch, epoch.Add(time.Second), epoch)
+	if _, _, ok := e.At(epoch); ok {
+		t.Error("there is an estimate for before the first answer")
+	}
+}
+
+func TestClockMayBeUsedByManyAtOnce(t *testing.T) {
+	c := dbclock.New()
+	s := server{epoch: epoch, offset: -time.Hour, ppm: 100}
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				sent := epoch.Add(time.Duration(i*37+n) * time.Millisecond)
+				received := sent.Add(time.Duration(n) * time.Millisecond)
+				c.Observe(sent, received, s.date(sent))
+				at := received.Add(10 * time.Second)
+				if earliest, latest, ok := c.At(at); !ok || s.now(at).Before(earliest) || s.now(at).After(latest) {
+					t.Errorf("at %v: %v to %v, %v, want %v", at, earliest, latest, ok, s.now(at))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
