@@ -27,9 +27,10 @@ type Lock struct {
 	claimed bool      // it came after a wait in the queue
 	since   time.Time // when it was granted, on the local clock
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	keeper *heartbeat.Keeper
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	keeper   *heartbeat.Keeper
+	renewals *lease.Renewals // the keeper's alone: one renewal at a time
 
 	mu   sync.Mutex
 	seen serving.Record // guarded by mu; the record as last seen
@@ -51,10 +52,11 @@ func (c *Client) hold(ctx context.Context, key Key, cfg Config, q table.Queue, g
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1),
 	}
+	l.renewals = lease.NewRenewals(l.terms, q.Clock(), grant.Lease, grant.Sent)
 	inner, cancel := context.WithCancelCause(ctx)
 	l.ctx, l.cancel = lockContext{inner, l}, cancel
 	first := l.terms.Interval
-	if !grant.Timed {
+	if grant.Lease.Until.IsZero() {
 		// A process's first request knows no time yet, so its entry does not
 		// say when the lease ends, and whoever waits must watch for a whole
 		// one. That is mended early, but late enough for a short turn to cost
@@ -122,10 +124,9 @@ func (l *Lock) within(ctx context.Context) (context.Context, func()) {
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (l *Lock) renew(ctx context.Context) error {
-	clock, now := l.queue.Clock(), time.Now()
 	rec, err := serving.Heartbeat(ctx, l.queue, l.id, l.ticket, serving.Renewal{
-		Until: l.terms.Until(clock, now),
-		Since: lease.Middle(clock, l.since),
+		Until: l.renewals.Next(time.Now()),
+		Since: lease.Middle(l.queue.Clock(), l.since),
 	})
 	if errors.Is(err, serving.ErrRefused) {
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)

@@ -204,10 +204,13 @@ func (k *Keeper) run(ctx context.Context, sent time.Time) {
 			k.mu.Unlock()
 			deadline.Reset(left)
 		case <-attempt.C:
-			k.mu.Lock()
-			k.busy = true
-			k.mu.Unlock()
-			go func() { answers <- k.attempt(ctx) }()
+			// Both timers may be due, if the process stood still.
+			if k.Check() == nil {
+				k.mu.Lock()
+				k.busy = true
+				k.mu.Unlock()
+				go func() { answers <- k.attempt(ctx) }()
+			}
 		case a := <-answers:
 			if next, ok := k.settle(ctx, a, retry); ok {
 				deadline.Reset(time.Until(k.Deadline()))

@@ -43,31 +43,48 @@ func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id
 			return "", err
 		}
 	}
-	if there, ok := item[table.AttrID].(*types.AttributeValueMemberS); ok {
-		if there.Value == row.ID || slices.Contains(earlier, there.Value) {
-			return there.Value, nil
-		}
+	if there := idOf(item); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
+		return there, nil
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
 }
 
 // Heartbeat renews the lease of a waiting row to until, on DynamoDB's clock;
-// zero leaves it as it is. It asks for existence and identity in one:
+// zero leaves it as it is. It asks for existence and identity in one, and
+// refuses a heartbeat that arrives late (see that of package serving):
 //
-//	SET beat = beat + 1, until = …, expiresAt = … if id = :id
+//	SET beat = beat + 1, until = :until, expiresAt = …
+//	if id = :id AND (attribute_not_exists(until) OR until <= :until)
 //
-// ErrGone if the row was swept. One request. Calling again is safe.
+// ErrGone if the row was swept. One request; one more with an older engine if
+// it is refused. Calling again is safe.
 func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
-	beat := expression.Name(table.AttrBeat)
-	update := expression.Set(beat, beat.Plus(expression.Value(table.Int(1))))
-	now := time.Now()
-	l := lease.Lease{TTL: row.Lease.TTL, Until: until}
+	beat, end := expression.Name(table.AttrBeat), expression.Name(table.AttrUntil)
+	condition := own(row)
+	update := expression.
+		Set(beat, beat.Plus(expression.Value(table.Int(1)))).
+		Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(expiresAt(lease.Lease{TTL: row.Lease.TTL, Until: until}, time.Now())))
 	if !until.IsZero() {
-		update = update.Set(expression.Name(table.AttrUntil), expression.Value(table.Int(until.UnixMilli())))
+		value := expression.Value(table.Int(until.UnixMilli()))
+		update = update.Set(end, value)
+		condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))
 	}
-	update = update.Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(expiresAt(l, now)))
-	_, err := q.Update(ctx, q.Key(q.SortKey(row.Ticket.Padded())), update, own(row))
-	return gone(err)
+	key := q.Key(q.SortKey(row.Ticket.Padded()))
+	_, err := q.Update(ctx, key, update, condition)
+	refused, ok := errors.AsType[*table.Refused](err)
+	if !ok {
+		return err
+	}
+	item := refused.Item
+	if item == nil {
+		if item, err = q.Get(ctx, key); err != nil {
+			return err
+		}
+	}
+	if idOf(item) == row.ID {
+		return nil // a later heartbeat was applied first
+	}
+	return ErrGone
 }
 
 // Leave deletes the row, if it is still the caller's own. A row that is gone
@@ -85,7 +102,9 @@ func Leave(ctx context.Context, q table.Queue, row Row) error {
 // moved. It reports whether it did; false says that the owner renewed it in
 // time, or that somebody else swept it. One request. Calling again is safe.
 func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
-	unchanged := as(row.raw, table.AttrBeat).And(as(row.raw, table.AttrID))
+	// A row without beat and id would be found unchanged when it is missing.
+	unchanged := expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)).
+		And(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))
 	err := q.Delete(ctx, q.Key(sortKey(q, row.raw)), unchanged)
 	if _, ok := errors.AsType[*table.Refused](err); ok {
 		// Renewed, or swept by somebody else; the next look tells which.
@@ -106,6 +125,14 @@ func as(item table.Item, attribute string) expression.ConditionBuilder {
 
 func own(row Row) expression.ConditionBuilder {
 	return attrID.Equal(expression.Value(table.String(row.ID)))
+}
+
+func idOf(item table.Item) string {
+	id, _ := item[table.AttrID].(*types.AttributeValueMemberS)
+	if id == nil {
+		return ""
+	}
+	return id.Value
 }
 
 func gone(err error) error {

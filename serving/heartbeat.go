@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -24,23 +25,39 @@ func Held(id string, t ticket.Number) expression.ConditionBuilder {
 	return isHolder(id).And(attrGranted.LessThanEqual(number(t)))
 }
 
+// ErrOutrun says that the holder is in the record, and a later renewal of its
+// own was applied first. It is no loss.
+var ErrOutrun = errors.New("a later heartbeat was applied first")
+
 // Heartbeat renews the lease of a holder that is still in the record:
 //
-//	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = …
+//	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = :until
 //	if attribute_exists(holders.#id) AND granted <= t
+//	   AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
+//
+// The last condition refuses a heartbeat that arrives late: it would set until
+// back, and let others evict a holder that was told to rely on a later one. So
+// until must never fall from call to call (lease.Renewals).
 //
 // On success it returns the record. ErrRefused is a loss: the holder was
 // evicted. One request. Calling again is safe, also when the first is still
-// under way: a beat more does no harm, and until only rises with the caller's
-// clock.
+// under way.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
-	beat := field(id, table.AttrBeat)
-	update := expression.Set(beat, beat.Plus(one))
+	beat, until, since := field(id, table.AttrBeat), field(id, table.AttrUntil), field(id, table.AttrSince)
+	update, condition := expression.Set(beat, beat.Plus(one)), Held(id, t)
 	if !r.Until.IsZero() {
-		update = update.Set(field(id, table.AttrUntil), expression.Value(table.Int(r.Until.UnixMilli())))
+		end := expression.Value(table.Int(r.Until.UnixMilli()))
+		update = update.Set(until, end)
+		condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))
 	}
-	if since := field(id, table.AttrSince); !r.Since.IsZero() {
+	if !r.Since.IsZero() {
 		update = update.Set(since, since.IfNotExists(expression.Value(table.Int(r.Since.UnixMilli()))))
 	}
-	return write(ctx, q, update, Held(id, t))
+	rec, err := write(ctx, q, update, condition)
+	if errors.Is(err, ErrRefused) {
+		if _, held := rec.Mine(id); held && rec.Granted.Compare(t) <= 0 {
+			return rec, ErrOutrun
+		}
+	}
+	return rec, err
 }

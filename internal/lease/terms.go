@@ -16,24 +16,25 @@ type Terms struct {
 	Margin time.Duration
 }
 
-// Margin is a tenth of a lease, and at most two seconds.
-func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second) }
+// Margin is a tenth of a lease, or less for a long one: two seconds, and a
+// thousandth for clocks that run apart while the lease lasts, 500 ppm each.
+func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+ttl/1000) }
 
-// Until is the end, on DynamoDB's clock, of a lease that is asked for by a
-// request sent at that instant; zero if that clock is not known. It errs on
-// the late side: nobody may end the lease before the owner's own deadline.
-func (t Terms) Until(clock *dbclock.Clock, sent time.Time) time.Time {
+// Begin is a new lease that is asked for by a request sent at that instant,
+// and the time on DynamoDB's clock at which it begins; zero if that clock is
+// not known.
+func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
+	return Lease{TTL: t.TTL, Until: t.until(clock, sent)}, Middle(clock, sent)
+}
+
+// until errs on the late side: nobody may end the lease before the owner's own
+// deadline.
+func (t Terms) until(clock *dbclock.Clock, sent time.Time) time.Time {
 	_, latest, ok := clock.At(sent)
 	if !ok {
 		return time.Time{}
 	}
 	return latest.Add(t.TTL)
-}
-
-// Begin is a new lease, and the time on DynamoDB's clock at which it begins;
-// zero if that is not known.
-func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
-	return Lease{TTL: t.TTL, Until: t.Until(clock, sent)}, Middle(clock, sent)
 }
 
 // Deadline is until when, on the local monotonic clock, the owner may believe
@@ -48,4 +49,37 @@ func Middle(clock *dbclock.Clock, local time.Time) time.Time {
 		return time.Time{}
 	}
 	return earliest.Add(latest.Sub(earliest) / 2)
+}
+
+// Renewals are the ends that an owner writes for one lease. They never fall,
+// so that a renewal which arrives late, after a later one was confirmed, can
+// be told by its end and refused: applied, it would let others end the lease
+// before its owner's deadline. It is not safe for concurrent use.
+type Renewals struct {
+	terms Terms
+	clock *dbclock.Clock
+	until time.Time // the last end written; zero while DynamoDB's clock was not known
+	sent  time.Time // when that was
+}
+
+// NewRenewals continues a lease that began with that request.
+func NewRenewals(t Terms, clock *dbclock.Clock, begun Lease, sent time.Time) *Renewals {
+	return &Renewals{terms: t, clock: clock, until: begun.Until, sent: sent}
+}
+
+// Next is the end to write with a request that is sent at that instant; zero
+// if DynamoDB's clock was never known. Where it is not known any more, because
+// the dates of answers contradict each other, it is counted on from the last
+// end.
+func (r *Renewals) Next(sent time.Time) time.Time {
+	next := r.terms.until(r.clock, sent)
+	if next.IsZero() && !r.until.IsZero() {
+		elapsed := sent.Sub(r.sent)
+		next = r.until.Add(elapsed + elapsed/2000) // and what the clocks may run apart
+	}
+	if next.Before(r.until) {
+		next = r.until
+	}
+	r.until, r.sent = next, sent
+	return next
 }

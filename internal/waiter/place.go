@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -18,11 +19,12 @@ import (
 // every request for it, one after the other, so that no heartbeat, second
 // enqueue or delete is ever sent while an enqueue is unanswered.
 type place struct {
-	w      *Waiter
-	row    queue.Row
-	ids    []string // ids of rows put so far; all but the last may be late
-	cancel context.CancelFunc
-	ended  chan struct{}
+	w        *Waiter
+	row      queue.Row
+	ids      []string // ids of rows put so far; all but the last may be late
+	renewals *lease.Renewals
+	cancel   context.CancelFunc
+	ended    chan struct{}
 
 	stands chan struct{} // closed when the row first stood
 	failed chan error    // one error that waiting cannot mend
@@ -84,6 +86,7 @@ func (p *place) keep(ctx context.Context) {
 			c.First = w.Waiter.Interval
 			first = false
 		}
+		p.renewals = lease.NewRenewals(w.Waiter, w.Queue.Clock(), p.row.Lease, sent)
 		keeper := heartbeat.Start(ctx, sent, c, p.renew)
 		select {
 		case <-ctx.Done():
@@ -141,8 +144,7 @@ func (p *place) put(ctx context.Context) (time.Time, error) {
 }
 
 func (p *place) renew(ctx context.Context) error {
-	until := p.w.Waiter.Until(p.w.Queue.Clock(), time.Now())
-	err := queue.Heartbeat(ctx, p.w.Queue, p.row, until)
+	err := queue.Heartbeat(ctx, p.w.Queue, p.row, p.renewals.Next(time.Now()))
 	if errors.Is(err, queue.ErrGone) {
 		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)
 	}

@@ -53,9 +53,9 @@ type Grant struct {
 	// Sent is when the request that was granted was sent: the lease counts
 	// from there.
 	Sent time.Time
-	// Timed says that the entry carries the end of its lease; otherwise the
-	// first heartbeat must say it.
-	Timed bool
+	// Lease is what the entry says of itself; without Until, the first
+	// heartbeat must say it.
+	Lease lease.Lease
 	// Claimed says that the grant came after a wait in the queue.
 	Claimed bool
 	// Record is the record with the grant in it.
@@ -75,7 +75,7 @@ type Standing struct {
 type attempt struct {
 	id      string
 	sent    time.Time
-	timed   bool
+	lease   lease.Lease
 	claimed bool
 	unknown bool // it was not answered
 }
@@ -142,7 +142,7 @@ func (w *Waiter) newAttempt(claimed bool) (*attempt, serving.Entry) {
 	w.attempts = append(w.attempts, a)
 	e := serving.Entry{ID: a.id, Owner: w.Owner}
 	e.Lease, e.Since = w.Holder.Begin(w.Queue.Clock(), a.sent)
-	a.timed = !e.Lease.Until.IsZero()
+	a.lease = e.Lease
 	return a, e
 }
 
@@ -169,7 +169,7 @@ func (w *Waiter) served(ctx context.Context, rec *serving.Record) (Grant, bool) 
 		}
 		if time.Now().Before(w.Holder.Deadline(a.sent)) {
 			a.unknown = false
-			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Timed: a.timed, Claimed: a.claimed, Record: *rec}, true
+			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Record: *rec}, true
 		}
 		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
 		w.attempts = append(w.attempts[:i:i], w.attempts[i+1:]...) // an id that was left is never adopted again
