@@ -44,6 +44,7 @@ type Engine struct {
 	tables   map[string]*table
 	requests uint64
 	tokens   map[string]tokenUse
+	recent   []string // the keys of tokens, the oldest first
 }
 
 var _ http.Handler = (*Engine)(nil)

@@ -3,6 +3,7 @@ package embedded
 import (
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func keyText(v value.Value) string {
 
 func (k key) text() string {
 	partition := keyText(k.partition)
-	return string(rune(len(partition))) + partition + keyText(k.sort)
+	return strconv.Itoa(len(partition)) + ":" + partition + keyText(k.sort)
 }
 
 func hashOf(partition string) uint64 {

@@ -194,11 +194,8 @@ func transactionCancelled(reasons []reason) error {
 // repeated answers a transaction that committed under the same token before,
 // and refuses another one under that token.
 func (e *Engine) repeated(req *transactWriteItemsRequest, text string) (any, error) {
-	now := e.cfg.Now()
-	for token, use := range e.tokens {
-		if !now.Before(use.until) {
-			delete(e.tokens, token)
-		}
+	for now := e.cfg.Now(); len(e.recent) > 0 && !now.Before(e.tokens[e.recent[0]].until); e.recent = e.recent[1:] {
+		delete(e.tokens, e.recent[0])
 	}
 	use, ok := e.tokens[req.ClientRequestToken]
 	if !ok || req.ClientRequestToken == "" {
@@ -215,6 +212,7 @@ func (e *Engine) repeated(req *transactWriteItemsRequest, text string) (any, err
 
 func (e *Engine) remember(req *transactWriteItemsRequest, text string, reads tally) {
 	if req.ClientRequestToken != "" {
+		e.recent = append(e.recent, req.ClientRequestToken)
 		e.tokens[req.ClientRequestToken] = tokenUse{text, e.cfg.Now().Add(tokenLife), reads}
 	}
 }

@@ -9,7 +9,8 @@ import (
 // Condition is a parsed condition, filter or key condition.
 //
 // An operand that the item lacks makes every comparison false, but for <>: a
-// missing attribute is "not equal" to anything, even to another missing one.
+// missing attribute is "not equal" to anything, even to another missing one. The
+// documentation does not say so; DynamoDB and DynamoDB Local both do it.
 type Condition interface {
 	Holds(item value.Item) bool
 }

@@ -51,12 +51,34 @@ func (p *parser) not() Condition {
 		p.operators++
 		return Not{p.not()}
 	}
-	if p.peek().is("(") {
+	if p.peek().is("(") && !p.operandInside() {
 		var c Condition
 		p.parenthesised(func() { c = p.or() })
 		return c
 	}
 	return p.predicate()
+}
+
+// operandInside reports whether the parentheses that open here hold an operand:
+// an operator follows their end, as in (size(a)) = :n.
+func (p *parser) operandInside() bool {
+	depth := 0
+	for i := p.pos; i < len(p.tokens)-1; i++ {
+		switch t := p.tokens[i]; {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			if depth--; depth == 0 {
+				after := p.tokens[i+1]
+				return isComparator(after) || after.isKeyword("BETWEEN") || after.isKeyword("IN")
+			}
+		}
+	}
+	return false
+}
+
+func isComparator(t token) bool {
+	return t.kind == tokenPunct && slices.Contains([]string{"=", "<>", "<", "<=", ">", ">="}, t.text)
 }
 
 // predicate is a function or a comparison.
@@ -84,7 +106,7 @@ func (p *parser) predicate() Condition {
 		}
 		p.distinct("IN", left, members...)
 		return In{left, members}
-	case t.kind == tokenPunct && slices.Contains([]string{"=", "<>", "<", "<=", ">", ">="}, t.text):
+	case isComparator(t):
 		p.next()
 		return p.compare(t.text, left, p.operand())
 	}
@@ -99,6 +121,10 @@ func (p *parser) predicate() Condition {
 func (p *parser) operand() Operand {
 	t := p.peek()
 	switch {
+	case t.is("("):
+		var inside Operand
+		p.parenthesised(func() { inside = p.operand() })
+		return inside
 	case t.kind == tokenValue:
 		return p.literal()
 	case t.kind == tokenWord && p.peekSecond().is("("):

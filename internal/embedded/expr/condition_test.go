@@ -27,6 +27,8 @@ func TestConditionsMeanWhatTheySay(t *testing.T) {
 		"contains(n, :one)": false, "size(s) = :three": true, "size(word) = :two": true, "size(m) = :three": true, "size(e) = :zero": true,
 		"size(l) = :two": true, "size(ss) = :two": true, "size(b) = :two": true, "size(n) = :one": false, "size(t) <> :one": true,
 
+		"(n) = (:one)": true, "(size(s)) = :three AND (n) IN (:one)": true, "(n) BETWEEN (:zero) AND :one": true,
+
 		// NOT binds tighter than AND, AND tighter than OR.
 		"n = :one OR n = :two AND n = :two": true, "(n = :one OR n = :two) AND n = :two": false, "NOT n = :two AND n = :one": true,
 		"NOT (n = :one AND n = :two)": true, "NOT NOT n = :one": true, "n = :two or not n = :two": true, "n=:one and(s=:s)": true,
@@ -59,6 +61,7 @@ func TestConditionsThatDynamoDBRefuses(t *testing.T) {
 		"#q = :one":               "An expression attribute name used in the document path is not defined; attribute name: #q",
 		"n = :q":                  "An expression attribute value used in expression is not defined; attribute value: :q",
 		"((n = :one))":            "The expression has redundant parentheses;",
+		"((n)) = :one":            "The expression has redundant parentheses;",
 		"foo(n)":                  "Invalid function name; function: foo",
 		"n = foo(n)":              "Invalid function name; function: foo",
 		"ATTRIBUTE_EXISTS(n)":     "Invalid function name; function: ATTRIBUTE_EXISTS",

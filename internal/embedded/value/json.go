@@ -229,6 +229,11 @@ func (i Item) append(b []byte) []byte {
 }
 
 func appendString(b []byte, s string) []byte {
+	if isPlain(s) {
+		b = append(b, '"')
+		b = append(b, s...)
+		return append(b, '"')
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -236,4 +241,14 @@ func appendString(b []byte, s string) []byte {
 		panic("a string always has a JSON form: " + err.Error())
 	}
 	return append(b, bytes.TrimRight(buf.Bytes(), "\n")...)
+}
+
+// isPlain reports whether the string is its own JSON form.
+func isPlain(s string) bool {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
