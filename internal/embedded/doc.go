@@ -24,6 +24,16 @@
 //   - Nothing is ever throttled, and no transaction conflicts with another.
 //     Such faults are wrapped around this handler, not built into it.
 //   - Signatures are not checked.
+//   - A table changes its time to live at once and as often as asked, is created
+//     and deleted at once, and counts its items exactly.
+//
+// # Where the engines disagree
+//
+// DynamoDB Local was not followed where DynamoDB itself is known to differ from
+// it. An update that only removes does not create its item. UPDATED_OLD and
+// UPDATED_NEW give the part of a document that an update touched, not the whole
+// attribute. An empty string is a value. A read that finds nothing costs a
+// unit. What a transaction finds wrong with a key or an item cancels it.
 //
 // # Refusals
 //

@@ -77,7 +77,10 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	var reads, writes tally
 	bytes, cancelled := 0, false
 	for i, c := range changes {
-		o, err := e.run(c)
+		o, err := outcome{}, c.fault
+		if err == nil {
+			o, err = e.run(c)
+		}
 		outcomes[i] = o
 		if reasons[i] = reasonOf(err); err != nil {
 			cancelled = true
@@ -112,12 +115,17 @@ func transactionAnswer(mode, kind string, costs tally) map[string]any {
 	return out
 }
 
-// prepareAll checks the entries; what it refuses needs no look at any item.
+// prepareAll checks the entries; what it refuses needs no look at any table.
 func (e *Engine) prepareAll(entries []transactWriteEntry) ([]change, error) {
 	changes := make([]change, len(entries))
 	var used keySet
 	for i, entry := range entries {
 		c, err := e.prepareEntry(entry)
+		if errors.As(err, new(schemaError)) {
+			c.fault = err
+			changes[i] = c
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

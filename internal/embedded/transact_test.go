@@ -45,12 +45,21 @@ func TestTransactionsThatDynamoDBRefuses(t *testing.T) {
 		`{"Delete":{` + at("x") + `}},{"ConditionCheck":{` + at("x") + `,"ConditionExpression":"attribute_exists(pk)"}}`: "multiple operations on one item",
 		`{"ConditionCheck":{` + at("x") + `}}`:                          "conditionExpression",
 		`{"Update":{` + at("x") + `}}`:                                  "updateExpression",
-		`{"Update":{` + at("x") + `,"UpdateExpression":"REMOVE pk"}}`:   "part of the key",
-		`{"Put":{"TableName":"tab","Item":{"pk":{"S":"a"}}}}`:           "Missing the key sk in the item",
 		`{"Delete":{` + at("x") + `},"Update":{` + at("y") + `}}`:       "one of Check, Put, Update or Delete",
 		`{"Delete":{` + at("x") + `,"ConditionExpression":"status=z"}}`: "reserved keyword: status",
 	} {
 		refused(t, e, "TransactWriteItems", `{"TransactItems":[`+items+`]}`, "ValidationException", want)
+	}
+	for items, want := range map[string]string{
+		`{"Update":{` + at("x") + `,"UpdateExpression":"REMOVE pk"}}`: "part of the key",
+		`{"Put":{"TableName":"tab","Item":{"pk":{"S":"a"}}}}`:         "Missing the key sk in the item",
+		`{"Delete":{"TableName":"tab","Key":{"pk":{"S":"a"}}}}`:       "The provided key element does not match the schema",
+	} {
+		out := refused(t, e, "TransactWriteItems", `{"TransactItems":[{"Delete":{`+at("y")+`}},`+items+`]}`, "TransactionCanceledException", "[None, ValidationError]")
+		reason := out["CancellationReasons"].([]any)[1].(object)
+		if message, _ := reason["Message"].(string); !strings.Contains(message, want) {
+			t.Errorf("%s: %v", items, reason)
+		}
 	}
 	refused(t, e, "TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"nope","Key":{"pk":{"S":"a"}}}}]}`, "ResourceNotFoundException", "")
 }

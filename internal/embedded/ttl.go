@@ -52,12 +52,12 @@ func (e *Engine) updateTimeToLive(req *updateTimeToLiveRequest) (any, error) {
 		return nil, absent("timeToLiveSpecification.attributeName")
 	case len(spec.AttributeName) > 255:
 		return nil, constraint(spec.AttributeName, "timeToLiveSpecification.attributeName", "Member must have length less than or equal to 255")
+	case t.ttl != "" && t.ttl != spec.AttributeName:
+		return nil, invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", t.ttl)
 	case *spec.Enabled && t.ttl != "":
 		return nil, invalid("TimeToLive is already enabled")
 	case !*spec.Enabled && t.ttl == "":
 		return nil, invalid("TimeToLive is already disabled")
-	case !*spec.Enabled && t.ttl != spec.AttributeName:
-		return nil, invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", t.ttl)
 	}
 	t.ttl = ""
 	if *spec.Enabled {

@@ -63,6 +63,7 @@ type change struct {
 	update    *expr.Update   // if it is an update
 	delete    bool           // if it is a delete; neither: a condition check
 	returnOld bool           // the item comes with a failed condition
+	fault     error          // what cancels the transaction that has it
 }
 
 // outcome is what a change amounts to; nothing is stored yet.
@@ -169,9 +170,17 @@ func (e *Engine) preparePut(req *changeRequest) (change, error) {
 		return c, err
 	}
 	c.put = req.Item
-	c.key, err = c.table.itemKey(req.Item)
-	return c, err
+	if c.key, err = c.table.itemKey(req.Item); err != nil {
+		return c, schemaError{err}
+	}
+	return c, nil
 }
+
+// schemaError is a refusal for the sake of the table's keys. A transaction is
+// cancelled by it, where other faults of a request have it refused as a whole.
+type schemaError struct{ error }
+
+func (e schemaError) Unwrap() error { return e.error }
 
 // prepareKeyed is prepare for a change that names a key.
 func (e *Engine) prepareKeyed(req *changeRequest) (change, error) {
@@ -183,12 +192,12 @@ func (e *Engine) prepareKeyed(req *changeRequest) (change, error) {
 		return c, err
 	}
 	if c.key, err = c.table.primaryKey(req.Key); err != nil {
-		return c, err
+		return c, schemaError{err}
 	}
 	if c.update != nil {
 		for _, path := range c.update.Paths() {
 			if c.table.isKey(path[0].Name) {
-				return c, invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", path[0].Name)
+				return c, schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", path[0].Name)}
 			}
 		}
 	}
