@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/spf13/cobra"
+)
+
+// credentialsLimit bounds how long credentials are looked for. The last place
+// of the SDK's chain is the metadata service of EC2, which elsewhere is an
+// address that nobody answers at.
+const credentialsLimit = 10 * time.Second
+
+// settings are the flags of all commands that use a table.
+type settings struct {
+	table    string
+	endpoint string
+}
+
+func (s *settings) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.table, "table", "queuelock", "the `NAME` or ARN of the table")
+	s.addEndpoint(cmd, "the `URL` of DynamoDB (default: AWS_ENDPOINT_URL_DYNAMODB, else AWS)")
+}
+
+func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&s.endpoint, "endpoint", "", usage)
+}
+
+// database is a DynamoDB to send requests to.
+type database struct {
+	*dynamodb.Client
+	transport *http.Transport
+}
+
+// close closes idle connections.
+func (d *database) close() { d.transport.CloseIdleConnections() }
+
+// connect makes a client of the AWS settings. It makes no request to DynamoDB,
+// but sees to it that there are a region and credentials, so that their want is
+// one clear error.
+func (s *settings) connect(ctx context.Context) (*database, error) {
+	endpoint, err := s.address()
+	if err != nil {
+		return nil, err
+	}
+	local := isLoopback(endpoint)
+	var opts []func(*config.LoadOptions) error
+	if local {
+		// Nobody asks a network for credentials that a process on this host
+		// will not check.
+		opts = append(opts, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	ctx, cancel := context.WithTimeout(ctx, credentialsLimit)
+	defer cancel()
+	cfg, err := config.LoadDefaultConfig(ctx, opts...)
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("the AWS settings cannot be read: %w", err))
+	}
+	if cfg.Region == "" {
+		if !local {
+			return nil, unavailable(errors.New("no AWS region: set AWS_REGION, or region in ~/.aws/config"))
+		}
+		cfg.Region = "local"
+	}
+	if err := findCredentials(ctx, &cfg, local); err != nil {
+		return nil, err
+	}
+	db := &database{transport: transportOf(cfg)}
+	db.Client = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		o.HTTPClient = &http.Client{Transport: db.transport}
+		if s.endpoint != "" {
+			o.BaseEndpoint = aws.String(s.endpoint)
+		}
+	})
+	return db, nil
+}
+
+// findCredentials looks whether the settings lead to credentials.
+func findCredentials(ctx context.Context, cfg *aws.Config, local bool) error {
+	_, err := cfg.Credentials.Retrieve(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case local:
+		cfg.Credentials = credentials.NewStaticCredentialsProvider("local", "local", "")
+		return nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("none found within %v", credentialsLimit)
+	}
+	return unavailable(fmt.Errorf("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE: %w", err))
+}
+
+// transportOf is a transport as the settings ask for it, with AWS_CA_BUNDLE,
+// but one whose connections can be closed.
+func transportOf(cfg aws.Config) *http.Transport {
+	if c, ok := cfg.HTTPClient.(interface{ GetTransport() *http.Transport }); ok {
+		return c.GetTransport()
+	}
+	return http.DefaultTransport.(*http.Transport).Clone()
+}
+
+// address is the endpoint that the flag or the environment names; empty: AWS,
+// or what a profile names.
+func (s *settings) address() (string, error) {
+	if s.endpoint != "" {
+		u, err := url.Parse(s.endpoint)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return "", usagef("--endpoint %q: a URL such as http://127.0.0.1:8000 is needed", s.endpoint)
+		}
+		return s.endpoint, nil
+	}
+	if strings.EqualFold(os.Getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true") {
+		return "", nil
+	}
+	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"} {
+		if value := os.Getenv(name); value != "" {
+			return value, nil
+		}
+	}
+	return "", nil
+}
+
+// isLoopback reports whether the endpoint is on this host.
+func isLoopback(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// localEnvironment is env changed so that a process finds an embedded engine
+// at that address, whatever is configured otherwise.
+func localEnvironment(env []string, endpoint string) []string {
+	var kept []string
+	for _, setting := range env {
+		if !strings.HasPrefix(setting, "AWS_") {
+			kept = append(kept, setting)
+		}
+	}
+	return append(kept, localSettings(endpoint)...)
+}
+
+func localSettings(endpoint string) []string {
+	return []string{
+		"AWS_ENDPOINT_URL_DYNAMODB=" + endpoint,
+		"AWS_REGION=local",
+		"AWS_ACCESS_KEY_ID=local",
+		"AWS_SECRET_ACCESS_KEY=local",
+	}
+}
+
+// connectLocal makes a client of an embedded engine. It looks at no settings.
+func connectLocal(endpoint string) *database {
+	db := &database{transport: http.DefaultTransport.(*http.Transport).Clone()}
+	db.Client = dynamodb.New(dynamodb.Options{
+		Region:       "local",
+		BaseEndpoint: aws.String(endpoint),
+		HTTPClient:   &http.Client{Transport: db.transport},
+		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	return db
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock/internal/demo"
+)
+
+// deleteLimit bounds how long the demo tries to delete the table it made.
+const deleteLimit = 30 * time.Second
+
+// demoWorkerName is the hidden command by which the demo starts its workers.
+const demoWorkerName = "demo-worker"
+
+type demoFlags struct {
+	settings
+	workers, rounds int
+	hold            time.Duration
+	json            bool
+}
+
+func newDemo() *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch processes take turns at one lock while one of them is killed",
+		Long: `Starts worker processes that take turns at one lock, each for so many rounds, with the
+real library over real sockets. One of them is killed (SIGKILL) in the middle of a turn:
+in that turn it does not end by itself, so the kill always hits a holder. That turn
+counts as its grant of the round; it is started again and does the rounds that are left.
+Those who wait are served when the dead holder's lease is over; the lease is 2 s here.
+
+Each turn is shown when it has ended; then a timeline and a summary. What the summary
+says is measured from the workers' own records, on the clock that all processes of the
+host share: a turn lasts from after Acquire has returned to before Release is called, or
+to when the killed process is gone.
+
+  overlaps           pairs of turns that intersect
+  FIFO inversions    newcomers served before a live worker whose row was in the table
+                     before the newcomer's request for a number was sent
+  token regressions  tickets that are not greater than the one before
+  hand-off           from the end of a turn to the next, of one that waited already
+  per cycle          requests the workers sent, repetitions by the SDK included, and the
+                     capacity units they consumed as DynamoDB reports them (a write
+                     refused by its condition counts as one), for each grant; the looks
+                     and heartbeats of waiting are in it, creating the table is not
+
+The table is in memory, in this process. With --endpoint it is made at any DynamoDB
+instead, under a name of its own, with the AWS settings, and deleted afterwards.`,
+		Example: `  queuelock demo
+  queuelock demo --workers 3 --rounds 2 --json
+  queuelock demo --endpoint http://127.0.0.1:8000
+  queuelock demo --endpoint https://dynamodb.eu-central-1.amazonaws.com
+
+Exit codes:
+  0    the lock did what it promises
+  1    it did not: overlaps, inversions or regressions, grants that fall short, no
+       recovery; or the demo itself failed
+  64   wrong usage
+  69   DynamoDB cannot be used
+  130  interrupted (143: terminated); no process is left`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
+	}
+	cmd.Flags().IntVar(&f.workers, "workers", 8, "how many processes, 2 to 64")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 5, "how many turns each takes, 1 to 1000")
+	cmd.Flags().DurationVar(&f.hold, "hold", 50*time.Millisecond, "how long a turn lasts, 1ms to 1m")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, and nothing else")
+	f.addEndpoint(cmd, "the `URL` of a DynamoDB to use instead of the one in memory")
+	return cmd
+}
+
+func (f *demoFlags) check() error {
+	switch {
+	case f.workers < 2 || f.workers > 64:
+		return usagef("--workers %d: 2 to 64 are possible", f.workers)
+	case f.rounds < 1 || f.rounds > 1000:
+		return usagef("--rounds %d: 1 to 1000 are possible", f.rounds)
+	case f.hold < time.Millisecond || f.hold > time.Minute:
+		return usagef("--hold %v: 1ms to 1m are possible", f.hold)
+	}
+	_, err := f.address()
+	return err
+}
+
+// run plays the demo, with a table for it.
+func (f *demoFlags) run(cmd *cobra.Command) (err error) {
+	ctx, stop := signalContext(cmd.Context())
+	defer stop()
+	setting, err := f.set(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, setting.strike(ctx)) }()
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	show := func(e demo.Event) { fmt.Fprintln(out, e.Line()) }
+	if f.json {
+		show = nil
+	} else {
+		fmt.Fprintf(out, "%d workers take %d turns each of %v at one lock, in %s.\n\n", f.workers, f.rounds, f.hold, setting.where)
+	}
+	result, err := demo.Run(ctx, demo.Config{
+		Workers: f.workers, Rounds: f.rounds, Hold: f.hold,
+		Table: setting.table, Entity: "demo", Show: show,
+		Command: func() *exec.Cmd {
+			worker := exec.Command(program, demoWorkerName, "--endpoint", setting.endpoint)
+			worker.Env, worker.Stderr = setting.env, cmd.ErrOrStderr()
+			return worker
+		},
+	})
+	if err != nil {
+		return interrupted(err)
+	}
+	return f.tell(out, result)
+}
+
+// tell prints the result, and is an error if the lock broke its promise.
+func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
+	if f.json {
+		if err := json.NewEncoder(out).Encode(result.Report()); err != nil {
+			return err
+		}
+	} else if err := result.Print(out, isUTF8()); err != nil {
+		return err
+	}
+	if problems := result.Problems(); len(problems) > 0 {
+		return &exitError{exitFailed, errors.New("the lock broke its promise: " + strings.Join(problems, ", "))}
+	}
+	return nil
+}
+
+// scene is where a demo is played.
+type scene struct {
+	table, endpoint, where string
+	env                    []string // of the workers
+	database               *database
+	server                 *server // nil: somebody else's
+}
+
+// set makes the scene: an engine, unless another DynamoDB is named, and a
+// table.
+func (f *demoFlags) set(ctx context.Context) (*scene, error) {
+	s := &scene{table: "queuelock-demo-" + strings.ToLower(rand.Text()[:10]), endpoint: f.endpoint, env: os.Environ()}
+	if f.endpoint != "" {
+		db, err := f.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.database, s.where = db, fmt.Sprintf("the table %q at %s", s.table, f.endpoint)
+	} else {
+		engine, err := serve(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.server, s.endpoint = engine, engine.url
+		s.env = localEnvironment(s.env, engine.url)
+		s.database, s.where = connectLocal(engine.url), "a table in memory"
+	}
+	if err := createTable(ctx, s.database, s.table); err != nil {
+		return nil, errors.Join(interrupted(err), s.strike(ctx))
+	}
+	return s, nil
+}
+
+// strike takes the scene down, also if ctx has ended.
+func (s *scene) strike(ctx context.Context) error {
+	defer s.database.close()
+	if s.server != nil {
+		s.database.close()
+		return s.server.close()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
+	defer cancel()
+	if _, err := s.database.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &s.table}); err != nil {
+		return unavailable(fmt.Errorf("the table %q could not be deleted, delete it yourself: %w", s.table, err))
+	}
+	return nil
+}
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ signal syscall.Signal }
+
+func (e signalError) Error() string { return e.signal.String() }
+
+// signalContext is a context that ends with SIGINT, SIGTERM or SIGHUP. The
+// cause says which.
+func signalContext(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel(signalError{sig.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
+
+// interrupted gives an error that a signal caused the signal's exit code.
+func interrupted(err error) error {
+	if sig, ok := errors.AsType[signalError](err); ok {
+		return signalled(sig.signal, "%w", err)
+	}
+	return err
+}
+
+// isUTF8 reports whether the locale can show more than ASCII.
+func isUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToUpper(os.Getenv(name)); value != "" {
+			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
+		}
+	}
+	return false
+}
+
+func newDemoWorker() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:    demoWorkerName,
+		Short:  "One worker of the demo",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			db, err := s.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			if demo.Work(cmd.Context(), db, cmd.InOrStdin(), cmd.OutOrStdout()) != nil {
+				return &exitError{code: exitFailed} // it was reported
+			}
+			return nil
+		},
+	}
+	s.addFlags(cmd)
+	return cmd
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/queuelock/queuelock"
+)
+
+// Exit codes. Those from 64 to 78 are of BSD's sysexits, and are chosen so
+// that they are seldom a command's own.
+const (
+	exitFailed      = 1   // the demo saw something wrong; what has no code of its own
+	exitUsage       = 64  // EX_USAGE: the command line, or a name or value in it
+	exitUnavailable = 69  // EX_UNAVAILABLE: DynamoDB, the table, the AWS settings, a port
+	exitLost        = 70  // the lock was lost while the command ran
+	exitNotAcquired = 75  // EX_TEMPFAIL: the lock was not acquired in time; try later
+	exitNotRunnable = 126 // as in a shell: the command cannot be executed
+	exitNotFound    = 127 // as in a shell: the command does not exist
+	exitSignal      = 128 // plus the signal's number, as in a shell
+)
+
+const exitCodesHelp = `Exit codes:
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings
+`
+
+// exitError is an error with the exit code it leads to. Without an error
+// nothing is printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func unavailable(err error) error { return &exitError{exitUnavailable, err} }
+
+// signalled is the end by a signal: silent, as the signal was somebody's wish.
+func signalled(sig syscall.Signal, format string, args ...any) error {
+	return &exitError{exitSignal + int(sig), fmt.Errorf(format, args...)}
+}
+
+// codeOf is the exit code that an error leads to.
+func codeOf(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.Is(err, queuelock.ErrNotAcquired):
+		return exitNotAcquired
+	case errors.Is(err, queuelock.ErrLost):
+		return exitLost
+	}
+	return exitFailed
+}
+
+// message is an error in one line, or nothing if there is nothing to say.
+func message(err error) string {
+	if exit, ok := errors.AsType[*exitError](err); ok && exit.err == nil {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	return "queuelock: " + strings.TrimPrefix(text, "queuelock: ")
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func newLocal() *cobra.Command {
+	var port int
+	var table string
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Serve an in-memory DynamoDB on 127.0.0.1, for development",
+		Long: `Serves an in-memory DynamoDB on 127.0.0.1, for several processes to develop and try
+things against. Nothing is kept when it ends, nothing is authenticated, and it is no
+production store.
+
+It creates the table first, so that "queuelock run" works at once. Then it prints the
+line to export; it stops at SIGINT or SIGTERM, with exit code 0.
+
+` + exitCodesHelp[:len(exitCodesHelp)-1] + `, or the port is taken
+`,
+		Example: `  queuelock local                    # in one terminal; then, in another, with the line it prints:
+  export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=local …
+  queuelock run greeting -- sleep 10
+
+  queuelock local --port 0 --create-table ""     # any free port, no table`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if port < 0 || port > 65535 {
+				return usagef("--port %d: a port from 0 to 65535 is needed", port)
+			}
+			return serveLocal(cmd, port, table)
+		},
+	}
+	cmd.Flags().IntVar(&port, "port", 8000, "the port to serve at; 0 picks a free one")
+	cmd.Flags().StringVar(&table, "create-table", "queuelock", "the `NAME` of the table to create at the start; empty: none")
+	return cmd
+}
+
+func serveLocal(cmd *cobra.Command, port int, table string) (err error) {
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	s, err := serve(ctx, port)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := s.close(); err == nil && closeErr != nil {
+			err = unavailable(closeErr)
+		}
+	}()
+	if table != "" {
+		db := connectLocal(s.url)
+		err := createTable(ctx, db, table)
+		db.close()
+		if err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "# An in-memory DynamoDB listens at %s; nothing is kept when it ends (Ctrl-C).\n", s.url)
+	if table != "" {
+		fmt.Fprintf(out, "# It has the table %q. In another terminal:\n", table)
+	}
+	if _, err := fmt.Fprintf(out, "export %s\n", strings.Join(localSettings(s.url), " ")); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.ended:
+		return unavailable(err)
+	}
+}

@@ -1,0 +1,76 @@
+// Command queuelock takes turns: it runs commands under locks of Amazon
+// DynamoDB, first come, first served. See "queuelock --help".
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program: it returns the exit code. When ctx ends, whatever
+// runs is brought to its end as by SIGTERM.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		if line := message(err); line != "" {
+			fmt.Fprintln(stderr, line)
+		}
+	}
+	return codeOf(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "queuelock",
+		Short: "Fair locks on Amazon DynamoDB: first come, first served",
+		Long: `queuelock gives processes fair, exclusive access to an entity through Amazon
+DynamoDB: they take a number and are served in its order. The number is a fencing
+token as well.
+
+AWS settings are those of every AWS tool: the environment, ~/.aws/config and
+~/.aws/credentials, roles. AWS_ENDPOINT_URL_DYNAMODB, or --endpoint before it, names
+another DynamoDB. One at a loopback address needs neither region nor credentials:
+"local" stands in for what is not configured.`,
+		Example: `  queuelock demo                                   # eight processes take turns; one is killed
+  queuelock local                                  # an in-memory DynamoDB, for development
+  queuelock create-table                           # once
+  queuelock run deploy/prod -- ./deploy.sh         # one at a time, in order
+  queuelock status deploy/prod                     # who is served, who waits`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("there is no command %q: see 'queuelock --help'", args[0])
+			}
+			return usagef("a command is missing: see 'queuelock --help'")
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w: see '%s --help'", err, cmd.CommandPath())
+	})
+	root.AddCommand(newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newVersion())
+	return root
+}
+
+// noArguments refuses arguments, as a usage error.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q is one argument too many: see '%s --help'", args[0], cmd.CommandPath())
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Line describes an event for people, in one line.
+func (e Event) Line() string {
+	prefix := fmt.Sprintf("%8.3f s  worker %-2d  ", e.At.Seconds(), e.Worker)
+	a := e.Attempt
+	turn := fmt.Sprintf("ticket %4s  waited %7s  held %6s", a.Ticket, ms(a.Granted.Sub(a.Asked)), ms(a.Ended.Sub(a.Granted)))
+	switch e.What {
+	case TurnOver:
+		if a.Lost {
+			turn += "  its lock was lost"
+		}
+		return prefix + turn
+	case Killed:
+		turn = fmt.Sprintf("ticket %4s  waited %7s  held %6s", a.Ticket, ms(a.Granted.Sub(a.Asked)), ms(a.KilledAt.Sub(a.Granted)))
+		return fmt.Sprintf("%s  KILLED in the middle of its turn (SIGKILL, pid %d)", prefix+turn, e.Pid)
+	case Restarted:
+		return fmt.Sprintf("%sstarted again as pid %d, at the end of the queue", prefix, e.Pid)
+	default:
+		return fmt.Sprintf("%sis served, %s after the kill: the dead holder's lease of %v is over", prefix, seconds(e.Took), Lease)
+	}
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds()) }
+
+// Print writes the timeline and the summary, for people.
+func (r *Result) Print(w io.Writer, unicode bool) error {
+	marks := asciiMarks
+	if unicode {
+		marks = unicodeMarks
+	}
+	var b strings.Builder
+	b.WriteString("\n")
+	timeline(&b, r, marks)
+	b.WriteString("\n")
+	r.summary(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Result) summary(b *strings.Builder) {
+	report, v := r.Report(), r.Verdict
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-18s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("grants", "%d: %d workers × %d rounds, in %.1f s", report.Grants, report.Workers, report.Rounds, report.WallSeconds)
+	line("overlaps", "%d", report.Overlaps)
+	line("FIFO inversions", "%d", report.FIFOInversions)
+	line("token regressions", "%d", report.TokenRegressions)
+	if v.Lost > 0 {
+		line("lost locks", "%d: a worker stood still or was cut off, and stopped", v.Lost)
+	}
+	line("crashes", "%d", report.Crashes)
+	if len(v.Recoveries) > 0 && v.Recoveries[0] >= 0 {
+		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0]), Lease)
+	}
+	line("hand-off", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", report.HandOff.P50, report.HandOff.P99)
+	line("per cycle", "%.1f requests, %.1f write units, %.1f read units; %d waiting on average",
+		report.RequestsPerCycle, report.WCUPerCycle, report.RCUPerCycle, r.waiting())
+	problems := r.Problems()
+	if len(problems) == 0 {
+		b.WriteString("\nOK: one at a time, in order, and a dead holder did not stop the queue.\n")
+		return
+	}
+	for _, p := range problems {
+		fmt.Fprintf(b, "\nFAILED: %s", p)
+	}
+	b.WriteString("\n")
+}
+
+// waiting is how many waited at a time, on average: looks and heartbeats of a
+// wait make most of the requests.
+func (r *Result) waiting() int {
+	var sum time.Duration
+	for _, a := range r.Attempts {
+		if a.Granted != 0 {
+			sum += a.Granted.Sub(a.Asked)
+		}
+	}
+	return int((sum + r.Wall/2) / max(r.Wall, 1))
+}
