@@ -1,0 +1,294 @@
+package lease_test
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/lease"
+)
+
+// world is one true time in which an owner, an observer and DynamoDB have
+// clocks of their own: now is the true time, and the owner's clock as well.
+type world struct {
+	now, start time.Time
+	offset     time.Duration // of DynamoDB's clock
+	ppm        float64       // by which it runs faster than the owner's
+	owner      *dbclock.Clock
+}
+
+var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func newWorld(offset time.Duration, ppm float64) *world {
+	return &world{now: epoch, start: epoch, offset: offset, ppm: ppm, owner: dbclock.New()}
+}
+
+func apart(d time.Duration, ppm float64) time.Duration {
+	return time.Duration(math.Round(float64(d) * ppm / 1e6))
+}
+
+// database is what DynamoDB's clock shows.
+func (w *world) database() time.Time {
+	return w.now.Add(w.offset + apart(w.now.Sub(w.start), w.ppm))
+}
+
+// answer lets a clock see an answer, dated in whole seconds.
+func (w *world) answer(c *dbclock.Clock) {
+	c.Observe(w.now, w.now, w.database().Truncate(time.Second))
+}
+
+const minute = time.Minute
+
+func TestALeaseEndsByTheClockAtItsUntil(t *testing.T) {
+	w := newWorld(-3*time.Hour, 0)
+	observer := lease.NewObserver(w.owner, false)
+	w.answer(w.owner)
+	l := lease.Lease{TTL: minute, Until: w.database().Add(10 * time.Second)}
+	if left := observer.See("h", l, w.now); left < 10*time.Second || left > 11*time.Second {
+		t.Errorf("%v is left, want 10 s and at most the clock's uncertainty", left)
+	}
+	w.now = w.now.Add(12 * time.Second)
+	if left := observer.See("h", l, w.now); left > 0 {
+		t.Errorf("%v is left, 2 s after the end", left)
+	}
+	// To another that comes only now it has ended as well: nobody waits for a
+	// second lease.
+	if left := lease.NewObserver(w.owner, false).See("h", l, w.now); left > 0 {
+		t.Errorf("to a newcomer %v is left, 2 s after the end", left)
+	}
+}
+
+func TestALeaseEndsByObservationWhenItsBeatStandsStill(t *testing.T) {
+	for name, test := range map[string]struct {
+		only, dated, timed bool
+	}{
+		"no date":              {timed: true},
+		"no until":             {dated: true},
+		"observation only":     {only: true, dated: true, timed: true},
+		"neither nor, no date": {},
+		"until far away":       {dated: true, timed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(5*time.Hour, 0)
+			observer := lease.NewObserver(w.owner, test.only)
+			if test.dated {
+				w.answer(w.owner)
+			}
+			l := lease.Lease{TTL: minute}
+			if test.timed {
+				l.Until = w.database().Add(24 * time.Hour)
+				if test.only {
+					l.Until = w.database().Add(-time.Hour) // ended, by a clock that is not asked
+				}
+			}
+			see := func(want time.Duration) {
+				t.Helper()
+				if left := observer.See("h", l, w.now); left != want {
+					t.Errorf("%v after the first sight %v is left, want %v", w.now.Sub(epoch), left, want)
+				}
+			}
+			see(minute)
+			w.now = w.now.Add(59 * time.Second)
+			see(time.Second)
+			w.now = w.now.Add(time.Second)
+			see(0)
+			l.Beat++ // renewed after all
+			see(minute)
+			w.now = w.now.Add(30 * time.Second)
+			see(30 * time.Second)
+			l.Beat--
+			see(minute) // a read that came late resets as well
+		})
+	}
+}
+
+func TestLeasesAreToldApartByTheirIDs(t *testing.T) {
+	w := newWorld(0, 0)
+	observer := lease.NewObserver(w.owner, false)
+	observer.See("a", lease.Lease{TTL: minute}, w.now)
+	w.now = w.now.Add(minute)
+	if left := observer.See("b", lease.Lease{TTL: minute}, w.now); left != minute {
+		t.Errorf("a lease seen for the first time has %v left, want %v", left, minute)
+	}
+	if left := observer.See("a", lease.Lease{TTL: minute}, w.now); left > 0 {
+		t.Errorf("a lease seen for a minute has %v left", left)
+	}
+}
+
+// An owner renews as it likes, or dies; an observer looks as it likes. Clocks
+// drift, DynamoDB's is off by anything and shows whole seconds, either may or
+// may not know it. What is judged ended has ended for its owner: the deadline
+// of the renewal that set the beat has passed.
+func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const year = int64(365 * 24 * time.Hour)
+		ppm := rapid.Float64Range(-500, 500)
+		w := newWorld(time.Duration(rapid.Int64Range(-year, year).Draw(t, "offset")), ppm.Draw(t, "ppm"))
+		// The observer's own clock, which shows something else altogether, and
+		// drifts within the same bound from DynamoDB's.
+		const observerOffset = 77 * time.Hour
+		observerPPM := w.ppm + rapid.Float64Range(-499, 499).Draw(t, "observer's ppm")
+		mine := func() time.Time {
+			return w.now.Add(observerOffset + apart(w.now.Sub(w.start), observerPPM))
+		}
+		judge := dbclock.New()
+		observer := lease.NewObserver(judge, rapid.Bool().Draw(t, "observation only"))
+
+		ttl := time.Duration(rapid.OneOf(
+			rapid.Int64Range(int64(time.Second), int64(2*time.Minute)),
+			rapid.Int64Range(int64(time.Second), int64(lease.Max)),
+		).Draw(t, "ttl")).Truncate(time.Millisecond)
+		terms := lease.Terms{TTL: ttl, Interval: ttl / 2, Margin: lease.Margin(ttl)}
+
+		l, _ := terms.Begin(w.owner, w.now)
+		deadline := terms.Deadline(w.now)
+		renewals := lease.NewRenewals(terms, w.owner, l, w.now)
+		ended := 0
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"see", "see", "renew", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
+			case "owner hears":
+				w.answer(w.owner)
+			case "owner is confused": // by one wrong date: it knows no time for a while
+				w.owner.Observe(w.now, w.now, w.database().Add(-time.Hour))
+				w.answer(w.owner)
+			case "observer hears":
+				at := mine()
+				judge.Observe(at, at, w.database().Truncate(time.Second))
+			case "renew":
+				if !w.now.Before(deadline) {
+					break // the owner knows that it has lost
+				}
+				sent := w.now
+				until := renewals.Next(sent)
+				w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(terms.TTL/4)).Draw(t, "applied after")))
+				l.Beat++
+				if !until.IsZero() {
+					l.Until = until // otherwise it is left as it was
+				}
+				deadline = terms.Deadline(sent)
+			case "see":
+				asRead := l
+				asRead.Until = time.Time{}
+				if !l.Until.IsZero() {
+					asRead.Until = time.UnixMilli(l.Until.UnixMilli())
+				}
+				answered := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "answered after"))
+				w.now = w.now.Add(answered)
+				if left := observer.See("h", asRead, mine()); left <= 0 {
+					ended++
+					if w.now.Before(deadline) {
+						t.Fatalf("judged ended %v before the owner's deadline; lease of %v", deadline.Sub(w.now), ttl)
+					}
+				}
+			}
+			w.now = w.now.Add(time.Duration(rapid.OneOf(
+				rapid.Int64Range(0, int64(ttl)/4), rapid.Int64Range(int64(ttl)*9/10, int64(ttl)*11/10),
+			).Draw(t, "pause")))
+		}
+		// And it does end: a dead owner is not waited for longer than a lease
+		// after the first sight.
+		for range 2 {
+			observer.See("h", l, mine())
+			w.now = w.now.Add(ttl/2 + apart(ttl/2, 2000) + time.Second)
+		}
+		if left := observer.See("h", l, mine()); left > 0 {
+			t.Fatalf("%v is left of a lease that was not renewed for longer than it is", left)
+		}
+	})
+}
+
+func TestTheEndsOfOneLeaseNeverFall(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(time.Hour, rapid.Float64Range(-200, 200).Draw(t, "ppm"))
+		if rapid.Bool().Draw(t, "known from the start") {
+			w.answer(w.owner)
+		}
+		terms := lease.Terms{TTL: minute, Interval: minute / 2, Margin: lease.Margin(minute)}
+		begun, _ := terms.Begin(w.owner, w.now)
+		last := begun.Until
+		renewals := lease.NewRenewals(terms, w.owner, begun, w.now)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "pause")))
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				w.answer(w.owner)
+			case 2: // one wrong date: no time is known for a while
+				w.owner.Observe(w.now, w.now, w.database().Add(time.Hour))
+				w.answer(w.owner)
+			case 1: // DynamoDB's date is set back
+				w.offset -= 10 * minute
+				w.answer(w.owner)
+			}
+			next := renewals.Next(w.now)
+			if next.Before(last) {
+				t.Fatalf("an end at %v follows one at %v", next, last)
+			}
+			if !last.IsZero() && next.IsZero() {
+				t.Fatal("an end that was known is not known any more")
+			}
+			if !next.IsZero() && next.Before(w.database().Add(minute)) {
+				t.Fatalf("the lease ends %v too early", w.database().Add(minute).Sub(next))
+			}
+			last = next
+		}
+	})
+}
+
+func TestADeadOwnerIsJudgedByTheClockWithinAFewSecondsOfItsEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), 0)
+		judge := dbclock.New()
+		for range 5 {
+			w.answer(w.owner)
+			w.answer(judge)
+			w.now = w.now.Add(time.Second + 200*time.Millisecond)
+		}
+		terms := lease.Terms{TTL: minute, Margin: lease.Margin(minute)}
+		l, _ := terms.Begin(w.owner, w.now)
+		w.now = w.now.Add(minute + 2500*time.Millisecond)
+		if left := lease.NewObserver(judge, false).See("h", l, w.now); left > 0 {
+			t.Fatalf("%v is left 2.5 s after the end", left)
+		}
+	})
+}
+
+func TestSightingsAreForgottenOnlyWhenTheyAreLongGone(t *testing.T) {
+	w := newWorld(0, 0)
+	observer := lease.NewObserver(w.owner, false)
+	l := lease.Lease{TTL: minute}
+	see := func(id string) time.Duration { return observer.See(id, l, w.now) }
+	see("now and then")
+	for range 20 { // a caller that tries a busy lock each ten minutes
+		see("other")
+		w.now = w.now.Add(10 * minute)
+		if see("now and then") > 0 {
+			t.Fatal("a sighting was forgotten within ten minutes of its end")
+		}
+	}
+	w.now = w.now.Add(12 * minute)
+	see("other")
+	if left := see("now and then"); left != minute {
+		t.Errorf("%v is left of a lease that was not seen for twelve minutes, want all of it", left)
+	}
+}
+
+func TestAnObserverMayBeUsedByManyAtOnce(t *testing.T) {
+	observer := lease.NewObserver(dbclock.New(), false)
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for i := range 500 {
+				at := epoch.Add(time.Duration(i) * time.Minute)
+				if left := observer.See(fmt.Sprint(n, "-", i%3), lease.Lease{Beat: int64(i), TTL: minute}, at); left != minute {
+					t.Errorf("a renewed lease has %v left", left)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
