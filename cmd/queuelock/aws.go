@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 )
 
@@ -57,7 +58,9 @@ func (s *settings) connect(ctx context.Context) (*database, error) {
 		return nil, err
 	}
 	local := isLoopback(endpoint)
-	var opts []func(*config.LoadOptions) error
+	// The SDK's own remarks on its search for credentials would be lines beside
+	// the one that says what is wrong.
+	opts := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
 	if local {
 		// Nobody asks a network for credentials that a process on this host
 		// will not check.

@@ -132,7 +132,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 		},
 	})
 	if err != nil {
-		return interrupted(err)
+		return interrupted(ctx, err)
 	}
 	return f.tell(out, result)
 }
@@ -180,7 +180,7 @@ func (f *demoFlags) set(ctx context.Context) (*scene, error) {
 		s.database, s.where = connectLocal(engine.url), "a table in memory"
 	}
 	if err := createTable(ctx, s.database, s.table); err != nil {
-		return nil, errors.Join(interrupted(err), s.strike(ctx))
+		return nil, errors.Join(interrupted(ctx, err), s.strike(ctx))
 	}
 	return s, nil
 }
@@ -221,10 +221,11 @@ func signalContext(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
-// interrupted gives an error that a signal caused the signal's exit code.
-func interrupted(err error) error {
-	if sig, ok := errors.AsType[signalError](err); ok {
-		return signalled(sig.signal, "%w", err)
+// interrupted gives an error of something that a signal cut short the signal's
+// exit code.
+func interrupted(ctx context.Context, err error) error {
+	if sig, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
+		return signalled(sig.signal, "%v", sig.signal)
 	}
 	return err
 }

@@ -22,10 +22,10 @@ const (
 	exitSignal      = 128 // plus the signal's number, as in a shell
 )
 
+// exitCodesHelp is the part of a help text that most commands share.
 const exitCodesHelp = `Exit codes:
   64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings
-`
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`
 
 // exitError is an error with the exit code it leads to. Without an error
 // nothing is printed.

@@ -22,8 +22,9 @@ production store.
 It creates the table first, so that "queuelock run" works at once. Then it prints the
 line to export; it stops at SIGINT or SIGTERM, with exit code 0.
 
-` + exitCodesHelp[:len(exitCodesHelp)-1] + `, or the port is taken
-`,
+Exit codes:
+  64   wrong usage
+  69   the port is taken`,
 		Example: `  queuelock local                    # in one terminal; then, in another, with the line it prints:
   export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=local …
   queuelock run greeting -- sleep 10

@@ -63,7 +63,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w: see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newVersion())
+	root.AddCommand(newRun(), newStatus(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newVersion())
 	return root
 }
 

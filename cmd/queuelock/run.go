@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// closeLimit bounds the requests of release and of leaving the queue. What
+// does not get through in that time, the lease ends.
+const closeLimit = 10 * time.Second
+
+type runFlags struct {
+	settings
+	reason, wait string
+	ttl          time.Duration
+
+	key     queuelock.Key
+	command []string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run ENTITY [flags] -- COMMAND [ARG]…",
+		Short: "Run a command while holding a lock",
+		Long: `Waits for its turn at the lock of ENTITY, runs COMMAND while it holds it, releases it when
+the command has ended, and returns the command's exit code. That the command exists is
+checked before the lock is asked for.
+
+The command finds in its environment:
+  QUEUELOCK_TICKET   its ticket, a number greater than that of every holder before. It is a
+                     fencing token: send it with each write to what the lock protects, and
+                     let that refuse a number lower than the highest it has seen.
+  QUEUELOCK_ENTITY, QUEUELOCK_REASON   what is locked, and what for
+
+The command is run in a process group of its own. SIGINT, SIGTERM and SIGHUP are passed on
+to the group; while waiting for the lock, they leave the queue. If the lock is lost, the
+group is sent SIGTERM, and SIGKILL after three quarters of the time that is left until
+somebody else may hold the lock: a loss is known a tenth of --ttl before, at most 2 s. If
+the loss is that an operator took the lock away, there is no such time. On Linux the
+command is killed if queuelock itself is (what the command has started itself is not).
+
+If standard input and output are the terminal, the command's group is put in the
+foreground of it, so that it can read from it and gets its Ctrl-C; Ctrl-Z is ignored then,
+because a lease runs on while its holder is stopped. In a pipeline, the command cannot
+read from the terminal itself.`,
+		Example: `  queuelock run deploy/prod -- ./deploy.sh --fast
+  queuelock run nightly --wait 0 -- ./report            # not at all, if somebody else is at it
+  queuelock run db --reason backup --wait forever --ttl 2m -- sh -c 'backup --token "$QUEUELOCK_TICKET"'
+
+Exit codes:
+  the command's own; 128 + n if signal n ended it, or if signal n came while waiting
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings
+  70   the lock was lost while the command ran; it was stopped
+  75   the lock was not acquired in time (--wait); the command was not run
+  126  the command cannot be executed
+  127  the command was not found`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch dash := cmd.ArgsLenAtDash(); {
+			case len(args) == 0 || dash == 0:
+				return usagef("ENTITY is missing: name what is to be locked")
+			case dash < 0:
+				return usagef(`the command is missing: write it after "--", as in 'queuelock run %s -- COMMAND'`, args[0])
+			case dash > 1:
+				return usagef(`%q is one argument too many before "--"`, args[1])
+			case len(args) == 1:
+				return usagef(`the command is missing after "--"`)
+			}
+			f.key.Entity, f.command = args[0], args[1:]
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.key.Reason = f.reason
+			return f.run(cmd)
+		},
+	}
+	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock"); locks of different reasons are independent`)
+	cmd.Flags().StringVar(&f.wait, "wait", "60s", `how long to wait for the lock: a duration, "0" or "forever"`)
+	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a dead holder keeps others waiting as long")
+	f.addFlags(cmd)
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command) error {
+	wait, err := waitpolicy.Parse(f.wait)
+	if err != nil {
+		return usagef("--wait: %w", err)
+	}
+	cfg := queuelock.Config{TTL: f.ttl}
+	if err := checkArguments(cmd.Context(), f.key, f.table, cfg); err != nil {
+		return err
+	}
+	path, err := find(f.command[0])
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	db, err := f.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	client, err := queuelock.New(db, f.table, cfg)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	defer func() {
+		ctx, cancel := f.ending(cmd)
+		defer cancel()
+		f.warn(cmd, client.Close(ctx))
+	}()
+	lock, err := f.acquire(cmd, client, wait, signals)
+	if err != nil {
+		return err
+	}
+	code, err := f.hold(cmd, lock, path, signals)
+	ctx, cancel := f.ending(cmd)
+	defer cancel()
+	releaseErr := lock.Release(ctx)
+	switch {
+	case errors.Is(releaseErr, queuelock.ErrLost):
+		return releaseErr // it outweighs whatever the command has returned
+	case err != nil:
+		return err
+	}
+	f.warn(cmd, releaseErr)
+	return &exitError{code: code}
+}
+
+// ending bounds requests that are made whatever has happened.
+func (f *runFlags) ending(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(cmd.Context()), closeLimit)
+}
+
+// warn tells of what is wrong, but does not change the outcome.
+func (f *runFlags) warn(cmd *cobra.Command, err error) {
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), message(err))
+	}
+}
+
+// acquire waits for the lock, or for a signal.
+func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) (*queuelock.Lock, error) {
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	over, left := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		select {
+		case sig := <-signals:
+			cancel(signalError{sig.(syscall.Signal)})
+		case <-over:
+		}
+	}()
+	begun := time.Now()
+	lock, err := client.Acquire(ctx, f.key, wait)
+	close(over)
+	<-left // from here on a signal is the command's
+	if sig, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
+		if err == nil { // it came when the lock was served already
+			ctx, cancel := f.ending(cmd)
+			defer cancel()
+			f.warn(cmd, lock.Release(ctx))
+		}
+		return nil, signalled(sig.signal, "%v: left the queue of %s after %v", sig.signal, f.key, time.Since(begun).Round(time.Millisecond))
+	}
+	if err != nil && !errors.Is(err, queuelock.ErrNotAcquired) {
+		return nil, unavailable(err)
+	}
+	return lock, err
+}
+
+// find looks for the command as a shell would.
+func find(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil, errors.Is(err, exec.ErrDot): // in a PATH with a dot: so be it
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s", name)}
+	}
+	return "", notRunnable(err)
+}
+
+func notRunnable(err error) error {
+	return &exitError{exitNotRunnable, fmt.Errorf("the command cannot be executed: %w", err)}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+)
+
+// statusLimit bounds the look at the queue, the SDK's repetitions included.
+const statusLimit = 15 * time.Second
+
+func newStatus() *cobra.Command {
+	var s settings
+	var reason string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status ENTITY",
+		Short: "Say who is served and who waits",
+		Long: `Says who holds the lock of ENTITY, and who waits for it, in order, as one consistent read
+shows it. It changes nothing.
+
+A lease that is over belongs to somebody who died, or is cut off: the next to look at the
+queue removes them. What is left of a lease is what is left at the least.
+
+--json prints one object: entity, reason, issued (the last ticket), read_at, serving and
+waiting (lists), turn (mean_seconds and deviation_seconds of recent turns). Tickets are
+strings, durations numbers of seconds, times RFC 3339; what is not known is null.
+
+` + exitCodesHelp,
+		Example: `  queuelock status deploy/prod
+  queuelock status db --reason backup --json | jq '.waiting | length'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return usagef("ENTITY is missing: name what is locked")
+			case 1:
+				return nil
+			}
+			return usagef("%q is one argument too many", args[1])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			state, err := s.inspect(cmd.Context(), queuelock.Key{Entity: args[0], Reason: reason})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(newStatusReport(state))
+			}
+			return printStatus(cmd.OutOrStdout(), state)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", `what the lock is for (default "lock")`)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	s.addFlags(cmd)
+	return cmd
+}
+
+// inspect looks at a queue.
+func (s *settings) inspect(ctx context.Context, key queuelock.Key) (*queuelock.State, error) {
+	if err := checkArguments(ctx, key, s.table, queuelock.Config{}); err != nil {
+		return nil, err
+	}
+	db, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.close()
+	client, err := queuelock.New(db, s.table, queuelock.Config{})
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	state, err := client.Inspect(ctx, key)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return state, nil // a client that acquired nothing needs no Close
+}
+
+// statusReport is a queue's state for machines.
+type statusReport struct {
+	Entity  string         `json:"entity"`
+	Reason  string         `json:"reason"`
+	Issued  string         `json:"issued"`
+	ReadAt  time.Time      `json:"read_at"`
+	Serving []statusHolder `json:"serving"`
+	Waiting []statusWaiter `json:"waiting"`
+	Turn    statusTurn     `json:"turn"`
+}
+
+type statusTurn struct {
+	Mean      float64 `json:"mean_seconds"`
+	Deviation float64 `json:"deviation_seconds"`
+}
+
+type statusHolder struct {
+	Ticket    string     `json:"ticket"`
+	Owner     string     `json:"owner"`
+	Since     *time.Time `json:"since"`
+	Age       *float64   `json:"age_seconds"`
+	Remaining float64    `json:"remaining_seconds"`
+	TTL       float64    `json:"ttl_seconds"`
+	Expired   bool       `json:"expired"`
+}
+
+type statusWaiter struct {
+	Position  int     `json:"position"`
+	Ticket    string  `json:"ticket"`
+	Owner     string  `json:"owner"`
+	Age       float64 `json:"age_seconds"`
+	Remaining float64 `json:"remaining_seconds"`
+	TTL       float64 `json:"ttl_seconds"`
+	Expired   bool    `json:"expired"`
+	Problem   *string `json:"problem"`
+}
+
+func newStatusReport(s *queuelock.State) statusReport {
+	r := statusReport{
+		Entity: s.Key.Entity, Reason: s.Key.Reason, Issued: s.Issued.String(), ReadAt: s.ReadAt.UTC(),
+		Serving: []statusHolder{}, Waiting: []statusWaiter{},
+		Turn: statusTurn{s.Turn.Mean.Seconds(), s.Turn.Deviation.Seconds()},
+	}
+	for _, h := range s.Serving {
+		holder := statusHolder{
+			Ticket: h.Ticket.String(), Owner: h.Owner,
+			Remaining: h.Remaining.Seconds(), TTL: h.TTL.Seconds(), Expired: h.Remaining <= 0,
+		}
+		if !h.Since.IsZero() {
+			since, age := h.Since.UTC(), h.Age.Seconds()
+			holder.Since, holder.Age = &since, &age
+		}
+		r.Serving = append(r.Serving, holder)
+	}
+	for _, w := range s.Waiting {
+		waiter := statusWaiter{
+			Position: w.Position, Ticket: w.Ticket.String(), Owner: w.Owner, Age: w.Age.Seconds(),
+			Remaining: w.Remaining.Seconds(), TTL: w.TTL.Seconds(), Expired: w.Remaining <= 0,
+		}
+		if w.Problem != nil {
+			problem := w.Problem.Error()
+			waiter.Problem = &problem
+		}
+		r.Waiting = append(r.Waiting, waiter)
+	}
+	return r
+}
+
+// printStatus prints a queue's state for people.
+func printStatus(out io.Writer, s *queuelock.State) error {
+	fmt.Fprintf(out, "%s: ", s.Key)
+	switch {
+	case s.Issued.IsZero():
+		_, err := fmt.Fprintln(out, "never used")
+		return err
+	case len(s.Serving) == 0 && len(s.Waiting) == 0:
+		_, err := fmt.Fprintf(out, "idle; the last ticket was %s\n", s.Issued)
+		return err
+	}
+	fmt.Fprintf(out, "%d served, %d waiting", len(s.Serving), len(s.Waiting))
+	if s.Turn.Mean > 0 {
+		fmt.Fprintf(out, "; a turn takes about %v", readable(s.Turn.Mean))
+	}
+	fmt.Fprint(out, "\n\n")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\tTICKET\tOWNER\tFOR\tLEASE LEFT")
+	for _, h := range s.Serving {
+		age := "?"
+		if !h.Since.IsZero() {
+			age = readable(h.Age)
+		}
+		fmt.Fprintf(w, "served\t%s\t%s\t%s\t%s\n", h.Ticket, h.Owner, age, left(h.Remaining, h.TTL))
+	}
+	for _, p := range s.Waiting {
+		if p.Problem != nil {
+			fmt.Fprintf(w, "%d\t%s\t?\t?\t%v\n", p.Position, p.Ticket, p.Problem)
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", p.Position, p.Ticket, p.Owner, readable(p.Age), left(p.Remaining, p.TTL))
+	}
+	return w.Flush()
+}
+
+func left(remaining, ttl time.Duration) string {
+	if remaining <= 0 {
+		return "over"
+	}
+	return fmt.Sprintf("%s of %s", readable(remaining), readable(ttl))
+}
+
+// readable rounds a duration to what a person wants to know.
+func readable(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
