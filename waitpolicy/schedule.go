@@ -52,7 +52,15 @@ func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 		delay = s.next(o, turn)
 	} else {
 		// Half of what is left at the least; the present turn may end now.
-		ahead := time.Duration(o.Ahead) * turn
+		// Turns longer than twice the longest delay make no difference, and
+		// so many of them could overflow. Where nothing is known of turns, one
+		// is taken to last for a look: otherwise all that wait for the first
+		// turn of a queue would look as often as the next in line.
+		each := min(turn, 2*s.Slowest)
+		if each == 0 {
+			each = s.Fastest
+		}
+		ahead := time.Duration(o.Ahead) * each
 		if o.Serving {
 			ahead += max(0, turn-o.Elapsed)
 		}
