@@ -1,0 +1,159 @@
+package waitpolicy_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func duration(t *rapid.T, label string, most time.Duration) time.Duration {
+	return time.Duration(rapid.OneOf(
+		rapid.Just(int64(0)), rapid.Int64Range(0, int64(most)), rapid.Int64Range(0, int64(2*time.Second)),
+	).Draw(t, label))
+}
+
+const week = 7 * 24 * time.Hour
+
+func drawObservation(t *rapid.T) waitpolicy.Observation {
+	return waitpolicy.Observation{
+		Ahead:     rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 1_000_000)).Draw(t, "ahead"),
+		Serving:   rapid.Bool().Draw(t, "serving"),
+		Elapsed:   duration(t, "elapsed", week),
+		Mean:      duration(t, "mean", week),
+		Deviation: duration(t, "deviation", week),
+		Pace:      duration(t, "pace", week),
+		Still:     duration(t, "still", week),
+		ClearIn:   duration(t, "clear in", week),
+	}
+}
+
+func drawSchedule(t *rapid.T) waitpolicy.Schedule {
+	s := waitpolicy.Schedule{Fastest: time.Millisecond + duration(t, "fastest", time.Second)}
+	s.SlowestNext = s.Fastest + duration(t, "slowest next", 10*time.Second)
+	s.Slowest = s.SlowestNext + duration(t, "slowest", time.Minute)
+	return s
+}
+
+func drawJitter(t *rapid.T) float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "jitter") }
+
+func TestDelayIsAPureFunction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		if a, b := s.Delay(o, jitter), s.Delay(o, jitter); a != b {
+			t.Fatalf("two answers to one question: %v and %v", a, b)
+		}
+	})
+}
+
+func TestDelayStaysWithinItsBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		got := s.Delay(o, jitter)
+		if got < s.Fastest*4/5 || got > s.Slowest {
+			t.Fatalf("delay of %v, want between four fifths of %v and %v", got, s.Fastest, s.Slowest)
+		}
+		if o.ClearIn >= s.Fastest && got > o.ClearIn {
+			t.Fatalf("delay of %v, although all ahead may have expired in %v", got, o.ClearIn)
+		}
+	})
+}
+
+func TestJitterOnlyShortens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		full, got := s.Delay(o, 0), s.Delay(o, jitter)
+		if got > full || got < full*4/5 {
+			t.Fatalf("jitter of %v made %v of %v", jitter, got, full)
+		}
+		if out := s.Delay(o, rapid.Float64Range(-10, 10).Draw(t, "no jitter at all")); out > full || out < full*4/5 {
+			t.Fatalf("jitter out of range made %v of %v", out, full)
+		}
+	})
+}
+
+func TestWhoeverIsFurtherBackLooksNoEarlier(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		nearer := o
+		nearer.Ahead = rapid.IntRange(0, o.Ahead).Draw(t, "nearer")
+		if near, far := s.Delay(nearer, jitter), s.Delay(o, jitter); near > far {
+			t.Fatalf("with %d ahead %v, with %d ahead %v", nearer.Ahead, near, o.Ahead, far)
+		}
+	})
+}
+
+// The lock may idle from the end of a turn to the next look of the first in
+// line. A turn cannot be expected to end before its lower bound; after that,
+// the first in line sleeps for SlowestNext at the most.
+func TestTheNextInLineNeverSleepsLongPastTheLowerBound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		o.Ahead = 0
+		bound := time.Duration(0)
+		if o.Serving {
+			// No more than the mean, and nothing if it has passed.
+			bound = max(0, max(o.Mean, o.Pace)-o.Elapsed)
+		}
+		if got := s.Delay(o, jitter); got > max(bound, s.SlowestNext) {
+			t.Fatalf("the next in line sleeps for %v, %v of them for the turn", got, bound)
+		}
+		if !o.Serving && s.Delay(o, jitter) > s.SlowestNext {
+			t.Fatal("the next in line sleeps although nobody is being served")
+		}
+	})
+}
+
+func TestManyLongTurnsAheadDoNotOverflow(t *testing.T) {
+	o := waitpolicy.Observation{Ahead: 1_000_000, Serving: true, Mean: week, Pace: week}
+	for range 20 {
+		if got := waitpolicy.Default.Delay(o, 0); got != waitpolicy.Default.Slowest {
+			t.Errorf("with %d turns ahead the delay is %v, want the slowest", o.Ahead, got)
+		}
+		o.Ahead /= 2
+		o.Ahead++
+	}
+}
+
+func TestWithoutAMeasureOfTurnsDelaysGrowWithTheTimeNothingChanged(t *testing.T) {
+	s := waitpolicy.Default
+	for _, test := range []struct{ still, want time.Duration }{
+		{0, 20 * time.Millisecond},
+		{160 * time.Millisecond, 20 * time.Millisecond},
+		{800 * time.Millisecond, 100 * time.Millisecond},
+		{4 * time.Second, 500 * time.Millisecond},
+		{time.Hour, time.Second},
+	} {
+		o := waitpolicy.Observation{Serving: true, Elapsed: test.still, Still: test.still}
+		if got := s.Delay(o, 0); got != test.want {
+			t.Errorf("still for %v: %v, want %v", test.still, got, test.want)
+		}
+	}
+}
+
+func TestDelaysOfTypicalObservations(t *testing.T) {
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		o    waitpolicy.Observation
+		want time.Duration
+	}{
+		"next, the turn has just begun":         {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: 100 * ms}, 800 * ms},
+		"next, halfway":                         {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, Mean: time.Second, Deviation: 100 * ms}, 300 * ms},
+		"next, past the lower bound":            {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
+		"next, nobody served":                   {waitpolicy.Observation{Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
+		"next, turns of any length":             {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: time.Second}, 250 * ms},
+		"four ahead":                            {waitpolicy.Observation{Ahead: 4, Serving: true, Mean: time.Second, Deviation: 100 * ms}, 2 * time.Second},
+		"a hundred ahead":                       {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second}, 15 * time.Second},
+		"turns were seen to be quicker":         {waitpolicy.Observation{Ahead: 10, Mean: time.Second, Pace: 200 * ms}, time.Second},
+		"a dead waiter ahead":                   {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second, ClearIn: 700 * ms}, 700 * ms},
+		"the holder's lease ends":               {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Mean: time.Minute, Still: time.Hour, ClearIn: 30 * ms}, 30 * ms},
+		"the holder's lease ends in an instant": {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Still: time.Hour, ClearIn: 1}, 20 * ms},
+		"nothing known":                         {waitpolicy.Observation{}, 20 * ms},
+	} {
+		if got := waitpolicy.Default.Delay(test.o, 0); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
