@@ -1,0 +1,63 @@
+package linger_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/linger"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type key struct{}
+
+func TestAContextLingersForItsGraceAfterTheCallersEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, end := context.WithTimeout(context.WithValue(t.Context(), key{}, "kept"), time.Minute)
+		defer end()
+		lingering, cancel := linger.Context(caller, time.Second)
+		defer cancel()
+		if lingering.Value(key{}) != "kept" {
+			t.Error("the caller's values are gone")
+		}
+		start := time.Now()
+		<-lingering.Done()
+		if got := time.Since(start); got != time.Minute+time.Second {
+			t.Errorf("it ended after %v, want the caller's minute and a second of grace", got)
+		}
+	})
+}
+
+func TestACallerThatHasEndedAlreadyStillLeavesTheGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, end := context.WithCancel(t.Context())
+		end()
+		lingering, cancel := linger.Context(caller, time.Second)
+		defer cancel()
+		start := time.Now()
+		<-lingering.Done()
+		if got := time.Since(start); got != time.Second {
+			t.Errorf("it ended after %v, want a second", got)
+		}
+	})
+}
+
+func TestCancelEndsItAtOnceAndLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, end := context.WithCancel(t.Context())
+		lingering, cancel := linger.Context(caller, time.Second)
+		if lingering.Err() != nil {
+			t.Error("it ended by itself")
+		}
+		cancel()
+		if lingering.Err() == nil {
+			t.Error("it goes on after cancel")
+		}
+		end()
+		cancel()
+	})
+}
