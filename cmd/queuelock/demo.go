@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -115,7 +116,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
+	out, stderr := cmd.OutOrStdout(), shared(cmd.ErrOrStderr())
 	show := func(e demo.Event) { fmt.Fprintln(out, e.Line()) }
 	if f.json {
 		show = nil
@@ -127,7 +128,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 		Table: setting.table, Entity: "demo", Show: show,
 		Command: func() *exec.Cmd {
 			worker := exec.Command(program, demoWorkerName, "--endpoint", setting.endpoint)
-			worker.Env, worker.Stderr = setting.env, cmd.ErrOrStderr()
+			worker.Env, worker.Stderr = setting.env, stderr
 			return worker
 		},
 	})
@@ -150,6 +151,26 @@ func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 		return &exitError{exitFailed, errors.New("the lock broke its promise: " + strings.Join(problems, ", "))}
 	}
 	return nil
+}
+
+// shared is a writer that all workers can be given: a file they inherit, and
+// what is none is written to by one at a time.
+func shared(w io.Writer) io.Writer {
+	if _, ok := w.(*os.File); ok {
+		return w
+	}
+	return &sharedWriter{w: w}
+}
+
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.Writer // guarded by mu
+}
+
+func (s *sharedWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
 }
 
 // scene is where a demo is played.

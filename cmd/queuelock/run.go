@@ -28,6 +28,7 @@ type runFlags struct {
 
 	key     queuelock.Key
 	command []string
+	hurry   bool // somebody wants to go at once: clean up no more
 }
 
 func newRun() *cobra.Command {
@@ -145,7 +146,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 
 // ending bounds requests that are made whatever has happened.
 func (f *runFlags) ending(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(cmd.Context()), closeLimit)
+	limit := closeLimit
+	if f.hurry {
+		limit = 0
+	}
+	return context.WithTimeout(context.WithoutCancel(cmd.Context()), limit)
 }
 
 // warn tells of what is wrong, but does not change the outcome.
@@ -155,35 +160,42 @@ func (f *runFlags) warn(cmd *cobra.Command, err error) {
 	}
 }
 
-// acquire waits for the lock, or for a signal.
+// acquire waits for the lock, or for a signal. After a signal it waits for the
+// queue to be left, but not for ever: a DynamoDB that does not answer cannot
+// hold up somebody who wants to go, and who says so twice goes at once. What is
+// left in the queue then, its leases end.
 func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) (*queuelock.Lock, error) {
-	ctx, cancel := context.WithCancelCause(cmd.Context())
-	defer cancel(nil)
-	over, left := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(left)
-		select {
-		case sig := <-signals:
-			cancel(signalError{sig.(syscall.Signal)})
-		case <-over:
-		}
-	}()
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	type answer struct {
+		lock *queuelock.Lock
+		err  error
+	}
+	answers := make(chan answer, 1)
 	begun := time.Now()
-	lock, err := client.Acquire(ctx, f.key, wait)
-	close(over)
-	<-left // from here on a signal is the command's
-	if sig, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
-		if err == nil { // it came when the lock was served already
-			ctx, cancel := f.ending(cmd)
-			defer cancel()
-			f.warn(cmd, lock.Release(ctx))
+	go func() {
+		lock, err := client.Acquire(ctx, f.key, wait)
+		answers <- answer{lock, err}
+	}()
+	select {
+	case a := <-answers:
+		if a.err != nil && !errors.Is(a.err, queuelock.ErrNotAcquired) {
+			a.err = unavailable(a.err)
 		}
-		return nil, signalled(sig.signal, "%v: left the queue of %s after %v", sig.signal, f.key, time.Since(begun).Round(time.Millisecond))
+		return a.lock, a.err
+	case sig := <-signals:
+		cancel()
+		patience := time.NewTimer(closeLimit)
+		defer patience.Stop()
+		select {
+		case <-answers: // a lock that was served meanwhile is released by Close
+		case <-signals:
+			f.hurry = true
+		case <-patience.C:
+			f.hurry = true
+		}
+		return nil, signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, f.key, time.Since(begun).Round(time.Millisecond))
 	}
-	if err != nil && !errors.Is(err, queuelock.ErrNotAcquired) {
-		return nil, unavailable(err)
-	}
-	return lock, err
 }
 
 // find looks for the command as a shell would.

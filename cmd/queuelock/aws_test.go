@@ -1,0 +1,180 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func TestWantOfSettingsIsOneErrorThatNamesThem(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		env   map[string]string
+		names string
+	}{
+		{"no region", map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "AWS_REGION"},
+		{"no credentials", map[string]string{"AWS_REGION": "eu-central-1"}, "AWS_ACCESS_KEY_ID"},
+		{"no such profile", map[string]string{"AWS_PROFILE": "nobody"}, "nobody"},
+		{"neither, and a remote endpoint", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://192.0.2.1:8000"}, "AWS_REGION"},
+	} {
+		for _, command := range []string{"run x -- true", "status x", "create-table"} {
+			t.Run(tc.name+"/"+command, func(t *testing.T) {
+				isolate(t)
+				for name, value := range tc.env {
+					t.Setenv(name, value)
+				}
+				o := invoke(t, strings.Fields(command)...)
+				if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, tc.names) {
+					t.Errorf("exit code %d, stderr %q; want %d and one line that names %s", o.code, o.stderr, exitUnavailable, tc.names)
+				}
+			})
+		}
+	}
+}
+
+// signatures serves an engine that notes who signed for which region.
+func signatures(t *testing.T) (url string, signed func() string) {
+	t.Helper()
+	var last string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, scope, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+		last, _, _ = strings.Cut(scope, ",")
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() string { return last }
+}
+
+func TestALoopbackEndpointNeedsNoSettings(t *testing.T) {
+	isolate(t)
+	url, signed := signatures(t)
+	invoke(t, "status", "x", "--endpoint", url)
+	if got := signed(); !strings.HasPrefix(got, "local/") || !strings.Contains(got, "/local/dynamodb/") {
+		t.Errorf("signed as %q, want local in region local", got)
+	}
+}
+
+func TestSettingsThatAreThereAreUsed(t *testing.T) {
+	isolate(t)
+	url, signed := signatures(t)
+	t.Setenv("AWS_REGION", "eu-central-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "somebody")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // the flag goes before it
+	invoke(t, "status", "x", "--endpoint", url)
+	if got := signed(); !strings.HasPrefix(got, "somebody/") || !strings.Contains(got, "/eu-central-1/dynamodb/") {
+		t.Errorf("signed as %q, want somebody in eu-central-1", got)
+	}
+}
+
+func TestAnUnusableTableSaysWhatWasFoundAndWhatIsNeeded(t *testing.T) {
+	e := newEngine(t)
+	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName:            aws.String("other"),
+		BillingMode:          types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for table, found := range map[string]string{"nowhere": "no such table", "other": `partition key "name" (S) and no sort key`} {
+		for _, command := range []string{"run x --table " + table + " -- true", "status x --table " + table} {
+			t.Run(command, func(t *testing.T) {
+				o := invoke(t, strings.Fields(command)...)
+				if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 {
+					t.Errorf("exit code %d, stderr %q; want %d and one line", o.code, o.stderr, exitUnavailable)
+				}
+				for _, part := range []string{table, found, `partition key "pk" (S) and sort key "sk" (S)`} {
+					if !strings.Contains(o.stderr, part) {
+						t.Errorf("stderr %q does not name %q", o.stderr, part)
+					}
+				}
+			})
+		}
+	}
+	if o := invoke(t, "create-table", "--table", "other"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no sort key") {
+		t.Errorf("create-table over another's table: exit code %d, stderr %q", o.code, o.stderr)
+	}
+	if o := invoke(t, "create-table", "--table", "nowhere"); o.code != 0 || o.stdout != "table \"nowhere\" is ready\n" {
+		t.Errorf("create-table: exit code %d, stdout %q", o.code, o.stdout)
+	}
+	if o := invoke(t, "run", "x", "--table", "nowhere", "--", "true"); o.code != 0 {
+		t.Errorf("run in a created table: exit code %d, stderr %q", o.code, o.stderr)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	isolate(t)
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "0", "--endpoint", s.URL, "--", "true")
+	if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("exit code %d, stderr %q; want %d and one line", o.code, o.stderr, exitUnavailable)
+	}
+}
+
+func TestEndpointsOfTheEnvironment(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		env  map[string]string
+		want string
+	}{
+		{"none", nil, ""},
+		{"of all services", map[string]string{"AWS_ENDPOINT_URL": "http://a"}, "http://a"},
+		{"of DynamoDB", map[string]string{"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_DYNAMODB": "http://b"}, "http://b"},
+		{"ignored", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://b", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			isolate(t)
+			for name, value := range tc.env {
+				t.Setenv(name, value)
+			}
+			if got, err := new(settings).address(); err != nil || got != tc.want {
+				t.Errorf("address %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for endpoint, want := range map[string]bool{
+		"http://localhost:8000":                    true,
+		"http://127.0.0.1:8000":                    true,
+		"https://127.9.9.9":                        true,
+		"http://[::1]:8000":                        true,
+		"http://localhost.example":                 false,
+		"http://10.0.0.1:8000":                     false,
+		"https://dynamodb.eu-west-1.amazonaws.com": false,
+		"":            false,
+		"http://%zz":  false,
+		"http://[::]": false,
+	} {
+		if got := isLoopback(endpoint); got != want {
+			t.Errorf("isLoopback(%q) = %v", endpoint, got)
+		}
+	}
+}
+
+func TestAProfileIsRead(t *testing.T) {
+	isolate(t)
+	url, signed := signatures(t)
+	file := filepath.Join(t.TempDir(), "config")
+	text := "[profile work]\nregion = eu-west-3\naws_access_key_id = worker\naws_secret_access_key = secret\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CONFIG_FILE", file)
+	t.Setenv("AWS_PROFILE", "work")
+	invoke(t, "status", "x", "--endpoint", url)
+	if got := signed(); !strings.HasPrefix(got, "worker/") || !strings.Contains(got, "/eu-west-3/dynamodb/") {
+		t.Errorf("signed as %q, want worker in eu-west-3", got)
+	}
+}

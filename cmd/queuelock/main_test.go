@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// asProgram makes the test binary be the program, for tests that need it as a
+// process of its own, and for the demo's workers.
+const asProgram = "QUEUELOCK_TEST_AS_PROGRAM"
+
+// testLimit ends a test that waits for what does not happen.
+const testLimit = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(asProgram) != "":
+		main()
+	case len(os.Args) > 1 && os.Args[1] == demoWorkerName:
+		// A worker, started by a test that wants it to fail. The tests must not
+		// be run in its place, as they would start more of its kind.
+		os.Exit(3)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// engine is an embedded engine on loopback whose requests a test can watch and
+// stop.
+type engine struct {
+	*httptest.Server
+	after func(operation string) // called when a request was applied; set before any is sent
+	stuck chan struct{}          // once closed, no request is answered any more
+	asked chan struct{}          // gets a value for a request that is not answered, if it has room
+	db    *database
+}
+
+// newEngine starts an engine with the table "queuelock", to which the
+// environment leads for the time of the test.
+func newEngine(t *testing.T) *engine {
+	t.Helper()
+	e := &engine{after: func(string) {}, stuck: make(chan struct{}), asked: make(chan struct{}, 1)}
+	tables := embedded.New(embedded.Config{})
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-e.stuck:
+			// The body must be read for the server to notice that the client
+			// has gone.
+			_, _ = io.Copy(io.Discard, r.Body)
+			select {
+			case e.asked <- struct{}{}:
+			default:
+			}
+			<-r.Context().Done()
+		default:
+			tables.ServeHTTP(w, r)
+			_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+			e.after(operation)
+		}
+	}))
+	t.Cleanup(e.Close)
+	isolate(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", e.URL)
+	e.db = connectLocal(e.URL)
+	t.Cleanup(e.db.close)
+	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// isolate keeps the AWS settings of whoever runs the tests out of them.
+func isolate(t *testing.T) {
+	t.Helper()
+	for _, setting := range os.Environ() {
+		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+// client is a client of the library's own, beside the command line.
+func (e *engine) client(t *testing.T) *queuelock.Client {
+	t.Helper()
+	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "somebody else"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// state is what the table says of an entity.
+func (e *engine) state(t *testing.T, entity string) *queuelock.State {
+	t.Helper()
+	s, err := e.client(t).Inspect(t.Context(), queuelock.Key{Entity: entity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// occupied holds an entity's lock until the end of the test.
+func (e *engine) occupied(t *testing.T, entity string) *queuelock.Lock {
+	t.Helper()
+	lock, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// mustBeIdle fails the test unless nobody is served or waits.
+func (e *engine) mustBeIdle(t *testing.T, entity string) {
+	t.Helper()
+	if s := e.state(t, entity); len(s.Serving) != 0 || len(s.Waiting) != 0 {
+		t.Errorf("after the command: %d served, %d waiting; want nobody", len(s.Serving), len(s.Waiting))
+	}
+}
+
+// outcome is what became of an invocation.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// invoke runs the program in this process.
+func invoke(t *testing.T, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// background is the program in this process, with output that can be read
+// while it runs.
+type background struct {
+	out  *os.File // what it, or what it has started, writes to standard output
+	done chan outcome
+}
+
+// start runs the program in this process, beside the test. Its output is a
+// pipe, which ends when everybody who was given it is gone.
+func start(t *testing.T, ctx context.Context, args ...string) *background {
+	t.Helper()
+	out, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
+		t.Fatal(err)
+	}
+	b := &background{out: out, done: make(chan outcome, 1)}
+	t.Cleanup(func() { out.Close() })
+	go func() {
+		var stderr bytes.Buffer
+		code := run(ctx, args, strings.NewReader(""), write, &stderr)
+		write.Close()
+		b.done <- outcome{code: code, stderr: stderr.String()}
+	}()
+	return b
+}
+
+// expect reads output until it contains the text.
+func (b *background) expect(t *testing.T, text string) string {
+	t.Helper()
+	return expect(t, b.out, text)
+}
+
+func expect(t *testing.T, r io.Reader, text string) string {
+	t.Helper()
+	var seen []byte
+	for !strings.Contains(string(seen), text) {
+		one := make([]byte, 1)
+		if _, err := r.Read(one); err != nil {
+			t.Fatalf("output %q, then %v: want %q", seen, err, text)
+		}
+		seen = append(seen, one[0])
+	}
+	return string(seen)
+}
+
+// wait waits for the program's end.
+func (b *background) wait(t *testing.T) outcome {
+	t.Helper()
+	select {
+	case o := <-b.done:
+		return o
+	case <-time.After(testLimit):
+		t.Fatal("the program has not ended")
+		return outcome{}
+	}
+}
+
+// program is the program as a process of its own.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+	t.Cleanup(cancel)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Tests with the program as a process of its own.
+
+// launch starts the program and returns what reads its output; that ends when
+// everybody who was given it is gone.
+func launch(t *testing.T, cmd *exec.Cmd) *os.File {
+	t.Helper()
+	out, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// codeAfter waits for the program, and returns its exit code.
+func codeAfter(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	err := cmd.Wait()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+func TestWhoeverInsistsLeavesAtOnce(t *testing.T) {
+	e := newEngine(t)
+	close(e.stuck)
+	cmd := program(t, "run", "x", "--", "echo", "ran")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out := launch(t, cmd)
+	<-e.asked
+	begun := time.Now()
+	// Two different ones: of one kind, the kernel keeps only one pending.
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Error(err)
+		}
+	}
+	if code := codeAfter(t, cmd); code != 130 && code != 143 {
+		t.Errorf("exit code %d, want 130 or 143 (stderr %q)", code, stderr.String())
+	}
+	if took := time.Since(begun); took > closeLimit/2 {
+		t.Errorf("it took %v to leave", took)
+	}
+	if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 {
+		t.Errorf("output %q, %v", rest, err)
+	}
+}
+
+func TestLocalServesUntilItIsTold(t *testing.T) {
+	isolate(t)
+	cmd := program(t, "local", "--port", "0")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out := launch(t, cmd)
+	text := expect(t, out, "AWS_SECRET_ACCESS_KEY=local\n")
+	_, line, ok := strings.Cut(text, "\nexport ")
+	if !ok {
+		t.Fatalf("output %q has no line to export", text)
+	}
+	var url string
+	for _, setting := range strings.Fields(line) {
+		name, value, _ := strings.Cut(setting, "=")
+		t.Setenv(name, value)
+		if name == "AWS_ENDPOINT_URL_DYNAMODB" {
+			url = value
+		}
+	}
+	if o := invoke(t, "run", "x", "--", "sh", "-c", "echo $QUEUELOCK_TICKET"); o.code != 0 || o.stdout != "1\n" {
+		t.Errorf("run: exit code %d, stdout %q, stderr %q", o.code, o.stdout, o.stderr)
+	}
+
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+	o := invoke(t, "local", "--port", port)
+	if o.code != exitUnavailable || o.stdout != "" || !strings.Contains(o.stderr, "port "+port) || !strings.Contains(o.stderr, "--port 0") {
+		t.Errorf("a second at the same port: exit code %d, stdout %q, stderr %q", o.code, o.stdout, o.stderr)
+	}
+
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := codeAfter(t, cmd); code != 0 || stderr.Len() > 0 {
+		t.Errorf("after SIGTERM: exit code %d, stderr %q", code, stderr.String())
+	}
+	if response, err := http.Get(url); err == nil {
+		response.Body.Close()
+		t.Error("it still listens")
+	}
+}
+
+func TestLocalEndsWithItsContextAndCreatesNoTableUnasked(t *testing.T) {
+	isolate(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	b := start(t, ctx, "local", "--port", "0", "--create-table", "")
+	text := b.expect(t, "AWS_REGION=local")
+	_, rest, _ := strings.Cut(text, "AWS_ENDPOINT_URL_DYNAMODB=")
+	url, _, _ := strings.Cut(rest, " ")
+	db := connectLocal(url)
+	defer db.close()
+	out, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil || len(out.TableNames) != 0 {
+		t.Errorf("tables %v, %v; want none", out, err)
+	}
+	cancel()
+	if o := b.wait(t); o.code != 0 || o.stderr != "" {
+		t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
+	}
+}
+
+func TestDemoInJSONIsOneObject(t *testing.T) {
+	isolate(t)
+	cmd := program(t, "demo", "--workers", "3", "--rounds", "2", "--hold", "10ms", "--json")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: stdout %q, stderr %q", err, stdout.String(), stderr.String())
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("stderr %q", stderr.String())
+	}
+	decoder := json.NewDecoder(&stdout)
+	var got map[string]any
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if err := decoder.Decode(&struct{}{}); err != io.EOF {
+		t.Errorf("there is more than one object: %v", err)
+	}
+	names := []string{
+		"crashes", "fifo_inversions", "grants", "handoff_ms", "overlaps", "rcu_per_cycle", "recovered",
+		"recovery_seconds", "requests_per_cycle", "rounds", "token_regressions", "wall_seconds", "wcu_per_cycle", "workers",
+	}
+	if found := slices.Sorted(maps.Keys(got)); !slices.Equal(found, names) {
+		t.Errorf("fields %v, want %v", found, names)
+	}
+	for name, want := range map[string]any{
+		"workers": 3.0, "rounds": 2.0, "grants": 6.0, "overlaps": 0.0, "fifo_inversions": 0.0,
+		"token_regressions": 0.0, "crashes": 1.0, "recovered": true,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	for _, name := range []string{"recovery_seconds", "requests_per_cycle", "rcu_per_cycle", "wcu_per_cycle", "wall_seconds"} {
+		if n, ok := got[name].(float64); !ok || n <= 0 {
+			t.Errorf("%s is %v, want more than 0", name, got[name])
+		}
+	}
+	handOff, _ := got["handoff_ms"].(map[string]any)
+	if p50, ok := handOff["p50"].(float64); !ok || p50 <= 0 || len(handOff) != 2 {
+		t.Errorf("handoff_ms is %v", got["handoff_ms"])
+	}
+}
+
+func TestDemoAtAnEndpointLeavesNoTableBehind(t *testing.T) {
+	e := newEngine(t)
+	t.Setenv(asProgram, "1") // for the workers
+	t.Setenv("LC_ALL", "C")
+	o := invoke(t, "demo", "--workers", "2", "--rounds", "1", "--hold", "5ms", "--endpoint", e.URL)
+	if o.code != 0 || o.stderr != "" {
+		t.Fatalf("exit code %d, stderr %q, stdout:\n%s", o.code, o.stderr, o.stdout)
+	}
+	for _, part := range []string{e.URL, "KILLED in the middle of its turn", "is served,", "worker 1  |", "grants             2: 2 workers", "overlaps           0\n", "recovery", "OK:"} {
+		if !strings.Contains(o.stdout, part) {
+			t.Errorf("the output lacks %q:\n%s", part, o.stdout)
+		}
+	}
+	out, err := e.db.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil || !slices.Equal(out.TableNames, []string{"queuelock"}) {
+		t.Errorf("tables %v, %v; want the engine's own alone", out.TableNames, err)
+	}
+}
+
+func TestDemoThatIsInterruptedLeavesNobodyBehind(t *testing.T) {
+	isolate(t)
+	cmd := program(t, "demo", "--hold", "10s")
+	// The workers have its standard error: it ends when the last of them does.
+	errs, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	if err := errs.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = write
+	out := launch(t, cmd)
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, out, "in memory.\n")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := codeAfter(t, cmd); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if text, err := io.ReadAll(errs); err != nil || string(text) != "queuelock: interrupt\n" {
+		t.Errorf("stderr %q, %v", text, err)
+	}
+}
+
+func TestDemoSaysWhatKeptItFromEnding(t *testing.T) {
+	isolate(t)
+	o := invoke(t, "demo", "--workers", "2") // without the word that makes workers of the test binary
+	if o.code != exitFailed || !strings.Contains(o.stderr, "ended before its work was done: exit status 3") {
+		t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	if o := invoke(t, "version"); o.code != 0 || !strings.HasPrefix(o.stdout, "queuelock ") {
+		t.Errorf("version: exit code %d, stdout %q", o.code, o.stdout)
+	}
+	for _, command := range []string{"", "run", "status", "local", "demo", "create-table"} {
+		o := invoke(t, append(strings.Fields(command), "--help")...)
+		if o.code != 0 || !strings.Contains(o.stdout, "Examples:\n") || o.stderr != "" {
+			t.Errorf("%s --help: exit code %d, stdout %q, stderr %q", command, o.code, o.stdout, o.stderr)
+		}
+		if command != "" && !strings.Contains(o.stdout, "Exit codes:\n") {
+			t.Errorf("%s --help does not list its exit codes", command)
+		}
+	}
+}

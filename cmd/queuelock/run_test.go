@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+func TestRunReturnsTheCommandsExitCode(t *testing.T) {
+	e := newEngine(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("#!/nonexistent/interpreter\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, []byte("text\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name    string
+		command []string
+		code    int
+		stderr  string
+	}{
+		{"success", []string{"true"}, 0, ""},
+		{"failure", []string{"sh", "-c", "exit 3"}, 3, ""},
+		{"a code that is also one of ours", []string{"sh", "-c", "exit 75"}, 75, ""},
+		{"its own flags", []string{"sh", "-c", "exit $#", "sh", "--ttl", "-x", "--"}, 3, ""},
+		{"a signal", []string{"sh", "-c", "kill -TERM $$"}, 143, ""},
+		{"killed", []string{"sh", "-c", "kill -KILL $$"}, 137, ""},
+		{"not found", []string{"no-such-command-anywhere"}, 127, "command not found: no-such-command-anywhere"},
+		{"no such file", []string{"/no/such/file"}, 127, "command not found: /no/such/file"},
+		{"not executable", []string{plain}, 126, "cannot be executed"},
+		{"a directory", []string{"/"}, 126, "cannot be executed"},
+		{"no interpreter", []string{broken}, 127, "no such file"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := invoke(t, append([]string{"run", "x", "--"}, tc.command...)...)
+			if o.code != tc.code {
+				t.Errorf("exit code %d, want %d (stderr %q)", o.code, tc.code, o.stderr)
+			}
+			if (tc.stderr == "") != (o.stderr == "") || !strings.Contains(o.stderr, tc.stderr) {
+				t.Errorf("stderr %q, want %q", o.stderr, tc.stderr)
+			}
+			if strings.Count(o.stderr, "\n") > 1 {
+				t.Errorf("stderr has more than one line: %q", o.stderr)
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
+}
+
+func TestRunLooksForTheCommandBeforeItAsksForTheLock(t *testing.T) {
+	e := newEngine(t)
+	if o := invoke(t, "run", "x", "--", "no-such-command-anywhere"); o.code != exitNotFound {
+		t.Fatalf("exit code %d, want %d", o.code, exitNotFound)
+	}
+	if s := e.state(t, "x"); !s.Issued.IsZero() {
+		t.Errorf("a ticket was taken: %s", s.Issued)
+	}
+}
+
+func TestRunGivesTheCommandItsTicketAndStreams(t *testing.T) {
+	newEngine(t)
+	script := `echo "$QUEUELOCK_TICKET $QUEUELOCK_ENTITY $QUEUELOCK_REASON"; cat; echo wrong >&2`
+	var out, errs strings.Builder
+	code := run(t.Context(), []string{"run", "a b/c", "--reason", "why", "--", "sh", "-c", script}, strings.NewReader("input"), &out, &errs)
+	if got, want := out.String(), "1 a b/c why\ninput"; code != 0 || got != want {
+		t.Errorf("exit code %d, stdout %q; want 0, %q", code, got, want)
+	}
+	if got, want := errs.String(), "wrong\n"; got != want {
+		t.Errorf("stderr %q, want %q", got, want)
+	}
+	if o := invoke(t, "run", "a b/c", "--reason", "why", "--", "sh", "-c", `echo "$QUEUELOCK_TICKET"`); o.stdout != "2\n" {
+		t.Errorf("the second holder's ticket is %q, want 2", o.stdout)
+	}
+	if o := invoke(t, "run", "x", "--", "sh", "-c", `echo "$QUEUELOCK_REASON"`); o.stdout != "lock\n" {
+		t.Errorf("the default reason is %q, want lock", o.stdout)
+	}
+}
+
+func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
+	e := newEngine(t)
+	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
+	b.expect(t, "ready")
+	if s := e.state(t, "x"); len(s.Serving) != 1 {
+		t.Errorf("%d are served while the command runs, want 1", len(s.Serving))
+	}
+	openFIFO(t)
+	if o := b.wait(t); o.code != 5 {
+		t.Errorf("exit code %d, want 5 (stderr %q)", o.code, o.stderr)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+// fifo makes the file by which a test lets a command go on; openFIFO does so.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go on")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("QUEUELOCK_TEST_FIFO", path)
+	return `"$QUEUELOCK_TEST_FIFO"`
+}
+
+func openFIFO(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(os.Getenv("QUEUELOCK_TEST_FIFO"), []byte("go on\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRunThatMayNotWaitLongEnoughDoesNotRunTheCommand(t *testing.T) {
+	e := newEngine(t)
+	e.occupied(t, "x")
+	for _, wait := range []string{"0", "50ms"} {
+		t.Run(wait, func(t *testing.T) {
+			o := invoke(t, "run", "x", "--wait", wait, "--", "echo", "ran")
+			if o.code != exitNotAcquired || o.stdout != "" {
+				t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, exitNotAcquired)
+			}
+			if !strings.HasPrefix(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "somebody else") {
+				t.Errorf("stderr %q does not say who holds it", o.stderr)
+			}
+			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
+				t.Errorf("%d served, %d waiting; want the holder alone", len(s.Serving), len(s.Waiting))
+			}
+		})
+	}
+}
+
+func TestRunWaitsForItsTurn(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	queued := make(chan struct{}, 8)
+	e.after = func(operation string) {
+		if operation == "PutItem" {
+			queued <- struct{}{}
+		}
+	}
+	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
+	<-queued
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(t, "2\n")
+	if o := b.wait(t); o.code != 0 {
+		t.Errorf("exit code %d, want 0 (stderr %q)", o.code, o.stderr)
+	}
+}
+
+func TestSignalsReachTheCommand(t *testing.T) {
+	e := newEngine(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			script := `trap "exit 7" INT TERM HUP; echo ready; while :; do sleep 0.01; done`
+			b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
+			b.expect(t, "ready")
+			if err := syscall.Kill(os.Getpid(), sig); err != nil {
+				t.Fatal(err)
+			}
+			if o := b.wait(t); o.code != 7 || strings.Contains(o.stderr, "queuelock:") {
+				t.Errorf("exit code %d, stderr %q; want the command's own 7", o.code, o.stderr)
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
+	t.Run("and what it has started", func(t *testing.T) {
+		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", `sleep 1000 & echo ready; wait`)
+		b.expect(t, "ready")
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if o := b.wait(t); o.code != 143 {
+			t.Errorf("exit code %d, want 143", o.code)
+		}
+		b.mustEnd(t)
+	})
+}
+
+// mustEnd fails the test unless everybody who has the output ends.
+func (b *background) mustEnd(t *testing.T) {
+	t.Helper()
+	if rest, err := io.ReadAll(b.out); err != nil {
+		t.Errorf("somebody lives on: %v (rest of the output: %q)", err, rest)
+	}
+}
+
+func TestASignalWhileWaitingLeavesTheQueue(t *testing.T) {
+	e := newEngine(t)
+	e.occupied(t, "x")
+	queued := make(chan struct{}, 8)
+	e.after = func(operation string) {
+		if operation == "PutItem" {
+			queued <- struct{}{}
+		}
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "echo", "ran")
+			<-queued
+			if err := syscall.Kill(os.Getpid(), sig); err != nil {
+				t.Fatal(err)
+			}
+			o := b.wait(t)
+			if want := 128 + int(sig); o.code != want {
+				t.Errorf("exit code %d, want %d", o.code, want)
+			}
+			if !strings.Contains(o.stderr, "left the queue") {
+				t.Errorf("stderr %q", o.stderr)
+			}
+			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
+				t.Errorf("%d served, %d waiting; want the holder alone", len(s.Serving), len(s.Waiting))
+			}
+		})
+	}
+}
+
+// stubborn is a command that ignores SIGTERM, with a child that does so too.
+const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
+
+func TestLossKillsTheGroup(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		lose func(*testing.T, *engine)
+		text string
+	}{
+		{"taken away", func(t *testing.T, e *engine) {
+			_, err := e.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+				TableName: aws.String("queuelock"),
+				Key: map[string]types.AttributeValue{
+					"pk": &types.AttributeValueMemberS{Value: "x"},
+					"sk": &types.AttributeValueMemberS{Value: "lock/" + strings.Repeat("0", 38)},
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "evicted"},
+		{"no answer", func(_ *testing.T, e *engine) { close(e.stuck) }, "unreachable"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for name, script := range map[string]string{
+				"stubborn":    stubborn,
+				"well-bred":   `trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done`,
+				"left behind": `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`,
+			} {
+				t.Run(name, func(t *testing.T) {
+					e := newEngine(t)
+					b := start(t, t.Context(), "run", "x", "--ttl", "1s", "--", "sh", "-c", script)
+					b.expect(t, "ready")
+					begun := time.Now()
+					tc.lose(t, e)
+					o := b.wait(t)
+					if o.code != exitLost || !strings.Contains(o.stderr, "lock lost") || !strings.Contains(o.stderr, tc.text) {
+						t.Errorf("exit code %d, stderr %q; want %d, %q", o.code, o.stderr, exitLost, tc.text)
+					}
+					if strings.Count(o.stderr, "queuelock:") != 1 { // beside what the shell may say
+						t.Errorf("stderr is not one line: %q", o.stderr)
+					}
+					b.mustEnd(t)
+					t.Logf("the program ended %v after the loss began", time.Since(begun).Round(time.Millisecond))
+				})
+			}
+		})
+	}
+}
+
+func TestTheGraceEndsBeforeTheLease(t *testing.T) {
+	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour} {
+		margin := min(ttl/10, 2*time.Second)
+		if g := grace(ttl); g <= 0 || g >= margin {
+			t.Errorf("ttl %v: the grace is %v, want something within the margin %v", ttl, g, margin)
+		}
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	e := newEngine(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	b := start(t, ctx, "run", "x", "--ttl", "1s", "--", "sh", "-c", stubborn)
+	b.expect(t, "ready")
+	cancel()
+	if o := b.wait(t); o.code != 137 {
+		t.Errorf("exit code %d, want 137 (stderr %q)", o.code, o.stderr)
+	}
+	b.mustEnd(t)
+	e.mustBeIdle(t, "x")
+}
+
+func TestRunRefusesWrongUsage(t *testing.T) {
+	e := newEngine(t)
+	requests := 0
+	e.after = func(string) { requests++ }
+	for _, tc := range []struct{ args, names string }{
+		{"run", "ENTITY"},
+		{"run -- true", "ENTITY"},
+		{"run x", `"--"`},
+		{"run x true", `"--"`},
+		{"run x --", "command is missing"},
+		{"run x y -- true", `"y"`},
+		{"run x --bogus -- true", "--bogus"},
+		{"run x --ttl soon -- true", "--ttl"},
+		{"run x --ttl 10ms -- true", "TTL is 10ms"},
+		{"run x --wait soon -- true", "--wait"},
+		{"run x --wait -1s -- true", "--wait"},
+		{"run x --endpoint nonsense -- true", "--endpoint"},
+		{"run x --reason a/b -- true", "a/b"},
+		{"run x --table= -- true", "table name is empty"},
+		{"status", "ENTITY"},
+		{"status x y", `"y"`},
+		{"status x --reason a/b", "a/b"},
+		{"local --port 65536", "--port"},
+		{"local now", `"now"`},
+		{"demo --workers 1", "--workers"},
+		{"demo --rounds 0", "--rounds"},
+		{"demo --hold 0s", "--hold"},
+		{"demo --endpoint ftp://x", "--endpoint"},
+		{"create-table --table=", "--table"},
+		{"version 2", `"2"`},
+		{"bogus", `"bogus"`},
+		{"", "command is missing"},
+		{"--bogus", "--bogus"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			o := invoke(t, strings.Fields(tc.args)...)
+			if o.code != exitUsage || o.stdout != "" {
+				t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, exitUsage)
+			}
+			if !strings.HasPrefix(o.stderr, "queuelock: ") || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, tc.names) {
+				t.Errorf("stderr %q; want one line that names %q", o.stderr, tc.names)
+			}
+		})
+	}
+	t.Run("an empty entity", func(t *testing.T) {
+		if o := invoke(t, "run", "", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "entity is empty") {
+			t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
+		}
+	})
+	if requests > 0 {
+		t.Errorf("%d requests were made", requests)
+	}
+}
