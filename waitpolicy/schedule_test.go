@@ -107,7 +107,7 @@ func TestTheNextInLineNeverSleepsLongPastTheLowerBound(t *testing.T) {
 }
 
 func TestManyLongTurnsAheadDoNotOverflow(t *testing.T) {
-	o := waitpolicy.Observation{Ahead: 1_000_000, Serving: true, Mean: week, Pace: week}
+	o := waitpolicy.Observation{Ahead: 1_000_000, Mean: week, Pace: week}
 	for range 20 {
 		if got := waitpolicy.Default.Delay(o, 0); got != waitpolicy.Default.Slowest {
 			t.Errorf("with %d turns ahead the delay is %v, want the slowest", o.Ahead, got)
