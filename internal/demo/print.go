@@ -28,7 +28,9 @@ func (e Event) Line() string {
 	}
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds()) }
+func ms(d time.Duration) string {
+	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+}
 
 // Print writes the timeline and the summary, for people.
 func (r *Result) Print(w io.Writer, unicode bool) error {

@@ -86,4 +86,3 @@ func firstOf(instants ...Instant) Instant {
 	}
 	return 0
 }
-

@@ -1,0 +1,159 @@
+package demo
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+func key(pk, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: pk},
+		"sk": &types.AttributeValueMemberS{Value: sk},
+	}
+}
+
+// at is an instant so many milliseconds after the beginning.
+func at(ms int) Instant { return Instant(1_000_000_000).Add(time.Duration(ms) * time.Millisecond) }
+
+// played is a small demo: worker 1 is killed in its only turn, worker 2 served
+// after it.
+func played() *Result {
+	r := &Result{
+		Config:   Config{Workers: 2, Rounds: 1},
+		Crashes:  1,
+		Began:    at(0),
+		Wall:     2100 * time.Millisecond,
+		Usage:    Usage{Requests: 20, WriteUnits: 9, ReadUnits: 11},
+		Attempts: []Attempt{turn(1, 1, at(0), at(1), at(101)), turn(2, 2, at(10), at(1900), at(2100))},
+	}
+	r.Attempts[0].KilledAt, r.Attempts[0].Gone = at(100), at(101)
+	r.Verdict = Judge(r.Attempts)
+	return r
+}
+
+func TestPrint(t *testing.T) {
+	var b strings.Builder
+	if err := played().Print(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+# holding  . waiting  X killed while holding   (one column is 25 ms; turns within one share it)
+
+worker 1  |####X                                                                               |
+worker 2  |............................................................................########|
+           0 s                                                                            2.1 s
+
+grants             2: 2 workers × 1 rounds, in 2.1 s
+overlaps           0
+FIFO inversions    0
+token regressions  0
+crashes            1
+recovery           1.80 s after the kill; the lease is 2s
+hand-off           p50 0.0 ms, p99 0.0 ms, from the end of a turn to the next
+per cycle          10.0 requests, 4.5 write units, 5.5 read units; 1 waiting on average
+
+OK: one at a time, in order, and a dead holder did not stop the queue.
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Result)
+		want   string
+	}{
+		{"none", func(*Result) {}, ""},
+		{"a recovery a little after the lease", func(r *Result) { r.Verdict.Recoveries[0] = Lease + tolerance }, ""},
+		{"grants fall short", func(r *Result) { r.Verdict.Grants-- }, "1 grants instead of 2"},
+		{"a grant too many", func(r *Result) { r.Verdict.Grants++ }, "3 grants instead of 2"},
+		{"an overlap", func(r *Result) { r.Verdict.Overlaps++ }, "1 pairs of turns overlap"},
+		{"an inversion", func(r *Result) { r.Verdict.Inversions++ }, "1 newcomers were served"},
+		{"a regression", func(r *Result) { r.Verdict.Regressions++ }, "1 tickets were not greater"},
+		{"a turn cut off", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
+		{"no kill", func(r *Result) { r.Crashes, r.Verdict.Recoveries = 0, nil }, "0 workers were killed"},
+		{"a kill outside of a turn", func(r *Result) { r.Verdict.Recoveries = nil }, "0 turns ended by a kill"},
+		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0] = -1 }, "nobody was served after the kill"},
+		{"a late recovery", func(r *Result) { r.Verdict.Recoveries[0] = Lease + tolerance + 1 }, "only 3.00 s after the kill"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := played()
+			tc.change(r)
+			problems := strings.Join(r.Problems(), "\n")
+			if (tc.want == "") != (problems == "") || !strings.Contains(problems, tc.want) {
+				t.Errorf("problems %q, want %q", problems, tc.want)
+			}
+			var b strings.Builder
+			if err := r.Print(&b, true); err != nil {
+				t.Fatal(err)
+			}
+			if failed := strings.Contains(b.String(), "FAILED"); failed == (tc.want == "") || failed == strings.Contains(b.String(), "\nOK:") {
+				t.Errorf("the summary does not tell:\n%s", b.String())
+			}
+		})
+	}
+}
+
+func TestATimelineOfNothingIsEmpty(t *testing.T) {
+	var b strings.Builder
+	timeline(&b, &Result{Config: Config{Workers: 1}}, asciiMarks)
+	if b.Len() != 0 {
+		t.Errorf("%q", b.String())
+	}
+}
+
+func TestTurnsThatFollowEachOtherShareNoColumn(t *testing.T) {
+	r := &Result{Config: Config{Workers: 3}}
+	for i := range 30 {
+		begin := at(i * 100)
+		r.Attempts = append(r.Attempts, turn(i%3+1, uint64(i+1), begin, begin, begin.Add(100*time.Millisecond)))
+	}
+	var b strings.Builder
+	timeline(&b, r, asciiMarks)
+	var rows []string
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "worker") {
+			rows = append(rows, line[11:11+columns])
+		}
+	}
+	if len(rows) != 3 {
+		t.Fatalf("%d rows:\n%s", len(rows), b.String())
+	}
+	for c := range columns {
+		holding := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return row[c] != '#' })
+		if len(holding) > 1 {
+			t.Errorf("column %d is held %d times:\n%s", c, len(holding), b.String())
+		}
+	}
+}
+
+func TestLinesOfEvents(t *testing.T) {
+	a := turn(3, 7, at(0), at(312), at(362))
+	killed := a.with(func(a *Attempt) { a.KilledAt, a.Gone = at(337), at(340) })
+	for _, tc := range []struct {
+		event Event
+		want  string
+	}{
+		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: 3, Attempt: a},
+			"   1.234 s  worker 3   ticket    7  waited  312 ms  held  50 ms"},
+		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: 12, Attempt: a.with(func(a *Attempt) { a.Lost = true })},
+			"   1.234 s  worker 12  ticket    7  waited  312 ms  held  50 ms  its lock was lost"},
+		{Event{What: Killed, At: time.Second, Worker: 3, Pid: 99, Attempt: killed},
+			"   1.000 s  worker 3   ticket    7  waited  312 ms  held  25 ms  KILLED in the middle of its turn (SIGKILL, pid 99)"},
+		{Event{What: Restarted, At: time.Second, Worker: 3, Pid: 100},
+			"   1.000 s  worker 3   started again as pid 100, at the end of the queue"},
+		{Event{What: Recovered, At: time.Second, Worker: 4, Took: 1990 * time.Millisecond},
+			"   1.000 s  worker 4   is served, 1.99 s after the kill: the dead holder's lease of 2s is over"},
+	} {
+		if diff := cmp.Diff(tc.want, tc.event.Line()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// input is a worker's standard input: an assignment, the word to go, and no end
+// until it is closed.
+func input(t *testing.T, a Assignment) (io.Reader, io.Closer) {
+	t.Helper()
+	line, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := io.Pipe()
+	return io.MultiReader(bytes.NewReader(append(line, "\ngo\n"...)), r), w
+}
+
+// records reads what a worker wrote.
+func records(t *testing.T, out io.Reader) []Record {
+	t.Helper()
+	var all []Record
+	for d := json.NewDecoder(out); ; {
+		var r Record
+		if err := d.Decode(&r); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+}
+
+func kinds(all []Record) []Kind {
+	var k []Kind
+	for _, r := range all {
+		k = append(k, r.Kind)
+	}
+	return k
+}
+
+func testAssignment(table string, last int) Assignment {
+	return Assignment{Table: table, Entity: "x", Owner: "worker 1", First: 1, Last: last, Hold: time.Second, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second}
+}
+
+func TestAWorkerReportsWhatItDoesAndUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		in, stop := input(t, testAssignment(table.Name(), 2))
+		var out bytes.Buffer
+		if err := Work(t.Context(), table.Client("worker"), in, &out); err != nil {
+			t.Fatal(err)
+		}
+		stop.Close()
+		synctest.Wait()
+		all := records(t, &out)
+		want := []Kind{Ready, Asked, Took, Granted, Ended, Released, Asked, Took, Granted, Ended, Released, Done}
+		if diff := cmp.Diff(want, kinds(all)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		counts := table.Counts().Total()
+		used := all[len(all)-1].Usage
+		if used.Requests != counts.Sent || used.WriteUnits != counts.WriteUnits || used.ReadUnits != counts.ReadUnits {
+			t.Errorf("it counted %+v, the table\n%v", used, table.Counts())
+		}
+	})
+}
+
+func TestAWorkerThatWaitsReportsItsRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		other, err := queuelock.New(table.Client("other"), table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock, err := other.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, stop := input(t, testAssignment(table.Name(), 1))
+		var out bytes.Buffer
+		done := make(chan error)
+		client := table.Client("worker")
+		go func() { done <- Work(t.Context(), client, in, &out) }()
+		time.Sleep(1500 * time.Millisecond) // in the bubble: beyond the first renewal of the row, at half its life
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		stop.Close()
+		if err := other.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := records(t, &out)
+		got := slices.DeleteFunc(kinds(all), func(k Kind) bool { return k == Renewed })
+		if diff := cmp.Diff([]Kind{Ready, Asked, Took, Queued, Granted, Ended, Released, Done}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		h := newHistory(1, 2*time.Second)
+		for _, r := range all {
+			h.add(r)
+		}
+		a := h.current()
+		if !h.done || len(h.attempts) != 1 || len(a.Places) != 1 || a.Places[0].Ticket != a.Ticket {
+			t.Fatalf("history %+v, attempt %+v", h, a)
+		}
+		if p := a.Places[0]; a.Asked > a.Took || a.Took > p.Stood || p.Stood > a.Granted || a.Granted > a.Ended {
+			t.Errorf("instants out of order: %+v", a)
+		}
+		if n := len(all) - len(got); n != 1 {
+			t.Errorf("%d renewals of the row, want 1", n)
+		}
+		counts := client.Counts().Total()
+		used := all[len(all)-1].Usage
+		if used.Requests != counts.Sent || used.WriteUnits != counts.WriteUnits || used.ReadUnits != counts.ReadUnits {
+			t.Errorf("it counted %+v, the table\n%v", used, client.Counts())
+		}
+	})
+}
+
+func TestAWorkerCountsRepetitionsOfTheSDK(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var seen []Record
+		w := &witness{db: table.Client("w"), report: func(r Record) { seen = append(seen, r) }}
+		table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Times(2))
+		_, err := w.GetItem(t.Context(), getItem(table.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used := w.used(); used.Requests != 3 || used.ReadUnits != 0.5 {
+			t.Errorf("used %+v, want 3 requests and half a unit", used)
+		}
+		if len(seen) != 0 {
+			t.Errorf("a read was reported: %v", seen)
+		}
+	})
+}
+
+func getItem(table string) *dynamodb.GetItemInput {
+	return &dynamodb.GetItemInput{TableName: &table, Key: key("x", "lock/0")}
+}
+
+func TestAWorkerEndsWithItsParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a := testAssignment(table.Name(), 1)
+		a.Doomed = 1
+		in, stop := input(t, a)
+		var out bytes.Buffer
+		done := make(chan error)
+		client := table.Client("worker")
+		go func() { done <- Work(t.Context(), client, in, &out) }()
+		time.Sleep(time.Hour) // in the bubble: a doomed turn does not end, and keeps its lease
+		stop.Close()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		all := records(t, &out)
+		if diff := cmp.Diff([]Kind{Ready, Asked, Took, Granted, Ended, Released, Done}, kinds(all)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if all[4].Lost {
+			t.Error("the lock was lost")
+		}
+	})
+}
+
+func TestAWorkerReportsALossAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a := testAssignment(table.Name(), 2)
+		a.Doomed = 1
+		in, stop := input(t, a)
+		defer stop.Close()
+		client := table.Client("worker")
+		reader, writer := io.Pipe()
+		done := make(chan error)
+		go func() {
+			done <- Work(t.Context(), client, in, writer)
+			writer.Close()
+		}()
+		go func() {
+			time.Sleep(time.Second)
+			client.Partition()
+			time.Sleep(1500 * time.Millisecond)
+			client.Heal()
+		}()
+		result := make(chan []Record)
+		go func() { result <- records(t, reader) }()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		all := <-result
+		i := slices.IndexFunc(all, func(r Record) bool { return r.Kind == Ended })
+		if !all[i].Lost || all[len(all)-1].Kind != Done {
+			t.Errorf("records %v", all)
+		}
+		stop.Close()
+	})
+}
+
+func TestAWorkerThatFailsSaysWhy(t *testing.T) {
+	for name, tc := range map[string]struct{ in, want string }{
+		"no assignment":        {"", "read the assignment"},
+		"a broken assignment":  {"{\n", "read the assignment"},
+		"an impossible lease":  {`{"Table":"x","TTL":1}` + "\ngo\n", "TTL"},
+		"no word to go":        {`{"Table":"x","Last":1}` + "\n", "wait for the start"},
+		"no DynamoDB anywhere": {`{"Table":"x","Entity":"x","First":1,"Last":1}` + "\ngo\n", "no such place"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			// Its input must not end before it does, but for those that want that.
+			in, stop := io.Reader(strings.NewReader(tc.in)), io.Closer(io.NopCloser(nil))
+			if strings.HasSuffix(tc.in, "go\n") {
+				r, w := io.Pipe()
+				in, stop = io.MultiReader(in, r), w
+			}
+			err := Work(t.Context(), broken{}, in, &out)
+			stop.Close()
+			all := records(t, &out)
+			if err == nil || len(all) == 0 || all[len(all)-1].Kind != Failed || !strings.Contains(all[len(all)-1].Error, tc.want) {
+				t.Errorf("error %v, records %v; want one that fails with %q", err, all, tc.want)
+			}
+		})
+	}
+}
+
+// broken is a DynamoDB whose every request fails for good.
+type broken struct{ queuelock.DynamoDB }
+
+func (broken) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return nil, errors.New("no such place")
+}
