@@ -1,0 +1,121 @@
+package child
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limit ends a test that waits for what does not happen.
+const limit = 30 * time.Second
+
+// script starts a shell script whose output can be read, and ends when all
+// who were given it are gone.
+func script(t *testing.T, text string) (*Child, *os.File) {
+	t.Helper()
+	out, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	if err := out.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", text)
+	cmd.Stdout = write
+	c, err := Start(cmd)
+	if err := errors.Join(err, write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Signal(syscall.SIGKILL)
+		<-c.Exited()
+	})
+	return c, out
+}
+
+func TestCodeIsAShells(t *testing.T) {
+	for text, want := range map[string]int{"true": 0, "exit 42": 42, "kill -TERM $$": 143, "kill -KILL $$": 137} {
+		c, _ := script(t, text)
+		if got := c.Code(); got != want || c.Killed() != (want == 137) {
+			t.Errorf("%q: code %d, killed %v; want %d (%v)", text, got, c.Killed(), want, c.State())
+		}
+	}
+}
+
+func TestSignalReachesTheGroup(t *testing.T) {
+	c, out := script(t, `trap "echo parent; wait; exit 3" TERM
+(trap "echo child; exit" TERM; echo ready; while :; do sleep 0.01; done) &
+wait`)
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := c.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(lines)
+	if text := string(rest); err != nil || text != "parent\nchild\n" && text != "child\nparent\n" {
+		t.Errorf("output %q, %v; want both to tell", text, err)
+	}
+	if code := c.Code(); code != 3 {
+		t.Errorf("code %d, want 3", code)
+	}
+}
+
+func TestTheGroupOutlivesItsLeader(t *testing.T) {
+	c, out := script(t, `sleep 1000 & echo ready`)
+	<-c.Exited()
+	if c.Gone() {
+		t.Error("nobody is left, want one")
+	}
+	if err := c.Signal(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if text, err := io.ReadAll(out); err != nil || string(text) != "ready\n" {
+		t.Errorf("output %q, %v", text, err)
+	}
+}
+
+func TestASignalToAGroupThatIsGoneIsNoError(t *testing.T) {
+	c, _ := script(t, "true")
+	<-c.Exited()
+	if err := c.Signal(syscall.SIGTERM); err != nil || !c.Gone() {
+		t.Errorf("signal: %v; gone: %v", err, c.Gone())
+	}
+}
+
+func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+	if c, err := Start(exec.Command("/no/such/file")); c != nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestAChildOutlivesTheGoroutineThatStartedIt: the kernel ties a child to the
+// thread that started it, which here ends at once.
+func TestAChildOutlivesTheGoroutineThatStartedIt(t *testing.T) {
+	var c *Child
+	var out *os.File
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		c, out = script(t, "echo ready; read -r line; exit 4")
+	}()
+	<-started
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	<-c.Exited() // its standard input is empty
+	if code := c.Code(); code != 4 {
+		t.Errorf("code %d, want 4", code)
+	}
+}
