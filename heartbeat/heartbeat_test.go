@@ -1,0 +1,549 @@
+package heartbeat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/heartbeat"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var rhythm = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: 2 * time.Second, First: 30 * time.Second}
+
+// bubble runs a test in a synctest bubble that ends only when every goroutine
+// of it has.
+func bubble(name string, t *testing.T, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// table answers renewals, and remembers when they came.
+type table struct {
+	answer func(ctx context.Context, n int) error // of the n-th, from 1; nil: granted at once
+
+	mu       sync.Mutex
+	start    time.Time
+	sent     []time.Duration
+	underWay int
+	most     int // under way at one time
+}
+
+func newTable(answer func(ctx context.Context, n int) error) *table {
+	return &table{answer: answer, start: time.Now()}
+}
+
+func (tb *table) renew(ctx context.Context) error {
+	tb.mu.Lock()
+	tb.sent = append(tb.sent, time.Since(tb.start))
+	n := len(tb.sent)
+	tb.underWay++
+	tb.most = max(tb.most, tb.underWay)
+	tb.mu.Unlock()
+	defer func() {
+		tb.mu.Lock()
+		defer tb.mu.Unlock()
+		tb.underWay--
+	}()
+	if tb.answer == nil {
+		return nil
+	}
+	return tb.answer(ctx, n)
+}
+
+func (tb *table) seen() (sent []time.Duration, underWay, most int) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return append([]time.Duration(nil), tb.sent...), tb.underWay, tb.most
+}
+
+// wantLoss waits for the loss and checks when it came, and its cause.
+func wantLoss(t *testing.T, k *heartbeat.Keeper, start time.Time, after time.Duration, cause heartbeat.Cause) *heartbeat.LossError {
+	t.Helper()
+	select {
+	case <-k.Lost():
+	case <-time.After(after + time.Hour):
+		t.Fatalf("no loss was reported within %v", after+time.Hour)
+	}
+	if got := time.Since(start); got != after {
+		t.Errorf("the loss was reported after %v, want %v", got, after)
+	}
+	loss, ok := errors.AsType[*heartbeat.LossError](k.Err())
+	if !ok || loss.Cause != cause {
+		t.Fatalf("lost by %v, want cause %v", k.Err(), cause)
+	}
+	if again := k.Check(); again != k.Err() {
+		t.Errorf("Check gives %v, Err %v", again, k.Err())
+	}
+	return loss
+}
+
+func wantKept(t *testing.T, k *heartbeat.Keeper) {
+	t.Helper()
+	select {
+	case <-k.Lost():
+		t.Fatalf("lost: %v", k.Err())
+	default:
+	}
+	if k.Err() != nil || k.Check() != nil {
+		t.Fatalf("lost: %v, %v", k.Err(), k.Check())
+	}
+}
+
+func TestALeaseIsRenewedAtItsIntervalForAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(nil)
+		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
+		time.Sleep(time.Hour + time.Second)
+		wantKept(t, k)
+		sent, _, most := tb.seen()
+		if len(sent) != 120 || most != 1 {
+			t.Errorf("%d renewals in an hour, %d at one time, want 120, one by one", len(sent), most)
+		}
+		for i, at := range sent {
+			if want := time.Duration(i+1) * 30 * time.Second; at != want {
+				t.Fatalf("renewal %d was sent at %v, want %v", i+1, at, want)
+			}
+		}
+		if left := time.Until(k.Deadline()); left != 57*time.Second {
+			t.Errorf("the deadline is in %v, want 58 s from the last renewal", left)
+		}
+		k.Stop()
+	})
+}
+
+func TestTheFirstRenewalComesWhenAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(nil)
+		c := rhythm
+		c.First = 15 * time.Second
+		k := heartbeat.Start(t.Context(), time.Now().Add(-10*time.Second), c, tb.renew)
+		time.Sleep(66 * time.Second)
+		k.Stop()
+		if sent, _, _ := tb.seen(); fmt.Sprint(sent) != "[5s 35s 1m5s]" {
+			t.Errorf("renewals were sent at %v, want 15 s after the lease was taken and each 30 s", sent)
+		}
+	})
+}
+
+// Renewals that take their time: the next follows an interval after the last
+// was sent, and the deadline counts from there.
+func TestTheDeadlineCountsFromTheSendingOfTheLastConfirmedRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tb := newTable(func(ctx context.Context, n int) error {
+			time.Sleep(4 * time.Second)
+			return nil
+		})
+		k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
+		for _, step := range []struct{ at, deadline time.Duration }{
+			{1 * time.Second, 58 * time.Second},
+			{33 * time.Second, 58 * time.Second}, // sent at 30, unanswered
+			{35 * time.Second, 88 * time.Second},
+			{63 * time.Second, 88 * time.Second},
+			{65 * time.Second, 118 * time.Second},
+		} {
+			time.Sleep(time.Until(start.Add(step.at)))
+			if got := k.Deadline().Sub(start); got != step.deadline {
+				t.Errorf("at %v the deadline is %v, want %v", step.at, got, step.deadline)
+			}
+		}
+		k.Stop()
+		if sent, _, _ := tb.seen(); fmt.Sprint(sent) != "[30s 1m0s]" {
+			t.Errorf("renewals were sent at %v", sent)
+		}
+	})
+}
+
+func TestAHangingRenewalDoesNotDelayTheLoss(t *testing.T) {
+	for name, hang := range map[string]func(ctx context.Context, n int) error{
+		"that ends with its context": func(ctx context.Context, n int) error { <-ctx.Done(); return ctx.Err() },
+		"that does not even end with its context": func(ctx context.Context, n int) error {
+			time.Sleep(10 * time.Minute)
+			return nil
+		},
+	} {
+		bubble(name, t, func(t *testing.T) {
+			start := time.Now()
+			tb := newTable(hang)
+			k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
+			wantLoss(t, k, start, 58*time.Second, heartbeat.Unreachable)
+			k.Stop()
+			if _, underWay, most := tb.seen(); underWay != 0 || most != 1 {
+				t.Errorf("%d renewals are under way after Stop, %d at one time", underWay, most)
+			}
+		})
+	}
+}
+
+func TestEvictionIsReportedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tb := newTable(func(ctx context.Context, n int) error {
+			if n == 3 {
+				return fmt.Errorf("refused: %w", heartbeat.ErrEvicted)
+			}
+			return nil
+		})
+		k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
+		loss := wantLoss(t, k, start, 90*time.Second, heartbeat.Evicted)
+		if !errors.Is(loss, heartbeat.ErrEvicted) || !errors.Is(k.Err(), heartbeat.ErrEvicted) {
+			t.Errorf("%v does not wrap ErrEvicted", loss)
+		}
+		time.Sleep(time.Hour)
+		if sent, _, _ := tb.seen(); len(sent) != 3 {
+			t.Errorf("%d renewals were sent, want none after the loss", len(sent))
+		}
+		k.Stop()
+	})
+}
+
+var errNetwork = errors.New("network is down")
+
+func TestFailedRenewalsAreRetriedQuicklyAndRecoveryKeepsTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		recovers := start.Add(55 * time.Second)
+		tb := newTable(func(ctx context.Context, n int) error {
+			if time.Now().Before(recovers) {
+				return errNetwork
+			}
+			return nil
+		})
+		k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
+		time.Sleep(59 * time.Second)
+		wantKept(t, k)
+		sent, _, most := tb.seen()
+		if len(sent) < 12 || len(sent) > 60 || most != 1 {
+			t.Errorf("%d attempts in 25 s, %d at one time: want a dozen or more, one by one", len(sent), most)
+		}
+		if wait := sent[1] - sent[0]; wait > time.Second {
+			t.Errorf("the second attempt came after %v", wait)
+		}
+		for i := 1; i < len(sent); i++ {
+			if wait := sent[i] - sent[i-1]; wait > 3*time.Second {
+				t.Errorf("attempt %d came after %v", i+1, wait)
+			}
+		}
+		if last := sent[len(sent)-1]; k.Deadline() != start.Add(last+58*time.Second) {
+			t.Errorf("the deadline is %v after the start, want 58 s after the renewal at %v", k.Deadline().Sub(start), last)
+		}
+		time.Sleep(10 * time.Minute)
+		wantKept(t, k)
+		k.Stop()
+	})
+}
+
+func TestASecondOutageIsRetriedAsQuicklyAsTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(func(ctx context.Context, n int) error {
+			if n <= 10 || n == 12 {
+				return errNetwork
+			}
+			return nil
+		})
+		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
+		time.Sleep(2 * time.Minute)
+		k.Stop()
+		sent, _, _ := tb.seen()
+		if first, second := sent[1]-sent[0], sent[12]-sent[11]; first > 500*time.Millisecond || second > 500*time.Millisecond {
+			t.Errorf("after a failure it took %v to try again the first time, %v the second", first, second)
+		}
+	})
+}
+
+func TestAFailureThatWasMendedIsNotTheCauseOfALaterLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		tb := newTable(func(ctx context.Context, n int) error {
+			if n == 1 {
+				return errNetwork
+			}
+			return nil
+		})
+		c := rhythm
+		c.Interval = 59 * time.Second // so that no renewal falls due before the deadline
+		k := heartbeat.Start(t.Context(), start, c, tb.renew)
+		<-k.Lost()
+		if loss := k.Err().(*heartbeat.LossError); loss.Cause != heartbeat.Expired || loss.Err != nil {
+			t.Errorf("lost by %v, want that it expired", loss)
+		}
+		k.Stop()
+	})
+}
+
+func TestTheCauseSaysWhetherTheTableOrTheProcessFailed(t *testing.T) {
+	bubble("every renewal failed", t, func(t *testing.T) {
+		start := time.Now()
+		k := heartbeat.Start(t.Context(), start, rhythm, newTable(func(context.Context, int) error { return errNetwork }).renew)
+		loss := wantLoss(t, k, start, 58*time.Second, heartbeat.Unreachable)
+		if !errors.Is(loss, errNetwork) {
+			t.Errorf("%v does not wrap the renewal's error", loss)
+		}
+		k.Stop()
+	})
+	bubble("no renewal was due", t, func(t *testing.T) {
+		start := time.Now()
+		c := rhythm
+		c.First = 59 * time.Second
+		tb := newTable(nil)
+		k := heartbeat.Start(t.Context(), start, c, tb.renew)
+		if loss := wantLoss(t, k, start, 58*time.Second, heartbeat.Expired); loss.Err != nil {
+			t.Errorf("%v blames a renewal", loss)
+		}
+		k.Stop()
+		if sent, _, _ := tb.seen(); len(sent) != 0 {
+			t.Errorf("%d renewals were sent, want none", len(sent))
+		}
+	})
+	// A process that stood still finds both its timers due at once.
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			tb := newTable(nil)
+			k := heartbeat.Start(t.Context(), time.Now().Add(-time.Hour), rhythm, tb.renew)
+			wantLoss(t, k, time.Now(), 0, heartbeat.Expired)
+			k.Stop()
+			if sent, _, _ := tb.seen(); len(sent) != 0 {
+				t.Errorf("a lease that had ended was renewed")
+			}
+		})
+	}
+}
+
+func TestLossesAndCausesPrintWhatHappened(t *testing.T) {
+	for want, got := range map[string]string{
+		"evicted":            heartbeat.Evicted.String(),
+		"expired":            heartbeat.Expired.String(),
+		"unreachable":        heartbeat.Unreachable.String(),
+		"heartbeat.Cause(9)": heartbeat.Cause(9).String(),
+		"lease lost (unreachable): network is down": (&heartbeat.LossError{Cause: heartbeat.Unreachable, Err: errNetwork}).Error(),
+		"lease lost (expired)":                      (&heartbeat.LossError{Cause: heartbeat.Expired}).Error(),
+	} {
+		if got != want {
+			t.Errorf("printed %q, want %q", got, want)
+		}
+	}
+}
+
+func TestStopWaitsForTheRenewalUnderWayAndNothingIsSentAfter(t *testing.T) {
+	for name, stubborn := range map[string]bool{"renewal that ends with its context": false, "renewal that does not": true} {
+		bubble(name, t, func(t *testing.T) {
+			start := time.Now()
+			tb := newTable(func(ctx context.Context, n int) error {
+				if stubborn {
+					time.Sleep(3 * time.Second)
+					return nil
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(3 * time.Second):
+				}
+				time.Sleep(time.Second) // to return
+				return ctx.Err()
+			})
+			k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
+			time.Sleep(31 * time.Second)
+			if _, underWay, _ := tb.seen(); underWay != 1 {
+				t.Fatal("no renewal is under way")
+			}
+			k.Stop()
+			want := 32 * time.Second
+			if stubborn {
+				want = 33 * time.Second
+			}
+			if got := time.Since(start); got != want {
+				t.Errorf("Stop returned at %v, want %v, when the renewal had", got, want)
+			}
+			if _, underWay, _ := tb.seen(); underWay != 0 {
+				t.Error("a renewal is under way after Stop")
+			}
+			time.Sleep(time.Hour)
+			if sent, _, _ := tb.seen(); len(sent) != 1 {
+				t.Errorf("%d renewals were sent, want none after Stop", len(sent))
+			}
+			if k.Err() != nil {
+				t.Errorf("a loss after Stop was reported: %v", k.Err())
+			}
+			select {
+			case <-k.Lost():
+				t.Error("Lost was closed after Stop")
+			default:
+			}
+			k.Stop()
+		})
+	}
+}
+
+// The answer and Stop come at the same instant, in either order.
+func TestNoLossIsReportedAfterStopHasReturned(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			tb := newTable(func(ctx context.Context, n int) error {
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
+				return heartbeat.ErrEvicted
+			})
+			k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
+			time.Sleep(31 * time.Second)
+			k.Stop()
+			before := k.Err()
+			time.Sleep(time.Hour)
+			if k.Err() != before {
+				t.Errorf("after Stop the loss was %v, an hour later %v", before, k.Err())
+			}
+			select {
+			case <-k.Lost():
+				if before == nil {
+					t.Error("Lost was closed after Stop")
+				}
+			default:
+			}
+		})
+	}
+}
+
+func TestAnEvictionThatAnswersAStoppedRenewalIsNotReported(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			tb := newTable(func(ctx context.Context, n int) error {
+				<-ctx.Done()
+				return heartbeat.ErrEvicted
+			})
+			k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
+			time.Sleep(31 * time.Second)
+			k.Stop()
+			wantKept(t, k)
+		})
+	}
+}
+
+func TestStopMayBeCalledByManyAndAfterALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { return heartbeat.ErrEvicted })
+		<-k.Lost()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(k.Stop)
+		}
+		wg.Wait()
+		if k.Err() == nil {
+			t.Error("a loss before Stop is not reported any more")
+		}
+	})
+}
+
+// The goroutine of the keeper has not run yet, or its timers are late: whoever
+// asks finds out.
+func TestCheckLooksAtTheClockItself(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			c := rhythm
+			c.First = 2 * time.Hour
+			k := heartbeat.Start(t.Context(), time.Now().Add(-58*time.Second), c, newTable(nil).renew)
+			loss, ok := errors.AsType[*heartbeat.LossError](k.Check())
+			if !ok || loss.Cause != heartbeat.Expired {
+				t.Errorf("at the deadline Check gave %v", loss)
+			}
+			<-k.Lost()
+			k.Stop()
+
+			k = heartbeat.Start(t.Context(), time.Now().Add(-58*time.Second+1), c, newTable(nil).renew)
+			if err := k.Check(); err != nil {
+				t.Errorf("a nanosecond before the deadline Check gave %v", err)
+			}
+			k.Stop()
+		})
+	}
+}
+
+func TestCancellingTheCallersContextDoesNotEndTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
+		tb := newTable(func(ctx context.Context, n int) error {
+			if ctx.Value(key{}) != "kept" {
+				t.Error("the caller's values are gone")
+			}
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Error("a renewal has no deadline")
+			}
+			return ctx.Err()
+		})
+		k := heartbeat.Start(ctx, time.Now(), rhythm, tb.renew)
+		cancel()
+		time.Sleep(10 * time.Minute)
+		wantKept(t, k)
+		k.Stop()
+	})
+}
+
+// Renewals fail, hang, answer late or succeed, in any order: a loss is reported
+// exactly at 58 s after the sending of the last confirmed renewal, or at once
+// when evicted, and never else; and never two renewals are under way.
+func TestALossIsReportedExactlyWhenTheLeaseEnds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		type fate struct {
+			after time.Duration
+			err   error
+		}
+		fates := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) fate {
+			return fate{
+				after: time.Duration(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 5000), rapid.IntRange(0, 120_000)).Draw(rt, "ms")) * time.Millisecond,
+				err:   rapid.SampledFrom([]error{nil, nil, nil, errNetwork, errNetwork, heartbeat.ErrEvicted}).Draw(rt, "err"),
+			}
+		}), 1, 30).Draw(rt, "fates")
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			confirmed := start // guarded by the table's mutex from here on
+			var evicted time.Time
+			var tb *table
+			tb = newTable(func(ctx context.Context, n int) error {
+				sent := time.Now()
+				f := fate{err: errNetwork} // at the end nothing succeeds any more
+				if n <= len(fates) {
+					f = fates[n-1]
+				}
+				select {
+				case <-time.After(f.after):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				tb.mu.Lock()
+				defer tb.mu.Unlock()
+				if f.err == nil {
+					confirmed = sent
+				}
+				if f.err == heartbeat.ErrEvicted {
+					evicted = time.Now()
+				}
+				return f.err
+			})
+			k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
+			<-k.Lost()
+			at := time.Now()
+			k.Stop()
+			tb.mu.Lock()
+			defer tb.mu.Unlock()
+			want := confirmed.Add(58 * time.Second)
+			loss := k.Err().(*heartbeat.LossError)
+			if loss.Cause == heartbeat.Evicted {
+				want = evicted
+			}
+			if !at.Equal(want) {
+				rt.Fatalf("lost (%v) at %v, want %v", loss, at.Sub(start), want.Sub(start))
+			}
+			if tb.most != 1 {
+				rt.Fatalf("%d renewals were under way at one time", tb.most)
+			}
+		})
+	})
+}
