@@ -20,7 +20,9 @@ const ModeExclusive = "exclusive"
 const malformedLease = time.Minute
 
 // expiryGrace is how long after the end of its lease a row's expiresAt lies:
-// the table's TTL must never remove a row that is alive, by whatever clock.
+// the table's TTL must not remove a row that is alive. Where DynamoDB's clock
+// is not known it counts from the host's, which may be wrong by less than that;
+// a live row that is removed all the same is put again.
 const expiryGrace = time.Hour
 
 // Row is one waiter's row.

@@ -19,9 +19,10 @@ import (
 //
 // On success it returns the record, with the entry in it. Refused, ErrRefused
 // and the record: the caller's own id in it means that an earlier answer was
-// lost. One request. Calling again is safe; after any other error the entry
-// may be in the record or may get there late, and must be looked for, or
-// removed with Remove.
+// lost. One request; the SDK client's own retries are off, so that a refusal
+// says for certain that this id did not get there. Calling again is safe;
+// after any other error the entry may be in the record or may get there late,
+// and must be looked for, or removed with Remove.
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
 	item := e.item()
 	item[table.AttrTicket] = t.Attribute()
@@ -31,5 +32,6 @@ func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record
 			Set(attrGranted, number(t)),
 		nobody.
 			And(attrGranted.LessThan(number(t))).
-			And(attrServingAfter.LessThan(number(t.Previous()))))
+			And(attrServingAfter.LessThan(number(t.Previous()))),
+		table.Once())
 }

@@ -63,16 +63,22 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	}
 	r := &table.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
 	rec := Record{Exists: true, TicketNumber: ticket.Read(r, table.AttrTicketNumber)}
-	if r.Has(table.AttrGranted) {
-		rec.Granted = ticket.Read(r, table.AttrGranted)
-	}
 	rec.Turn = decodeTurn(r)
 	rec.Present = r.Has(table.AttrHolders)
 	if rec.Present != r.Has(table.AttrServingAfter) {
 		r.Fail(table.AttrHolders, "and %s must be present together or absent together", table.AttrServingAfter)
 	}
+	if rec.Present || r.Has(table.AttrGranted) {
+		rec.Granted = ticket.Read(r, table.AttrGranted)
+	}
+	if rec.TicketNumber.Less(rec.Granted) {
+		r.Fail(table.AttrGranted, "is %s, above %s %s", rec.Granted, table.AttrTicketNumber, rec.TicketNumber)
+	}
 	if rec.Present {
 		rec.ServingAfter = ticket.Read(r, table.AttrServingAfter)
+		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
+			r.Fail(table.AttrServingAfter, "is %s, not below %s %s", rec.ServingAfter, table.AttrTicketNumber, rec.TicketNumber)
+		}
 		for id, entry := range r.Map(table.AttrHolders) {
 			rec.Holders = append(rec.Holders, decodeHolder(r, rec, id, entry))
 		}
@@ -84,10 +90,11 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 // decodeTurn reads what only serves to guess; so a bad value is no turn rather
 // than an error.
 func decodeTurn(r *table.Reader) Turn {
-	if !r.Has(table.AttrTurn) {
+	turn, ok := r.Item[table.AttrTurn].(*types.AttributeValueMemberM)
+	if !ok {
 		return Turn{}
 	}
-	t := table.Reader{Item: r.Map(table.AttrTurn)}
+	t := table.Reader{Item: turn.Value}
 	mean, deviation := t.Int(table.AttrMean), t.Int(table.AttrDeviation)
 	bad := func(ms int64) bool { return ms < 0 || ms > lease.Max.Milliseconds() }
 	if t.Err != nil || bad(mean) || bad(deviation) {
@@ -142,6 +149,16 @@ func (r Record) Floor() ticket.Number {
 		}
 	}
 	return floor
+}
+
+// firstServed is the ticket that was served when holders became present: it was
+// granted by the TAKE that did so.
+func (r Record) firstServed() ticket.Number {
+	next, err := r.ServingAfter.Next()
+	if err != nil {
+		return ticket.Number{}
+	}
+	return next
 }
 
 // Mine returns the holder whose id is one of ids.

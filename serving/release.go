@@ -32,7 +32,7 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 	}
 	rec, err = HandOff(ctx, q, id, turn)
 	// After a refused fast form somebody holds a ticket, and will go on.
-	return rec, err == nil && !idle && len(rec.Holders) == 0 && rec.Quiet(t), err
+	return rec, err == nil && !idle && rec.Present && len(rec.Holders) == 0 && rec.Quiet(t), err
 }
 
 // ReleaseFast ends a turn when nobody has queued: the record is left without
@@ -82,12 +82,24 @@ func Quieten(ctx context.Context, q table.Queue, t ticket.Number) (Record, error
 	return write(ctx, q, quiet(), nobody.And(noneOutstanding(t)))
 }
 
-// Remove takes an id out of the record, if it is there: what LEAVE does for
-// each id whose TAKE, seed or CLAIM had an unknown outcome. On success it
-// returns the record; ErrRefused and the record if the id is not there. One
-// request.
-func Remove(ctx context.Context, q table.Queue, id string) (Record, error) {
-	return write(ctx, q, expression.Remove(entry(id)), isHolder(id))
+// Remove takes ids, at most MaxEvicted, out of the record, if one of them is
+// there: what LEAVE does for the ids whose TAKE, seed or CLAIM had an unknown
+// outcome, and a holder after a loss. It returns the record, and whether Quieten
+// with the ticket after servingAfter would now be granted. ErrRefused and the
+// record if none is there. One request. Calling again is safe.
+func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, quiet bool, err error) {
+	var update expression.UpdateBuilder
+	var condition expression.ConditionBuilder
+	for i, id := range ids {
+		update = update.Remove(entry(id))
+		if i == 0 {
+			condition = isHolder(id)
+		} else {
+			condition = condition.Or(isHolder(id))
+		}
+	}
+	rec, err = write(ctx, q, update, condition)
+	return rec, err == nil && rec.Present && len(rec.Holders) == 0 && rec.Quiet(rec.firstServed()), err
 }
 
 func quiet() expression.UpdateBuilder {

@@ -19,7 +19,8 @@ import (
 //	    ticketNumber = ticketNumber + 1
 //
 // Right-hand sides read the item as it was, so servingAfter becomes the number
-// before the one that is issued. With idleOnly it asks as well that nobody is
+// before the one that is issued. It asks that the item is a record, so that
+// nobody is served by one that some other program wrote. With idleOnly it asks as well that nobody is
 // being served, so that a busy lock costs one request and burns no ticket.
 //
 // On success it returns the record: served if the entry's id is in it;
@@ -47,10 +48,11 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 			table.AttrHolders:      me,
 		},
 	}
+	condition := wellFormed()
 	if idleOnly {
-		idle := attrHolders.AttributeNotExists().Or(nobody)
-		rider.Condition = &idle
+		condition = condition.And(attrHolders.AttributeNotExists().Or(nobody))
 	}
+	rider.Condition = &condition
 	master := ticket.Master{Store: q.Store, Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\""}
 	item, err := master.Take(ctx, rider)
 	refused, wasRefused := errors.AsType[*table.Refused](err)
@@ -76,4 +78,16 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 		return Record{}, err
 	}
 	return rec, ErrRefused
+}
+
+// wellFormed asks of an item what Decode does, as far as a condition can: the
+// counter's own condition sees to ticketNumber. A record that it refuses must
+// be malformed to Decode too, or a waiter would try it for ever.
+func wellFormed() expression.ConditionBuilder {
+	idle := attrHolders.AttributeNotExists().And(attrServingAfter.AttributeNotExists())
+	serving := attrHolders.AttributeType(expression.Map).
+		And(attrServingAfter.LessThan(attrTicketNumber)).
+		And(attrGranted.AttributeExists())
+	return idle.Or(serving).
+		And(attrGranted.AttributeNotExists().Or(attrGranted.LessThanEqual(attrTicketNumber)))
 }

@@ -3,13 +3,13 @@ package serving
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
-	"time"
 )
 
 // ErrRefused says that the condition of a write was false. The record that
@@ -71,8 +71,8 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 // write sends one conditional update of the record. It returns the record as
 // it is afterwards; refused, the one that refused, which older engines make it
 // read with a second request.
-func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder) (Record, error) {
-	item, err := q.Update(ctx, q.RecordKey(), update, condition)
+func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...table.Option) (Record, error) {
+	item, err := q.Update(ctx, q.RecordKey(), update, condition, opts...)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if ok {
 		item = refused.Item

@@ -57,7 +57,7 @@ func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
 	}
 	// A comparison with an attribute that is missing or no number is false,
 	// so this asks for existence and type as well.
-	condition := attrNumber.LessThan(expression.Value(Max.Attribute()))
+	condition := attrNumber.Between(expression.Value(table.Int(0)), expression.Value(Max.Previous().Attribute()))
 	if rider.Condition != nil {
 		condition = condition.And(*rider.Condition)
 	}

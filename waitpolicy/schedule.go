@@ -77,10 +77,7 @@ func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 // deviations below the mean, and no more than this waiter has seen a turn to
 // take.
 func (o Observation) lowerBound() time.Duration {
-	bound := max(0, o.Mean-2*o.Deviation)
-	if bound == 0 {
-		bound = o.Mean / 4
-	}
+	bound := max(0, o.Mean-2*o.Deviation) // 0: turns vary too much to tell
 	if o.Pace > 0 && (o.Mean == 0 || o.Pace < bound) {
 		bound = o.Pace
 	}

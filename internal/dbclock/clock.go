@@ -35,6 +35,11 @@ const (
 	// which.
 	settle = 5 * time.Second
 
+	// skew is how far DynamoDB's own hosts may be from the clock they stand
+	// for. Without it, two that differ by more than the last bit of what is
+	// known would contradict each other.
+	skew = 100 * time.Millisecond
+
 	// resolution of the Date header.
 	resolution = time.Second
 )
@@ -57,7 +62,7 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 	// date plus the resolution. So at received it showed at least date, and
 	// at most a second and the whole round trip more, as its own clock ran.
 	trip := received.Sub(sent)
-	low, high := date, date.Add(resolution+trip+slack(trip))
+	low, high := date.Add(-skew), date.Add(resolution+trip+slack(trip)+skew)
 	fresh := Estimate{low: low, high: high, at: received, trusted: received}
 	if e.at.IsZero() {
 		return fresh

@@ -39,6 +39,13 @@ func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
 	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout}
 }
 
+// Within returns the same table, with another bound on each call.
+func (s *Store) Within(timeout time.Duration) *Store {
+	bounded := *s
+	bounded.timeout = timeout
+	return &bounded
+}
+
 // Clock is the estimate of DynamoDB's clock that all calls feed.
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 

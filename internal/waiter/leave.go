@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/serving"
 )
@@ -14,65 +15,61 @@ import (
 const leaveLimit = 3 * time.Second
 
 // leave gives everything back: LEAVE of the protocol. The rows are deleted by
-// their places, which were told to; each id whose request was never answered
-// is taken out of the record, in case it got there.
+// their places, which were told to; the ids whose requests were never answered
+// are taken out of the record, in case one of them got there.
 func (w *Waiter) leave(ctx context.Context) {
 	w.places.Wait()
+	var unknown []string
 	for _, a := range w.attempts {
-		if !a.unknown {
-			continue
-		}
-		rec, err := w.remove(ctx, a)
-		switch {
-		case errors.Is(err, serving.ErrRefused):
-		case err != nil:
-			w.Log.Warn("queuelock: a holder id of unknown outcome could not be removed; its lease will end it",
-				"queue", w.Queue.String(), "id", a.id, "ttl", w.Holder.TTL, "error", err)
-		default:
-			w.quieten(ctx, a, rec)
+		if a.unknown {
+			unknown = append(unknown, a.id)
 		}
 	}
-}
-
-// remove takes an attempt's id out of the record.
-func (w *Waiter) remove(ctx context.Context, a *attempt) (rec serving.Record, err error) {
-	err = retried(ctx, func(ctx context.Context) error {
-		rec, err = serving.Remove(ctx, w.Queue, a.id)
-		return err
-	})
-	return rec, err
-}
-
-// quieten puts the queue back on the one-request path after an id of the
-// waiter's own was removed, if nobody else holds a ticket. A TAKE's id was
-// granted the ticket after servingAfter; a CLAIM's, granted.
-func (w *Waiter) quieten(ctx context.Context, a *attempt, rec serving.Record) {
-	t := rec.Granted
-	if !a.claimed {
-		next, err := rec.ServingAfter.Next()
-		if err != nil {
-			return
-		}
-		t = next
-	}
-	w.Lines.Wake(w.Queue)
-	if !rec.Present || len(rec.Holders) > 0 || !rec.Quiet(t) {
+	if len(unknown) == 0 {
 		return
 	}
-	if _, err := serving.Quieten(context.WithoutCancel(ctx), w.Queue, t); err != nil && !errors.Is(err, serving.ErrRefused) {
-		w.Log.Debug("queuelock: an idle queue was not put back on the short path", "queue", w.Queue.String(), "error", err)
+	// A waiter stops long before it has that many requests unanswered; those
+	// sent last are the likeliest to be still under way.
+	unknown = unknown[max(0, len(unknown)-serving.MaxEvicted):]
+	if _, err := w.remove(ctx, unknown...); err != nil {
+		w.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
+			"queue", w.Queue.String(), "ids", unknown, "ttl", w.Holder.TTL, "error", err)
 	}
+}
+
+// remove takes ids of the waiter's own out of the record, in case one is there,
+// and puts the queue back on the one-request path if nobody else holds a
+// ticket. It returns the record.
+func (w *Waiter) remove(ctx context.Context, ids ...string) (rec serving.Record, err error) {
+	quiet := false
+	err = w.retried(ctx, func(ctx context.Context) error {
+		rec, quiet, err = serving.Remove(ctx, w.Queue, ids...)
+		return err
+	})
+	switch {
+	case errors.Is(err, serving.ErrRefused):
+		return rec, nil
+	case err != nil:
+		return rec, err
+	}
+	w.Lines.Wake(w.Queue)
+	if next, err := rec.ServingAfter.Next(); quiet && err == nil {
+		after, err := serving.Quieten(context.WithoutCancel(ctx), w.Queue, next)
+		if err == nil || errors.Is(err, serving.ErrRefused) {
+			rec = after
+		}
+	}
+	return rec, nil
 }
 
 // retried runs a request of leaving, detached from the caller's context, and
 // again if it failed in passing.
-func retried(ctx context.Context, request func(context.Context) error) error {
+func (w *Waiter) retried(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	retry := retries(leaveLimit)
-	for {
+	for retries := retry.For(leaveLimit); ; {
 		err := request(ctx)
-		if err == nil || !table.Transient(err) || sleep(ctx, retry.NextBackOff()) != nil {
+		if err == nil || !table.Transient(err) || !retries.Pause(ctx) {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -24,7 +25,6 @@ type place struct {
 	ids      []string // ids of rows put so far; all but the last may be late
 	renewals *lease.Renewals
 	cancel   context.CancelFunc
-	ended    chan struct{}
 
 	stands chan struct{} // closed when the row first stood
 	failed chan error    // one error that waiting cannot mend
@@ -38,15 +38,10 @@ type place struct {
 func (w *Waiter) enqueue(ctx context.Context) *place {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &place{
-		w: w, cancel: cancel, ended: make(chan struct{}),
-		stands: make(chan struct{}), failed: make(chan error, 1),
+		w: w, cancel: cancel, stands: make(chan struct{}), failed: make(chan error, 1),
+		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive},
 	}
-	w.places.Add(1)
-	go func() {
-		defer w.places.Done()
-		defer close(p.ended)
-		p.keep(ctx)
-	}()
+	w.places.Go(func() { p.keep(ctx) })
 	return p
 }
 
@@ -70,10 +65,9 @@ func (p *place) belowFloor() bool {
 // keep puts the row, renews it, puts it again if it was swept, and deletes it
 // when ctx ends.
 func (p *place) keep(ctx context.Context) {
-	w, first := p.w, true
-	p.row = queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive}
+	w, stands := p.w, false
 	for {
-		sent, err := p.put(ctx)
+		sent, prompt, err := p.put(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				p.failed <- err
@@ -81,10 +75,12 @@ func (p *place) keep(ctx context.Context) {
 			break
 		}
 		c := heartbeat.Config{TTL: w.Waiter.TTL, Interval: w.Waiter.Interval, Margin: w.Waiter.Margin}
-		if first {
+		if prompt {
+			c.First = c.Interval
+		}
+		if !stands {
+			stands = true
 			close(p.stands)
-			c.First = w.Waiter.Interval
-			first = false
 		}
 		p.renewals = lease.NewRenewals(w.Waiter, w.Queue.Clock(), p.row.Lease, sent)
 		keeper := heartbeat.Start(ctx, sent, c, p.renew)
@@ -97,30 +93,25 @@ func (p *place) keep(ctx context.Context) {
 			break
 		}
 		w.Log.Warn("queuelock: a waiter lost its row and puts it again", "queue", w.Queue.String(), "ticket", p.row.Ticket, "cause", keeper.Err())
-		if errors.Is(keeper.Err(), queue.ErrGone) {
-			p.row.ID = ""
-			if p.belowFloor() {
-				return
-			}
+		if errors.Is(keeper.Err(), queue.ErrGone) && p.belowFloor() {
+			return
 		}
 	}
 	<-ctx.Done() // after a failure, until the waiter leaves
 	p.delete(ctx)
 }
 
-// put sends ENQUEUE until it is answered, and returns when the one that was
-// answered was sent.
-func (p *place) put(ctx context.Context) (time.Time, error) {
+// put sends ENQUEUE until it is answered, each time with a new id, and returns
+// when the one that was answered was sent. prompt says that it was the first:
+// otherwise the row that stands may be an earlier one's, and older.
+func (p *place) put(ctx context.Context) (sent time.Time, prompt bool, err error) {
 	w := p.w
-	retry := retries(w.Patience)
-	if p.row.ID == "" {
-		p.row.ID = fmt.Sprintf("%s-r%d-%s", w.prefix, len(p.ids), p.row.Ticket)
-	}
-	for {
+	for retries := retry.For(w.Patience); ; {
 		if ctx.Err() != nil {
-			return time.Time{}, ctx.Err()
+			return sent, false, ctx.Err()
 		}
-		sent := time.Now()
+		sent = time.Now()
+		p.row.ID = fmt.Sprintf("%s-r%d-%s", w.prefix, len(p.ids), p.row.Ticket)
 		p.row.Lease, p.row.CreatedAt = w.Waiter.Begin(w.Queue.Clock(), sent)
 		if p.row.CreatedAt.IsZero() {
 			p.row.CreatedAt = sent
@@ -131,14 +122,13 @@ func (p *place) put(ctx context.Context) (time.Time, error) {
 		id, err := queue.Enqueue(patient, w.Queue, p.row, earlier...)
 		cancel()
 		if err == nil {
+			prompt = id == p.row.ID && len(earlier) == 0
 			p.row.ID = id
-			return sent, nil
+			return sent, prompt, nil
 		}
-		if !table.Transient(err) {
-			return time.Time{}, err
-		}
-		if err := w.again(ctx, retry, "enqueue", err); err != nil {
-			return time.Time{}, err
+		w.Log.Debug("queuelock: a row was not put", "queue", w.Queue.String(), "ticket", p.row.Ticket, "error", err)
+		if !table.Transient(err) || !retries.Pause(ctx) {
+			return sent, false, err
 		}
 	}
 }
@@ -154,10 +144,10 @@ func (p *place) renew(ctx context.Context) error {
 // delete removes the row, also if its enqueue was never answered. If that
 // fails, the row's lease ends it.
 func (p *place) delete(ctx context.Context) {
-	if len(p.ids) == 0 || p.row.ID == "" {
+	if len(p.ids) == 0 {
 		return
 	}
-	err := retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row) })
+	err := p.w.retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row) })
 	if err != nil {
 		p.w.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
 			"queue", p.w.Queue.String(), "ticket", p.row.Ticket, "ttl", p.w.Waiter.TTL, "error", err)

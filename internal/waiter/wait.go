@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/serving"
@@ -22,33 +21,28 @@ const quickTries = 5
 // turn is one ticket's wait, from the TAKE that was not served.
 type turn struct {
 	*Waiter
-	place  *place      // nil if the caller will not wait
-	spot   *queue.Spot // nil if the caller will not wait
-	looked bool        // the rows ahead were read at least once, or none can be
-	retry  *backoff.ExponentialBackOff
-	rounds int
+	place   *place      // nil if the caller will not wait
+	spot    *queue.Spot // nil if the caller will not wait
+	retries *retry.Schedule
+	rounds  int
+	asked   bool // a LOOK or CLAIM was sent
 }
 
 // wait waits for the waiter's ticket to be served. rec is what TAKE returned.
 // It returns errTakeAnew if the ticket is worth nothing any more.
 func (w *Waiter) wait(ctx context.Context, rec serving.Record, noWait bool) (Grant, error) {
-	t := &turn{Waiter: w, retry: retries(w.Patience)}
+	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
 	if !noWait {
 		t.spot = w.Lines.Join(w.Queue, w.ticket)
 		defer t.spot.Leave()
 		t.place = w.enqueue(ctx)
 		defer t.place.leave()
-		if w.careful {
-			if err := t.untilEnqueued(ctx); err != nil {
-				return Grant{}, err
-			}
-		}
+		t.asked = w.careful // stalled before: nothing runs beside the ENQUEUE
 	}
 	// With the floor right below the ticket nobody can be ahead, and what TAKE
 	// returned is all there is to see.
 	sight := queue.Sight{Record: rec, ReadAt: time.Now()}
-	t.looked = rec.Floor() == w.ticket.Previous()
-	seen := t.looked
+	seen := t.next(rec)
 	for {
 		var err error
 		if !seen {
@@ -167,40 +161,61 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 	}
 }
 
+// besideEnqueue lets the first LOOK or CLAIM run beside the ENQUEUE, and any
+// other wait for its answer.
+func (t *turn) besideEnqueue(ctx context.Context) error {
+	if !t.asked || t.place == nil {
+		t.asked = true
+		return nil
+	}
+	select {
+	case <-t.place.stands:
+		return nil
+	case err := <-t.place.failed:
+		return placeProblem(err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // claim sends CLAIM, with a new id.
 func (t *turn) claim(ctx context.Context) (serving.Record, error) {
+	if err := t.besideEnqueue(ctx); err != nil {
+		return serving.Record{}, err
+	}
 	a, e := t.newAttempt(true)
 	patient, cancel := linger.Context(ctx, answerGrace)
 	defer cancel()
 	rec, err := serving.Claim(patient, t.Queue, e, t.ticket)
-	a.unknown = err != nil && !errors.Is(err, serving.ErrRefused)
+	a.unknown = err != nil && !errors.Is(err, serving.ErrRefused) && table.Applied(err, true)
 	return rec, err
 }
 
 // evict removes holders whose leases have ended.
 func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Record, error) {
 	rec, evicted, err := sweeper.Holders(ctx, w.Queue, dead)
-	for _, h := range dead {
-		w.Log.Warn("queuelock: evicted a holder whose lease had ended", "queue", w.Queue.String(),
-			"ticket", h.Ticket, "owner", h.Owner, "evicted", evicted, "error", err)
+	if evicted > 0 {
+		w.Log.Warn("queuelock: evicted holders whose leases had ended", "queue", w.Queue.String(),
+			"ticket", dead[0].Ticket, "owner", dead[0].Owner, "evicted", evicted)
 	}
 	return rec, err
 }
 
 // look reads the queue, again and again if that fails in passing. All but the
-// first waiter of a process rest instead, once they have looked: they cannot
-// be next.
+// first waiter of a process rest instead: they cannot be next.
 func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, error) {
-	for t.spot != nil && t.looked && !t.spot.First() {
+	for t.spot != nil && !t.spot.First() {
 		if _, err := t.rest(ctx, t.Schedule.Slowest); err != nil {
 			return queue.Sight{}, err
 		}
 	}
+	if err := t.besideEnqueue(ctx); err != nil {
+		return queue.Sight{}, err
+	}
 	for {
 		sight, err := queue.Look(ctx, t.Queue, t.ticket, last.Floor())
 		if err == nil {
-			t.looked = true
-			t.retry.Reset()
+			t.failure = nil
 			return sight, nil
 		}
 		if ctx.Err() != nil {
@@ -209,7 +224,7 @@ func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, erro
 		if !table.Transient(err) {
 			return queue.Sight{}, err
 		}
-		if err := t.again(ctx, t.retry, "look", err); err != nil {
+		if err := t.again(ctx, t.retries, "look", err); err != nil {
 			return queue.Sight{}, err
 		}
 	}
@@ -221,10 +236,13 @@ func (t *turn) failed(ctx context.Context, what string, err error) (step, Grant,
 	if ctx.Err() != nil {
 		return done, Grant{}, ctx.Err()
 	}
+	if errors.Is(err, errTakeAnew) {
+		return done, Grant{}, err
+	}
 	if !table.Transient(err) {
 		return done, Grant{}, err
 	}
-	if err := t.again(ctx, t.retry, what, err); err != nil {
+	if err := t.again(ctx, t.retries, what, err); err != nil {
 		return done, Grant{}, err
 	}
 	return lookAgain, Grant{}, nil
@@ -237,26 +255,15 @@ func (t *turn) rest(ctx context.Context, d time.Duration) (woken bool, err error
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return false, nil
 	case <-t.spot.Woken():
-		return true, nil
+		woken = true
 	case err := <-t.place.failed:
 		return false, placeProblem(err)
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-}
-
-// untilEnqueued waits for the row to stand.
-func (t *turn) untilEnqueued(ctx context.Context) error {
-	select {
-	case <-t.place.stands:
-		return nil
-	case err := <-t.place.failed:
-		return placeProblem(err)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	t.retries.Reset() // patience is for failures, not for waiting
+	return woken, nil
 }
 
 // placeProblem: somebody else's row at the ticket is mended by another ticket.

@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/serving"
@@ -69,6 +68,7 @@ type Standing struct {
 	Serving []serving.Holder
 	SeenAt  time.Time // on the local clock
 	Blocked error     // what is wrong with a row ahead, if some other program wrote it
+	Failure error     // the last request's error, if the table did not answer
 }
 
 // attempt is one request that may put its id into the record.
@@ -77,7 +77,8 @@ type attempt struct {
 	sent    time.Time
 	lease   lease.Lease
 	claimed bool
-	unknown bool // it was not answered
+	unknown bool // it was not answered: it may be in the record, or get there
+	left    bool // it was given up, and is never adopted again
 }
 
 // Waiter is one acquire. Make it with New and call Run once.
@@ -85,6 +86,7 @@ type Waiter struct {
 	Config
 	prefix   string
 	attempts []*attempt
+	failure  error // of the last request, if it failed in passing
 	ticket   ticket.Number
 	careful  bool // overtaken before: no LOOK before the row stands
 	places   sync.WaitGroup
@@ -98,7 +100,10 @@ func New(c Config) *Waiter {
 }
 
 // Standing is what the waiter last saw. It is for after Run.
-func (w *Waiter) Standing() Standing { return w.standing }
+func (w *Waiter) Standing() Standing {
+	w.standing.Failure = w.failure
+	return w.standing
+}
 
 // Run acquires, for as long as ctx lives; with noWait it gives a busy lock up
 // at once, with ErrBusy. If it was served while ctx ended, it returns the
@@ -147,9 +152,11 @@ func (w *Waiter) newAttempt(claimed bool) (*attempt, serving.Entry) {
 }
 
 func (w *Waiter) ids() []string {
-	ids := make([]string, len(w.attempts))
-	for i, a := range w.attempts {
-		ids[i] = a.id
+	var ids []string
+	for _, a := range w.attempts {
+		if !a.left {
+			ids = append(ids, a.id)
+		}
 	}
 	return ids
 }
@@ -163,7 +170,7 @@ func (w *Waiter) served(ctx context.Context, rec *serving.Record) (Grant, bool) 
 	if !ok {
 		return Grant{}, false
 	}
-	for i, a := range w.attempts {
+	for _, a := range w.attempts {
 		if a.id != me.ID {
 			continue
 		}
@@ -172,9 +179,9 @@ func (w *Waiter) served(ctx context.Context, rec *serving.Record) (Grant, bool) 
 			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Record: *rec}, true
 		}
 		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
-		w.attempts = append(w.attempts[:i:i], w.attempts[i+1:]...) // an id that was left is never adopted again
-		if without, err := w.remove(ctx, a); err == nil || errors.Is(err, serving.ErrRefused) {
-			*rec = without
+		a.left, a.unknown = true, true
+		if without, err := w.remove(ctx, a.id); err == nil {
+			*rec, a.unknown = without, false
 		}
 		break
 	}
@@ -190,7 +197,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 	if idleOnly {
 		patience /= 10
 	}
-	retry := retries(patience)
+	retries := retry.For(patience)
 	for {
 		if ctx.Err() != nil {
 			return rec, false, ctx.Err()
@@ -201,11 +208,11 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		cancel()
 		switch {
 		case err == nil:
-			w.ticket = rec.TicketNumber
+			w.ticket, w.failure = rec.TicketNumber, nil
 			w.note(queue.Sight{Record: rec, ReadAt: time.Now()}, int(min(rec.TicketNumber.After(rec.Floor()), 1<<30))-1)
 			return rec, true, nil
 		case errors.Is(err, ticket.ErrSeeded):
-			continue
+			continue // by somebody else, once in a queue's life
 		case errors.Is(err, serving.ErrRefused):
 			if _, mine := rec.Mine(w.ids()...); mine {
 				return rec, false, nil
@@ -222,7 +229,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		if !table.Transient(err) {
 			return rec, false, err
 		}
-		if err := w.again(ctx, retry, "take a number", err); err != nil {
+		if err := w.again(ctx, retries, "take a number", err); err != nil {
 			return rec, false, err
 		}
 	}
@@ -245,33 +252,15 @@ func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
 }
 
 // again waits before the next attempt at something that failed in passing. It
-// returns the error once patience, or ctx, is over.
-func (w *Waiter) again(ctx context.Context, retry *backoff.ExponentialBackOff, what string, err error) error {
-	delay := retry.NextBackOff()
-	if delay == backoff.Stop {
-		return err
-	}
-	w.Log.Debug("queuelock: trying again", "queue", w.Queue.String(), "what", what, "in", delay, "error", err)
-	return sleep(ctx, delay)
-}
-
-// retries is the schedule of attempts at a table that does not answer.
-func retries(patience time.Duration) *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(2*time.Second),
-		backoff.WithMaxElapsedTime(patience),
-	)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+// returns an error once patience, or ctx, is over.
+func (w *Waiter) again(ctx context.Context, retries *retry.Schedule, what string, err error) error {
+	w.failure = err
+	w.Log.Debug("queuelock: a request failed and is tried again", "queue", w.Queue.String(), "what", what, "error", err)
+	switch {
+	case retries.Pause(ctx):
 		return nil
-	case <-ctx.Done():
+	case ctx.Err() != nil:
 		return ctx.Err()
 	}
+	return err
 }
