@@ -2,7 +2,6 @@ package queuelock
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,7 +22,8 @@ type Config struct {
 
 	// HeartbeatInterval is the time from one renewal of the lease to the next;
 	// each costs a write unit. Zero means half of TTL. Less than 4/5 of TTL, so
-	// that a failed renewal can be repeated before the lease ends.
+	// that a failed renewal can be repeated before the lease ends, and at least
+	// 10 ms.
 	HeartbeatInterval time.Duration
 
 	// WaiterTTL is the length of a waiter's lease on its row, renewed at half
@@ -62,18 +62,32 @@ type Config struct {
 }
 
 // Option changes one Acquire.
-type Option func(*Config)
+type Option func(*options)
 
-// WithTTL sets Config.TTL for one lock, and the heartbeat to half of it.
-func WithTTL(ttl time.Duration) Option {
-	return func(c *Config) {
-		c.TTL, c.HeartbeatInterval = ttl, ttl/2
-	}
+type options struct {
+	ttl   time.Duration
+	owner string
 }
 
+// WithTTL sets Config.TTL for one lock, the heartbeat to half of it, and the
+// bound on its requests to at most a quarter.
+func WithTTL(ttl time.Duration) Option { return func(o *options) { o.ttl = ttl } }
+
 // WithOwner sets Config.Owner for one lock.
-func WithOwner(owner string) Option {
-	return func(c *Config) { c.Owner = owner }
+func WithOwner(owner string) Option { return func(o *options) { o.owner = owner } }
+
+// with applies options.
+func (c Config) with(opts []Option) Config {
+	o := options{ttl: c.TTL, owner: c.Owner}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.ttl != c.TTL {
+		c.TTL, c.HeartbeatInterval = o.ttl, o.ttl/2
+		c.RequestTimeout = max(min(c.RequestTimeout, o.ttl/4), time.Millisecond)
+	}
+	c.Owner = o.owner
+	return c
 }
 
 const (
@@ -81,6 +95,8 @@ const (
 	defaultWaiterTTL      = 15 * time.Second
 	defaultRequestTimeout = 5 * time.Second
 	minTTL                = time.Second
+	minPatience           = 30 * time.Second // with a table that does not answer
+	minHeartbeat          = 10 * time.Millisecond
 	maxOwner              = 256
 )
 
@@ -117,8 +133,8 @@ func (c Config) validate() error {
 	switch {
 	case c.TTL < minTTL || c.TTL > lease.Max:
 		return fmt.Errorf("TTL is %v: between %v and %v are possible", c.TTL, minTTL, lease.Max)
-	case c.HeartbeatInterval < 0:
-		return fmt.Errorf("HeartbeatInterval %v is negative", c.HeartbeatInterval)
+	case c.HeartbeatInterval < minHeartbeat:
+		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
 		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.TTL)
 	case c.WaiterTTL < minTTL || c.WaiterTTL > lease.Max:
@@ -135,8 +151,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
 		return fmt.Errorf("Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
-	case c.Logger == nil:
-		return errors.New("an Option set Logger to nil")
 	}
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 var (
 	// ErrNotAcquired says that the lock was not acquired in the time given: it
 	// was busy (NoWait), the record wait was over, or the context ended. Use
-	// errors.As with *NotAcquiredError to learn who is being served. It is not
-	// a failure of the table; that comes as the table's own error.
+	// errors.As with *NotAcquiredError to learn who is being served. A table
+	// that fails for good gives its own error instead; one that was failing in
+	// passing when the time was over is in NotAcquiredError.Err.
 	ErrNotAcquired = errors.New("lock not acquired")
 
 	// ErrLost says that a lock that was held is held no more, without having
@@ -44,7 +45,8 @@ type NotAcquiredError struct {
 	Position int
 	// Serving is who was being served, as last seen; nil if nobody was.
 	Serving *Holder
-	// Err is the context's error, if that ended the wait, else nil.
+	// Err is the context's error, if that ended the wait, and the table's, if
+	// that did not answer at the time; else nil.
 	Err error
 	// Blocked says what is wrong with a row ahead that some other program
 	// wrote, if there was one. Such rows are swept like a dead waiter's.
@@ -127,7 +129,8 @@ func (e *LostError) Unwrap() []error {
 type TableError = table.SchemaError
 
 // MalformedError says that an item in the table's queue was not written by
-// this library. It names the item and the attribute. The item is left alone.
+// this library. It names the item and the attribute. A serving record is left
+// alone; a queue row is waited for, and swept, like that of a dead waiter.
 type MalformedError = table.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context
@@ -152,6 +155,12 @@ func acquireError(ctx context.Context, key Key, err error, last waiter.Standing,
 		if !errors.Is(cause, e.Err) {
 			e.Err = fmt.Errorf("%w: %w", e.Err, cause)
 		}
+	}
+	switch {
+	case last.Failure != nil && e.Err != nil:
+		e.Err = fmt.Errorf("%w; meanwhile %w", e.Err, last.Failure)
+	case last.Failure != nil:
+		e.Err = last.Failure
 	}
 	return e
 }

@@ -54,14 +54,14 @@ func (c *Client) hold(ctx context.Context, key Key, cfg Config, q table.Queue, g
 	}
 	l.renewals = lease.NewRenewals(l.terms, q.Clock(), grant.Lease, grant.Sent)
 	inner, cancel := context.WithCancelCause(ctx)
-	l.ctx, l.cancel = lockContext{inner, l}, cancel
+	l.ctx, l.cancel = lockContext{inner, l, cancel}, cancel
 	first := l.terms.Interval
 	if grant.Lease.Until.IsZero() {
 		// A process's first request knows no time yet, so its entry does not
 		// say when the lease ends, and whoever waits must watch for a whole
 		// one. That is mended early, but late enough for a short turn to cost
 		// no request more.
-		first = min(first, l.terms.TTL/10)
+		first = min(first, l.terms.TTL/10, time.Second)
 	}
 	l.keeper = heartbeat.Start(ctx, grant.Sent, heartbeat.Config{
 		TTL: l.terms.TTL, Interval: l.terms.Interval, Margin: l.terms.Margin, First: first,
@@ -69,7 +69,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg Config, q table.Queue, g
 	c.mu.Lock()
 	c.locks[l] = struct{}{}
 	c.mu.Unlock()
-	c.background.Go(l.watch)
+	c.background.run(l.watch)
 	return l
 }
 
@@ -102,24 +102,27 @@ func (l *Lock) Err() error {
 	return l.end
 }
 
-// lockContext is a lock's context. Whoever asks it for its error has the
-// lock's deadline looked at first: a process that stood still may ask before
-// its timers fire.
+// lockContext is a context that ends with a lock. Whoever asks it for its
+// error has the lock's deadline looked at first: a process that stood still
+// may ask before its timers fire.
 type lockContext struct {
 	context.Context
-	lock *Lock
+	lock   *Lock
+	cancel context.CancelCauseFunc
 }
 
 func (c lockContext) Err() error {
-	_ = c.lock.Err() // cancels the context if the lock is lost
+	if err := c.lock.Err(); err != nil {
+		c.cancel(err)
+	}
 	return c.Context.Err()
 }
 
-// within derives a context that ends with the lock and with ctx.
+// within derives a context from ctx that also ends with the lock.
 func (l *Lock) within(ctx context.Context) (context.Context, func()) {
-	inner, cancel := context.WithCancelCause(l.ctx)
-	unhook := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	return lockContext{inner, l}, func() { unhook(); cancel(nil) }
+	inner, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	return lockContext{inner, l, cancel}, func() { unhook(); cancel(nil) }
 }
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
@@ -145,6 +148,7 @@ func (l *Lock) watch() {
 	select {
 	case <-l.keeper.Lost():
 		l.lose(l.keeper.Err())
+		l.keeper.Stop()
 	case <-l.ctx.Done():
 	}
 }

@@ -1,11 +1,91 @@
 package queuelock_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/engines"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
+
+var order = queuelock.Key{Entity: "order-7"}
+
+// open makes a client of the table, over a network of its own, and closes it
+// at the end of the test.
+func open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
+	t.Helper()
+	db := table.Client(name)
+	if cfg.Owner == "" {
+		cfg.Owner = name
+	}
+	c, err := queuelock.New(db, table.Name(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_ = c.Close(ctx) // tests that care close it themselves
+	})
+	return c, db
+}
+
+// acquire is Acquire where it must succeed.
+func acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
+	t.Helper()
+	lock, err := c.Acquire(t.Context(), order, wait, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// release is Release where it must succeed.
+func release(t *testing.T, lock *queuelock.Lock) {
+	t.Helper()
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cost is what f cost the whole table.
+func cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
+	before := table.Counts()
+	f()
+	return table.Counts().Sub(before).Total()
+}
+
+// outcome is what an Acquire in the background came to.
+type outcome struct {
+	lock *queuelock.Lock
+	err  error
+	at   time.Time
+}
+
+// queueUp starts an Acquire in the background. Inside a bubble, synctest.Wait
+// after it waits until it waits.
+func queueUp(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		lock, err := c.Acquire(ctx, order, wait)
+		done <- outcome{lock, err, time.Now()}
+	}()
+	return done
+}
+
+// rowsAndHolders counts what is in the table beside the record.
+func rowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
+	t.Helper()
+	state, err := c.Inspect(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(state.Waiting), len(state.Serving)
+}

@@ -32,7 +32,7 @@
 //	| a waiter dies                   | swept when its row's lease ends (WaiterTTL)|
 //	| a holder is cut off             | its context is cancelled before the lease ends |
 //	| an answer is lost               | found out by id, never granted twice       |
-//	| the table does not answer       | tried for one TTL, then an error           |
+//	| the table does not answer       | tried for one TTL, 30 s at least, then an error |
 //
 // Each package below is one noun of this: ticket, serving (the record that
 // decides), queue (the waiting room), waitpolicy, heartbeat, sweeper. Package
@@ -73,8 +73,8 @@ type Client struct {
 	mu         sync.Mutex
 	closed     bool               // guarded by mu
 	locks      map[*Lock]struct{} // guarded by mu; held, or released in vain
-	acquiring  sync.WaitGroup     // Add under mu, while not closed
-	background sync.WaitGroup     // Add while acquiring, or while a lock is in locks
+	calls      group              // entered under mu, while not closed
+	background group              // heartbeats, row deletes, QUIET
 }
 
 // New returns a Client for a table that CreateTable made, or one like it. It
@@ -109,8 +109,8 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // be used.
 //
 // An idle lock costs one request (one write unit), the first use of a key two.
-// With NoWait a busy one costs one. Waiting costs four more requests, one
-// look at a time (a read unit each), and a write unit each half WaiterTTL.
+// With NoWait a busy one costs one. Waiting costs three more requests, the
+// looks (a read unit each), and a write unit each half WaiterTTL.
 //
 // The lock does not end with ctx: it ends with Release, or when it is lost.
 // Calling Acquire again is safe, and is a new place at the end of the queue.
@@ -121,17 +121,15 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	if err != nil {
 		return nil, err
 	}
-	if !c.begin() {
-		return nil, ErrClosed
+	ctx, end, err := c.begin(ctx, wait)
+	if err != nil {
+		return nil, err
 	}
-	defer c.acquiring.Done()
-
-	ctx, stop := c.limit(ctx, wait)
-	defer stop()
+	defer end()
 	w := waiter.New(waiter.Config{
 		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: cfg.TTL, Background: c.background.Go,
+		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run,
 	})
 	grant, err := w.Run(ctx, wait.IsNoWait())
 	if err != nil {
@@ -170,10 +168,11 @@ func (c *Client) Inspect(ctx context.Context, key Key) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.begin() {
-		return nil, ErrClosed
+	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return nil, err
 	}
-	defer c.acquiring.Done()
+	defer end()
 	sight, err := queue.LookAll(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", key, err)
@@ -191,10 +190,11 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	if err != nil {
 		return Swept{}, err
 	}
-	if !c.begin() {
-		return Swept{}, ErrClosed
+	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return Swept{}, err
 	}
-	defer c.acquiring.Done()
+	defer end()
 	swept, err := sweeper.Queue(ctx, q, c.observer)
 	if err != nil {
 		return swept, fmt.Errorf("queuelock: sweep %s: %w", key, err)
@@ -207,63 +207,57 @@ type Swept = sweeper.Swept
 
 // Close cancels all waiters, releases all locks held, each tried whatever
 // becomes of the others, and waits for all that runs in the background, at
-// most until ctx ends. The error joins those of the releases; what was not
-// released, leases end. Afterwards no goroutine of the client is left, and its
-// methods return ErrClosed. Calling it again waits for the same.
+// most until ctx ends; the releases have Config.RequestTimeout even then. The
+// error joins those of the releases; what was not released, leases end. After
+// a Close that returned nil no goroutine of the client is left. Its methods
+// return ErrClosed from the start. Calling it again tries again what failed.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
-	if err := waitFor(ctx, &c.acquiring); err != nil {
-		return fmt.Errorf("queuelock: close: waiters have not left yet: %w", err)
+	var errs []error
+	if err := c.calls.wait(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
 	}
-	err := c.releaseAll(ctx)
-	if waitErr := waitFor(ctx, &c.background); waitErr != nil {
-		err = errors.Join(err, fmt.Errorf("queuelock: close: requests are still under way: %w", waitErr))
+	errs = append(errs, c.releaseAll(ctx))
+	if err := c.background.wait(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("queuelock: close: requests are still under way: %w", err))
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-// begin enters a call that Close must wait for; false after Close.
-func (c *Client) begin() bool {
+// begin enters a call, which ends with end. Its context is bounded by the
+// record wait and by Close, which waits for it.
+func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded context.Context, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.acquiring.Add(1)
+	if c.closed {
+		return nil, nil, ErrClosed
 	}
-	return !c.closed
+	c.calls.enter()
+	bounded, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
+	stop := context.CancelFunc(func() {})
+	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
+		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
+	}
+	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.leave() }, nil
 }
+
+// errWaitOver is the cause with which the record wait ends a context.
+var errWaitOver = errors.New("the record wait is over")
 
 // prepare checks the arguments of a call.
 func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (Config, table.Queue, error) {
-	cfg := c.cfg
-	for _, opt := range opts {
-		opt(&cfg)
-	}
+	cfg := c.cfg.with(opts)
 	key = key.normal()
 	for _, err := range []error{key.validate(), wait.Validate(), cfg.validate()} {
 		if err != nil {
 			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 		}
 	}
-	return cfg, table.Queue{Store: c.store, Entity: key.Entity, Reason: key.Reason}, nil
-}
-
-// errWaitOver is the cause with which the record wait ends a context.
-var errWaitOver = errors.New("the record wait is over")
-
-// limit bounds a wait by the record wait and by Close.
-func (c *Client) limit(ctx context.Context, wait waitpolicy.Wait) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
-	stop := func() { unhook(); cancel(nil) }
-	limit, limited := wait.Limit()
-	if !limited || wait.IsNoWait() {
-		return ctx, stop
-	}
-	ctx, cancelLimit := context.WithTimeoutCause(ctx, limit, errWaitOver)
-	return ctx, func() { cancelLimit(); stop() }
+	return cfg, table.Queue{Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason}, nil
 }
 
 // releaseAll releases every lock, side by side.
@@ -285,21 +279,4 @@ func (c *Client) releaseAll(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// waitFor waits for a group until ctx ends.
-func waitFor(ctx context.Context, group *sync.WaitGroup) error {
-	done := make(chan struct{})
-	go func() { group.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		select {
-		case <-done:
-			return nil
-		default:
-			return ctx.Err()
-		}
-	}
 }

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/serving"
 )
@@ -24,10 +23,17 @@ import (
 // or the lease does; a ctx that has ended already still gets one attempt,
 // bounded by Config.RequestTimeout, so that a deferred Release does its work.
 //
-// One request if nobody has queued; two if somebody did unnoticed.
+// One request. Two if somebody has queued unnoticed since; and after a wait in
+// the queue one more in the background, if nobody is left in it.
 func (l *Lock) Release(ctx context.Context) error {
-	l.gate <- struct{}{}
-	defer func() { <-l.gate }()
+	ctx, cancel := linger.Context(ctx, l.client.cfg.RequestTimeout)
+	defer cancel()
+	select {
+	case l.gate <- struct{}{}:
+		defer func() { <-l.gate }()
+	case <-ctx.Done():
+		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", l.key, ctx.Err())
+	}
 	if l.settled {
 		return l.result
 	}
@@ -35,12 +41,13 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.finish(ErrReleased)
 	l.keeper.Stop()
 
-	ctx, cancel := linger.Context(ctx, l.client.cfg.RequestTimeout)
-	defer cancel()
 	err := l.giveBack(ctx)
 	if err == nil || errors.Is(err, ErrLost) {
 		l.settled, l.result = true, err
 		l.client.forget(l)
+	} else {
+		// Close need not try it again once the lease has ended it.
+		time.AfterFunc(time.Until(l.keeper.Deadline())+l.terms.Margin, func() { l.client.forget(l) })
 	}
 	return err
 }
@@ -52,21 +59,26 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	l.mu.Unlock()
 	turn := seen.Turn.Add(time.Since(l.since))
 	if errors.Is(end, ErrLost) {
-		_, _ = serving.HandOff(ctx, l.queue, l.id, seen.Turn) // refused if it was evicted, as it should be
+		// Nobody need wait for what is left of the lease. Refused if it was
+		// evicted; if it fails, the lease ends it.
+		if _, _, err := serving.Remove(ctx, l.queue, l.id); err == nil {
+			l.client.lines.Wake(l.queue)
+		}
 		return end
 	}
 	// One that came by the queue expects others behind it: the fast form would
 	// be refused more often than not, and the lock idle for a round trip. If
 	// nobody was there, QUIET mends that afterwards.
 	idle := !l.claimed && seen.Quiet(l.ticket)
-	retry := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxElapsedTime(0))
-	for {
-		rec, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle)
+	ctx, cancel := context.WithDeadline(ctx, l.keeper.Deadline())
+	defer cancel()
+	for retries := retry.For(0); ; {
+		_, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle)
 		switch {
 		case err == nil:
 			l.client.lines.Wake(l.queue)
-			if quiet && rec.Present {
-				l.client.background.Go(l.quieten)
+			if quiet {
+				l.client.background.run(l.quieten)
 			}
 			return nil
 		case errors.Is(err, serving.ErrRefused) && time.Now().Before(l.keeper.Deadline()):
@@ -76,24 +88,9 @@ func (l *Lock) giveBack(ctx context.Context) error {
 			return nil
 		case errors.Is(err, serving.ErrRefused):
 			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
-		case !table.Transient(err) || !l.pause(ctx, retry.NextBackOff()):
+		case !table.Transient(err) || !retries.Pause(ctx):
 			return fmt.Errorf("queuelock: release %s: its lease of %v will end it: %w", l.key, l.terms.TTL, err)
 		}
-	}
-}
-
-// pause waits before the next attempt; false if none is worth while.
-func (l *Lock) pause(ctx context.Context, d time.Duration) bool {
-	if !time.Now().Add(d).Before(l.keeper.Deadline()) {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

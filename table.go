@@ -2,6 +2,7 @@ package queuelock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/queuelock/queuelock/internal/table"
@@ -17,9 +18,12 @@ type TableAPI = table.API
 // TTL is enabled if it is off; one with other keys, or with TTL on another
 // attribute, is a *TableError and is left as it is. Calling it again is safe.
 //
-// Four requests at the least, and one more for each time it looks whether the
-// table is active.
+// Three requests at the least, one more to enable TTL, and one more for each
+// time it looks whether the table is active.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
+	if db == nil {
+		return errors.New("queuelock: create table: the DynamoDB client is nil")
+	}
 	layout := cfg.withDefaults().layout(tableName)
 	if err := layout.Validate(); err != nil {
 		return fmt.Errorf("queuelock: create table: %w", err)
