@@ -16,7 +16,7 @@
 //	distance     elapsed in turn          look again after
 //	next         before its lower bound   what is left of the bound
 //	next         past it, or unknown      Fastest, growing to an eighth of a turn
-//	deeper       –                        half of (turns ahead × lower bound)
+//	deeper       –                        half of what the turns ahead take at the least
 //	any          –                        never later than all ahead may be dead
 //
 // It promises nothing about fairness or exclusion, makes no request, and reads

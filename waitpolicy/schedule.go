@@ -1,6 +1,7 @@
 package waitpolicy
 
 import (
+	"math"
 	"time"
 )
 
@@ -46,25 +47,10 @@ type Observation struct {
 // [0, 1): up to a fifth is taken off, so that waiters do not march in step and
 // no bound is overshot.
 func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
-	var delay time.Duration
-	turn := o.lowerBound()
-	if o.Ahead == 0 {
-		delay = s.next(o, turn)
-	} else {
-		// Half of what is left at the least; the present turn may end now.
-		// Turns longer than twice the longest delay make no difference, and
-		// so many of them could overflow. Where nothing is known of turns, one
-		// is taken to last for a look: otherwise all that wait for the first
-		// turn of a queue would look as often as the next in line.
-		each := min(turn, 2*s.Slowest)
-		if each == 0 {
-			each = s.Fastest
-		}
-		ahead := time.Duration(o.Ahead) * each
-		if o.Serving {
-			ahead += max(0, turn-o.Elapsed)
-		}
-		delay = max(ahead/2, s.next(o, turn))
+	delay := s.next(o)
+	if o.Ahead > 0 {
+		// Half of what is left at the least: those ahead may leave, too.
+		delay = max(delay, s.turns(o)/2)
 	}
 	if o.ClearIn > 0 {
 		delay = min(delay, o.ClearIn)
@@ -73,11 +59,38 @@ func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 	return delay - time.Duration(float64(delay)*min(max(jitter, 0), 1)/5)
 }
 
+// turns is how long the turns of those ahead take at the least: their mean
+// time, less two and a half deviations of the sum, which grow with the root of
+// their number. (A mean deviation is four fifths of a standard one, so that is
+// two of those.)
+func (s Schedule) turns(o Observation) time.Duration {
+	mean, deviation := o.Mean, o.Deviation
+	if o.Pace > 0 && (mean == 0 || o.Pace < mean) {
+		mean = o.Pace
+	}
+	if o.Mean == 0 {
+		deviation = mean / 2
+	}
+	if mean == 0 {
+		// Nothing is known of turns, and one is taken to last for a look:
+		// otherwise all that wait for the first turn of a queue would look as
+		// often as the next in line.
+		mean = s.Fastest
+	}
+	n := float64(o.Ahead)
+	least := n*float64(mean) - 2.5*math.Sqrt(n)*float64(min(deviation, mean))
+	if o.Serving {
+		least += float64(max(0, o.lowerBound()-o.Elapsed))
+	}
+	// More than the longest delay makes no difference, and could overflow.
+	return time.Duration(min(max(least, 0), 2*float64(s.Slowest)))
+}
+
 // lowerBound is how long a turn takes at the least, as far as is known: two
 // deviations below the mean, and no more than this waiter has seen a turn to
-// take.
+// take. Zero says that turns vary too much to tell.
 func (o Observation) lowerBound() time.Duration {
-	bound := max(0, o.Mean-2*o.Deviation) // 0: turns vary too much to tell
+	bound := max(0, o.Mean-2*o.Deviation)
 	if o.Pace > 0 && (o.Mean == 0 || o.Pace < bound) {
 		bound = o.Pace
 	}
@@ -85,8 +98,8 @@ func (o Observation) lowerBound() time.Duration {
 }
 
 // next is the delay of one whose turn comes with the end of the present one.
-func (s Schedule) next(o Observation, turn time.Duration) time.Duration {
-	if o.Serving && o.Elapsed < turn {
+func (s Schedule) next(o Observation) time.Duration {
+	if turn := o.lowerBound(); o.Serving && o.Elapsed < turn {
 		return turn - o.Elapsed
 	}
 	// It may come at any time. A look each eighth of a turn idles the lock for
