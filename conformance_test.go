@@ -1,0 +1,312 @@
+package queuelock_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/engines"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// The lock's behaviour on every engine, in real time and over the engine's own
+// protocol: what the tests in bubbles show of the embedded engine must be true
+// of the others as well.
+
+// fast is for tests in real time.
+var fast = queuelock.Config{TTL: 2 * time.Second, WaiterTTL: time.Second}
+
+// onEveryEngine runs f with a new table on each engine.
+func onEveryEngine(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Parallel()
+	engines.Each(t, func(t *testing.T, e engines.Engine) {
+		t.Parallel()
+		name := "queuelock-" + strings.ToLower(rand.Text()[:12])
+		table := queuelocktest.NewTable(t, queuelocktest.WithEngine(e.Handler(t)), queuelocktest.WithName(name), queuelocktest.WithoutTable())
+		db := e.Client(t)
+		if err := queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+				t.Error(err)
+			}
+		})
+		f(t, table)
+	})
+}
+
+func TestEngineIdleCycleIsTwoRequests(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := open(t, table, "a", queuelock.Config{})
+		first := cost(table, func() { release(t, acquire(t, c, waitpolicy.Forever)) })
+		if first.Sent != 3 {
+			t.Errorf("first cycle: %d requests, want 3", first.Sent)
+		}
+		for range 3 {
+			var lock *queuelock.Lock
+			if spent := cost(table, func() { lock = acquire(t, c, waitpolicy.Forever) }); spent.Sent != 1 {
+				t.Errorf("idle acquire: %d requests, want 1", spent.Sent)
+			}
+			if spent := cost(table, func() { release(t, lock) }); spent.Sent != 1 {
+				t.Errorf("its release: %d requests, want 1", spent.Sent)
+			}
+		}
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items, want the record", n)
+		}
+	})
+}
+
+func TestEngineManyClientsTakeTurnsInOrder(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		const clients, rounds = 6, 5
+		var mu sync.Mutex
+		holders, last, turns := 0, ticket.Number{}, 0
+		var wg sync.WaitGroup
+		for i := range clients {
+			c, _ := open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
+			wg.Go(func() {
+				for range rounds {
+					err := c.Do(t.Context(), order, waitpolicy.For(time.Minute), func(ctx context.Context, lock *queuelock.Lock) error {
+						mu.Lock()
+						holders++
+						if holders != 1 || !last.Less(lock.Ticket()) {
+							t.Errorf("%d holders, ticket %s after %s", holders, lock.Ticket(), last)
+						}
+						last = lock.Ticket()
+						turns++
+						mu.Unlock()
+						timer := time.NewTimer(2 * time.Millisecond) // a turn's work
+						defer timer.Stop()
+						select {
+						case <-timer.C:
+						case <-ctx.Done():
+							t.Errorf("lost: %v", context.Cause(ctx))
+						}
+						mu.Lock()
+						holders--
+						mu.Unlock()
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if turns != clients*rounds {
+			t.Errorf("%d turns, want %d", turns, clients*rounds)
+		}
+		c, _ := open(t, table, "at the end", queuelock.Config{})
+		if rows, holders := rowsAndHolders(t, c); rows != 0 || holders != 0 {
+			t.Errorf("%d rows and %d holders are left", rows, holders)
+		}
+	})
+}
+
+func TestEngineBusyLockIsRefusedAndTimesOut(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.Forever)
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(300 * time.Millisecond)} {
+			_, err := b.Acquire(t.Context(), order, wait)
+			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+			if !ok || busy.Serving == nil || busy.Serving.Owner != "a" || busy.Serving.Ticket != held.Ticket() {
+				t.Errorf("%v: %v, want it to name a", wait, err)
+			}
+			if !wait.IsNoWait() && (busy.Position != 1 || busy.Waited < 300*time.Millisecond) {
+				t.Errorf("position %d after %v, want 1 after 300ms", busy.Position, busy.Waited)
+			}
+		}
+		if rows, _ := rowsAndHolders(t, a); rows != 0 {
+			t.Errorf("%d rows are left", rows)
+		}
+		release(t, held)
+	})
+}
+
+func TestEngineCrashedHolderAndWaiterAreReplaced(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, dbHolder := open(t, table, "holder", fast)
+		dead, dbDead := open(t, table, "dead", fast)
+		alive, _ := open(t, table, "alive", fast)
+		release(t, acquire(t, holder, waitpolicy.Forever))
+		lost := acquire(t, holder, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		queued := dbDead.Inject(queuelocktest.DelayResponse(0).Of("PutItem"))
+		queueUp(ctx, dead, waitpolicy.Forever)
+		<-queued.Reached()
+		waiting := queueUp(t.Context(), alive, waitpolicy.Forever)
+		dbDead.Partition()
+		dbHolder.Partition()
+		died := time.Now()
+		got := <-waiting
+		if took := got.at.Sub(died); got.err != nil || took > fast.TTL+1500*time.Millisecond {
+			t.Fatalf("taken over after %v (%v), want at most the lease of %v and 1.5s", took, got.err, fast.TTL)
+		}
+		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == queuelock.Evicted {
+			t.Errorf("the dead holder's lock says %v, want that its own clock told it", lost.Err())
+		}
+		release(t, got.lock)
+	})
+}
+
+func TestEngineLostAnswersAreFoundOut(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, db := open(t, table, "b", queuelock.Config{})
+		for round := range 4 {
+			held := acquire(t, a, waitpolicy.Forever)
+			for _, op := range []string{"PutItem", "DeleteItem", "Query", "GetItem"} {
+				defer db.Inject(queuelocktest.LoseResponse().Of(op).Times(1)).Remove()
+			}
+			for nth := range round + 1 {
+				defer db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Nth(1 + 2*nth)).Remove()
+			}
+			waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+			release(t, held)
+			got := <-waiting
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			if !held.Ticket().Less(got.lock.Ticket()) {
+				t.Errorf("ticket %s after %s", got.lock.Ticket(), held.Ticket())
+			}
+			release(t, got.lock)
+		}
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 0 {
+			t.Errorf("%d rows and %d holders are left\n%s", rows, holders, table.Log())
+		}
+	})
+}
+
+func TestEngineLossIsToldByTheNextHeartbeat(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := open(t, table, "a", fast)
+		lock := acquire(t, c, waitpolicy.Forever)
+		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(table.Name()), Key: recordKey(),
+			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		<-lock.Done()
+		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != queuelock.Evicted {
+			t.Errorf("%v, want evicted", lock.Err())
+		}
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("release after loss: %v", err)
+		}
+	})
+}
+
+func TestEngineTicketsAreExactToTheLastDigit(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := open(t, table, "a", queuelock.Config{})
+		other, _ := open(t, table, "b", queuelock.Config{})
+		start := strings.Repeat("12345678", 5)[:37]
+		item := recordKey()
+		item["ticketNumber"] = &types.AttributeValueMemberN{Value: start}
+		item["granted"] = &types.AttributeValueMemberN{Value: start}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		before, err := ticket.Parse(start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := acquire(t, c, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), other, waitpolicy.Forever)
+		if held.Ticket().After(before) != 1 {
+			t.Errorf("ticket %s after %s", held.Ticket(), before)
+		}
+		release(t, held)
+		got := <-waiting
+		if got.err != nil || got.lock.Ticket().After(before) != 2 {
+			t.Fatalf("%+v after %s", got, before)
+		}
+		release(t, got.lock)
+	})
+}
+
+func TestEngineReasonsAreIndependentAndMalformedItemsRefused(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := open(t, table, "a", queuelock.Config{})
+		var held []*queuelock.Lock
+		for _, reason := range []string{"", "loc", "lock2", "ship", "lock."} {
+			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: order.Entity, Reason: reason}, waitpolicy.NoWait)
+			if err != nil {
+				t.Fatalf("reason %q: %v", reason, err)
+			}
+			held = append(held, lock)
+		}
+		for _, lock := range held {
+			release(t, lock)
+		}
+		item := recordKey()
+		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
+			_, err := c.Acquire(t.Context(), order, wait)
+			if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+				t.Errorf("%v: %v", wait, err)
+			}
+		}
+	})
+}
+
+func TestEngineWrongTablesAreNamed(t *testing.T) {
+	t.Parallel()
+	engines.Each(t, func(t *testing.T, e engines.Engine) {
+		db := e.Client(t)
+		name := "queuelock-" + strings.ToLower(rand.Text()[:12])
+		c, err := queuelock.New(db, name, queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
+		says(t, err, name, "no such table", `partition key "pk"`)
+		if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+			TableName: &name, BillingMode: types.BillingModePayPerRequest,
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+				t.Error(err)
+			}
+		}()
+		if err := dynamodb.NewTableExistsWaiter(db).Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: &name}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
+		says(t, err, name, `partition key "id" (S) and no sort key`, `sort key "sk"`)
+		says(t, queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}), name, `partition key "id" (S) and no sort key`)
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
