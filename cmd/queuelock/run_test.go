@@ -235,18 +235,7 @@ func TestLossKillsTheGroup(t *testing.T) {
 		lose func(*testing.T, *engine)
 		text string
 	}{
-		{"taken away", func(t *testing.T, e *engine) {
-			_, err := e.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-				TableName: aws.String("queuelock"),
-				Key: map[string]types.AttributeValue{
-					"pk": &types.AttributeValueMemberS{Value: "x"},
-					"sk": &types.AttributeValueMemberS{Value: "lock/" + strings.Repeat("0", 38)},
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}, "evicted"},
+		{"taken away", func(t *testing.T, e *engine) { e.evict(t, "x") }, "evicted"},
 		{"no answer", func(_ *testing.T, e *engine) { close(e.stuck) }, "unreachable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -273,6 +262,35 @@ func TestLossKillsTheGroup(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+func TestWhatTheCommandHasStartedMayTidyUpToo(t *testing.T) {
+	e := newEngine(t)
+	// The shell dies of SIGTERM at once; what it has started takes a moment.
+	script := `(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`
+	b := start(t, t.Context(), "run", "x", "--ttl", "8s", "--", "sh", "-c", script)
+	b.expect(t, "ready")
+	e.evict(t, "x")
+	b.expect(t, "tidied")
+	if o := b.wait(t); o.code != exitLost {
+		t.Errorf("exit code %d, want %d (stderr %q)", o.code, exitLost, o.stderr)
+	}
+	b.mustEnd(t)
+}
+
+// evict takes an entity's lock away, as an operator would.
+func (e *engine) evict(t *testing.T, entity string) {
+	t.Helper()
+	_, err := e.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+		TableName: aws.String("queuelock"),
+		Key: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: entity},
+			"sk": &types.AttributeValueMemberS{Value: "lock/" + strings.Repeat("0", 38)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

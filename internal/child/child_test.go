@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -100,22 +102,31 @@ func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 	}
 }
 
-// TestAChildOutlivesTheGoroutineThatStartedIt: the kernel ties a child to the
-// thread that started it, which here ends at once.
-func TestAChildOutlivesTheGoroutineThatStartedIt(t *testing.T) {
-	var c *Child
-	var out *os.File
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		c, out = script(t, "echo ready; read -r line; exit 4")
-	}()
-	<-started
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
-	<-c.Exited() // its standard input is empty
-	if code := c.Code(); code != 4 {
-		t.Errorf("code %d, want 4", code)
+// TestAChildOutlivesTheThreadsOfItsTime: the kernel ties a child to the thread
+// that started it, so that thread must not be one that Go ends.
+func TestAChildOutlivesTheThreadsOfItsTime(t *testing.T) {
+	for range 20 {
+		var c *Child
+		var out *os.File
+		started := make(chan struct{})
+		go func() {
+			defer close(started)
+			c, out = script(t, "echo ready; while :; do sleep 1; done")
+		}()
+		<-started
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		var threads sync.WaitGroup
+		for range 50 {
+			threads.Go(runtime.LockOSThread) // a goroutine that ends locked takes its thread with it
+		}
+		threads.Wait()
+		if err := c.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := c.Code(); code != 143 {
+			t.Fatalf("code %d, want 143", code)
+		}
 	}
 }
