@@ -165,7 +165,7 @@ func TestAMeasureOfTurnsFollowsThemAndStaysPositive(t *testing.T) {
 		for range 200 {
 			turn = turn.Add(length)
 		}
-		if d := (turn.Mean - length).Abs(); d > length/50+20 || turn.Deviation > length/20+20 {
+		if d := (turn.Mean - length).Abs(); d > length/50+100 || turn.Deviation > length/20+100 {
 			t.Fatalf("after 200 turns of %v measured %+v", length, turn)
 		}
 	})
