@@ -1,0 +1,102 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/serving"
+)
+
+var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+// The rules of LOOK, in their order: each situation meets one, whatever later
+// rules would say.
+func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
+	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
+	alive, dead := lease.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, lease.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}
+	holder := func(id string, ticket int, l lease.Lease) serving.Holder {
+		return serving.Holder{ID: id, Ticket: n(ticket), Lease: l}
+	}
+	row := func(ticket int, id string, l lease.Lease) queue.Row {
+		return queue.Row{Ticket: n(ticket), ID: id, Lease: l}
+	}
+	record := func(number, after, granted int, holders ...serving.Holder) serving.Record {
+		return serving.Record{Exists: true, Present: true, TicketNumber: n(number), ServingAfter: n(after), Granted: n(granted), Holders: holders}
+	}
+	absent := serving.Record{Exists: true, TicketNumber: n(9), Granted: n(4)}
+
+	for name, test := range map[string]struct {
+		rec   serving.Record
+		rows  []queue.Row
+		ids   []string
+		do    queue.Action
+		ahead int
+		rowsD int // dead
+		heldD int
+		clear time.Duration // at the least; at most the clock's second more
+	}{
+		"1. my id is in holders":                              {rec: record(9, 6, 7, holder("me", 7, alive)), ids: []string{"old", "me"}, do: queue.Served, clear: 30 * time.Second},
+		"1. before 2.: a grant raises the floor to my ticket": {rec: record(9, 0, 7, holder("me", 7, alive)), ids: []string{"me"}, do: queue.Served, clear: 30 * time.Second},
+		"1. before 4.: also with a live row ahead":            {rec: record(9, 0, 3, holder("me", 7, alive)), ids: []string{"me"}, rows: []queue.Row{row(5, "x", alive)}, do: queue.Served, ahead: 1, clear: 30 * time.Second},
+		"1. also if my own lease has ended":                   {rec: record(9, 6, 7, holder("me", 7, dead)), ids: []string{"me"}, do: queue.Served, heldD: 1},
+		"2. the floor is above my ticket":                     {rec: record(9, 0, 8), do: queue.Overtaken},
+		"2. the floor is my ticket, and not by me":            {rec: record(9, 0, 7, holder("x", 7, alive)), ids: []string{"me"}, do: queue.Overtaken, clear: 30 * time.Second},
+		"2. by servingAfter":                                  {rec: record(9, 6, 0), do: queue.Overtaken},
+		"2. before 3.: holders absent as well":                {rec: serving.Record{Exists: true, TicketNumber: n(9), Granted: n(9)}, do: queue.Overtaken},
+		"2. before 4.: a live row ahead as well":              {rec: record(9, 0, 8), rows: []queue.Row{row(5, "x", alive)}, do: queue.Overtaken},
+		"3. holders absent":                                   {rec: absent, do: queue.TakeAnew},
+		"3. before 4.: a live row ahead as well":              {rec: absent, rows: []queue.Row{row(5, "x", alive)}, do: queue.TakeAnew, ahead: 1, clear: 30 * time.Second},
+		"3. no record at all":                                 {do: queue.TakeAnew},
+		"4. a live row ahead":                                 {rec: record(9, 0, 4), rows: []queue.Row{row(5, "x", alive)}, do: queue.Wait, ahead: 1, clear: 30 * time.Second},
+		"4. two, and a dead one between":                      {rec: record(9, 0, 3), rows: []queue.Row{row(4, "w", alive), row(5, "x", dead), row(6, "y", alive)}, do: queue.Wait, ahead: 2, rowsD: 1, clear: 30 * time.Second},
+		"4. an expired one is not ahead":                      {rec: record(9, 0, 4), rows: []queue.Row{row(5, "x", dead)}, do: queue.Claim, rowsD: 1},
+		"4. one at the floor is not ahead":                    {rec: record(9, 0, 4), rows: []queue.Row{row(4, "x", alive)}, do: queue.Claim},
+		"4. one below the floor that is dead is swept":        {rec: record(9, 0, 4), rows: []queue.Row{row(2, "x", dead)}, do: queue.Claim, rowsD: 1},
+		"4. my own row and those behind are not ahead":        {rec: record(9, 0, 4), rows: []queue.Row{row(7, "me", alive), row(8, "y", alive)}, do: queue.Claim},
+		"4. before 5.: a live row ahead of a dead holder":     {rec: record(9, 0, 3, holder("h", 3, dead)), rows: []queue.Row{row(5, "x", alive)}, do: queue.Wait, ahead: 1, heldD: 1, clear: 30 * time.Second},
+		"5. a live holder":                                    {rec: record(9, 0, 3, holder("h", 3, alive)), do: queue.Wait, clear: 30 * time.Second},
+		"5. a dead holder":                                    {rec: record(9, 0, 3, holder("h", 3, dead)), do: queue.Claim, heldD: 1},
+		"5. a dead holder and a live one":                     {rec: record(9, 0, 3, holder("a", 3, dead), holder("b", 3, alive)), do: queue.Wait, heldD: 1, clear: 30 * time.Second},
+		"6. nobody ahead and nobody served":                   {rec: record(9, 0, 6), do: queue.Claim},
+	} {
+		clock := dbclock.New()
+		clock.Observe(epoch, epoch, epoch)
+		j := queue.Sight{Record: test.rec, Rows: test.rows, ReadAt: epoch}.Judge(q, n(7), test.ids, lease.NewObserver(clock, false))
+		if j.Do != test.do || j.Ahead != test.ahead || len(j.DeadRows) != test.rowsD || len(j.DeadHolders) != test.heldD {
+			t.Errorf("%s: judged %+v, want action %d, %d ahead, %d dead rows, %d dead holders", name, j, test.do, test.ahead, test.rowsD, test.heldD)
+		}
+		if j.ClearIn < test.clear || j.ClearIn > test.clear+2*time.Second {
+			t.Errorf("%s: clear in %v, want %v", name, j.ClearIn, test.clear)
+		}
+		if j.Do == queue.Served && j.Me.ID != "me" {
+			t.Errorf("%s: served as %+v", name, j.Me)
+		}
+		if j.Blocked != nil {
+			t.Errorf("%s: blocked by %v", name, j.Blocked)
+		}
+	}
+}
+
+func TestLeasesOfRowsAndHoldersAreJudgedByObservationAsWell(t *testing.T) {
+	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
+	observer := lease.NewObserver(dbclock.New(), false)
+	sight := queue.Sight{
+		Record: serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []serving.Holder{{ID: "h", Ticket: n(1), Lease: lease.Lease{TTL: 20 * time.Second}}}},
+		Rows:   []queue.Row{{Ticket: n(3), ID: "x", Lease: lease.Lease{TTL: 10 * time.Second}}},
+		ReadAt: epoch,
+	}
+	for _, step := range []struct {
+		after time.Duration
+		do    queue.Action
+		clear time.Duration
+	}{{0, queue.Wait, 20 * time.Second}, {9 * time.Second, queue.Wait, 11 * time.Second}, {10 * time.Second, queue.Wait, 10 * time.Second}, {20 * time.Second, queue.Claim, 0}} {
+		sight.ReadAt = epoch.Add(step.after)
+		if j := sight.Judge(q, n(7), nil, observer); j.Do != step.do || j.ClearIn != step.clear {
+			t.Errorf("after %v judged %+v, want action %d, clear in %v", step.after, j, step.do, step.clear)
+		}
+	}
+}
