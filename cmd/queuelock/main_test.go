@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -176,11 +177,17 @@ func start(t *testing.T, ctx context.Context, args ...string) *background {
 	}
 	b := &background{out: out, done: make(chan outcome, 1)}
 	t.Cleanup(func() { out.Close() })
+	// Files, as in earnest: a command's pipes would be waited for.
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		var stderr bytes.Buffer
-		code := run(ctx, args, strings.NewReader(""), write, &stderr)
+		code := run(ctx, args, strings.NewReader(""), write, stderr)
 		write.Close()
-		b.done <- outcome{code: code, stderr: stderr.String()}
+		stderr.Close()
+		text, _ := os.ReadFile(stderr.Name())
+		b.done <- outcome{code: code, stderr: string(text)}
 	}()
 	return b
 }

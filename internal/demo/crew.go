@@ -71,9 +71,7 @@ func (c *crew) start(worker int, a Assignment) (*process, error) {
 	p := &process{Child: started, worker: worker, history: newHistory(worker, a.WaiterTTL), stdin: inWrite}
 	c.processes = append(c.processes, p)
 	go c.follow(p, outRead)
-	if _, writeErr := inWrite.Write(append(line, '\n')); writeErr != nil {
-		err = errors.Join(err, fmt.Errorf("assign worker %d: %w", worker, writeErr))
-	}
+	p.tell(string(line))
 	return p, err
 }
 
@@ -102,11 +100,12 @@ func (c *crew) follow(p *process, out io.ReadCloser) {
 	send(event{process: p, ended: true, at: clock()})
 }
 
+// tell writes a line to the process. One that cannot be told has ended, and
+// its end is an event that says more.
+func (p *process) tell(line string) { _, _ = io.WriteString(p.stdin, line+"\n") }
+
 // release lets a process that is ready begin.
-func (p *process) release() error {
-	_, err := io.WriteString(p.stdin, "go\n")
-	return err
-}
+func (p *process) release() { p.tell("go") }
 
 // kill kills the process at once.
 func (p *process) kill() error {

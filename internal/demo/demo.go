@@ -164,7 +164,7 @@ func (s *stage) step(ctx context.Context) error {
 	case e.ended:
 		err = s.ended(e.process, e.at)
 	default:
-		err = s.recorded(e.process, e.record)
+		s.recorded(e.process, e.record)
 	}
 	if err != nil {
 		return err
@@ -173,19 +173,18 @@ func (s *stage) step(ctx context.Context) error {
 }
 
 // recorded reacts to a record.
-func (s *stage) recorded(p *process, r Record) error {
+func (s *stage) recorded(p *process, r Record) {
 	a := p.history.add(r)
 	switch r.Kind {
 	case Ready:
-		return s.isReady(p)
+		s.isReady(p)
 	case Took:
 		// The victim is the first in the queue, and so not the last of its
 		// round: somebody is left to recover. The others follow at once.
-		if s.open {
-			return nil
+		if !s.open {
+			s.open = true
+			s.releaseAll(func(p *process) bool { return p.worker != s.victim() })
 		}
-		s.open = true
-		return s.releaseAll(func(p *process) bool { return p.worker != s.victim() })
 	case Granted:
 		if p.worker == s.victim() && a.Round == s.doomed() {
 			s.timer = time.NewTimer(max(s.Hold/2, strikeDelay))
@@ -199,30 +198,25 @@ func (s *stage) recorded(p *process, r Record) error {
 	case Ended:
 		s.Show(s.event(TurnOver, p, r.At))
 	}
-	return nil
 }
 
 // isReady lets a process go, if the time has come.
-func (s *stage) isReady(p *process) error {
+func (s *stage) isReady(p *process) {
 	if s.open {
-		return p.release()
+		p.release()
+		return
 	}
-	if s.ready++; s.ready < s.Workers {
-		return nil
+	if s.ready++; s.ready == s.Workers {
+		s.releaseAll(func(p *process) bool { return p.worker == s.victim() })
 	}
-	return s.releaseAll(func(p *process) bool { return p.worker == s.victim() })
 }
 
-func (s *stage) releaseAll(which func(*process) bool) error {
+func (s *stage) releaseAll(which func(*process) bool) {
 	for _, p := range s.processes {
-		if !which(p) {
-			continue
-		}
-		if err := p.release(); err != nil {
-			return fmt.Errorf("start worker %d: %w", p.worker, err)
+		if which(p) {
+			p.release()
 		}
 	}
-	return nil
 }
 
 // strike kills the victim when its doomed turn has lasted for a while and
