@@ -201,7 +201,8 @@ func (f *demoFlags) set(ctx context.Context) (*scene, error) {
 		s.database, s.where = connectLocal(engine.url), "a table in memory"
 	}
 	if err := createTable(ctx, s.database, s.table); err != nil {
-		return nil, errors.Join(interrupted(ctx, err), s.strike(ctx))
+		_ = s.strike(ctx) // it may not be there, and what kept it from being made is said
+		return nil, interrupted(ctx, err)
 	}
 	return s, nil
 }
