@@ -190,6 +190,9 @@ func TestAHeartbeatRenewsItsOwnRowOnlyAndCreatesNone(t *testing.T) {
 		if err := queue.Heartbeat(ctx, q, mine, later.Add(-time.Second)); err != nil {
 			t.Errorf("a heartbeat that comes late gave %v, want that it does no harm", err)
 		}
+		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
+			t.Errorf("a heartbeat that came late made it %+v", row)
+		}
 		fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 		if err := queue.Heartbeat(ctx, q, mine, later.Add(time.Second)); err != nil || fault.Fired() != 1 {
 			t.Errorf("a heartbeat whose answer was lost gave %v", err)
@@ -280,6 +283,40 @@ var hostileValues = []types.AttributeValue{
 	table.String(""), table.String("7"), table.Map(nil), table.Map(table.Item{"x": num("1")}),
 	&types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberB{Value: []byte{0}},
 	&types.AttributeValueMemberL{Value: []types.AttributeValue{num("1")}}, &types.AttributeValueMemberSS{Value: []string{"a"}},
+}
+
+func TestAMalformedRowNamesItsAttribute(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	for i, test := range []struct {
+		attribute string
+		value     types.AttributeValue
+	}{
+		{"id", nil}, {"id", num("7")}, {"owner", num("7")}, {"mode", table.Map(nil)}, {"createdAt", table.String("today")}, {"beat", nil}, {"beat", table.String("1")},
+		{"ttl", nil}, {"ttl", num("0")}, {"ttl", num("604800001")}, {"until", table.String("soon")}, {"until", num("1.5")},
+		{"sk", table.String("lock/5")}, {"sk", table.String("lock/" + strings.Repeat("0", 37) + "x")},
+	} {
+		q := queueOf(tb, fmt.Sprint("e", i), "lock")
+		enqueue(t, q, rowOf(7, "good"))
+		item := tb.Items()[len(tb.Items())-1]
+		for _, other := range tb.Items() {
+			if other["pk"].(*types.AttributeValueMemberS).Value == q.Entity {
+				item = other
+			}
+		}
+		if err := queue.Leave(t.Context(), q, rowOf(7, "good")); err != nil {
+			t.Fatal(err)
+		}
+		item[test.attribute] = test.value
+		if test.value == nil {
+			delete(item, test.attribute)
+		}
+		put(t, tb, item)
+		rows := lookAll(t, q).Rows
+		malformed, ok := errors.AsType[*table.MalformedError](rows[0].Problem)
+		if !ok || malformed.Attribute != test.attribute || !strings.Contains(malformed.Error(), q.Entity+" lock") {
+			t.Errorf("%s = %v: its problem is %v, want one of %s in a row of its queue", test.attribute, test.value, rows[0].Problem, test.attribute)
+		}
+	}
 }
 
 // A row of some other program is a problem of its own, never of the queue.
