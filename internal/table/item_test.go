@@ -1,0 +1,206 @@
+package table_test
+
+import (
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+func drawValue(t *rapid.T) types.AttributeValue {
+	return rapid.OneOf(
+		rapid.Map(rapid.String(), table.String),
+		rapid.Map(rapid.Int64(), table.Int),
+		rapid.Map(rapid.SampledFrom([]string{"", "1.5", "1E+3", "1E999999999", "-0", "NaN", "0x10", strings.Repeat("1", 500)}), num),
+		rapid.SampledFrom([]types.AttributeValue{
+			table.Map(nil), table.Map(table.Item{"n": num("1")}), &types.AttributeValueMemberNULL{}, &types.AttributeValueMemberBOOL{},
+			&types.AttributeValueMemberL{}, &types.AttributeValueMemberB{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
+			&types.AttributeValueMemberBS{}, &types.UnknownUnionMember{Tag: "X"},
+		}),
+	).Draw(t, "value")
+}
+
+func TestAReaderNeverPanicsAndKeepsTheFirstProblem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		item := table.Item{}
+		for _, name := range []string{"a", "b", "c"} {
+			if rapid.Bool().Draw(t, "has "+name) {
+				item[name] = drawValue(t)
+			}
+		}
+		r := &table.Reader{What: "row", Item: item, Path: "x."}
+		var first error
+		for range rapid.IntRange(1, 10).Draw(t, "reads") {
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "attribute")
+			_, has := item[name]
+			if r.Has(name) != has {
+				t.Fatal("Has is wrong")
+			}
+			switch rapid.IntRange(0, 5).Draw(t, "as") {
+			case 0:
+				r.Int(name)
+			case 1:
+				r.Number(name)
+			case 2:
+				r.Text(name)
+			case 3:
+				r.Map(name)
+			case 4:
+				if _, ok := r.OptionalInt(name); ok != has {
+					t.Fatal("an optional number is present or not")
+				}
+			case 5:
+				if s := r.OptionalText(name); !has && s != "" {
+					t.Fatal("text was conjured")
+				}
+			}
+			if first == nil {
+				first = r.Err
+			}
+			if r.Err != first {
+				t.Fatalf("the first problem was %v, now it is %v", first, r.Err)
+			}
+		}
+		if malformed, ok := errors.AsType[*table.MalformedError](first); first != nil && (!ok || malformed.Item != "row" || !strings.HasPrefix(malformed.Attribute, "x.") || malformed.Problem == "") {
+			t.Fatalf("got %v, want an error that names item and path", first)
+		}
+		if first != nil && len(first.Error()) > 400 {
+			t.Fatalf("an error of %d bytes fills the log", len(first.Error()))
+		}
+	})
+}
+
+func TestReadersReadWhatIsThere(t *testing.T) {
+	r := &table.Reader{Item: table.Item{"n": table.Int(-7), "e": num("25E+2"), "s": table.String("x"), "m": table.Map(table.Item{"k": num("1")})}}
+	if r.Int("n") != -7 || r.Int("e") != 2500 || r.Number("e") != "25E+2" || r.Text("s") != "x" || len(r.Map("m")) != 1 || r.OptionalText("s") != "x" || r.Err != nil {
+		t.Errorf("misread, %v", r.Err)
+	}
+	if n, ok := r.OptionalInt("missing"); ok || n != 0 || r.OptionalText("missing") != "" || r.Err != nil {
+		t.Errorf("what may be absent was missed: %v", r.Err)
+	}
+	for say, read := range map[string]func(*table.Reader){
+		"attribute x.missing is missing, a number is needed": func(r *table.Reader) { r.Int("missing") },
+		"attribute x.missing is missing, a string is needed": func(r *table.Reader) { r.Text("missing") },
+		"attribute x.missing is missing, a map is needed":    func(r *table.Reader) { r.Map("missing") },
+		"attribute x.s is a string, a number is needed":      func(r *table.Reader) { r.Int("s") },
+		"attribute x.n is a number, a string is needed":      func(r *table.Reader) { r.Text("n") },
+		"attribute x.n is a number, a map is needed":         func(r *table.Reader) { r.Map("n") },
+		"attribute x.m is a map, a string is needed":         func(r *table.Reader) { r.OptionalText("m") },
+	} {
+		bad := &table.Reader{What: "row", Path: "x.", Item: r.Item}
+		read(bad)
+		if bad.Err == nil || bad.Err.Error() != "malformed row: "+say {
+			t.Errorf("got %v, want that %s", bad.Err, say)
+		}
+	}
+}
+
+func TestTypesAreNamedWithTheirArticle(t *testing.T) {
+	for want, v := range map[string]types.AttributeValue{
+		"a string": table.String(""), "a number": num("1"), "binary": &types.AttributeValueMemberB{}, "a boolean": &types.AttributeValueMemberBOOL{},
+		"null": &types.AttributeValueMemberNULL{}, "a map": table.Map(nil), "a list": &types.AttributeValueMemberL{}, "a set": &types.AttributeValueMemberNS{},
+		"of an unknown type": &types.UnknownUnionMember{},
+	} {
+		if got := table.TypeName(v); got != want {
+			t.Errorf("%T is named %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestWholeNumbersAreReadInEveryFormAndNothingElseIs(t *testing.T) {
+	for s, want := range map[string]string{
+		"0": "0", "7": "7", "-7": "-7", "+7": "7", "007": "7", "1E+3": "1000", "1e3": "1000", "1E3": "1000", "10.00e2": "1000", "1.50E1": "15",
+		"100E-2": "1", "5.0": "5", "1E126": "1" + strings.Repeat("0", 126), strings.Repeat("9", 126): strings.Repeat("9", 126),
+	} {
+		if got, ok := table.Whole(s); !ok || got.String() != want {
+			t.Errorf("Whole(%q) = %v, %v, want %s", s, got, ok, want)
+		}
+	}
+	for _, s := range []string{
+		"", " ", "1 ", "x", "0x10", "0b1", "0o7", "1_000", "1E999999999", "1E-999999999", "1E127", "1E+127", "1e", "e1", "1e1e1", "1.5", "1E-1", "1/2", "Inf", "NaN",
+		"-", ".", "--1", "1-1", "1.2.3", "1p3", strings.Repeat("9", 127), strings.Repeat("0", 1_000_000), "1E" + strings.Repeat("9", 100),
+	} {
+		if got, ok := table.Whole(s); ok {
+			t.Errorf("Whole(%.40q) = %v, want that it is refused", s, got)
+		}
+	}
+}
+
+func FuzzWhole(f *testing.F) {
+	for _, s := range []string{"", "1", "1E+3", "1E999999999", "0x10", "1_000", "1.50e1", "-0", ".e+", "1e-5"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, ok := table.Whole(s)
+		if !ok {
+			return
+		}
+		if strings.Trim(s, "0123456789.eE+-") != "" || got.BitLen() > 1000 {
+			t.Fatalf("Whole(%q) = %v", s, got)
+		}
+		exact, isNumber := new(big.Rat).SetString(s)
+		if !isNumber || exact.Cmp(new(big.Rat).SetInt(got)) != 0 {
+			t.Fatalf("Whole(%q) = %v", s, got)
+		}
+	})
+}
+
+func TestLayoutsAreValidated(t *testing.T) {
+	good := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, test := range map[string]struct {
+		change func(*table.Layout)
+		say    []string
+	}{
+		"no table":              {func(l *table.Layout) { l.Table = "" }, []string{"table name", "empty"}},
+		"no partition key":      {func(l *table.Layout) { l.PK = "" }, []string{"partition key", "empty"}},
+		"no sort key":           {func(l *table.Layout) { l.SK = "" }, []string{"sort key", "empty"}},
+		"no TTL attribute":      {func(l *table.Layout) { l.TTL = "" }, []string{"TTL attribute", "empty"}},
+		"both keys one name":    {func(l *table.Layout) { l.SK = "pk" }, []string{"sort key", `"pk"`, "partition key"}},
+		"TTL is the sort key":   {func(l *table.Layout) { l.TTL = "sk" }, []string{"TTL attribute", `"sk"`, "sort key"}},
+		"a name of the library": {func(l *table.Layout) { l.TTL = "until" }, []string{"TTL attribute", `"until"`, "library"}},
+		"another":               {func(l *table.Layout) { l.PK = "holders" }, []string{"partition key", `"holders"`}},
+		"too long":              {func(l *table.Layout) { l.SK = strings.Repeat("s", 256) }, []string{"sort key", "256", "255"}},
+	} {
+		l := good
+		test.change(&l)
+		err := l.Validate()
+		for _, word := range test.say {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: got %v, want it to say %s", name, err, word)
+			}
+		}
+	}
+}
+
+func TestSortKeysAreReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t", PK: "p", SK: "s"}, 1), Entity: "e", Reason: rapid.StringMatching(`[^/]{0,20}`).Draw(t, "reason")}
+		padded := rapid.StringMatching(`[0-9]{38}`).Draw(t, "padded")
+		item := q.Key(q.SortKey(padded))
+		if got, ok := q.Padded(item); !ok || got != padded {
+			t.Fatalf("%v has the number %q, %v", item, got, ok)
+		}
+		other := q
+		other.Reason = rapid.StringMatching(`[^/]{0,20}`).Draw(t, "other reason")
+		if _, ok := other.Padded(item); ok != (other.Reason == q.Reason) || other.Same(q) != ok {
+			t.Fatalf("the row of %q is one of %q", q.Reason, other.Reason)
+		}
+		if q.SortKey(padded) > q.LastSortKey() || q.SortKey(padded) < q.RecordSortKey() {
+			t.Fatal("a row is outside of its queue's range")
+		}
+		if utf8.ValidString(q.String()) && !strings.Contains(q.String(), q.Entity) {
+			t.Fatalf("the queue prints as %q", q)
+		}
+	})
+}

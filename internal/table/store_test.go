@@ -1,0 +1,408 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var layout = table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
+
+const timeout = 5 * time.Second
+
+func queueOn(db table.DynamoDB) table.Queue {
+	return table.Queue{Store: table.NewStore(db, layout, timeout), Entity: "e", Reason: "lock"}
+}
+
+func bubble(t *testing.T, name string, options []queuelocktest.Option, f func(t *testing.T, tb *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, options...)) })
+	})
+}
+
+// retriesAtOnce lets the SDK try again as it does, without its pauses: they may
+// be longer than the bound on a call.
+func retriesAtOnce(o *dynamodb.Options) {
+	o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+		r.RateLimiter = ratelimit.None
+		r.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+	})
+}
+
+var (
+	always = expression.Name("never").AttributeNotExists()
+	never  = expression.Name("pk").AttributeNotExists().And(expression.Name("pk").AttributeExists())
+	setN   = expression.Set(expression.Name("n"), expression.Value(1))
+)
+
+// calls are all that a Store can do, each once.
+func calls(q table.Queue) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"UpdateItem": func(ctx context.Context) error { _, err := q.Update(ctx, q.RecordKey(), setN, always); return err },
+		"PutItem":    func(ctx context.Context) error { return q.Put(ctx, q.RecordKey(), always) },
+		"DeleteItem": func(ctx context.Context) error { return q.Delete(ctx, q.RecordKey(), always) },
+		"GetItem":    func(ctx context.Context) error { _, err := q.Get(ctx, q.RecordKey()); return err },
+		"Query": func(ctx context.Context) error {
+			_, err := q.Range(ctx, q.RecordSortKey(), q.LastSortKey())
+			return err
+		},
+	}
+}
+
+func TestErrorsSayWhetherTryingAgainCanHelp(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		fault     queuelocktest.Fault
+		transient bool
+		applied   bool // may it have been, with the SDK's retries off
+		timeout   bool
+	}{
+		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), true, false, false},
+		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), true, false, false},
+		{"request limit", queuelocktest.Refuse(queuelocktest.RequestLimit), true, false, false},
+		{"500", queuelocktest.Refuse(queuelocktest.InternalError), true, true, false},
+		{"503", queuelocktest.Refuse(queuelocktest.Unavailable), true, true, false},
+		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), true, false, false},
+		{"connection reset", queuelocktest.LoseRequest(), true, true, false},
+		{"answer lost", queuelocktest.LoseResponse(), true, true, false},
+		{"no answer", queuelocktest.SwallowRequest(), true, true, true},
+		{"no answer to a write", queuelocktest.SwallowResponse(), true, true, true},
+		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), false, false, false},
+		{"validation", queuelocktest.Refuse("ValidationException"), false, false, false},
+		{"unknown", queuelocktest.Refuse("SomethingNewException"), false, false, false},
+	} {
+		bubble(t, test.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+			q := queueOn(tb.Client("c", retriesAtOnce))
+			for operation, call := range calls(q) {
+				fault := tb.Inject(test.fault.Of(operation))
+				start := time.Now()
+				err := call(t.Context())
+				fault.Remove()
+				e, ok := errors.AsType[*table.Error](err)
+				if !ok || e.Operation != operation || e.Table != "queuelock" || !strings.Contains(err.Error(), operation) {
+					t.Fatalf("%s: got %v, want an Error that names operation and table", operation, err)
+				}
+				if got := table.Transient(err); got != test.transient {
+					t.Errorf("%s: Transient(%v) is %v", operation, err, got)
+				}
+				if table.Transient(fmt.Errorf("wrapped: %w", err)) != test.transient {
+					t.Errorf("%s: wrapped it is another", operation)
+				}
+				if got := table.Applied(err, true); got != test.applied {
+					t.Errorf("%s: sent once, Applied(%v) is %v", operation, err, got)
+				}
+				if !table.Applied(err, false) {
+					t.Errorf("%s: retried by the SDK, %v says that nothing was applied", operation, err)
+				}
+				if (e.Timeout > 0) != test.timeout || test.timeout && (time.Since(start) != timeout || e.Timeout != timeout || !strings.Contains(err.Error(), "no answer within 5s")) {
+					t.Errorf("%s: after %v came %v", operation, time.Since(start), err)
+				}
+			}
+		})
+	}
+}
+
+func TestTheCallersOwnEndIsNotTransient(t *testing.T) {
+	bubble(t, "cancelled", nil, func(t *testing.T, tb *queuelocktest.Table) {
+		tb.Inject(queuelocktest.SwallowResponse())
+		for operation, call := range calls(queueOn(tb.Client("c"))) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			start := time.Now()
+			if err := call(ctx); !errors.Is(err, context.Canceled) || table.Transient(err) || !table.Applied(err, true) || time.Since(start) != time.Second {
+				t.Errorf("%s: after %v came %v, transient: %v", operation, time.Since(start), err, table.Transient(err))
+			}
+			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || table.Transient(err) {
+				t.Errorf("%s: past the caller's deadline %v, transient: %v", operation, err, table.Transient(err))
+			}
+			cancel()
+		}
+	})
+	if table.Transient(nil) || table.Transient(errors.New("x")) || table.Transient(&table.Refused{}) || table.Transient(&table.SchemaError{}) {
+		t.Error("what is no failed request is transient")
+	}
+}
+
+func TestARefusalCarriesTheItemAndNothingIsApplied(t *testing.T) {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+		bubble(t, engine, options, func(t *testing.T, tb *queuelocktest.Table) {
+			q := queueOn(tb.Client("c"))
+			item := q.RecordKey()
+			item["mark"] = table.String("here")
+			if err := q.Put(t.Context(), item, always); err != nil {
+				t.Fatal(err)
+			}
+			_, updated := q.Update(t.Context(), q.RecordKey(), setN, never)
+			for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
+				refused, ok := errors.AsType[*table.Refused](err)
+				if !ok || table.Transient(err) || table.Applied(err, true) || table.Applied(err, false) || err.Error() == "" {
+					t.Fatalf("%s: got %v, want a refusal", name, err)
+				}
+				if _, there := refused.Item["mark"]; there != (engine == "current") {
+					t.Errorf("%s: the refusal carries %v", name, refused.Item)
+				}
+			}
+			got, err := q.Get(t.Context(), q.RecordKey())
+			if err != nil || len(got) != 3 {
+				t.Errorf("the item is %v, %v", got, err)
+			}
+		})
+	}
+	if !table.Applied(nil, true) || !table.Applied(nil, false) {
+		t.Error("a write that succeeded was not applied")
+	}
+}
+
+func TestOnceIsOneRequest(t *testing.T) {
+	bubble(t, "once", nil, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c", retriesAtOnce))
+		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
+		for want, opts := range map[int][]table.Option{1: {table.Once()}, 3: nil} {
+			before := tb.Counts()
+			if err := q.Put(t.Context(), q.RecordKey(), always, opts...); err == nil {
+				t.Error("no error")
+			}
+			if got := tb.Counts().Sub(before)["PutItem"].Sent; got != want {
+				t.Errorf("%d requests were sent, want %d", got, want)
+			}
+		}
+	})
+}
+
+// withKeys makes a table by the SDK; sort "" is none.
+func withKeys(t *testing.T, c *queuelocktest.Client, partition, sort string, kind types.ScalarAttributeType) {
+	t.Helper()
+	in := &dynamodb.CreateTableInput{
+		TableName: &layout.Table, BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &partition, AttributeType: types.ScalarAttributeTypeS}},
+	}
+	if sort != "" {
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &sort, KeyType: types.KeyTypeRange})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &sort, AttributeType: kind})
+	}
+	if _, err := c.CreateTable(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const need = `need a table with partition key "pk" (S) and sort key "sk" (S)`
+
+func TestAWrongTableIsNamedWithWhatIsNeeded(t *testing.T) {
+	for name, test := range map[string]struct {
+		partition, sort string
+		kind            types.ScalarAttributeType
+		found           string
+	}{
+		"missing":        {"", "", "", "no such table"},
+		"other keys":     {"id", "range", "S", `partition key "id" (S) and sort key "range" (S)`},
+		"no sort key":    {"pk", "", "", `partition key "pk" (S) and no sort key`},
+		"a number in sk": {"pk", "sk", "N", `partition key "pk" (S) and sort key "sk" (N)`},
+	} {
+		bubble(t, name, []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
+			c := tb.Client("c")
+			if test.partition != "" {
+				withKeys(t, c, test.partition, test.sort, test.kind)
+			}
+			store := calls(queueOn(c))
+			if test.partition == "pk" && test.sort == "" {
+				// An item may have any attribute beside its key. Each put of the
+				// library's follows an update, which is refused.
+				delete(store, "PutItem")
+			}
+			for operation, call := range store {
+				err := call(t.Context())
+				schema, ok := errors.AsType[*table.SchemaError](err)
+				if !ok || schema.Table != "queuelock" || !strings.Contains(err.Error(), test.found) || !strings.Contains(err.Error(), need) || table.Transient(err) {
+					t.Errorf("%s: got %v\nwant a SchemaError that found %s and needs %s", operation, err, test.found, need)
+				}
+			}
+			if test.partition == "" {
+				return
+			}
+			err := table.Create(t.Context(), c, layout)
+			if schema, ok := errors.AsType[*table.SchemaError](err); !ok || !strings.Contains(schema.Error(), test.found) || !strings.Contains(schema.Error(), need) {
+				t.Errorf("creating it gave %v", err)
+			}
+			// A client that may not describe tables hears DynamoDB's own words.
+			tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DescribeTable"))
+			for operation, call := range store {
+				if _, ok := errors.AsType[*table.Error](call(t.Context())); !ok {
+					t.Errorf("%s without the right to describe the table gave another error", operation)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryAnswerFeedsTheClock(t *testing.T) {
+	hour := func() time.Time { return time.Now().Add(time.Hour) } // DynamoDB's is an hour ahead
+	requireHour := func(t *testing.T, s *table.Store, what string) {
+		t.Helper()
+		earliest, latest, ok := s.Clock().At(time.Now())
+		if truth := hour(); !ok || truth.Before(earliest) || truth.After(latest) || latest.Sub(earliest) > 3*time.Second {
+			t.Errorf("after %s DynamoDB's time is %v to %v, %v, want %v", what, earliest, latest, ok, truth)
+		}
+	}
+	options := []queuelocktest.Option{queuelocktest.WithClock(hour), queuelocktest.WithLatency(20 * time.Millisecond)}
+	bubble(t, "answers", options, func(t *testing.T, tb *queuelocktest.Table) {
+		for operation := range calls(queueOn(nil)) {
+			q := queueOn(tb.Client("c"))
+			if err := calls(q)[operation](t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			requireHour(t, q.Store, operation)
+		}
+	})
+	bubble(t, "refusals", options, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		if err := q.Put(t.Context(), q.RecordKey(), never); err == nil {
+			t.Fatal("not refused")
+		}
+		requireHour(t, q.Store, "a refused condition")
+	})
+	bubble(t, "wrong table", append(options, queuelocktest.WithoutTable()), func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		if err := q.Put(t.Context(), q.RecordKey(), never); err == nil {
+			t.Fatal("no error")
+		}
+		requireHour(t, q.Store, "an error")
+	})
+	bubble(t, "retried by the SDK", options, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		tb.Inject(queuelocktest.DelayResponse(time.Second).Times(1))
+		tb.Inject(queuelocktest.LoseResponse().Times(1))
+		for range 3 {
+			if err := q.Put(t.Context(), q.RecordKey(), always); err != nil {
+				t.Fatal(err)
+			}
+			requireHour(t, q.Store, "slow and repeated requests")
+		}
+	})
+	bubble(t, "no date", []queuelocktest.Option{queuelocktest.WithoutDate()}, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		for _, call := range calls(q) {
+			if err := call(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, ok := q.Clock().At(time.Now()); ok {
+			t.Error("an engine that sends no date gave an estimate")
+		}
+	})
+}
+
+func TestRangeFollowsEveryPageConsistently(t *testing.T) {
+	bubble(t, "range", nil, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		const rows = 12
+		for i := range rows {
+			item := q.Key(q.SortKey(fmt.Sprintf("%038d", i)))
+			item["ballast"] = table.String(strings.Repeat("x", 300_000)) // 3.6 MB in all
+			if err := q.Put(t.Context(), item, always); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventual := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").Where(func(r queuelocktest.Request) bool {
+			return r.Body["ConsistentRead"] != true
+		}))
+		before := tb.Counts()
+		items, err := q.Range(t.Context(), q.SortKey(fmt.Sprintf("%038d", 1)), q.SortKey(fmt.Sprintf("%038d", rows-2)))
+		if err != nil || len(items) != rows-2 || eventual.Fired() != 0 {
+			t.Fatalf("read %d items, %v, %d eventually consistent", len(items), err, eventual.Fired())
+		}
+		for i, item := range items {
+			if padded, _ := q.Padded(item); padded != fmt.Sprintf("%038d", i+1) {
+				t.Errorf("item %d is %s", i, padded)
+			}
+		}
+		if sent := tb.Counts().Sub(before)["Query"].Sent; sent < 3 {
+			t.Errorf("%d queries were sent", sent)
+		}
+		// A page that fails for good fails the whole.
+		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").After(1))
+		if items, err := q.Range(t.Context(), q.RecordSortKey(), q.LastSortKey()); err == nil {
+			t.Errorf("half of the pages gave %d items without an error", len(items))
+		}
+	})
+}
+
+func TestCreateIsIdempotentAlsoByManyAtOnce(t *testing.T) {
+	bubble(t, "create", []queuelocktest.Option{queuelocktest.WithoutTable(), queuelocktest.WithLatency(10 * time.Millisecond)}, func(t *testing.T, tb *queuelocktest.Table) {
+		var wg sync.WaitGroup
+		for i := range 5 {
+			wg.Go(func() {
+				if err := table.Create(t.Context(), tb.Client(fmt.Sprint("c", i)), layout); err != nil {
+					t.Errorf("creating it: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		c := tb.Client("c")
+		if err := table.Create(t.Context(), c, layout); err != nil {
+			t.Errorf("creating it again: %v", err)
+		}
+		out, err := c.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &layout.Table})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, ok := layout.Check(out.Table); !ok || out.Table.BillingModeSummary == nil || out.Table.BillingModeSummary.BillingMode != types.BillingModePayPerRequest {
+			t.Errorf("created %s, %+v", found, out.Table)
+		}
+		ttl, err := c.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &layout.Table})
+		if err != nil || ttl.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "expiresAt" {
+			t.Errorf("its TTL is %+v, %v", ttl, err)
+		}
+		q := queueOn(c)
+		if err := q.Put(t.Context(), q.RecordKey(), always); err != nil {
+			t.Errorf("it cannot be used: %v", err)
+		}
+	})
+}
+
+func TestTTLOnAnotherAttributeIsNamed(t *testing.T) {
+	bubble(t, "ttl", []queuelocktest.Option{queuelocktest.WithTTLAttribute("ttlOfSomebody")}, func(t *testing.T, tb *queuelocktest.Table) {
+		err := table.Create(t.Context(), tb.Client("c"), layout)
+		if _, ok := errors.AsType[*table.SchemaError](err); !ok || !strings.Contains(err.Error(), `"ttlOfSomebody"`) || !strings.Contains(err.Error(), `"expiresAt"`) {
+			t.Errorf("got %v, want both attributes named", err)
+		}
+	})
+}
+
+func TestCreateEndsWithItsContextAndReportsFailures(t *testing.T) {
+	for _, operation := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
+		bubble(t, operation, []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
+			tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of(operation))
+			if err := table.Create(t.Context(), tb.Client("c"), layout); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	bubble(t, "never active", []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
+		tb.Inject(queuelocktest.Refuse("ResourceNotFoundException").Of("DescribeTable"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := table.Create(ctx, tb.Client("c"), layout); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
