@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
@@ -88,4 +89,38 @@ func rowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
 		t.Fatal(err)
 	}
 	return len(state.Waiting), len(state.Serving)
+}
+
+// stalling is an SDK client whose caller stands still before and after some
+// requests, as a stopped process does.
+type stalling struct {
+	*dynamodb.Client
+	pause func() time.Duration
+}
+
+func stalled[In, Out any](s stalling, ctx context.Context, in In, opts []func(*dynamodb.Options), do func(context.Context, In, ...func(*dynamodb.Options)) (Out, error)) (Out, error) {
+	time.Sleep(s.pause())
+	out, err := do(ctx, in, opts...)
+	time.Sleep(s.pause())
+	return out, err
+}
+
+func (s stalling) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return stalled(s, ctx, in, opts, s.Client.GetItem)
+}
+
+func (s stalling) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return stalled(s, ctx, in, opts, s.Client.PutItem)
+}
+
+func (s stalling) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return stalled(s, ctx, in, opts, s.Client.UpdateItem)
+}
+
+func (s stalling) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return stalled(s, ctx, in, opts, s.Client.DeleteItem)
+}
+
+func (s stalling) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return stalled(s, ctx, in, opts, s.Client.Query)
 }

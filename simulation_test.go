@@ -30,8 +30,11 @@ type schedule struct {
 	LoseRequest, LoseResponse, Delay, Duplicate, Late, Refuse, Swallow int
 	// Chances, in percent, of what befalls a turn.
 	Die, Cut, Cancel int
-	OldEngine        bool
-	TTL              time.Duration
+	// Chance, in a thousand, that a caller stands still for up to three leases
+	// before or after a request.
+	Stall     int
+	OldEngine bool
+	TTL       time.Duration
 }
 
 func drawSchedule(t *rapid.T) schedule {
@@ -50,6 +53,7 @@ func drawSchedule(t *rapid.T) schedule {
 		Die:          chance("die", 15),
 		Cut:          chance("cut", 15),
 		Cancel:       chance("cancel", 20),
+		Stall:        chance("stall", 30),
 		OldEngine:    rapid.Bool().Draw(t, "old engine"),
 		TTL:          rapid.SampledFrom([]time.Duration{2 * time.Second, 10 * time.Second, time.Minute}).Draw(t, "ttl"),
 	}
@@ -188,16 +192,29 @@ func injectAll(db *queuelocktest.Client, s schedule, random *rand.Rand) {
 // live is a client's life: it takes turns, gives up, is cut off, or dies.
 func live(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, name string, key queuelock.Key, s schedule, random *rand.Rand, beliefs *believers) {
 	ctx := context.Background()
-	c, err := queuelock.New(db, table.Name(), queuelock.Config{TTL: s.TTL, Owner: name})
+	var mu sync.Mutex // guards stalls, and closing
+	stalls, closing := rand.New(rand.NewPCG(s.Seed, random.Uint64())), false
+	stalling := stalling{db.Client, func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		if closing || stalls.IntN(1000) >= s.Stall {
+			return 0
+		}
+		return time.Duration(stalls.Int64N(3 * int64(s.TTL)))
+	}}
+	c, err := queuelock.New(stalling, table.Name(), queuelock.Config{TTL: s.TTL, Owner: name})
 	if err != nil {
 		beliefs.problem("%s: %v", name, err)
 		return
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+		mu.Lock()
+		closing = true // what is measured is Close, not how long it stands still
+		mu.Unlock()
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()
 		if err := c.Close(ctx); ctx.Err() != nil {
-			beliefs.problem("%s: Close took more than five minutes: %v", name, err)
+			beliefs.problem("%s: Close took more than ten minutes: %v", name, err)
 		}
 	}()
 	chance := func(percent int) bool { return random.IntN(100) < percent }
@@ -213,7 +230,7 @@ func live(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, na
 		lock, err := c.Acquire(acquireCtx, key, wait)
 		cancel()
 		if err != nil {
-			if took := time.Since(begun); took > limit+time.Minute {
+			if took := time.Since(begun); took > limit+time.Minute+10*s.TTL {
 				beliefs.problem("%s: Acquire took %v to give up after %v", name, took, limit)
 			}
 			continue

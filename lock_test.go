@@ -1,0 +1,464 @@
+package queuelock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestAHeldLockIsKeptForAsLongAsItIsNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", queuelock.Config{})
+		other, _ := open(t, table, "b", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), other, waitpolicy.Forever)
+		before := db.Counts()
+		time.Sleep(time.Hour)
+		if err := lock.Err(); err != nil {
+			t.Fatalf("lost after an hour: %v", err)
+		}
+		if beats := db.Counts().Sub(before).Total().Sent; beats < 120 || beats > 121 {
+			t.Errorf("%d heartbeats in an hour, want one each thirty seconds", beats)
+		}
+		release(t, lock)
+		if got := <-waiting; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+func TestALockEndsWithItsReleaseAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "a", queuelock.Config{})
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+		lock, err := c.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel() // the wait's context does not end the lock
+		if lock.Err() != nil || lock.Context().Err() != nil || lock.Context().Value(key{}) != "trace" {
+			t.Errorf("held: %v, %v, %v", lock.Err(), lock.Context().Err(), lock.Context().Value(key{}))
+		}
+		if want := (queuelock.Key{Entity: "order-7", Reason: "lock"}); lock.Key() != want {
+			t.Errorf("key %v, want %v", lock.Key(), want)
+		}
+		release(t, lock)
+		<-lock.Done()
+		if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) || !errors.Is(lock.Context().Err(), context.Canceled) {
+			t.Errorf("released: %v, %v, %v", lock.Err(), context.Cause(lock.Context()), lock.Context().Err())
+		}
+	})
+}
+
+func TestDoReleasesWhateverHappens(t *testing.T) {
+	boom := errors.New("boom")
+	for name, f := range map[string]func(context.Context, *queuelock.Lock) error{
+		"nil":   func(context.Context, *queuelock.Lock) error { return nil },
+		"error": func(context.Context, *queuelock.Lock) error { return boom },
+		"panic": func(context.Context, *queuelock.Lock) error { panic(boom) },
+		"released inside": func(ctx context.Context, lock *queuelock.Lock) error {
+			return lock.Release(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				c, _ := open(t, table, "a", queuelock.Config{})
+				var err error
+				func() {
+					defer func() {
+						if r := recover(); r != nil {
+							if name != "panic" || r != boom {
+								t.Errorf("panic %v", r)
+							}
+							err = boom
+						}
+					}()
+					err = c.Do(t.Context(), order, waitpolicy.Forever, f)
+				}()
+				if want := map[bool]error{true: boom}[name == "error" || name == "panic"]; !errors.Is(err, want) || (want == nil) != (err == nil) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
+					t.Errorf("after Do: %+v, want an idle lock", spent)
+				}
+			})
+		})
+	}
+}
+
+func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
+	t.Run("lost", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := open(t, table, "a", tenSeconds)
+			err := c.Do(t.Context(), order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+				db.Partition()
+				<-ctx.Done()
+				if !errors.Is(context.Cause(ctx), queuelock.ErrLost) {
+					t.Errorf("cause %v", context.Cause(ctx))
+				}
+				return nil
+			})
+			if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != queuelock.Unreachable {
+				t.Errorf("%v, want a loss", err)
+			}
+		})
+	})
+	t.Run("deadline", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := open(t, table, "a", tenSeconds)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err := c.Do(ctx, order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+				if _, ok := ctx.Deadline(); !ok {
+					t.Error("fn's context hides the deadline")
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v, want the caller's deadline", err)
+			}
+			release(t, acquire(t, c, waitpolicy.NoWait))
+		})
+	})
+	t.Run("not acquired", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := open(t, table, "a", tenSeconds)
+			lock := acquire(t, c, waitpolicy.Forever)
+			err := c.Do(t.Context(), order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+				t.Error("fn was called")
+				return nil
+			})
+			if !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Error(err)
+			}
+			release(t, lock)
+		})
+	})
+}
+
+func TestAProcessThatStoodStillLearnsOfItsLossWhenItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", tenSeconds)
+		lock := acquire(t, c, waitpolicy.Forever)
+		work, cancel := context.WithCancel(lock.Context())
+		defer cancel()
+		db.Inject(queuelocktest.SwallowRequest())
+		// At the very instant of the deadline this goroutine may run before any
+		// timer's.
+		time.Sleep(9 * time.Second)
+		if err := lock.Context().Err(); err == nil {
+			t.Error("the context says nothing of the loss")
+		}
+		if err := work.Err(); err == nil {
+			t.Error("a context derived from it says nothing of the loss")
+		}
+		if !errors.Is(lock.Err(), queuelock.ErrLost) || !errors.Is(context.Cause(work), queuelock.ErrLost) {
+			t.Errorf("%v, %v", lock.Err(), context.Cause(work))
+		}
+	})
+}
+
+// A caller that stands still for longer than a lease right after its TAKE was
+// served must not be taken for its former self: ids are never used twice.
+func TestAnIDThatWasLeftIsNeverUsedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var pause atomic.Int64
+		a, err := queuelock.New(stalling{table.Client("a").Client, func() time.Duration {
+			return time.Duration(pause.Swap(0))
+		}}, table.Name(), queuelock.Config{Owner: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := open(t, table, "b", queuelock.Config{})
+		release(t, acquire(t, a, waitpolicy.NoWait))
+		slow := make(chan outcome, 1)
+		go func() {
+			lock, err := a.Acquire(t.Context(), order, waitpolicy.Forever)
+			slow <- outcome{lock, err, time.Now()}
+		}()
+		time.Sleep(time.Millisecond)         // its TAKE is on its way
+		pause.Store(int64(65 * time.Second)) // and its answer is looked at much later
+		time.Sleep(time.Second)
+		if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Fatalf("b beside a: %v", err)
+		}
+		time.Sleep(62 * time.Second)
+		release(t, acquire(t, b, waitpolicy.NoWait))
+		got := <-slow
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		time.Sleep(time.Second)
+		if lock, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); err == nil && got.lock.Err() == nil {
+			t.Errorf("two holders: tickets %s and %s", got.lock.Ticket(), lock.Ticket())
+		}
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestATableThatDoesNotAnswerIsAnErrorAndNotABusyLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", queuelock.Config{})
+		silent := db.Inject(queuelocktest.SwallowRequest())
+		begun := time.Now()
+		_, err := c.Acquire(t.Context(), order, waitpolicy.Forever)
+		if took := time.Since(begun); err == nil || errors.Is(err, queuelock.ErrNotAcquired) || took > 80*time.Second {
+			t.Errorf("after %v: %v, want the table's error after about a TTL", took, err)
+		}
+		says(t, err, "no answer within 3.75s", "UpdateItem")
+		begun = time.Now()
+		_, err = c.Acquire(t.Context(), order, waitpolicy.For(20*time.Second))
+		if took := time.Since(begun); !errors.Is(err, queuelock.ErrNotAcquired) || took > 30*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		says(t, err, "no answer within 3.75s")
+		silent.Remove()
+		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Times(1))
+		_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
+		says(t, err, "AccessDenied", "order-7")
+		if errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("%v counts as a busy lock", err)
+		}
+	})
+}
+
+// Claims that fail while looks succeed must not be repeated for ever, and
+// leaving must take no longer for it.
+func TestClaimsThatFailAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+		a, db := open(t, table, "a", tenSeconds)
+		b, _ := open(t, table, "b", tenSeconds)
+		held := acquire(t, b, waitpolicy.NoWait)
+		waiting := queueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").On(order.Entity, ""))
+		release(t, held)
+		begun := time.Now()
+		got := <-waiting
+		if took := got.at.Sub(begun); got.err == nil || took > time.Minute {
+			t.Errorf("after %v: %v", took, got.err)
+		}
+		if n := db.Counts()["UpdateItem"].Sent; n > 200 {
+			t.Errorf("%d requests were sent in vain", n)
+		}
+		broken.Remove()
+	})
+}
+
+// What a waiter has waited counts for nothing against its patience with a
+// table that fails once.
+func TestOneFailureAfterALongRestLosesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+		a, db := open(t, table, "a", tenSeconds)
+		b, _ := open(t, table, "b", tenSeconds)
+		held := acquire(t, b, waitpolicy.NoWait)
+		ctx, cancel := context.WithCancel(t.Context())
+		first := queueUp(ctx, a, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		second := queueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(5 * time.Minute)
+		cancel()
+		<-first
+		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("Query", "GetItem").Times(4))
+		time.Sleep(30 * time.Second)
+		release(t, held)
+		if got := <-second; got.err != nil || got.lock.Ticket().After(held.Ticket()) != 2 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestCloseWithAContextThatHasEndedStillReleases(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+			a, _ := open(t, table, "a", queuelock.Config{})
+			b, _ := open(t, table, "b", queuelock.Config{})
+			lock := acquire(t, a, waitpolicy.NoWait)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = a.Close(ctx) // it may not have waited for all that runs
+			if !errors.Is(lock.Err(), queuelock.ErrReleased) {
+				t.Errorf("%v after Close", lock.Err())
+			}
+			release(t, acquire(t, b, waitpolicy.NoWait))
+		})
+	}
+}
+
+func TestReleaseDoesNotWaitForAnotherPastItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SwallowRequest())
+		first := make(chan error)
+		go func() { first <- lock.Release(context.Background()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if err := lock.Release(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(begun); took > 7*time.Second {
+			t.Errorf("Release with a second to go took %v", took)
+		}
+		if err := <-first; err == nil {
+			t.Error("the first Release succeeded without an answer")
+		}
+	})
+}
+
+func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		watcher, _ := open(t, table, "watcher", queuelock.Config{})
+		state := must(watcher.Inspect(t.Context(), order))
+		if len(state.Serving)+len(state.Waiting) > 0 || !state.Issued.IsZero() {
+			t.Errorf("a lock never used: %+v", state)
+		}
+		holder, _ := open(t, table, "holder", queuelock.Config{})
+		release(t, acquire(t, holder, waitpolicy.Forever))
+		held := acquire(t, holder, waitpolicy.Forever)
+		for i := range 3 {
+			time.Sleep(time.Second)
+			c, _ := open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
+			queueUp(t.Context(), c, waitpolicy.Forever)
+		}
+		time.Sleep(time.Second)
+		state = must(watcher.Inspect(t.Context(), order))
+		if len(state.Serving) != 1 || len(state.Waiting) != 3 || state.Issued.After(held.Ticket()) != 3 {
+			t.Fatalf("%+v", state)
+		}
+		near := func(d, want time.Duration) bool { return (d - want).Abs() < 1500*time.Millisecond }
+		if h := state.Serving[0]; h.Owner != "holder" || h.Ticket != held.Ticket() || !near(h.Age, 4*time.Second) || !near(h.Remaining, 56*time.Second) || h.TTL != time.Minute {
+			t.Errorf("holder %+v", h)
+		}
+		for i, w := range state.Waiting {
+			if w.Position != i+1 || w.Owner != fmt.Sprint("waiter-", i) || !near(w.Age, time.Duration(3-i)*time.Second) || w.TTL != 15*time.Second || w.Remaining <= 0 || w.Problem != nil {
+				t.Errorf("waiter %d: %+v", i, w)
+			}
+		}
+	})
+}
+
+func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, dbHolder := open(t, table, "holder", tenSeconds)
+		release(t, acquire(t, holder, waitpolicy.Forever))
+		acquire(t, holder, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		dead, dbDead := open(t, table, "dead", tenSeconds)
+		queueUp(ctx, dead, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		watcher, _ := open(t, table, "watcher", tenSeconds)
+		if swept := must(watcher.Sweep(t.Context(), order)); swept != (queuelock.Swept{}) {
+			t.Errorf("swept %+v of the living", swept)
+		}
+		dbDead.Partition()
+		dbHolder.Partition()
+		time.Sleep(ttl + 2*time.Second)
+		if swept := must(watcher.Sweep(t.Context(), order)); swept != (queuelock.Swept{Rows: 1, Holders: 1}) {
+			t.Errorf("swept %+v, want a row and a holder", swept)
+		}
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items are left", n)
+		}
+	})
+}
+
+func TestWithTTLAndWithOwnerChangeOneLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "a", queuelock.Config{})
+		for _, ttl := range []time.Duration{time.Second, 5 * time.Second, time.Hour} {
+			lock := acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(ttl), queuelock.WithOwner("batch"))
+			state := must(c.Inspect(t.Context(), order))
+			if h := state.Serving[0]; h.TTL != ttl || h.Owner != "batch" {
+				t.Errorf("%+v, want a lease of %v", h, ttl)
+			}
+			time.Sleep(3 * ttl)
+			if err := lock.Err(); err != nil {
+				t.Errorf("with a lease of %v: %v", ttl, err)
+			}
+			release(t, lock)
+		}
+	})
+}
+
+func TestTheLoggerHearsOfEvictionsSweepsAndLosses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var text bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&text, nil))
+		a, db := open(t, table, "a", queuelock.Config{TTL: ttl, Logger: logger})
+		b, _ := open(t, table, "b", queuelock.Config{TTL: ttl, Logger: logger})
+		acquire(t, a, waitpolicy.Forever)
+		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
+		db.Partition()
+		release(t, acquire(t, b, waitpolicy.Forever))
+		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "order-7 lock"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("the log does not say %q:\n%s", want, text.String())
+			}
+		}
+	})
+}
+
+// Observation alone is an option for engines whose dates are wrong.
+func TestObserveExpiryIgnoresTheDatabasesClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var jumped atomic.Bool
+		table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time {
+			if jumped.Load() {
+				return time.Now().Add(24 * time.Hour)
+			}
+			return time.Now()
+		}))
+		cfg := queuelock.Config{TTL: ttl, ObserveExpiry: true}
+		a, db := open(t, table, "a", cfg)
+		release(t, acquire(t, a, waitpolicy.Forever))
+		lock := acquire(t, a, waitpolicy.Forever)
+		jumped.Store(true)
+		b, _ := open(t, table, "b", cfg)
+		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(3 * ttl)
+		if err := lock.Err(); err != nil {
+			t.Fatalf("a date that jumped cost a live holder its lock: %v", err)
+		}
+		db.Partition()
+		died := time.Now()
+		if got := <-waiting; got.err != nil || got.at.Sub(died) > ttl+1500*time.Millisecond {
+			t.Errorf("taken over after %v: %v", got.at.Sub(died), got.err)
+		}
+	})
+}
