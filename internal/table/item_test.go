@@ -103,6 +103,13 @@ func TestReadersReadWhatIsThere(t *testing.T) {
 	}
 }
 
+func TestAHostileValueDoesNotFillTheLog(t *testing.T) {
+	r := &table.Reader{What: "row", Item: table.Item{"n": num(strings.Repeat("1", 100_000))}}
+	if r.Int("n"); r.Err == nil || len(r.Err.Error()) > 300 {
+		t.Errorf("the error has %d bytes", len(r.Err.Error()))
+	}
+}
+
 func TestTypesAreNamedWithTheirArticle(t *testing.T) {
 	for want, v := range map[string]types.AttributeValue{
 		"a string": table.String(""), "a number": num("1"), "binary": &types.AttributeValueMemberB{}, "a boolean": &types.AttributeValueMemberBOOL{},
@@ -195,6 +202,11 @@ func TestSortKeysAreReadBack(t *testing.T) {
 		other.Reason = rapid.StringMatching(`[^/]{0,20}`).Draw(t, "other reason")
 		if _, ok := other.Padded(item); ok != (other.Reason == q.Reason) || other.Same(q) != ok {
 			t.Fatalf("the row of %q is one of %q", q.Reason, other.Reason)
+		}
+		for _, wrong := range []string{padded + "0", padded[1:], ""} {
+			if got, ok := q.Padded(q.Key(q.SortKey(wrong))); ok {
+				t.Fatalf("%q is the number of a row: %q", wrong, got)
+			}
 		}
 		if q.SortKey(padded) > q.LastSortKey() || q.SortKey(padded) < q.RecordSortKey() {
 			t.Fatal("a row is outside of its queue's range")

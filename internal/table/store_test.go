@@ -215,6 +215,7 @@ func TestAWrongTableIsNamedWithWhatIsNeeded(t *testing.T) {
 	}{
 		"missing":        {"", "", "", "no such table"},
 		"other keys":     {"id", "range", "S", `partition key "id" (S) and sort key "range" (S)`},
+		"other sort key": {"pk", "range", "S", `partition key "pk" (S) and sort key "range" (S)`},
 		"no sort key":    {"pk", "", "", `partition key "pk" (S) and no sort key`},
 		"a number in sk": {"pk", "sk", "N", `partition key "pk" (S) and sort key "sk" (N)`},
 	} {
