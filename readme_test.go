@@ -1,0 +1,370 @@
+package queuelock_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// What README.md and docs/ say is compared with the code here, as far as a test
+// can.
+
+// costRow is a line of the README's table of costs.
+type costRow struct {
+	what  string
+	spent queuelocktest.Tally
+}
+
+// TestRequestsOfTheREADME measures what the README's table of requests says, and
+// prints the table: `make bench`.
+func TestRequestsOfTheREADME(t *testing.T) {
+	var rows []costRow
+	add := func(what string, spent queuelocktest.Tally) { rows = append(rows, costRow{what, spent}) }
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, dbB := open(t, table, "b", queuelock.Config{})
+
+		var held *queuelock.Lock
+		first := cost(table, func() { held = acquire(t, a, waitpolicy.Forever) })
+		release(t, held)
+		add("acquire an idle lock", cost(table, func() { held = acquire(t, a, waitpolicy.Forever) }))
+		add("release it, nobody queued", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
+		add("the first use of a key", first)
+
+		held = acquire(t, a, waitpolicy.Forever)
+		add("`NoWait` on a busy lock", cost(table, func() {
+			if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("NoWait on a busy lock: %v", err)
+			}
+		}))
+
+		// One turn of one who waits for a second, which is less than its row's
+		// first heartbeat takes.
+		before := dbB.Counts()
+		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		release(t, held)
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		release(t, got.lock)
+		time.Sleep(time.Second) // what runs in the background
+		spent := dbB.Counts().Sub(before)
+		polls := plus(spent["GetItem"], spent["Query"])
+		add("queue, acquire and release, without polls", minus(spent.Total(), polls))
+		add("one poll", each(t, polls))
+
+		held = acquire(t, a, waitpolicy.Forever)
+		add("one heartbeat of a holder", cost(table, func() { time.Sleep(31 * time.Second) }))
+		waiting = queueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		queued := dbB.Counts()
+		time.Sleep(20 * time.Second)
+		add("one heartbeat of a waiter", each(t, dbB.Counts().Sub(queued)["UpdateItem"]))
+		release(t, held)
+		if got := <-waiting; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		// Each in a process of its own: those of one process share one poller.
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		acquire(t, a, waitpolicy.Forever)
+		for n := 1; n <= 30; n++ {
+			c, db := open(t, table, fmt.Sprint("waiter-", n), queuelock.Config{})
+			queueUp(t.Context(), c, waitpolicy.Forever)
+			time.Sleep(10 * time.Millisecond)
+			if n == 30 {
+				time.Sleep(5 * time.Second)
+				add("one poll, behind 29 waiters", each(t, db.Counts()["Query"]))
+			}
+		}
+	})
+
+	var printed strings.Builder
+	fmt.Fprintln(&printed, "| case | requests | write units | read units |")
+	fmt.Fprintln(&printed, "|---|---|---|---|")
+	for _, row := range rows {
+		fmt.Fprintf(&printed, "| %s | %d | %g | %g |\n", row.what, row.spent.Sent, row.spent.WriteUnits, row.spent.ReadUnits)
+	}
+	t.Logf("measured:\n\n%s", printed.String())
+	if !strings.Contains(readme(t), printed.String()) {
+		t.Errorf("README.md does not hold the table as it was measured:\n\n%s", printed.String())
+	}
+}
+
+func plus(a, b queuelocktest.Tally) queuelocktest.Tally {
+	return queuelocktest.Tally{Sent: a.Sent + b.Sent, ReadUnits: a.ReadUnits + b.ReadUnits, WriteUnits: a.WriteUnits + b.WriteUnits}
+}
+
+func minus(a, b queuelocktest.Tally) queuelocktest.Tally {
+	return queuelocktest.Tally{Sent: a.Sent - b.Sent, ReadUnits: a.ReadUnits - b.ReadUnits, WriteUnits: a.WriteUnits - b.WriteUnits}
+}
+
+// each is one request's share of requests that are all alike.
+func each(t *testing.T, all queuelocktest.Tally) queuelocktest.Tally {
+	t.Helper()
+	if all.Sent == 0 {
+		t.Fatal("nothing was sent")
+	}
+	n := float64(all.Sent)
+	return queuelocktest.Tally{Sent: 1, ReadUnits: all.ReadUnits / n, WriteUnits: all.WriteUnits / n}
+}
+
+// page is one of the documents.
+type page struct {
+	name  string
+	lines []string
+}
+
+// pages reads README.md, CHANGELOG.md and docs/.
+func pages(t *testing.T) []page {
+	t.Helper()
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []page
+	for _, name := range append([]string{"README.md", "CHANGELOG.md"}, names...) {
+		all = append(all, page{name, strings.Split(read(t, name), "\n")})
+	}
+	return all
+}
+
+func readme(t *testing.T) string { t.Helper(); return read(t, "README.md") }
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// snippet is a fenced block of a page.
+type snippet struct {
+	where, language string
+	lines           []string // without indentation
+}
+
+func snippets(t *testing.T) []snippet {
+	t.Helper()
+	var all []snippet
+	for _, p := range pages(t) {
+		inside := false
+		for i, line := range p.lines {
+			language, fence := strings.CutPrefix(line, "```")
+			switch {
+			case fence && !inside:
+				inside = true
+				all = append(all, snippet{where: fmt.Sprintf("%s:%d", p.name, i+1), language: language})
+			case fence:
+				inside = false
+			case inside:
+				last := &all[len(all)-1]
+				last.lines = append(last.lines, strings.TrimSpace(line))
+			}
+		}
+		if inside {
+			t.Errorf("%s ends inside a fenced block", p.name)
+		}
+	}
+	return all
+}
+
+// sources joins all files of the module with that suffix, or calls visit with
+// each if it is given.
+func sources(t *testing.T, root, suffix string) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != root && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(name, suffix):
+			all.WriteString(read(t, name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+func TestGoSnippetsStandInCompiledExamples(t *testing.T) {
+	var compiled []string
+	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
+		compiled = append(compiled, strings.TrimSpace(line))
+	}
+	stands := func(lines []string) bool {
+		for i := 0; i+len(lines) <= len(compiled); i++ {
+			if slices.Equal(compiled[i:i+len(lines)], lines) {
+				return true
+			}
+		}
+		return false
+	}
+	found := 0
+	for _, s := range snippets(t) {
+		if s.language != "go" {
+			continue
+		}
+		found++
+		if !stands(s.lines) {
+			t.Errorf("%s: the snippet stands in no compiled example:\n%s", s.where, strings.Join(s.lines, "\n"))
+		}
+		for _, line := range s.lines {
+			if regexp.MustCompile(`\b_(, _)* :?= |//nolint`).MatchString(line) {
+				t.Errorf("%s discards a value: %s", s.where, line)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("there is no Go snippet at all")
+	}
+}
+
+func TestShellSnippetsNameWhatExists(t *testing.T) {
+	makefile, command := read(t, "Makefile"), sources(t, "cmd/queuelock", ".go")
+	tests := sources(t, ".", "_test.go")
+	for _, s := range snippets(t) {
+		if s.language != "sh" {
+			continue
+		}
+		for _, line := range s.lines {
+			line, _, _ = strings.Cut(line, "#")
+			words := strings.Fields(line)
+			for i, word := range words[:max(0, len(words)-1)] {
+				next := words[i+1]
+				switch {
+				case word == "make" && !strings.Contains(makefile, "\n"+next+":"):
+					t.Errorf("%s: the Makefile has no target %q", s.where, next)
+				case (word == "queuelock" || word == "bin/queuelock") && !regexp.MustCompile(`Use:\s+"`+regexp.QuoteMeta(next)+`[" ]`).MatchString(command):
+					t.Errorf("%s: the command line has no subcommand %q", s.where, next)
+				case word == "-run" && !strings.Contains(tests, "func "+next+"("):
+					t.Errorf("%s: there is no test %q", s.where, next)
+				}
+			}
+			if !slices.ContainsFunc(words, func(w string) bool { return w == "queuelock" || w == "bin/queuelock" }) {
+				continue
+			}
+			for _, flag := range regexp.MustCompile(`(?:^| )--([a-z][a-z-]*)`).FindAllStringSubmatch(strings.Split(line, " -- ")[0], -1) {
+				if !strings.Contains(command, `"`+flag[1]+`"`) {
+					t.Errorf("%s: the command line has no flag --%s", s.where, flag[1])
+				}
+			}
+		}
+	}
+}
+
+func TestLinksAndTestsThatAreNamedExist(t *testing.T) {
+	tests := sources(t, ".", "_test.go")
+	for _, p := range pages(t) {
+		for i, line := range p.lines {
+			for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(line, -1) {
+				if strings.Contains(link[1], "://") {
+					continue
+				}
+				if _, err := os.Stat(filepath.Join(filepath.Dir(p.name), link[1])); err != nil {
+					t.Errorf("%s:%d: the link leads nowhere: %v", p.name, i+1, err)
+				}
+			}
+			for _, name := range regexp.MustCompile("`((?:Test|Fuzz|Example)[A-Z]\\w+)`").FindAllStringSubmatch(line, -1) {
+				if !strings.Contains(tests, "func "+name[1]+"(") {
+					t.Errorf("%s:%d: there is no test %s", p.name, i+1, name[1])
+				}
+			}
+		}
+	}
+}
+
+// TestConfigurationOfTheREADMEIsComplete: each field has a row of its own.
+func TestConfigurationOfTheREADMEIsComplete(t *testing.T) {
+	text := readme(t)
+	for _, config := range []reflect.Type{reflect.TypeFor[queuelock.Config](), reflect.TypeFor[waitpolicy.Schedule]()} {
+		for field := range fields(config) {
+			name := field
+			if config == reflect.TypeFor[waitpolicy.Schedule]() {
+				name = "Poll." + field
+			} else if field == "Poll" {
+				continue // its fields have rows
+			}
+			if !strings.Contains(text, "\n| `"+name+"` |") {
+				t.Errorf("README.md has no row for %s", name)
+			}
+		}
+	}
+}
+
+func fields(of reflect.Type) map[string]bool {
+	names := map[string]bool{}
+	for i := range of.NumField() {
+		if f := of.Field(i); f.IsExported() {
+			names[f.Name] = true
+		}
+	}
+	return names
+}
+
+// TestPoliciesOfTheREADMEAllowWhatIsCalledAndNoMore compares the IAM actions
+// with the methods that the library asks of an SDK client.
+func TestPoliciesOfTheREADMEAllowWhatIsCalledAndNoMore(t *testing.T) {
+	allowed := map[string][]string{}
+	for _, s := range snippets(t) {
+		if s.language != "json" {
+			continue
+		}
+		var policy struct {
+			Version   string
+			Statement []struct {
+				Sid      string
+				Effect   string
+				Action   []string
+				Resource string
+			}
+		}
+		if err := json.Unmarshal([]byte(strings.Join(s.lines, "\n")), &policy); err != nil {
+			t.Errorf("%s: %v", s.where, err)
+		}
+		for _, statement := range policy.Statement {
+			allowed[statement.Sid] = slices.Sorted(slices.Values(statement.Action))
+		}
+	}
+	called := map[string][]string{
+		"UseLocks":    actions(reflect.TypeFor[queuelock.DynamoDB]()),
+		"CreateTable": actions(reflect.TypeFor[queuelock.TableAPI]()),
+	}
+	if !reflect.DeepEqual(allowed, called) {
+		t.Errorf("the policies of README.md allow %v, the library calls %v", allowed, called)
+	}
+}
+
+// actions are the IAM actions of an interface's methods, sorted.
+func actions(api reflect.Type) []string {
+	var names []string
+	for i := range api.NumMethod() {
+		names = append(names, "dynamodb:"+api.Method(i).Name)
+	}
+	return slices.Sorted(slices.Values(names))
+}
