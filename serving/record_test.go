@@ -110,6 +110,9 @@ func TestAMalformedRecordIsAnErrorThatNamesTheAttribute(t *testing.T) {
 		"ticketNumber a string":  {func(i table.Item) { i["ticketNumber"] = table.String("7") }, "ticketNumber"},
 		"ticketNumber negative":  {func(i table.Item) { i["ticketNumber"] = num("-7") }, "ticketNumber"},
 		"ticketNumber huge":      {func(i table.Item) { i["ticketNumber"] = num("1E+100") }, "ticketNumber"},
+		"granted above the last": {func(i table.Item) { i["granted"] = num("8") }, "granted"},
+		"granted missing":        {func(i table.Item) { delete(i, "granted") }, "granted"},
+		"serving after the last": {func(i table.Item) { i["servingAfter"] = num("7") }, "servingAfter"},
 		"granted a fraction":     {func(i table.Item) { i["granted"] = num("2.5") }, "granted"},
 		"granted a map":          {func(i table.Item) { i["granted"] = table.Map(nil) }, "granted"},
 		"servingAfter missing":   {func(i table.Item) { delete(i, "servingAfter") }, "holders"},
@@ -225,6 +228,39 @@ func TestHostileRecordsNeverPanicAndConjureNoHolder(t *testing.T) {
 		}
 		requireSane(t, item)
 	})
+}
+
+// What TAKE refuses without a holder in the way must be malformed: otherwise a
+// waiter would try it for ever.
+func TestATakeOfAHostileRecordIsServedOrQueuedOrSaysWhy(t *testing.T) {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+		tb := queuelocktest.NewTable(t, options...)
+		name, runs := tb.Name(), 0
+		rapid.Check(t, func(rt *rapid.T) {
+			runs++
+			q := queueOf(tb, fmt.Sprint("e", runs))
+			item := given()
+			for range rapid.IntRange(1, 3).Draw(rt, "changes") {
+				attribute := rapid.SampledFrom([]string{"ticketNumber", "servingAfter", "granted", "holders", "turn"}).Draw(rt, "attribute")
+				if rapid.Bool().Draw(rt, "delete") {
+					delete(item, attribute)
+				} else {
+					item[attribute] = drawValue(rt, 2)
+				}
+			}
+			for attribute, value := range q.RecordKey() {
+				item[attribute] = value
+			}
+			if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+				rt.Skip("the table does not store it")
+			}
+			rec, err := serving.Take(t.Context(), q, entryOf("x"), false)
+			_, malformed := errors.AsType[*table.MalformedError](err)
+			if err != nil && !malformed && !errors.Is(err, ticket.ErrExhausted) {
+				rt.Fatalf("%s engine: %v gave %+v, %v", engine, item, rec, err)
+			}
+		})
+	}
 }
 
 func requireSane(t interface {
