@@ -1,6 +1,7 @@
 package queuelock_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,8 +107,10 @@ func TestRequestsOfTheREADME(t *testing.T) {
 		fmt.Fprintf(&printed, "| %s | %d | %g | %g |\n", row.what, row.spent.Sent, row.spent.WriteUnits, row.spent.ReadUnits)
 	}
 	t.Logf("measured:\n\n%s", printed.String())
-	if !strings.Contains(readme(t), printed.String()) {
-		t.Errorf("README.md does not hold the table as it was measured:\n\n%s", printed.String())
+	for _, name := range []string{"README.md", "docs/protocol.md"} {
+		if !strings.Contains(read(t, name), printed.String()) {
+			t.Errorf("%s does not hold the table as it was measured:\n\n%s", name, printed.String())
+		}
 	}
 }
 
@@ -147,8 +151,6 @@ func pages(t *testing.T) []page {
 	}
 	return all
 }
-
-func readme(t *testing.T) string { t.Helper(); return read(t, "README.md") }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
@@ -245,6 +247,92 @@ func TestGoSnippetsStandInCompiledExamples(t *testing.T) {
 	}
 }
 
+// TestExpressionsOfTheProtocolAreThoseThatAreSent plays what leads to each
+// operation, and compares what was sent with the document, with names and
+// values as the document has them.
+func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
+	sent := map[string]bool{}
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var mu sync.Mutex
+		table.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			sent[abstract(r.Expression())] = true
+			return false
+		}))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		dead, dbDead := open(t, table, "dead", queuelock.Config{})
+
+		held := acquire(t, a, waitpolicy.Forever) // SEED
+		time.Sleep(2 * time.Second)               // HEARTBEAT
+		gone, leave := context.WithCancel(t.Context())
+		queueUp(gone, dead, waitpolicy.Forever)
+		time.Sleep(100 * time.Millisecond)
+		waiting := queueUp(t.Context(), b, waitpolicy.Forever) // TAKE, ENQUEUE
+		time.Sleep(8 * time.Second)                            // HEARTBEAT of the row
+		dbDead.Partition()
+		leave()
+		time.Sleep(time.Minute) // SWEEP
+		release(t, held)        // hand-off
+		got := <-waiting        // CLAIM, LEAVE
+		release(t, got.lock)    // QUIET
+		time.Sleep(time.Second)
+		release(t, acquire(t, a, waitpolicy.NoWait)) // RELEASE, fast
+
+		dbDead.Heal()
+		acquire(t, dead, waitpolicy.NoWait)
+		dbDead.Partition()
+		held = acquire(t, b, waitpolicy.Forever) // EVICT
+		lost := dbDead.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+		dbDead.Heal()
+		if _, err := dead.Acquire(t.Context(), order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("%v, want that time is over", err)
+		}
+		if lost.Fired() != 1 {
+			t.Error("no answer of a TAKE was lost")
+		}
+		release(t, held)
+	})
+	documented := map[string]bool{}
+	for _, s := range snippets(t) {
+		if s.language == "expression" {
+			expression := abstract(strings.Join(s.lines, " "))
+			documented[expression] = true
+			if !sent[expression] {
+				t.Errorf("%s: no request had the expression\n%s", s.where, expression)
+			}
+		}
+	}
+	for expression := range sent {
+		if !documented[expression] && !strings.HasPrefix(expression, "(pk = ") && expression != "" {
+			t.Errorf("the protocol does not show the expression\n%s", expression)
+		}
+	}
+}
+
+// abstract puts the names of the document into the places of ids and values.
+func abstract(expression string) string {
+	for _, r := range []struct{ pattern, name string }{
+		{`"[a-z2-7]+-r\d+-\d+"`, ":id"},
+		{`\{[a-z2-7]{26}-\d+: \{[^}]*\}\}`, ":{id: entry}"},
+		{`holders\.[a-z2-7]{26}-\d+`, "holders.#id"},
+		{`turn = \{[^}]*\}`, "turn = :turn"},
+		{`= \{[^}]*\}`, "= :entry"},
+		{`(expiresAt|until|since) (=|<=) \d+`, "$1 $2 :$1"},
+		{`(holders\.#id\.since), \d+`, "$1, :since"},
+		{`(granted <|granted =|granted <=|ticketNumber =) [1-9]\d*`, "$1 :t"},
+		{`servingAfter < [1-9]\d*`, "servingAfter < :t - 1"},
+		{`beat = \d+`, "beat = :beat"},
+		{`, holders\.#id\.since = if_not_exists\(holders\.#id\.since, :since\)`, ""}, // left out where it is not known
+		{`9{37}8`, "10^38-2"},
+	} {
+		expression = regexp.MustCompile(r.pattern).ReplaceAllString(expression, r.name)
+	}
+	return expression
+}
+
 func TestShellSnippetsNameWhatExists(t *testing.T) {
 	makefile, command := read(t, "Makefile"), sources(t, "cmd/queuelock", ".go")
 	tests := sources(t, ".", "_test.go")
@@ -299,9 +387,38 @@ func TestLinksAndTestsThatAreNamedExist(t *testing.T) {
 	}
 }
 
+// TestTheProtocolNamesEveryAttribute: each stands in a row of a table.
+func TestTheProtocolNamesEveryAttribute(t *testing.T) {
+	text := read(t, "docs/protocol.md")
+	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "internal/table/layout.go"), -1)
+	if len(attributes) == 0 {
+		t.Fatal("the names of attributes are not where they were")
+	}
+	for _, a := range attributes {
+		if !regexp.MustCompile("(?m)^\\|.*`" + a[1] + "`.*\\|").MatchString(text) {
+			t.Errorf("docs/protocol.md does not say what %s is", a[1])
+		}
+	}
+}
+
+// TestExitCodesOfTheREADMEAreThoseOfTheCommand leaves out 1 and 128: the first is
+// not an outcome of run, the second is shown as a sum.
+func TestExitCodesOfTheREADMEAreThoseOfTheCommand(t *testing.T) {
+	text := read(t, "README.md")
+	codes := regexp.MustCompile(`\texit\w+ += (\d+)`).FindAllStringSubmatch(read(t, "cmd/queuelock/exit.go"), -1)
+	if len(codes) == 0 {
+		t.Fatal("the exit codes are not where they were")
+	}
+	for _, code := range codes {
+		if code[1] != "1" && code[1] != "128" && !regexp.MustCompile(`(?m)^\| (\d+, )?`+code[1]+`[ ,]`).MatchString(text) {
+			t.Errorf("README.md does not say what exit code %s means", code[1])
+		}
+	}
+}
+
 // TestConfigurationOfTheREADMEIsComplete: each field has a row of its own.
 func TestConfigurationOfTheREADMEIsComplete(t *testing.T) {
-	text := readme(t)
+	text := read(t, "README.md")
 	for _, config := range []reflect.Type{reflect.TypeFor[queuelock.Config](), reflect.TypeFor[waitpolicy.Schedule]()} {
 		for field := range fields(config) {
 			name := field
