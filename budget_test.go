@@ -98,6 +98,36 @@ func TestQueuedCycleCostsAtMostSixRequestsWithoutPolls(t *testing.T) {
 	})
 }
 
+// In a busy queue the fast form would be refused more often than not, and the
+// lock idle for a round trip.
+func TestReleaseInABusyQueueStartsWithTheHandOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, db := open(t, table, "b", queuelock.Config{})
+		c, _ := open(t, table, "c", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.Forever)
+		second := queueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		release(t, held)
+		got := <-second
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		third := queueUp(t.Context(), c, waitpolicy.Forever) // b does not know of it
+		time.Sleep(time.Second)
+		before := db.Counts()
+		release(t, got.lock)
+		time.Sleep(time.Second)
+		if spent := db.Counts().Sub(before).Total(); spent.Sent != 1 || spent.FailedConditions != 0 {
+			t.Errorf("release with somebody queued: %+v, want the hand-off alone", spent)
+		}
+		if got := <-third; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
 // TestDrainingAQueueTakesPollsInProportionToItsLength: with N waiters in N
 // processes, polls per waiter stay bounded as N grows.
 func TestDrainingAQueueTakesPollsInProportionToItsLength(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -303,6 +304,13 @@ func TestHoleRetryThatLies(t *testing.T) {
 				got := <-waiting
 				if got.err != nil {
 					t.Fatal(got.err)
+				}
+				behind := uint64(1)
+				if strings.Contains(op.mentioning, "ticketNumber") {
+					behind = 2 // the number that was issued unheard is burnt
+				}
+				if n := got.lock.Ticket().After(held.Ticket()); n != behind {
+					t.Errorf("served with the ticket %d after the holder's, want %d", n, behind)
 				}
 				time.Sleep(20 * time.Second) // heartbeats
 				if err := got.lock.Err(); err != nil {

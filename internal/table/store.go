@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -51,6 +52,12 @@ func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
 // Layout names the table and its keys.
 func (s *Store) Layout() Layout { return s.layout }
+
+// retryDelay is how long the SDK client pauses at the most before a retry of
+// its own. Its default grows to seconds from the first retry on, for which a
+// lock would idle when the answer to a release was lost; callers of this
+// package space their own attempts further apart.
+const retryDelay = 150 * time.Millisecond
 
 // Option changes one call.
 type Option func(*dynamodb.Options)
@@ -193,9 +200,11 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 func (s *Store) call(ctx context.Context, operation string, opts []Option, do func(context.Context, ...func(*dynamodb.Options)) (middleware.Metadata, error)) error {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	fns := make([]func(*dynamodb.Options), len(opts))
-	for i, o := range opts {
-		fns[i] = o
+	fns := []func(*dynamodb.Options){func(o *dynamodb.Options) {
+		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, retryDelay)
+	}}
+	for _, o := range opts {
+		fns = append(fns, o)
 	}
 	sent := time.Now()
 	metadata, err := do(bounded, fns...)
