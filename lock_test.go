@@ -14,6 +14,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -256,7 +257,7 @@ func TestClaimsThatFailAreGivenUp(t *testing.T) {
 		held := acquire(t, b, waitpolicy.NoWait)
 		waiting := queueUp(t.Context(), a, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").On(order.Entity, ""))
+		broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").On(order.Entity, "lock/"+ticket.Number{}.Padded()))
 		release(t, held)
 		begun := time.Now()
 		got := <-waiting

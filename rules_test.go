@@ -53,16 +53,17 @@ func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
 
 func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 4 * time.Second}
 		table := queuelocktest.NewTable(t)
-		holder, _ := open(t, table, "holder", tenSeconds)
+		holder, _ := open(t, table, "holder", cfg)
 		held := acquire(t, holder, waitpolicy.Forever)
-		c, db := open(t, table, "stalled", tenSeconds)
+		c, db := open(t, table, "stalled", cfg)
 		waiting := queueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		next, _ := open(t, table, "next", tenSeconds)
+		next, _ := open(t, table, "next", cfg)
 		overtaker := queueUp(t.Context(), next, waitpolicy.Forever)
 		db.Partition()
-		time.Sleep(2 * tenSeconds.WaiterTTL)
+		time.Sleep(2 * cfg.WaiterTTL)
 		release(t, held)
 		served := <-overtaker
 		if served.err != nil {
@@ -73,7 +74,7 @@ func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 		db.Heal()
 		<-row.Reached()
 		before := reads(db)
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(3 * time.Second) // the next in line looks once a second at the least
 		if n := reads(db) - before; n != 0 {
 			t.Errorf("%d looks before the new row stood", n)
 		}
