@@ -51,7 +51,8 @@ type Usage struct {
 	Requests int `json:"requests"`
 	// WriteUnits and ReadUnits are the capacity units that answers reported.
 	// An answer that refuses a write by its condition reports none, and counts
-	// as the one unit that it costs (items are less than 1 KB).
+	// as the one unit that it costs (items are less than 1 KB). What a request
+	// cost whose answer was not awaited is not known, and not in it.
 	WriteUnits float64 `json:"write_units"`
 	ReadUnits  float64 `json:"read_units"`
 }

@@ -59,7 +59,7 @@ func kinds(all []Record) []Kind {
 }
 
 func testAssignment(table string, last int) Assignment {
-	return Assignment{Table: table, Entity: "x", Owner: "worker 1", First: 1, Last: last, Hold: time.Second, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second}
+	return Assignment{Table: table, Entity: "x", Owner: "worker 1", First: 1, Last: last, Hold: 700 * time.Millisecond, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second}
 }
 
 func TestAWorkerReportsWhatItDoesAndUses(t *testing.T) {
