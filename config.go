@@ -32,8 +32,8 @@ type Config struct {
 	WaiterTTL time.Duration
 
 	// RequestTimeout bounds each call of the SDK client, its retries included.
-	// Zero means 5 s, or a quarter of the shorter lease if that is less. Less
-	// than half of TTL and of WaiterTTL.
+	// Zero means a quarter of the shorter lease, 3.75 s by default, and at most
+	// 5 s. Less than half of TTL and of WaiterTTL.
 	RequestTimeout time.Duration
 
 	// Owner names this process to those who wait or look. Zero means the

@@ -370,6 +370,20 @@ func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
 	})
 }
 
+// The first request of a process knows no time; its heartbeat says since when
+// it holds the lock.
+func TestTheAgeOfAFirstLockIsKnownAfterAHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "a", queuelock.Config{})
+		acquire(t, c, waitpolicy.NoWait)
+		time.Sleep(time.Minute)
+		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age-time.Minute).Abs() > time.Second {
+			t.Errorf("%+v, want an age of a minute", h)
+		}
+	})
+}
+
 func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

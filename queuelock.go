@@ -183,8 +183,8 @@ func (c *Client) Inspect(ctx context.Context, key Key) (*State, error) {
 // Sweep removes what has expired from a queue, without joining it: rows of
 // dead waiters and dead holders. Waiters do the same whenever they look; Sweep
 // is for queues in which nobody waits. Nothing alive is removed. One request
-// for the look, and one for each row or holder removed. Calling it again is
-// safe.
+// for the look, one for each row removed, and one for each forty holders.
+// Calling it again is safe.
 func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {

@@ -1,6 +1,7 @@
 package queuelock_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +112,54 @@ func TestALateHeartbeatDoesNotShortenALease(t *testing.T) {
 		}
 		if got := <-waiting; got.err != nil {
 			t.Error(got.err)
+		}
+	})
+}
+
+// A waiter that stood still while its own grant ran out, and another was
+// served, must count the other's lease from when it first read of it, not from
+// its own last look: it would evict a live holder at once.
+func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		cfg := queuelock.Config{TTL: 10 * time.Second, WaiterTTL: 10 * time.Second}
+		holder, _ := open(t, table, "holder", cfg)
+		held := acquire(t, holder, waitpolicy.Forever)
+		var pause atomic.Int64
+		db := table.Client("stalled")
+		cfg.Owner = "stalled"
+		c, err := queuelock.New(stalling{db.Client, func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := queueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		other, _ := open(t, table, "other", cfg)
+		second := queueUp(t.Context(), other, waitpolicy.Forever)
+		time.Sleep(time.Second)
+
+		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Mentioning("granted = 2"))
+		release(t, held)
+		<-claim.Reached()
+		pause.Store(int64(12 * time.Second)) // longer than its own lease
+		claim.Release()
+		got := <-second
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		time.Sleep(5 * time.Second) // the one that stood still has woken up
+		if err := got.lock.Err(); err != nil {
+			t.Errorf("a live holder was evicted: %v", err)
+		}
+		if state := must(holder.Inspect(t.Context(), order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.lock.Ticket() {
+			t.Errorf("serving %+v, want ticket %s", state.Serving, got.lock.Ticket())
+		}
+		release(t, got.lock)
+		if got := <-first; got.err != nil {
+			t.Error(got.err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -162,6 +162,9 @@ func simulate(t *testing.T, s schedule) []string {
 	}
 	beliefs.mu.Lock()
 	defer beliefs.mu.Unlock()
+	if len(beliefs.problems) > 0 {
+		beliefs.problems = append(beliefs.problems, table.Log())
+	}
 	return append(beliefs.problems, watch.Violations()...)
 }
 

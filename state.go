@@ -40,8 +40,9 @@ type Holder struct {
 	Since time.Time
 	// Age is for how long it has been served; zero if Since is.
 	Age time.Duration
-	// Remaining is what is left of its lease at the least: zero or less, and
-	// anybody may evict it. TTL is its length.
+	// Remaining is after how long this client would evict it, were it not
+	// renewed; zero or less: now. One that has watched it for longer may know
+	// better. TTL is the length of its lease.
 	Remaining, TTL time.Duration
 }
 
@@ -53,8 +54,7 @@ type Waiter struct {
 	Owner    string
 	// Age is for how long it has been waiting.
 	Age time.Duration
-	// Remaining is what is left of its lease at the least: zero or less, and
-	// anybody may sweep it. TTL is its length.
+	// Remaining is after how long this client would sweep it, as for a Holder.
 	Remaining, TTL time.Duration
 	// Problem is what is wrong with the row, if some other program wrote it;
 	// of the rest only the ticket is then known.

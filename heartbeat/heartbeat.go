@@ -87,12 +87,12 @@ func (e *LossError) Unwrap() error { return e.Err }
 // tried again.
 type Renew func(ctx context.Context) error
 
-// Config is the rhythm of a Keeper. All are required.
+// Config is the rhythm of a Keeper. All but First are required.
 type Config struct {
 	TTL      time.Duration // length of the lease
 	Interval time.Duration // from a renewal to the next; less than TTL
 	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
-	First    time.Duration // from the start to the first renewal
+	First    time.Duration // from the start to the first renewal; zero: at once
 }
 
 // Keeper keeps one lease. Its methods are safe for concurrent use.
@@ -271,7 +271,7 @@ func (k *Keeper) drain(answers <-chan answer) {
 }
 
 // retries is the schedule of attempts after one that failed: quick at first,
-// and at least twenty of them in half a lease.
+// and some twenty of them in half a lease, if they fail at once.
 func (k *Keeper) retries() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(k.config.TTL/200),

@@ -2,19 +2,30 @@ package queue
 
 import (
 	"context"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
-	"time"
 )
 
 // Sight is what one look showed: the record, and the rows behind it in order.
 type Sight struct {
 	Record serving.Record
 	Rows   []Row
-	ReadAt time.Time // when the answer had come, on the local monotonic clock
+	// ReadAt is when the answer had come, on the local monotonic clock, or
+	// later. Never earlier: leases that it shows would be taken to have stood
+	// still for that much longer. Of what is judged too late, the conditional
+	// write asks again.
+	ReadAt time.Time
 }
+
+// See is the sight of a record that a request has just returned.
+func See(rec serving.Record) Sight { return Sight{Record: rec, ReadAt: time.Now()} }
+
+// Saw puts a record that a request has just returned in the place of the one
+// before.
+func (s *Sight) Saw(rec serving.Record) { s.Record, s.ReadAt = rec, time.Now() }
 
 // Look reads the record and all rows ahead of ticket t, by one consistent
 // query that follows every page. With the floor right below t nobody can be
@@ -24,7 +35,7 @@ type Sight struct {
 func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Sight, error) {
 	if !floor.IsZero() && floor == t.Previous() {
 		rec, err := serving.Get(ctx, q)
-		return Sight{Record: rec, ReadAt: time.Now()}, err
+		return See(rec), err
 	}
 	return look(ctx, q, q.SortKey(t.Previous().Padded()))
 }

@@ -229,7 +229,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			apply = func() bool { return m.take(id, op == "take if idle") }
 			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
 			if lost && !m.Exists {
-				lost = false // of two requests; see TestTakeWithALostAnswer
+				lost = false // of two requests; see TestALostAnswerOfATakeIsFoundByItsID
 			}
 		case "claim", "claim again":
 			if len(c.tickets) == 0 || op == "claim again" && len(ids) == 0 {

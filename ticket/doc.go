@@ -21,7 +21,7 @@
 //	|---------------------------------------------|--------------------------------------------|
 //	| the item is missing                         | seeded with ticket 1                       |
 //	| somebody else seeded first                  | ErrSeeded: take again                      |
-//	| the answer is lost                          | a number may be burnt; Outcome says so     |
+//	| the answer is lost                          | a number may be burnt; see MayHaveTaken    |
 //	| the item is not a counter                   | *table.MalformedError; nothing is written  |
 //	| the counter stands at 10^38-1               | ErrExhausted; nothing is written           |
 //

@@ -51,7 +51,8 @@ type Estimate struct {
 	// had it run exactly like the local one since.
 	low, high time.Time
 	at        time.Time
-	// trusted is the local instant from which the estimate may be used.
+	// trusted is the local instant from which the estimate may be used; zero
+	// unless dates have contradicted each other.
 	trusted time.Time
 }
 
@@ -63,7 +64,7 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 	// at most a second and the whole round trip more, as its own clock ran.
 	trip := received.Sub(sent)
 	low, high := date.Add(-skew), date.Add(resolution+trip+slack(trip)+skew)
-	fresh := Estimate{low: low, high: high, at: received, trusted: received}
+	fresh := Estimate{low: low, high: high, at: received}
 	if e.at.IsZero() {
 		return fresh
 	}

@@ -253,11 +253,15 @@ func TestASingleWrongDateIsForgotten(t *testing.T) {
 	}
 }
 
-// An entry's end is asked for about instants that have passed as well.
-func TestAnInstantBeforeTheFirstAnswerIsNotKnown(t *testing.T) {
-	e := dbclock.Estimate{}.Narrow(epoch, epoch.Add(time.Second), epoch)
-	if _, _, ok := e.At(epoch); ok {
-		t.Error("there is an estimate for before the first answer")
+// The first lock of a process was asked for before the first answer had come;
+// its age is told all the same.
+func TestAnInstantBeforeTheFirstAnswerIsKnownAfterwards(t *testing.T) {
+	s := server{epoch: epoch, offset: time.Hour, ppm: 100}
+	e := dbclock.Estimate{}.Narrow(epoch, epoch.Add(time.Second), s.date(epoch.Add(time.Second/2)))
+	for _, at := range []time.Time{epoch, epoch.Add(-time.Minute)} {
+		if earliest, latest, ok := e.At(at); !ok || s.now(at).Before(earliest) || s.now(at).After(latest) {
+			t.Errorf("at %v: from %v to %v, %v; want %v within", at, earliest, latest, ok, s.now(at))
+		}
 	}
 }
 

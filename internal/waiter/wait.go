@@ -28,9 +28,9 @@ type turn struct {
 	asked   bool // a LOOK or CLAIM was sent
 }
 
-// wait waits for the waiter's ticket to be served. rec is what TAKE returned.
+// wait waits for the waiter's ticket to be served. sight is what TAKE returned.
 // It returns errTakeAnew if the ticket is worth nothing any more.
-func (w *Waiter) wait(ctx context.Context, rec serving.Record, noWait bool) (Grant, error) {
+func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
 	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
 	if !noWait {
 		t.spot = w.Lines.Join(w.Queue, w.ticket)
@@ -41,8 +41,7 @@ func (w *Waiter) wait(ctx context.Context, rec serving.Record, noWait bool) (Gra
 	}
 	// With the floor right below the ticket nobody can be ahead, and what TAKE
 	// returned is all there is to see.
-	sight := queue.Sight{Record: rec, ReadAt: time.Now()}
-	seen := t.next(rec)
+	seen := t.next(sight.Record)
 	for {
 		var err error
 		if !seen {
@@ -70,7 +69,7 @@ func (w *Waiter) wait(ctx context.Context, rec serving.Record, noWait bool) (Gra
 			if seen = woken && t.next(sight.Record); seen {
 				// A turn ended in this process, and nobody can be ahead: try
 				// without a look.
-				sight = queue.Sight{Record: emptied(sight.Record), ReadAt: time.Now()}
+				sight = queue.See(emptied(sight.Record))
 			}
 		}
 	}
@@ -101,7 +100,7 @@ const (
 // it makes return.
 func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error) {
 	for {
-		if grant, ok := t.served(ctx, &sight.Record); ok {
+		if grant, ok := t.served(ctx, sight); ok {
 			return done, grant, nil
 		}
 		if ctx.Err() != nil {
@@ -131,7 +130,7 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 			if err != nil {
 				return t.failed(ctx, "evict", err)
 			}
-			sight.Record, sight.ReadAt = rec, time.Now()
+			sight.Saw(rec)
 			continue
 		}
 
@@ -149,14 +148,15 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		rec, err := t.claim(ctx)
 		switch {
 		case errors.Is(err, serving.ErrRefused):
-			sight.Record, sight.ReadAt, sight.Rows = rec, time.Now(), nil
+			sight.Saw(rec)
+			sight.Rows = nil
 			if again := sight.Judge(t.Queue, t.ticket, t.ids(), t.Observer); again.Do == queue.Claim {
 				return lookAgain, Grant{}, nil // it has moved on since
 			}
 		case err != nil:
 			return t.failed(ctx, "claim", err)
 		default:
-			sight.Record = rec
+			sight.Saw(rec)
 		}
 	}
 }

@@ -125,13 +125,14 @@ func (w *Waiter) acquire(ctx context.Context, noWait bool) (Grant, error) {
 		if err != nil {
 			return Grant{}, err
 		}
-		if grant, ok := w.served(ctx, &rec); ok {
+		sight := queue.See(rec)
+		if grant, ok := w.served(ctx, &sight); ok {
 			return grant, nil
 		}
 		if !ticketed {
 			continue
 		}
-		grant, err := w.wait(ctx, rec, noWait)
+		grant, err := w.wait(ctx, sight, noWait)
 		if !errors.Is(err, errTakeAnew) {
 			return grant, err
 		}
@@ -163,10 +164,10 @@ func (w *Waiter) ids() []string {
 
 // served looks for one of the waiter's ids in the record. An id that was
 // granted so long ago that its lease is over, by an answer that was lost or by
-// a process that stood still, is no grant: it is removed, and *rec is the
-// record without it.
-func (w *Waiter) served(ctx context.Context, rec *serving.Record) (Grant, bool) {
-	me, ok := rec.Mine(w.ids()...)
+// a process that stood still, is no grant: it is removed, and the sight is of
+// the record without it.
+func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
+	me, ok := sight.Record.Mine(w.ids()...)
 	if !ok {
 		return Grant{}, false
 	}
@@ -176,12 +177,13 @@ func (w *Waiter) served(ctx context.Context, rec *serving.Record) (Grant, bool) 
 		}
 		if time.Now().Before(w.Holder.Deadline(a.sent)) {
 			a.unknown = false
-			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Record: *rec}, true
+			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Record: sight.Record}, true
 		}
 		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
 		a.left, a.unknown = true, true
 		if without, err := w.remove(ctx, a.id); err == nil {
-			*rec, a.unknown = without, false
+			sight.Saw(without)
+			a.unknown = false
 		}
 		break
 	}
@@ -209,7 +211,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		switch {
 		case err == nil:
 			w.ticket, w.failure = rec.TicketNumber, nil
-			w.note(queue.Sight{Record: rec, ReadAt: time.Now()}, int(min(rec.TicketNumber.After(rec.Floor()), 1<<30))-1)
+			w.note(queue.See(rec), int(min(rec.TicketNumber.After(rec.Floor()), 1<<30))-1)
 			return rec, true, nil
 		case errors.Is(err, ticket.ErrSeeded):
 			continue // by somebody else, once in a queue's life
@@ -238,7 +240,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 // free evicts the dead holders of a record that refused a TAKE, and reports
 // whether another TAKE may succeed. If not, it is ErrBusy.
 func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
-	sight := queue.Sight{Record: rec, ReadAt: time.Now()}
+	sight := queue.See(rec)
 	j := sight.Judge(w.Queue, rec.Floor(), nil, w.Observer)
 	w.note(sight, 0)
 	if len(j.DeadHolders) == 0 {
