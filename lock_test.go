@@ -378,7 +378,7 @@ func TestTheAgeOfAFirstLockIsKnownAfterAHeartbeat(t *testing.T) {
 		c, _ := open(t, table, "a", queuelock.Config{})
 		acquire(t, c, waitpolicy.NoWait)
 		time.Sleep(time.Minute)
-		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age-time.Minute).Abs() > time.Second {
+		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age - time.Minute).Abs() > time.Second {
 			t.Errorf("%+v, want an age of a minute", h)
 		}
 	})
