@@ -163,3 +163,30 @@ func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// A waiter whose row cannot be put must not keep those of its own process
+// waiting whose rows stand: the whole queue stands back for them.
+func TestAWaiterWithoutARowDoesNotHoldUpItsOwnProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		holder, _ := open(t, table, "holder", queuelock.Config{})
+		held := acquire(t, holder, waitpolicy.Forever)
+		c, db := open(t, table, "a", queuelock.Config{})
+		stuck := db.Inject(queuelocktest.SwallowRequest().Of("PutItem").On(order.Entity, "lock/"+ticket.FromUint64(2).Padded()))
+		first := queueUp(t.Context(), c, waitpolicy.Forever)
+		<-stuck.Reached()
+		second := queueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		release(t, held)
+		begun := time.Now()
+		got := <-second
+		if took := got.at.Sub(begun); got.err != nil || took > 2*time.Second {
+			t.Errorf("served after %v: %v", took, got.err)
+		}
+		stuck.Remove()
+		release(t, got.lock)
+		if got := <-first; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}

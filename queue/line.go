@@ -10,9 +10,10 @@ import (
 
 // Lines holds the waiters of one process, by queue. Tickets are served in
 // order, so of several waiters for one queue only the first can be next: it
-// polls for all, and the others rest until it is gone. A turn that ends in the
-// same process wakes the first at once. It makes no request, and is safe for
-// concurrent use.
+// polls for all, and the others rest until it is gone. One whose row does not
+// stand yet lets those pass whose rows do: whoever looks at the queue counts
+// them, and not it. A turn that ends in the same process wakes the first at
+// once. It makes no request, and is safe for concurrent use.
 type Lines struct {
 	mu    sync.Mutex
 	lines map[lineKey][]*Spot // guarded by mu; each in the order of tickets
@@ -25,6 +26,7 @@ type Spot struct {
 	lines  *Lines
 	key    lineKey
 	ticket ticket.Number
+	stands bool // guarded by lines.mu; its row does
 	wake   chan struct{}
 }
 
@@ -51,15 +53,43 @@ func (s *Spot) Leave() {
 	if i < 0 {
 		return
 	}
+	wasFirst := s.lines.first(s.key) == s
 	line = slices.Delete(line, i, i+1)
 	if len(line) == 0 {
 		delete(s.lines.lines, s.key)
 		return
 	}
 	s.lines.lines[s.key] = line
-	if i == 0 {
-		line[0].signal()
+	if wasFirst {
+		s.lines.first(s.key).signal()
 	}
+}
+
+// Stand says that the waiter's row stands. If that makes it the first, it is
+// woken.
+func (s *Spot) Stand() {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	before := s.lines.first(s.key)
+	s.stands = true
+	if first := s.lines.first(s.key); first == s && first != before {
+		s.signal()
+	}
+}
+
+// first is the first waiter of a line whose row stands, or else the first of
+// all; nil if there is none. l.mu is held.
+func (l *Lines) first(key lineKey) *Spot {
+	line := l.lines[key]
+	for _, s := range line {
+		if s.stands {
+			return s
+		}
+	}
+	if len(line) == 0 {
+		return nil
+	}
+	return line[0]
 }
 
 // First reports whether the waiter is the first of its line, and so is the one
@@ -67,7 +97,7 @@ func (s *Spot) Leave() {
 func (s *Spot) First() bool {
 	s.lines.mu.Lock()
 	defer s.lines.mu.Unlock()
-	return s.lines.lines[s.key][0] == s
+	return s.lines.first(s.key) == s
 }
 
 // Woken yields a value when the waiter has become the first of its line, or
@@ -78,8 +108,8 @@ func (s *Spot) Woken() <-chan struct{} { return s.wake }
 func (l *Lines) Wake(q table.Queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if line := l.lines[lineKey{q.Entity, q.Reason}]; len(line) > 0 {
-		line[0].signal()
+	if first := l.first(lineKey{q.Entity, q.Reason}); first != nil {
+		first.signal()
 	}
 }
 

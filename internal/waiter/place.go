@@ -21,6 +21,7 @@ import (
 // enqueue or delete is ever sent while an enqueue is unanswered.
 type place struct {
 	w        *Waiter
+	spot     *queue.Spot
 	row      queue.Row
 	ids      []string // ids of rows put so far; all but the last may be late
 	renewals *lease.Renewals
@@ -35,10 +36,10 @@ type place struct {
 
 // enqueue starts to put the waiter's row, and to keep it. leave must be called
 // in the end.
-func (w *Waiter) enqueue(ctx context.Context) *place {
+func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &place{
-		w: w, cancel: cancel, stands: make(chan struct{}), failed: make(chan error, 1),
+		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan error, 1),
 		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive},
 	}
 	w.places.Go(func() { p.keep(ctx) })
@@ -81,6 +82,7 @@ func (p *place) keep(ctx context.Context) {
 		if !stands {
 			stands = true
 			close(p.stands)
+			p.spot.Stand()
 		}
 		p.renewals = lease.NewRenewals(w.Waiter, w.Queue.Clock(), p.row.Lease, sent)
 		keeper := heartbeat.Start(ctx, sent, c, p.renew)

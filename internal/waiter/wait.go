@@ -35,7 +35,7 @@ func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Gran
 	if !noWait {
 		t.spot = w.Lines.Join(w.Queue, w.ticket)
 		defer t.spot.Leave()
-		t.place = w.enqueue(ctx)
+		t.place = w.enqueue(ctx, t.spot)
 		defer t.place.leave()
 		t.asked = w.careful // stalled before: nothing runs beside the ENQUEUE
 	}
