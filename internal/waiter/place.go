@@ -68,7 +68,7 @@ func (p *place) belowFloor() bool {
 func (p *place) keep(ctx context.Context) {
 	w, stands := p.w, false
 	for {
-		sent, prompt, err := p.put(ctx)
+		sent, fresh, err := p.put(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				p.failed <- err
@@ -76,7 +76,7 @@ func (p *place) keep(ctx context.Context) {
 			break
 		}
 		c := heartbeat.Config{TTL: w.Waiter.TTL, Interval: w.Waiter.Interval, Margin: w.Waiter.Margin}
-		if prompt {
+		if fresh {
 			c.First = c.Interval
 		}
 		if !stands {
@@ -104,9 +104,9 @@ func (p *place) keep(ctx context.Context) {
 }
 
 // put sends ENQUEUE until it is answered, each time with a new id, and returns
-// when the one that was answered was sent. prompt says that it was the first:
+// when the one that was answered was sent. fresh says that it was the first:
 // otherwise the row that stands may be an earlier one's, and older.
-func (p *place) put(ctx context.Context) (sent time.Time, prompt bool, err error) {
+func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error) {
 	w := p.w
 	for retries := retry.For(w.Patience); ; {
 		if ctx.Err() != nil {
@@ -124,9 +124,9 @@ func (p *place) put(ctx context.Context) (sent time.Time, prompt bool, err error
 		id, err := queue.Enqueue(patient, w.Queue, p.row, earlier...)
 		cancel()
 		if err == nil {
-			prompt = id == p.row.ID && len(earlier) == 0
+			fresh = id == p.row.ID && len(earlier) == 0
 			p.row.ID = id
-			return sent, prompt, nil
+			return sent, fresh, nil
 		}
 		w.Log.Debug("queuelock: a row was not put", "queue", w.Queue.String(), "ticket", p.row.Ticket, "error", err)
 		if !table.Transient(err) || !retries.Pause(ctx) {
