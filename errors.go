@@ -18,17 +18,17 @@ var (
 	// errors.As with *NotAcquiredError to learn who is being served. A table
 	// that fails for good gives its own error instead; one that was failing in
 	// passing when the time was over is in NotAcquiredError.Err.
-	ErrNotAcquired = errors.New("lock not acquired")
+	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 
 	// ErrLost says that a lock that was held is held no more, without having
 	// been released: stop what it protects. Use errors.As with *LostError to
 	// learn how. It is the cause of the lock's context, and what Release
 	// returns then.
-	ErrLost = errors.New("lock lost")
+	ErrLost = errors.New("queuelock: lock lost")
 
 	// ErrReleased is the cause of the context of a lock that was released, and
 	// its Err. Nothing is wrong.
-	ErrReleased = errors.New("lock released")
+	ErrReleased = errors.New("queuelock: lock released")
 
 	// ErrClosed says that the client was closed, before the call or while it
 	// waited.
@@ -54,7 +54,7 @@ type NotAcquiredError struct {
 }
 
 func (e *NotAcquiredError) Error() string {
-	s := fmt.Sprintf("queuelock: %v: %s after %v", ErrNotAcquired, e.Key, e.Waited.Round(time.Millisecond))
+	s := fmt.Sprintf("%v: %s after %v", ErrNotAcquired, e.Key, e.Waited.Round(time.Millisecond))
 	if e.Position > 0 {
 		s += fmt.Sprintf(", position %d", e.Position)
 	}
@@ -109,7 +109,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	s := fmt.Sprintf("queuelock: %v: %s ticket %s: %s", ErrLost, e.Key, e.Ticket, e.Cause)
+	s := fmt.Sprintf("%v: %s ticket %s: %s", ErrLost, e.Key, e.Ticket, e.Cause)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -134,8 +134,8 @@ type TableError = table.SchemaError
 type MalformedError = table.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context
-// that may have ended first.
-func acquireError(ctx context.Context, key Key, err error, last waiter.Standing, waited time.Duration) error {
+// that may have ended first. serving is who was being served, if anybody.
+func acquireError(ctx context.Context, key Key, err error, serving *Holder, last waiter.Standing, waited time.Duration) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
@@ -143,12 +143,9 @@ func acquireError(ctx context.Context, key Key, err error, last waiter.Standing,
 	if cause == nil && !errors.Is(err, waiter.ErrBusy) {
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
-	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Blocked: last.Blocked}
+	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: serving, Blocked: last.Blocked}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1
-	}
-	if len(last.Serving) > 0 {
-		e.Serving = newHolder(last.Serving[0])
 	}
 	if cause != nil && cause != errWaitOver {
 		e.Err = ctx.Err()

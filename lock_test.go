@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -381,6 +383,41 @@ func TestTheAgeOfAFirstLockIsKnownAfterAHeartbeat(t *testing.T) {
 		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age - time.Minute).Abs() > time.Second {
 			t.Errorf("%+v, want an age of a minute", h)
 		}
+	})
+}
+
+func TestWhoIsServedIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		release(t, acquire(t, a, waitpolicy.NoWait))
+		held := acquire(t, a, waitpolicy.NoWait)
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
+			time.Sleep(10 * time.Second)
+			_, err := b.Acquire(t.Context(), order, wait)
+			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+			if !ok || busy.Serving == nil {
+				t.Fatal(err)
+			}
+			h := *busy.Serving
+			if h.Ticket != held.Ticket() || h.Owner != "a" || h.TTL != time.Minute || h.Since.IsZero() || h.Age < 9*time.Second || h.Remaining < 29*time.Second || h.Remaining > 62*time.Second {
+				t.Errorf("%v: %+v", wait, h)
+			}
+		}
+	})
+}
+
+func TestDoWithoutAFunctionAndNewWithoutAClientAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", queuelock.Config{})
+		says(t, c.Do(t.Context(), order, waitpolicy.NoWait, nil), "function is nil")
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		_, err := queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
+		says(t, err, "client is nil")
 	})
 }
 

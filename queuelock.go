@@ -44,6 +44,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)
 	switch {
-	case db == nil:
+	case db == nil || reflect.ValueOf(db).Kind() == reflect.Pointer && reflect.ValueOf(db).IsNil():
 		return nil, errors.New("queuelock: the DynamoDB client is nil")
 	case layout.Validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", layout.Validate())
@@ -102,9 +103,10 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //
 // It waits for the record wait at the most, and for as long as ctx lives;
 // whichever ends first, the error is a *NotAcquiredError, which matches
-// ErrNotAcquired, and ctx's error if that was it. Then nothing of the attempt
-// is left in the table. If requests to undo it failed as well, its leases end
-// what is left. ErrClosed after Close. Any other error is the table's, a
+// ErrNotAcquired, and ctx's error if that was it. Then it leaves the queue,
+// which takes a request or two, and up to about four seconds if the table does
+// not answer. Nothing of the attempt is left in the table; if the requests to
+// undo it failed as well, its leases end what is left. ErrClosed after Close. Any other error is the table's, a
 // malformed record's, or an argument's; *TableError says that the table cannot
 // be used.
 //
@@ -133,12 +135,12 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	})
 	grant, err := w.Run(ctx, wait.IsNoWait())
 	if err != nil {
-		return nil, acquireError(ctx, key, err, w.Standing(), time.Since(begun))
+		return nil, acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
 	}
 	lock := c.hold(ctx, key, cfg, q, grant)
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
-		err = acquireError(ctx, key, cause, w.Standing(), time.Since(begun))
+		err = acquireError(ctx, key, cause, nil, w.Standing(), time.Since(begun))
 		return nil, errors.Join(err, lock.Release(ctx))
 	}
 	return lock, nil
@@ -151,6 +153,9 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 // is ErrLost if the lock was lost while fn ran. Requests are those of Acquire
 // and Release.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
+	if fn == nil {
+		return errors.New("queuelock: Do: the function is nil")
+	}
 	lock, err := c.Acquire(ctx, key, wait, opts...)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
@@ -61,8 +62,26 @@ type Waiter struct {
 	Problem error
 }
 
-func newHolder(h serving.Holder) *Holder {
-	return &Holder{Ticket: h.Ticket, Owner: h.Owner, Since: h.Since, TTL: h.Lease.TTL}
+// newHolder is a holder as a read that was answered at that instant showed it;
+// now is the same on DynamoDB's clock.
+func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) Holder {
+	holder := Holder{
+		Ticket: h.Ticket, Owner: h.Owner, Since: h.Since,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL,
+	}
+	if !h.Since.IsZero() {
+		holder.Age = max(0, now.Sub(h.Since))
+	}
+	return holder
+}
+
+// served is who was being served when a waiter last looked, or nil.
+func (c *Client) served(q table.Queue, last waiter.Standing) *Holder {
+	if len(last.Serving) == 0 {
+		return nil
+	}
+	holder := newHolder(q, last.Serving[0], c.observer, last.SeenAt, lease.Middle(q.Clock(), last.SeenAt))
+	return &holder
 }
 
 func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observer) *State {
@@ -71,12 +90,7 @@ func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observe
 		s.ReadAt = sight.ReadAt
 	}
 	for _, h := range sight.Record.Holders {
-		holder := newHolder(h)
-		holder.Remaining = observer.See(h.LeaseID(q), h.Lease, sight.ReadAt)
-		if !h.Since.IsZero() {
-			holder.Age = max(0, s.ReadAt.Sub(h.Since))
-		}
-		s.Serving = append(s.Serving, *holder)
+		s.Serving = append(s.Serving, newHolder(q, h, observer, sight.ReadAt, s.ReadAt))
 	}
 	floor := sight.Record.Floor()
 	for _, row := range sight.Rows {

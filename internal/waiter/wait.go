@@ -58,7 +58,7 @@ func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Gran
 			if t.rounds++; noWait && t.rounds > quickTries {
 				return Grant{}, ErrBusy
 			}
-		case rest:
+		case keepWaiting:
 			if noWait {
 				return Grant{}, ErrBusy
 			}
@@ -93,7 +93,7 @@ type step int
 const (
 	done step = iota
 	lookAgain
-	rest
+	keepWaiting
 )
 
 // act does what the sight asks for. It changes the sight to what the requests
@@ -142,7 +142,7 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		case queue.TakeAnew:
 			return done, Grant{}, errTakeAnew
 		case queue.Wait:
-			return rest, Grant{}, nil
+			return keepWaiting, Grant{}, nil
 		}
 
 		rec, err := t.claim(ctx)
