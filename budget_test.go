@@ -11,7 +11,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The budgets of the protocol, section 6. They are exact: nothing is repeated
+// The budgets of docs/protocol.md, "Costs". They are exact: nothing is repeated
 // on a network that works.
 
 func TestFirstUseOfAKeyCostsTwoRequests(t *testing.T) {

@@ -20,11 +20,15 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Each hole of the ticket-queue pattern as it was published (the protocol's
-// section 1) is a schedule here. Under it the published pattern must fail, or
-// the schedule proves nothing, and this library must pass.
+// The published ticket-queue pattern is a counter, which each process increments
+// for its ticket, and a queue row for each ticket that *is* the lock: it is held
+// by whoever's row is the first unexpired one. Rows expire by the wall clocks of
+// hosts, and being first is found out by a read.
+//
+// Each of its holes is a schedule here. Under it the published pattern must fail,
+// or the schedule proves nothing, and this library must pass.
 
-// published is the pattern as published: the queue row is the lock.
+// published is that pattern.
 type published struct {
 	db    *queuelocktest.Client
 	table string

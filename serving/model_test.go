@@ -44,7 +44,7 @@ func entryOf(id string) serving.Entry {
 	return serving.Entry{ID: id, Owner: "owner of " + id, Lease: lease.Lease{TTL: time.Minute}}
 }
 
-// state is the record as the protocol's section 4 has it, in plain Go.
+// state is the record as docs/protocol.md has it in "Items", in plain Go.
 type state struct {
 	Exists, Present        bool
 	Number, Granted, After int

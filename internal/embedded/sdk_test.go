@@ -128,8 +128,8 @@ func (r record) is(what string, got attributes, done, wantDone bool, want attrib
 	}
 }
 
-// TestTheProtocolsExpressionsRunAsWritten follows one queue through section 4
-// of the protocol with the real client over a socket.
+// TestTheProtocolsExpressionsRunAsWritten follows one queue through the
+// writes of docs/protocol.md, "Operations", with the real client over a socket.
 func TestTheProtocolsExpressionsRunAsWritten(t *testing.T) {
 	server := httptest.NewServer(embedded.New(embedded.Config{}))
 	defer server.Close()
