@@ -83,8 +83,8 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		order := queuelock.Key{Entity: "order-7"}
-		return errors.Join(locks.Do(ctx, order, waitpolicy.For(time.Minute), ship), locks.Close(ctx))
+		key := queuelock.Key{Entity: "order-7"}
+		return errors.Join(locks.Do(ctx, key, waitpolicy.For(time.Minute), ship), locks.Close(ctx))
 	}
 	if err := shipOrder(context.Background()); err != nil {
 		fmt.Println(err)
@@ -216,10 +216,10 @@ func ExampleLock_Ticket() {
 	locks, closed := client(db, "worker-1", time.Minute)
 	defer closed()
 
-	setStatus := func(ctx context.Context, order string, lock *queuelock.Lock, status string) error {
+	setStatus := func(ctx context.Context, orderID string, lock *queuelock.Lock, status string) error {
 		_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName:           aws.String("orders"),
-			Key:                 map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: order}},
+			Key:                 map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: orderID}},
 			UpdateExpression:    aws.String("SET #status = :status, #token = :token"),
 			ConditionExpression: aws.String("attribute_not_exists(#token) OR #token <= :token"),
 			// Both names are reserved words of DynamoDB.
