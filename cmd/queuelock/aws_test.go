@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -115,9 +116,15 @@ func TestNobodyListens(t *testing.T) {
 	isolate(t)
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
-	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "0", "--endpoint", s.URL, "--", "true")
-	if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 {
-		t.Errorf("exit code %d, stderr %q; want %d and one line", o.code, o.stderr, exitUnavailable)
+	for _, wait := range []string{"0", "1s", "60s"} {
+		begun := time.Now()
+		o := invoke(t, "run", "x", "--wait", wait, "--endpoint", s.URL, "--", "true")
+		if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("--wait %s: exit code %d, stderr %q; want %d and one line", wait, o.code, o.stderr, exitUnavailable)
+		}
+		if took := time.Since(begun); took > contactLimit+2*time.Second {
+			t.Errorf("--wait %s: it took %v", wait, took)
+		}
 	}
 }
 

@@ -369,3 +369,60 @@ func TestRunRefusesWrongUsage(t *testing.T) {
 		t.Errorf("%d requests were made", requests)
 	}
 }
+
+func TestADeadRunIsOutlivedByThoseThatLookOnce(t *testing.T) {
+	newEngine(t)
+	cmd := program(t, "run", "x", "--ttl", "2s", "--", "sh", "-c", "echo ready; exec sleep 1000")
+	expect(t, launch(t, cmd), "ready")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	killed := time.Now()
+	for {
+		next := program(t, "run", "x", "--wait", "0", "--ttl", "2s", "--", "true")
+		var stderr strings.Builder
+		next.Stderr = &stderr
+		if err := next.Start(); err != nil {
+			t.Fatal(err)
+		}
+		code := codeAfter(t, next)
+		if code == 0 {
+			t.Logf("served %v after the kill", time.Since(killed).Round(time.Millisecond))
+			return
+		}
+		if code != exitNotAcquired || time.Since(killed) > 10*time.Second {
+			t.Fatalf("exit code %d, %v after the kill (stderr %q)", code, time.Since(killed), stderr.String())
+		}
+	}
+}
+
+func TestASignalBeforeTheFirstAnswerLeavesNoQueue(t *testing.T) {
+	e := newEngine(t)
+	close(e.stuck)
+	b := start(t, t.Context(), "run", "x", "--", "echo", "ran")
+	<-e.asked
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if o := b.wait(t); o.code != 143 || strings.Contains(o.stderr, "queue of") || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
+	}
+}
+
+func TestATableThatFailsWhileWaitingIsUnavailable(t *testing.T) {
+	e := newEngine(t)
+	e.after = func(operation string) {
+		if operation == "Query" {
+			select {
+			case <-e.stuck:
+			default:
+				close(e.stuck)
+			}
+		}
+	}
+	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "2s", "--", "echo", "ran")
+	if o.code != exitUnavailable || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("exit code %d, stdout %q, stderr %q; want %d", o.code, o.stdout, o.stderr, exitUnavailable)
+	}
+}
