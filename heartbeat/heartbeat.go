@@ -1,4 +1,5 @@
 // Package heartbeat keeps a lease alive, and knows when it is lost.
+// To use locks you do not need this package: start at the module's root.
 //
 // A Keeper renews at half the lease's life, retries quickly when that fails,
 // and reports the loss of the lease, with its cause, at the latest when the

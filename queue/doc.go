@@ -1,5 +1,6 @@
 // Package queue holds the waiting room of one queue: a row for each ticket
 // whose owner waits, in the order of tickets.
+// To use locks you do not need this package: start at the module's root.
 //
 //	pk = <entity>   sk = <reason>/<ticket in 38 digits>
 //

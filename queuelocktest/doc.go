@@ -1,16 +1,32 @@
 // Package queuelocktest gives a test a DynamoDB table in memory, real SDK
 // clients for it, and a network between the two that fails on command.
 //
-//	func TestOrderIsShippedOnce(t *testing.T) {
+//	func TestAPartitionLosesTheLock(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
 //			table := queuelocktest.NewTable(t)
 //			alice := table.Client("alice")
-//			table.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
-//
 //			locks, err := queuelock.New(alice, table.Name(), queuelock.Config{})
-//			…
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			defer locks.Close(context.Background())
+//			lock, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//
+//			alice.Partition()
+//			<-lock.Done() // a minute of the bubble's time
+//			if !errors.Is(lock.Err(), queuelock.ErrLost) {
+//				t.Error(lock.Err())
+//			}
 //		})
 //	}
+//
+// Close the client inside the bubble: a lock that is held has a goroutine, and a
+// bubble ends only when all of its goroutines have. The file lock_test.go of
+// this package has this test, and one in which the answer to a grant is lost.
+// Tables of your own code are made with CreateTable of the same SDK client.
 //
 // # What it promises
 //

@@ -1,5 +1,6 @@
 // Package serving holds the serving record: the one item of a queue by which
 // exclusion is decided.
+// To use locks you do not need this package: start at the module's root.
 //
 // The record is the queue's ticket master and says who is being served:
 //

@@ -1,5 +1,6 @@
 // Package sweeper removes what the dead leave behind: queue rows whose leases
 // have ended, and holders that will not come back.
+// To use locks you do not need this package: start at the module's root.
 //
 // It promises that nothing alive is removed: each removal is a conditional
 // write that asks for the beat by which the lease was judged, so an owner that

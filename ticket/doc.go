@@ -1,4 +1,5 @@
-// Package ticket holds ticket numbers and the ticket master that issues them.
+// Package ticket holds ticket numbers and the ticket master that issues them. Of
+// it, users of locks need Number, the fencing token.
 //
 // A ticket is a place in one queue, and, once served, the fencing token of
 // the lock. The ticket master is a counter in one item; a number is issued by

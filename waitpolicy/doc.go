@@ -1,4 +1,5 @@
-// Package waitpolicy says how long to wait for a lock, and how often to look.
+// Package waitpolicy says how long to wait for a lock, and how often to look. Of
+// it, users of locks need NoWait, For and Forever.
 //
 // A Wait is the record wait, for the whole of an acquire. A Schedule is the
 // rhythm of looks at the queue in the meantime: Delay is a pure function of
