@@ -86,7 +86,7 @@ func TestAnUnusableTableSaysWhatWasFoundAndWhatIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for table, found := range map[string]string{"nowhere": "no such table", "other": `partition key "name" (S) and no sort key`} {
+	for table, found := range map[string]string{"nowhere": "`queuelock create-table` makes it", "other": `partition key "name" (S) and no sort key`} {
 		for _, command := range []string{"run x --table " + table + " -- true", "status x --table " + table} {
 			t.Run(command, func(t *testing.T) {
 				o := invoke(t, strings.Fields(command)...)

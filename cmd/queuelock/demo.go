@@ -121,7 +121,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	if f.json {
 		show = nil
 	} else {
-		fmt.Fprintf(out, "%d workers take %d turns each of %v at one lock, in %s.\n\n", f.workers, f.rounds, f.hold, setting.where)
+		fmt.Fprintf(out, "%d workers take %s each of %v at one lock, in %s.\n\n", f.workers, demo.Count(f.rounds, "turn"), f.hold, setting.where)
 	}
 	result, err := demo.Run(ctx, demo.Config{
 		Workers: f.workers, Rounds: f.rounds, Hold: f.hold,

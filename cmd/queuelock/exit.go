@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/queuelock/queuelock"
 )
 
@@ -47,7 +49,15 @@ func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-func unavailable(err error) error { return &exitError{exitUnavailable, err} }
+// unavailable is a failure of what the program works with. A table that is not
+// there is easily mended, so it says how.
+func unavailable(err error) error {
+	_, wrong := errors.AsType[*queuelock.TableError](err)
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); wrong && missing {
+		err = fmt.Errorf("%w; `queuelock create-table` makes it", err)
+	}
+	return &exitError{exitUnavailable, err}
+}
 
 // signalled is the end by a signal: silent, as the signal was somebody's wish.
 func signalled(sig syscall.Signal, format string, args ...any) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -61,10 +62,49 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w: see '%s --help'", err, cmd.CommandPath())
+		return usagef("%w: see '%s --help'", plainly(cmd, err), cmd.CommandPath())
 	})
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newRun(), newStatus(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newVersion())
 	return root
+}
+
+// plainly says of a flag's value what is needed instead of it; an error of
+// another form is left as it is.
+func plainly(cmd *cobra.Command, err error) error {
+	var value, name string
+	if n, _ := fmt.Sscanf(err.Error(), "invalid argument %q for %q flag", &value, &name); n < 2 {
+		return err
+	}
+	flag := cmd.Flag(strings.TrimPrefix(name, "--"))
+	if flag == nil {
+		return err
+	}
+	switch flag.Value.Type() {
+	case "duration":
+		return fmt.Errorf("%s %s: need a duration such as 5s", name, value)
+	case "int":
+		return fmt.Errorf("%s %s: need a whole number", name, value)
+	}
+	return err
+}
+
+// newHelp is cobra's own, but one that fails if there is nothing to tell of.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no command %q: see 'queuelock --help'", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // noArguments refuses arguments, as a usage error.

@@ -241,8 +241,13 @@ func TestDemoSaysWhatKeptItFromEnding(t *testing.T) {
 }
 
 func TestVersionAndHelp(t *testing.T) {
-	if o := invoke(t, "version"); o.code != 0 || !strings.HasPrefix(o.stdout, "queuelock ") {
-		t.Errorf("version: exit code %d, stdout %q", o.code, o.stdout)
+	for _, ask := range []string{"version", "--version"} {
+		if o := invoke(t, ask); o.code != 0 || !strings.HasPrefix(o.stdout, "queuelock ") || strings.Count(o.stdout, "\n") != 1 {
+			t.Errorf("%s: exit code %d, stdout %q", ask, o.code, o.stdout)
+		}
+	}
+	if o, same := invoke(t, "help", "run"), invoke(t, "run", "--help"); o != same {
+		t.Errorf("help run: %+v, and run --help: %+v", o, same)
 	}
 	for _, command := range []string{"", "run", "status", "local", "demo", "create-table"} {
 		o := invoke(t, append(strings.Fields(command), "--help")...)

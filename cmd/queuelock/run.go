@@ -26,6 +26,13 @@ const contactLimit = 10 * time.Second
 // does not get through in that time, the lease ends.
 const closeLimit = 10 * time.Second
 
+// The bounds of queuelock.Config.TTL. To the library zero means its default;
+// somebody who writes it on a command line means something else.
+const (
+	minTTL = time.Second
+	maxTTL = 7 * 24 * time.Hour
+)
+
 type runFlags struct {
 	settings
 	reason, wait string
@@ -108,7 +115,10 @@ Exit codes:
 func (f *runFlags) run(cmd *cobra.Command) error {
 	wait, err := waitpolicy.Parse(f.wait)
 	if err != nil {
-		return usagef("--wait: %w", err)
+		return usagef("--wait %s: need 0, forever or a duration such as 5s", f.wait)
+	}
+	if f.ttl < minTTL || f.ttl > maxTTL {
+		return usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
 	}
 	cfg := queuelock.Config{TTL: f.ttl}
 	if err := checkArguments(cmd.Context(), f.key, f.table, cfg); err != nil {

@@ -27,11 +27,14 @@ func newStatus() *cobra.Command {
 shows it. It changes nothing.
 
 A lease that is over belongs to somebody who died, or is cut off: the next to look at the
-queue removes them. What is left of a lease is what is left at the least.
+queue removes them. What is left of a lease is what is left at the least. A "?" is the
+age of a holder whose process did not know the time yet when it was served: it is known
+after its first heartbeat.
 
 --json prints one object: entity, reason, issued (the last ticket), read_at, serving and
 waiting (lists), turn (mean_seconds and deviation_seconds of recent turns). Tickets are
-strings, durations numbers of seconds, times RFC 3339; what is not known is null.
+strings, durations numbers of seconds (ages and what is left of leases to a tenth), times
+RFC 3339; what is not known is null.
 
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
@@ -131,18 +134,18 @@ func newStatusReport(s *queuelock.State) statusReport {
 	for _, h := range s.Serving {
 		holder := statusHolder{
 			Ticket: h.Ticket.String(), Owner: h.Owner,
-			Remaining: h.Remaining.Seconds(), TTL: h.TTL.Seconds(), Expired: h.Remaining <= 0,
+			Remaining: tenths(h.Remaining), TTL: h.TTL.Seconds(), Expired: h.Remaining <= 0,
 		}
 		if !h.Since.IsZero() {
-			since, age := h.Since.UTC(), h.Age.Seconds()
+			since, age := h.Since.UTC(), tenths(h.Age)
 			holder.Since, holder.Age = &since, &age
 		}
 		r.Serving = append(r.Serving, holder)
 	}
 	for _, w := range s.Waiting {
 		waiter := statusWaiter{
-			Position: w.Position, Ticket: w.Ticket.String(), Owner: w.Owner, Age: w.Age.Seconds(),
-			Remaining: w.Remaining.Seconds(), TTL: w.TTL.Seconds(), Expired: w.Remaining <= 0,
+			Position: w.Position, Ticket: w.Ticket.String(), Owner: w.Owner, Age: tenths(w.Age),
+			Remaining: tenths(w.Remaining), TTL: w.TTL.Seconds(), Expired: w.Remaining <= 0,
 		}
 		if w.Problem != nil {
 			problem := w.Problem.Error()
@@ -187,6 +190,9 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 	}
 	return w.Flush()
 }
+
+// tenths is a duration in seconds. DynamoDB's clock is not known any better.
+func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
 
 func left(remaining, ttl time.Duration) string {
 	if remaining <= 0 {

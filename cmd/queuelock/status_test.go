@@ -63,7 +63,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	state := &queuelock.State{
 		Key: queuelock.Key{Entity: "x", Reason: "why"}, Issued: ticket.Max, ReadAt: at,
 		Serving: []queuelock.Holder{
-			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1500 * time.Millisecond, Remaining: 30 * time.Second, TTL: time.Minute},
+			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute},
 			{Ticket: ticket.FromUint64(8), Owner: "b", TTL: time.Minute},
 		},
 		Waiting: []queuelock.Waiter{

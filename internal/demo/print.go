@@ -28,6 +28,14 @@ func (e Event) Line() string {
 	}
 }
 
+// Count is a number of things, in words.
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 func ms(d time.Duration) string {
 	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
@@ -52,7 +60,7 @@ func (r *Result) summary(b *strings.Builder) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "%-18s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("grants", "%d: %d workers × %d rounds, in %.1f s", report.Grants, report.Workers, report.Rounds, report.WallSeconds)
+	line("grants", "%d: %d workers × %s, in %.1f s", report.Grants, report.Workers, Count(report.Rounds, "round"), report.WallSeconds)
 	line("overlaps", "%d", report.Overlaps)
 	line("FIFO inversions", "%d", report.FIFOInversions)
 	line("token regressions", "%d", report.TokenRegressions)
@@ -63,8 +71,10 @@ func (r *Result) summary(b *strings.Builder) {
 	if len(v.Recoveries) > 0 && v.Recoveries[0] >= 0 {
 		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0]), Lease)
 	}
-	line("hand-off", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", report.HandOff.P50, report.HandOff.P99)
-	line("per cycle", "%.1f requests, %.1f write units, %.1f read units; %d waiting on average",
+	if h := report.HandOff; h.P50 != nil {
+		line("hand-off", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
+	}
+	line("per cycle", "%.1f requests, %.1f write units, %.1f read units; %.1f waiting on average",
 		report.RequestsPerCycle, report.WCUPerCycle, report.RCUPerCycle, r.waiting())
 	problems := r.Problems()
 	if len(problems) == 0 {
@@ -79,12 +89,12 @@ func (r *Result) summary(b *strings.Builder) {
 
 // waiting is how many waited at a time, on average: looks and heartbeats of a
 // wait make most of the requests.
-func (r *Result) waiting() int {
+func (r *Result) waiting() float64 {
 	var sum time.Duration
 	for _, a := range r.Attempts {
 		if a.Granted != 0 {
 			sum += a.Granted.Sub(a.Asked)
 		}
 	}
-	return int((sum + r.Wall/2) / max(r.Wall, 1))
+	return float64(sum) / float64(max(r.Wall, 1))
 }

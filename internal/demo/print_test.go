@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -48,14 +49,13 @@ worker 1  |####X                                                                
 worker 2  |............................................................................########|
            0 s                                                                            2.1 s
 
-grants             2: 2 workers × 1 rounds, in 2.1 s
+grants             2: 2 workers × 1 round, in 2.1 s
 overlaps           0
 FIFO inversions    0
 token regressions  0
 crashes            1
 recovery           1.80 s after the kill; the lease is 2s
-hand-off           p50 0.0 ms, p99 0.0 ms, from the end of a turn to the next
-per cycle          10.0 requests, 4.5 write units, 5.5 read units; 1 waiting on average
+per cycle          10.0 requests, 4.5 write units, 5.5 read units; 0.9 waiting on average
 
 OK: one at a time, in order, and a dead holder did not stop the queue.
 `
@@ -154,6 +154,25 @@ func TestLinesOfEvents(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tc.want, tc.event.Line()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestNoHandOffIsNull(t *testing.T) {
+	r := played()
+	for samples, want := range map[string]string{"none": `{"p50":null,"p99":null}`, "some": `{"p50":3,"p99":3}`} {
+		r.Verdict.HandOffs = nil
+		if samples == "some" {
+			r.Verdict.HandOffs = []time.Duration{3 * time.Millisecond}
+		}
+		got, err := json.Marshal(r.Report().HandOff)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", samples, got, err, want)
+		}
+		var b strings.Builder
+		r.summary(&b)
+		if told := strings.Contains(b.String(), "hand-off"); told != (samples == "some") {
+			t.Errorf("%s:\n%s", samples, b.String())
 		}
 	}
 }

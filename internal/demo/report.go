@@ -28,8 +28,17 @@ type Report struct {
 
 // HandOff is how long the lock was idle between two turns, in milliseconds.
 type HandOff struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
+	P50 *float64 `json:"p50"` // nil: nobody was handed the lock
+	P99 *float64 `json:"p99"`
+}
+
+func handOff(sorted []time.Duration) HandOff {
+	if len(sorted) == 0 {
+		return HandOff{}
+	}
+	p50 := rounded(milliseconds(Percentile(sorted, 50)), 2)
+	p99 := rounded(milliseconds(Percentile(sorted, 99)), 2)
+	return HandOff{&p50, &p99}
 }
 
 // Report sums up.
@@ -40,10 +49,7 @@ func (r *Result) Report() Report {
 		Workers: r.Config.Workers, Rounds: r.Config.Rounds, Grants: v.Grants,
 		Overlaps: v.Overlaps, FIFOInversions: v.Inversions, TokenRegressions: v.Regressions,
 		Crashes: r.Crashes, Recovered: r.recovered(),
-		HandOff: HandOff{
-			P50: rounded(milliseconds(Percentile(v.HandOffs, 50)), 2),
-			P99: rounded(milliseconds(Percentile(v.HandOffs, 99)), 2),
-		},
+		HandOff:          handOff(v.HandOffs),
 		RequestsPerCycle: rounded(float64(r.Usage.Requests)/cycles, 2),
 		WCUPerCycle:      rounded(r.Usage.WriteUnits/cycles, 2),
 		RCUPerCycle:      rounded(r.Usage.ReadUnits/cycles, 2),
