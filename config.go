@@ -33,7 +33,8 @@ type Config struct {
 
 	// RequestTimeout bounds each call of the SDK client, its retries included.
 	// Zero means a quarter of the shorter lease, 3.75 s by default, and at most
-	// 5 s. Less than half of TTL and of WaiterTTL.
+	// 5 s. With HeartbeatInterval, less than TTL less its margin (a tenth, or
+	// 2 s and a thousandth); and less than half of WaiterTTL less its margin.
 	RequestTimeout time.Duration
 
 	// Owner names this process to those who wait or look. Zero means the
@@ -137,14 +138,14 @@ func (c Config) validate() error {
 		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
 		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.TTL)
+	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-lease.Margin(c.TTL):
+		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.RequestTimeout, c.TTL, lease.Margin(c.TTL))
 	case c.WaiterTTL < minTTL || c.WaiterTTL > lease.Max:
 		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, lease.Max)
 	case c.RequestTimeout < time.Millisecond:
 		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
-	case c.RequestTimeout >= c.TTL/2:
-		return fmt.Errorf("RequestTimeout %v must be less than half of TTL %v", c.RequestTimeout, c.TTL)
-	case c.RequestTimeout >= c.WaiterTTL/2:
-		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v", c.RequestTimeout, c.WaiterTTL)
+	case c.RequestTimeout >= c.WaiterTTL/2-lease.Margin(c.WaiterTTL):
+		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v", c.RequestTimeout, c.WaiterTTL, lease.Margin(c.WaiterTTL))
 	case len(c.Owner) > maxOwner:
 		return fmt.Errorf("Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:

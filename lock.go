@@ -52,7 +52,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg Config, q table.Queue, g
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1),
 	}
-	l.renewals = lease.NewRenewals(l.terms, q.Clock(), grant.Lease, grant.Sent)
+	l.renewals = lease.NewRenewals(l.terms, q.Clock(), grant.Lease)
 	inner, cancel := context.WithCancelCause(ctx)
 	l.ctx, l.cancel = lockContext{inner, l, cancel}, cancel
 	first := l.terms.Interval
@@ -127,8 +127,10 @@ func (l *Lock) within(ctx context.Context) (context.Context, func()) {
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (l *Lock) renew(ctx context.Context) error {
+	sent := time.Now()
+	until := l.renewals.Next(sent)
 	rec, err := serving.Heartbeat(ctx, l.queue, l.id, l.ticket, serving.Renewal{
-		Until: l.renewals.Next(time.Now()),
+		Until: until,
 		Since: lease.Middle(l.queue.Clock(), l.since),
 	})
 	if errors.Is(err, serving.ErrRefused) {
@@ -138,8 +140,11 @@ func (l *Lock) renew(ctx context.Context) error {
 		return err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.seen = rec
+	l.mu.Unlock()
+	if !l.terms.Stands(l.queue.Clock(), until, sent, time.Now()) {
+		return errors.New("DynamoDB's clock is ahead of what the renewal was reckoned by: this host was suspended, or a date was wrong")
+	}
 	return nil
 }
 
@@ -148,9 +153,9 @@ func (l *Lock) watch() {
 	select {
 	case <-l.keeper.Lost():
 		l.lose(l.keeper.Err())
-		l.keeper.Stop()
 	case <-l.ctx.Done():
 	}
+	l.keeper.Stop()
 }
 
 // lose ends a lock that is still held, because its lease is lost.

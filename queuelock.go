@@ -105,7 +105,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // whichever ends first, the error is a *NotAcquiredError, which matches
 // ErrNotAcquired, and ctx's error if that was it. Then it leaves the queue,
 // which takes a request or two, and up to about four seconds if the table does
-// not answer. Nothing of the attempt is left in the table; if the requests to
+// not answer. (NoWait tries such a table for three.) Nothing of the attempt is left in the table; if the requests to
 // undo it failed as well, its leases end what is left. ErrClosed after Close. Any other error is the table's, a
 // malformed record's, or an argument's; *TableError says that the table cannot
 // be used.
@@ -240,8 +240,8 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 	if c.closed {
 		return nil, nil, ErrClosed
 	}
-	c.calls.enter()
 	bounded, cancel := context.WithCancelCause(ctx)
+	c.calls.enter()
 	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
 	stop := context.CancelFunc(func() {})
 	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {

@@ -58,6 +58,19 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	seen, end := l.seen, l.end
 	l.mu.Unlock()
 	turn := seen.Turn.Add(time.Since(l.since))
+	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
+		// An earlier Release failed, and the lease is over. What is left of it
+		// may still stand in somebody's way.
+		_, _, err := serving.Remove(ctx, l.queue, l.id)
+		switch {
+		case errors.Is(err, serving.ErrRefused):
+			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
+		case err != nil:
+			return fmt.Errorf("queuelock: release %s: its lease of %v has ended it: %w", l.key, l.terms.TTL, err)
+		}
+		l.client.lines.Wake(l.queue)
+		return nil
+	}
 	if errors.Is(end, ErrLost) {
 		// Nobody need wait for what is left of the lease. Refused if it was
 		// evicted; if it fails, the lease ends it.

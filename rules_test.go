@@ -1,6 +1,7 @@
 package queuelock_test
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -54,7 +55,7 @@ func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
 
 func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 4 * time.Second}
+		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 3900 * time.Millisecond}
 		table := queuelocktest.NewTable(t)
 		holder, _ := open(t, table, "holder", cfg)
 		held := acquire(t, holder, waitpolicy.Forever)
@@ -187,6 +188,145 @@ func TestAWaiterWithoutARowDoesNotHoldUpItsOwnProcess(t *testing.T) {
 		release(t, got.lock)
 		if got := <-first; got.err != nil {
 			t.Error(got.err)
+		}
+	})
+}
+
+// A waiter whose row can never be put ends with the table's error. It must not
+// stay the first of its line, and keep every other waiter from looking.
+func TestAWaiterWhoseRowCannotBePutGivesUp(t *testing.T) {
+	for seed := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+			alice, _ := open(t, table, "alice", queuelock.Config{})
+			bob, db := open(t, table, "bob", queuelock.Config{})
+			held := acquire(t, alice, waitpolicy.Forever)
+			// The first look runs beside the ENQUEUE, and finds nobody: it is held
+			// up until the lock is free.
+			look := db.Inject(queuelocktest.HoldRequest().Of("GetItem", "Query").Nth(1))
+			broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("PutItem"))
+			first := queueUp(t.Context(), bob, waitpolicy.Forever)
+			time.Sleep(time.Duration(1+seed) * 100 * time.Millisecond)
+			second := queueUp(t.Context(), bob, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			release(t, held)
+			look.Release()
+			begun := time.Now()
+			if got := <-first; got.err == nil || errors.Is(got.err, queuelock.ErrNotAcquired) || got.at.Sub(begun) > 90*time.Second {
+				t.Fatalf("after %v: %v, want the table's error", got.at.Sub(begun), got.err)
+			}
+			if got := <-second; got.err == nil || got.at.Sub(begun) > 90*time.Second {
+				t.Fatalf("the second, after %v: %v", got.at.Sub(begun), got.err)
+			}
+			broken.Remove()
+			release(t, acquire(t, bob, waitpolicy.For(time.Minute)))
+		})
+	}
+}
+
+// A host that was suspended wakes with a clock that has not moved. A lease that
+// it asks for then is over before it begins, and its answer's date says so.
+func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
+	for _, asleep := range []time.Duration{50 * time.Second, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			var suspended atomic.Int64 // DynamoDB's clock goes on
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond), queuelocktest.WithClock(func() time.Time {
+				return time.Now().Add(time.Duration(suspended.Load()))
+			}))
+			a, _ := open(t, table, "a", queuelock.Config{})
+			b, _ := open(t, table, "b", queuelock.Config{})
+			for range 5 {
+				release(t, acquire(t, a, waitpolicy.NoWait))
+				time.Sleep(700 * time.Millisecond)
+			}
+			suspended.Store(int64(asleep))
+			lock := acquire(t, a, waitpolicy.Forever)
+			waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+			for range 100 {
+				time.Sleep(time.Second)
+				select {
+				case got := <-waiting:
+					t.Fatalf("suspended for %v: %+v was served while the other's lock says %v", asleep, got, lock.Err())
+				default:
+				}
+				if err := lock.Err(); err != nil {
+					t.Fatalf("suspended for %v: %v", asleep, err)
+				}
+			}
+			release(t, lock)
+			if got := <-waiting; got.err != nil {
+				t.Error(got.err)
+			}
+		})
+	}
+}
+
+// Patience is for failures: one request that fails after a long stall loses no
+// place.
+func TestPatienceCountsFromTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, _ := open(t, table, "holder", queuelock.Config{})
+		held := acquire(t, holder, waitpolicy.Forever)
+		var pause atomic.Int64
+		db := table.Client("stalled")
+		c, err := queuelock.New(stalling{db.Client, func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := queueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(2 * time.Second)
+		pause.Store(int64(2 * time.Minute))
+		time.Sleep(3 * time.Minute)
+		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("GetItem", "Query").Times(3))
+		time.Sleep(time.Minute)
+		release(t, held)
+		if got := <-waiting; got.err != nil {
+			t.Error(got.err)
+		} else {
+			release(t, got.lock)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A row may stand by the id of any of its enqueues that was not answered.
+func TestALeavingWaiterDeletesItsRowByWhicheverID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+		holder, _ := open(t, table, "holder", queuelock.Config{})
+		held := acquire(t, holder, waitpolicy.Forever)
+		c, db := open(t, table, "a", queuelock.Config{})
+		db.Inject(queuelocktest.SwallowResponse().Of("PutItem").Times(2))
+		if _, err := c.Acquire(t.Context(), order, waitpolicy.For(6*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		if rows, _ := rowsAndHolders(t, holder); rows != 0 {
+			t.Errorf("%d rows are left\n%s", rows, table.Log())
+		}
+		release(t, held)
+	})
+}
+
+// A Release that failed while the network was down can be repeated after the
+// lease is over, and takes out what is left.
+func TestReleaseAfterTheLeaseRemovesWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", tenSeconds)
+		other, _ := open(t, table, "b", tenSeconds)
+		lock := acquire(t, c, waitpolicy.Forever)
+		db.Partition()
+		if err := lock.Release(t.Context()); err == nil {
+			t.Fatal("released without a network")
+		}
+		time.Sleep(ttl)
+		db.Heal()
+		_ = lock.Release(t.Context())
+		if _, holders := rowsAndHolders(t, other); holders != 0 {
+			t.Errorf("%d holders are left", holders)
 		}
 	})
 }

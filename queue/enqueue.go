@@ -87,11 +87,17 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	return ErrGone
 }
 
-// Leave deletes the row, if it is still the caller's own. A row that is gone
-// is success. One request. Calling again is safe. If it fails, the row's own
-// lease ends it.
-func Leave(ctx context.Context, q table.Queue, row Row) error {
-	err := gone(q.Delete(ctx, q.Key(q.SortKey(row.Ticket.Padded())), own(row)))
+// Leave deletes the row, if it is still the caller's own: row.ID, or one of
+// earlier, of which the last forty count. A row that is gone is success. One
+// request. Calling again is safe. If it fails, the row's own lease ends it.
+func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error {
+	condition := own(row)
+	for _, id := range earlier[max(0, len(earlier)-40):] {
+		if id != row.ID {
+			condition = condition.Or(attrID.Equal(expression.Value(table.String(id))))
+		}
+	}
+	err := gone(q.Delete(ctx, q.Key(q.SortKey(row.Ticket.Padded())), condition))
 	if errors.Is(err, ErrGone) {
 		return nil
 	}

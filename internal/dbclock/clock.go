@@ -11,10 +11,11 @@
 //
 // It promises bounds, not a time: whoever ends somebody else's lease asks for
 // the earliest time it can be, whoever writes an end for its own asks for the
-// latest. It does not promise to have an estimate: before the first answer,
-// with an engine that sends no date, and for a while after a date that
-// contradicts the earlier ones, there is none, and leases are then judged by
-// observation (package lease).
+// latest. It does not promise to have an estimate: before the first answer, and
+// with an engine that sends no date, there is none, and leases are then judged
+// by observation (package lease). Nor that it is narrow: dates that contradict
+// each other leave an estimate that allows for all of them, until the next
+// answer.
 //
 // The local clock's wall time is never used, only differences on its
 // monotonic reading.
@@ -29,11 +30,6 @@ const (
 	// drift is how much the two clocks may run apart, as a fraction. Ordinary
 	// quartz stays within 100 ppm, and NTP slews by at most 500 ppm.
 	drift = 500e-6
-
-	// settle is for how long there is no estimate after a date that
-	// contradicts the ones before. One of the two was wrong, and nothing says
-	// which.
-	settle = 5 * time.Second
 
 	// skew is how far DynamoDB's own hosts may be from the clock they stand
 	// for. Without it, two that differ by more than the last bit of what is
@@ -51,9 +47,6 @@ type Estimate struct {
 	// had it run exactly like the local one since.
 	low, high time.Time
 	at        time.Time
-	// trusted is the local instant from which the estimate may be used; zero
-	// unless dates have contradicted each other.
-	trusted time.Time
 }
 
 // Narrow adds what one answer says: a request was sent and its answer
@@ -76,10 +69,19 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 		high = old.high
 	}
 	if high.Before(low) {
-		fresh.trusted = received.Add(settle)
-		return fresh
+		// The two contradict each other: a date was wrong, or the local clock
+		// stood still while the host was suspended. Nothing says which, so both
+		// are possible. Whoever ends others' leases then takes the earlier,
+		// whoever writes its own end the later, and the next answer narrows it.
+		low, high = old.low, old.high
+		if fresh.low.Before(low) {
+			low = fresh.low
+		}
+		if fresh.high.After(high) {
+			high = fresh.high
+		}
 	}
-	return Estimate{low: low, high: high, at: old.at, trusted: e.trusted}
+	return Estimate{low: low, high: high, at: old.at}
 }
 
 // widen carries the estimate to another local instant. Answers of concurrent
@@ -97,9 +99,9 @@ func slack(elapsed time.Duration) time.Duration {
 }
 
 // At says between which times DynamoDB's clock stands at a local instant, or
-// false if there is no estimate that may be trusted.
+// false if no answer had a date.
 func (e Estimate) At(local time.Time) (earliest, latest time.Time, ok bool) {
-	if e.at.IsZero() || local.Before(e.trusted) {
+	if e.at.IsZero() {
 		return time.Time{}, time.Time{}, false
 	}
 	w := e.widen(local)

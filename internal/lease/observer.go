@@ -12,6 +12,9 @@ import (
 // thereby learns in the end that its holder is dead.
 const forget = 10 * time.Minute
 
+// crowd is how many sightings are too many to be kept that long.
+const crowd = 10_000
+
 // Observer remembers which leases were seen with which beat, and judges them.
 // It is safe for concurrent use, makes no request and starts no goroutine.
 type Observer struct {
@@ -60,12 +63,16 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 
 // prune drops sightings of leases that are long gone; o.mu is held.
 func (o *Observer) prune(now time.Time) {
-	if now.Sub(o.pruned) < forget {
+	keep, every := forget, forget
+	if len(o.seen) > crowd {
+		keep, every = 0, forget/10
+	}
+	if now.Sub(o.pruned) < every {
 		return
 	}
 	o.pruned = now
 	for id, s := range o.seen {
-		if now.Sub(s.last) > s.ttl+forget {
+		if now.Sub(s.last) > s.ttl+keep {
 			delete(o.seen, id)
 		}
 	}

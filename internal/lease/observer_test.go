@@ -147,13 +147,13 @@ func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
 
 		l, _ := terms.Begin(w.owner, w.now)
 		deadline := terms.Deadline(w.now)
-		renewals := lease.NewRenewals(terms, w.owner, l, w.now)
+		renewals := lease.NewRenewals(terms, w.owner, l)
 		ended := 0
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"see", "see", "renew", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
 			case "owner hears":
 				w.answer(w.owner)
-			case "owner is confused": // by one wrong date: it knows no time for a while
+			case "owner is confused": // by one wrong date: it allows for more for a while
 				w.owner.Observe(w.now, w.now, w.database().Add(-time.Hour))
 				w.answer(w.owner)
 			case "observer hears":
@@ -211,13 +211,13 @@ func TestTheEndsOfOneLeaseNeverFall(t *testing.T) {
 		terms := lease.Terms{TTL: minute, Interval: minute / 2, Margin: lease.Margin(minute)}
 		begun, _ := terms.Begin(w.owner, w.now)
 		last := begun.Until
-		renewals := lease.NewRenewals(terms, w.owner, begun, w.now)
+		renewals := lease.NewRenewals(terms, w.owner, begun)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "pause")))
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0:
 				w.answer(w.owner)
-			case 2: // one wrong date: no time is known for a while
+			case 2: // one wrong date: both are possible for a while
 				w.owner.Observe(w.now, w.now, w.database().Add(time.Hour))
 				w.answer(w.owner)
 			case 1: // DynamoDB's date is set back

@@ -59,27 +59,28 @@ type Renewals struct {
 	terms Terms
 	clock *dbclock.Clock
 	until time.Time // the last end written; zero while DynamoDB's clock was not known
-	sent  time.Time // when that was
 }
 
-// NewRenewals continues a lease that began with that request.
-func NewRenewals(t Terms, clock *dbclock.Clock, begun Lease, sent time.Time) *Renewals {
-	return &Renewals{terms: t, clock: clock, until: begun.Until, sent: sent}
+// NewRenewals continues a lease that began so.
+func NewRenewals(t Terms, clock *dbclock.Clock, begun Lease) *Renewals {
+	return &Renewals{terms: t, clock: clock, until: begun.Until}
 }
 
 // Next is the end to write with a request that is sent at that instant; zero
-// if DynamoDB's clock was never known. Where it is not known any more, because
-// the dates of answers contradict each other, it is counted on from the last
-// end.
+// if DynamoDB's clock was never known.
 func (r *Renewals) Next(sent time.Time) time.Time {
-	next := r.terms.until(r.clock, sent)
-	if next.IsZero() && !r.until.IsZero() {
-		elapsed := sent.Sub(r.sent)
-		next = r.until.Add(elapsed + elapsed/2000) // and what the clocks may run apart
+	if next := r.terms.until(r.clock, sent); next.After(r.until) {
+		r.until = next
 	}
-	if next.Before(r.until) {
-		next = r.until
-	}
-	r.until, r.sent = next, sent
-	return next
+	return r.until
+}
+
+// Stands reports whether a lease that was asked for at sent with that end, by
+// a request that has been answered, ends for others no sooner than for its
+// owner. It does not if the local clock stood still before, as in a suspended
+// host: until was reckoned from the time at which it stopped, and the date of
+// the answer gives that away.
+func (t Terms) Stands(clock *dbclock.Clock, until, sent, now time.Time) bool {
+	_, latest, ok := clock.At(now)
+	return until.IsZero() || !ok || until.Sub(latest) >= t.Deadline(sent).Sub(now)
 }

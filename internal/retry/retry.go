@@ -11,12 +11,15 @@ import (
 // Schedule spaces attempts: 50 ms after the first failure, twice that after
 // the next, at most 2 s, each shortened or lengthened at random. It is not
 // safe for concurrent use.
-type Schedule struct{ delays *backoff.ExponentialBackOff }
+type Schedule struct {
+	delays  *backoff.ExponentialBackOff
+	failing bool // patience runs
+}
 
 // For returns a Schedule that gives up when failures have gone on for
-// patience; zero never does.
+// patience, counted from the first; zero never does.
 func For(patience time.Duration) *Schedule {
-	return &Schedule{backoff.NewExponentialBackOff(
+	return &Schedule{delays: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(2*time.Second),
@@ -27,6 +30,10 @@ func For(patience time.Duration) *Schedule {
 // Pause waits before the next attempt. It returns false, at once, if patience
 // or ctx is over.
 func (s *Schedule) Pause(ctx context.Context) bool {
+	if !s.failing {
+		s.failing = true
+		s.delays.Reset()
+	}
 	delay := s.delays.NextBackOff()
 	if delay == backoff.Stop || ctx.Err() != nil {
 		return false
@@ -42,4 +49,4 @@ func (s *Schedule) Pause(ctx context.Context) bool {
 }
 
 // Reset starts the schedule anew, after a time without failures.
-func (s *Schedule) Reset() { s.delays.Reset() }
+func (s *Schedule) Reset() { s.failing = false }

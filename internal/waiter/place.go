@@ -28,7 +28,8 @@ type place struct {
 	cancel   context.CancelFunc
 
 	stands chan struct{} // closed when the row first stood
-	failed chan error    // one error that waiting cannot mend
+	failed chan struct{} // closed when it cannot be put or kept, for the reason err
+	err    error         // written before failed is closed
 
 	mu    sync.Mutex
 	floor ticket.Number // guarded by mu; as the waiter last saw it
@@ -39,7 +40,7 @@ type place struct {
 func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &place{
-		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan error, 1),
+		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan struct{}),
 		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive},
 	}
 	w.places.Go(func() { p.keep(ctx) })
@@ -71,7 +72,8 @@ func (p *place) keep(ctx context.Context) {
 		sent, fresh, err := p.put(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				p.failed <- err
+				p.err = err
+				close(p.failed)
 			}
 			break
 		}
@@ -84,7 +86,7 @@ func (p *place) keep(ctx context.Context) {
 			close(p.stands)
 			p.spot.Stand()
 		}
-		p.renewals = lease.NewRenewals(w.Waiter, w.Queue.Clock(), p.row.Lease, sent)
+		p.renewals = lease.NewRenewals(w.Waiter, w.Queue.Clock(), p.row.Lease)
 		keeper := heartbeat.Start(ctx, sent, c, p.renew)
 		select {
 		case <-ctx.Done():
@@ -143,13 +145,13 @@ func (p *place) renew(ctx context.Context) error {
 	return err
 }
 
-// delete removes the row, also if its enqueue was never answered. If that
-// fails, the row's lease ends it.
+// delete removes the row, by whichever of its ids it stands, also if no enqueue
+// was answered. If that fails, the row's lease ends it.
 func (p *place) delete(ctx context.Context) {
 	if len(p.ids) == 0 {
 		return
 	}
-	err := p.w.retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row) })
+	err := p.w.retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row, p.ids...) })
 	if err != nil {
 		p.w.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
 			"queue", p.w.Queue.String(), "ticket", p.row.Ticket, "ttl", p.w.Waiter.TTL, "error", err)

@@ -171,8 +171,8 @@ func (t *turn) besideEnqueue(ctx context.Context) error {
 	select {
 	case <-t.place.stands:
 		return nil
-	case err := <-t.place.failed:
-		return placeProblem(err)
+	case <-t.place.failed:
+		return placeProblem(t.place.err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -236,8 +236,12 @@ func (t *turn) failed(ctx context.Context, what string, err error) (step, Grant,
 	if ctx.Err() != nil {
 		return done, Grant{}, ctx.Err()
 	}
-	if errors.Is(err, errTakeAnew) {
-		return done, Grant{}, err
+	if t.place != nil {
+		select {
+		case <-t.place.failed: // which waiting does not mend
+			return done, Grant{}, placeProblem(t.place.err)
+		default:
+		}
 	}
 	if !table.Transient(err) {
 		return done, Grant{}, err
@@ -257,8 +261,8 @@ func (t *turn) rest(ctx context.Context, d time.Duration) (woken bool, err error
 	case <-timer.C:
 	case <-t.spot.Woken():
 		woken = true
-	case err := <-t.place.failed:
-		return false, placeProblem(err)
+	case <-t.place.failed:
+		return false, placeProblem(t.place.err)
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}

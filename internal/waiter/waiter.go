@@ -20,6 +20,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// quickPatience is for how long a table that does not answer is tried for a
+// caller that will not wait.
+const quickPatience = 3 * time.Second
+
 // ErrBusy says that the lock was not to be had without waiting.
 var ErrBusy = errors.New("the lock is busy")
 
@@ -175,7 +179,8 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 		if a.id != me.ID {
 			continue
 		}
-		if time.Now().Before(w.Holder.Deadline(a.sent)) {
+		now := time.Now()
+		if now.Before(w.Holder.Deadline(a.sent)) && w.Holder.Stands(w.Queue.Clock(), a.lease.Until, a.sent, now) {
 			a.unknown = false
 			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Record: sight.Record}, true
 		}
@@ -197,7 +202,7 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, ticketed bool, err error) {
 	patience := w.Patience
 	if idleOnly {
-		patience /= 10
+		patience = quickPatience
 	}
 	retries := retry.For(patience)
 	for {
@@ -229,6 +234,9 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		}
 		a.unknown = ticket.MayHaveTaken(err)
 		if !table.Transient(err) {
+			if ctx.Err() != nil {
+				w.failure = err // no answer came, in all that time
+			}
 			return rec, false, err
 		}
 		if err := w.again(ctx, retries, "take a number", err); err != nil {
