@@ -15,8 +15,9 @@
 //
 // What is guaranteed: never two holders in the table, under any stall, crash,
 // retry, lost or late answer; tickets that strictly increase from holder to
-// holder; order among those whose rows stand; and that a holder knows of its
-// loss, by its own clock, before anybody may be served after it.
+// holder; order among those whose rows stand; and that a process which runs
+// knows of its loss, by its own monotonic clock, before anybody may be served
+// after it. (That clock stands still while a whole host is suspended.)
 //
 // What is not: a process that is stopped does not notice that its lease ends.
 // What it does when it wakes, before it asks, is kept from harm by the fencing

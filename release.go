@@ -19,9 +19,9 @@ import (
 // says that it had been lost before; its entry is then removed if it is still
 // there, so that nobody need wait for its lease to end. Any other error is the
 // table's: the lock may still be in the table, its lease will end it, and
-// Release may be called again. Transient failures are retried until ctx ends,
-// or the lease does; a ctx that has ended already still gets one attempt,
-// bounded by Config.RequestTimeout, so that a deferred Release does its work.
+// Release may be called again. Transient failures are retried until the lease
+// ends, or for Config.RequestTimeout after ctx has: a deferred Release, whose
+// ctx has often ended already, still does its work.
 //
 // One request. Two if somebody has queued unnoticed since; and after a wait in
 // the queue one more in the background, if nobody is left in it.

@@ -156,8 +156,8 @@ func (k *Keeper) Check() error {
 }
 
 // Stop ends the renewals and waits until the one under way, if any, has
-// returned. The lease stays as it is, and is not reported lost any more.
-// Calling it again is safe.
+// returned. The lease stays as it is, and Lost is not closed by itself any more;
+// Check still looks at the clock. Calling it again is safe.
 func (k *Keeper) Stop() {
 	k.cancel()
 	<-k.ended

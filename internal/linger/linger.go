@@ -10,7 +10,7 @@ import (
 
 // Context returns a context with ctx's values that ends grace after ctx does,
 // or when cancel is called, which must be in the end. If ctx has ended already,
-// it still has that long. It starts no goroutine that outlives cancel.
+// it still has that long.
 func Context(ctx context.Context, grace time.Duration) (lingering context.Context, cancel context.CancelFunc) {
 	lingering, end := context.WithCancel(context.WithoutCancel(ctx))
 	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(grace, end) })
