@@ -23,6 +23,10 @@ quick: ## all tests on the embedded engine alone, without the race detector
 bench: ## the README's table of requests and capacity units, measured anew
 	$(GO) test -run TestRequestsOfTheREADME -v -count=1 .
 
+.PHONY: spec
+spec: ## search the protocol's model within bounds (needs the Debian packages spin and gcc)
+	sh docs/spec/run.sh quick
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	sh internal/tools/fuzz.sh $(or $(FUZZTIME),20s)

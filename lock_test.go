@@ -1,12 +1,8 @@
 package queuelock_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,7 +12,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -222,81 +217,6 @@ func TestAnIDThatWasLeftIsNeverUsedAgain(t *testing.T) {
 	})
 }
 
-func TestATableThatDoesNotAnswerIsAnErrorAndNotABusyLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		silent := db.Inject(queuelocktest.SwallowRequest())
-		begun := time.Now()
-		_, err := c.Acquire(t.Context(), order, waitpolicy.Forever)
-		if took := time.Since(begun); err == nil || errors.Is(err, queuelock.ErrNotAcquired) || took > 80*time.Second {
-			t.Errorf("after %v: %v, want the table's error after about a TTL", took, err)
-		}
-		says(t, err, "no answer within 3.75s", "UpdateItem")
-		begun = time.Now()
-		_, err = c.Acquire(t.Context(), order, waitpolicy.For(20*time.Second))
-		if took := time.Since(begun); !errors.Is(err, queuelock.ErrNotAcquired) || took > 30*time.Second {
-			t.Errorf("after %v: %v", took, err)
-		}
-		says(t, err, "no answer within 3.75s")
-		silent.Remove()
-		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Times(1))
-		_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
-		says(t, err, "AccessDenied", "order-7")
-		if errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("%v counts as a busy lock", err)
-		}
-	})
-}
-
-// Claims that fail while looks succeed must not be repeated for ever, and
-// leaving must take no longer for it.
-func TestClaimsThatFailAreGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-		a, db := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		held := acquire(t, b, waitpolicy.NoWait)
-		waiting := queueUp(t.Context(), a, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").On(order.Entity, "lock/"+ticket.Number{}.Padded()))
-		release(t, held)
-		begun := time.Now()
-		got := <-waiting
-		if took := got.at.Sub(begun); got.err == nil || took > time.Minute {
-			t.Errorf("after %v: %v", took, got.err)
-		}
-		if n := db.Counts()["UpdateItem"].Sent; n > 200 {
-			t.Errorf("%d requests were sent in vain", n)
-		}
-		broken.Remove()
-	})
-}
-
-// What a waiter has waited counts for nothing against its patience with a
-// table that fails once.
-func TestOneFailureAfterALongRestLosesNoPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-		a, db := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		held := acquire(t, b, waitpolicy.NoWait)
-		ctx, cancel := context.WithCancel(t.Context())
-		first := queueUp(ctx, a, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		second := queueUp(t.Context(), a, waitpolicy.Forever)
-		time.Sleep(5 * time.Minute)
-		cancel()
-		<-first
-		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("Query", "GetItem").Times(4))
-		time.Sleep(30 * time.Second)
-		release(t, held)
-		if got := <-second; got.err != nil || got.lock.Ticket().After(held.Ticket()) != 2 {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
 func TestCloseWithAContextThatHasEndedStillReleases(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -339,75 +259,6 @@ func TestReleaseDoesNotWaitForAnotherPastItsContext(t *testing.T) {
 	})
 }
 
-func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		watcher, _ := open(t, table, "watcher", queuelock.Config{})
-		state := must(watcher.Inspect(t.Context(), order))
-		if len(state.Serving)+len(state.Waiting) > 0 || !state.Issued.IsZero() {
-			t.Errorf("a lock never used: %+v", state)
-		}
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		release(t, acquire(t, holder, waitpolicy.Forever))
-		held := acquire(t, holder, waitpolicy.Forever)
-		for i := range 3 {
-			time.Sleep(time.Second)
-			c, _ := open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
-			queueUp(t.Context(), c, waitpolicy.Forever)
-		}
-		time.Sleep(time.Second)
-		state = must(watcher.Inspect(t.Context(), order))
-		if len(state.Serving) != 1 || len(state.Waiting) != 3 || state.Issued.After(held.Ticket()) != 3 {
-			t.Fatalf("%+v", state)
-		}
-		near := func(d, want time.Duration) bool { return (d - want).Abs() < 1500*time.Millisecond }
-		if h := state.Serving[0]; h.Owner != "holder" || h.Ticket != held.Ticket() || !near(h.Age, 4*time.Second) || !near(h.Remaining, 56*time.Second) || h.TTL != time.Minute {
-			t.Errorf("holder %+v", h)
-		}
-		for i, w := range state.Waiting {
-			if w.Position != i+1 || w.Owner != fmt.Sprint("waiter-", i) || !near(w.Age, time.Duration(3-i)*time.Second) || w.TTL != 15*time.Second || w.Remaining <= 0 || w.Problem != nil {
-				t.Errorf("waiter %d: %+v", i, w)
-			}
-		}
-	})
-}
-
-// The first request of a process knows no time; its heartbeat says since when
-// it holds the lock.
-func TestTheAgeOfAFirstLockIsKnownAfterAHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
-		acquire(t, c, waitpolicy.NoWait)
-		time.Sleep(time.Minute)
-		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age - time.Minute).Abs() > time.Second {
-			t.Errorf("%+v, want an age of a minute", h)
-		}
-	})
-}
-
-func TestWhoIsServedIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		release(t, acquire(t, a, waitpolicy.NoWait))
-		held := acquire(t, a, waitpolicy.NoWait)
-		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
-			time.Sleep(10 * time.Second)
-			_, err := b.Acquire(t.Context(), order, wait)
-			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
-			if !ok || busy.Serving == nil {
-				t.Fatal(err)
-			}
-			h := *busy.Serving
-			if h.Ticket != held.Ticket() || h.Owner != "a" || h.TTL != time.Minute || h.Since.IsZero() || h.Age < 9*time.Second || h.Remaining < 29*time.Second || h.Remaining > 62*time.Second {
-				t.Errorf("%v: %+v", wait, h)
-			}
-		}
-	})
-}
-
 func TestDoWithoutAFunctionAndNewWithoutAClientAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -418,33 +269,6 @@ func TestDoWithoutAFunctionAndNewWithoutAClientAreRefused(t *testing.T) {
 		}
 		_, err := queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
 		says(t, err, "client is nil")
-	})
-}
-
-func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		holder, dbHolder := open(t, table, "holder", tenSeconds)
-		release(t, acquire(t, holder, waitpolicy.Forever))
-		acquire(t, holder, waitpolicy.Forever)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		dead, dbDead := open(t, table, "dead", tenSeconds)
-		queueUp(ctx, dead, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		watcher, _ := open(t, table, "watcher", tenSeconds)
-		if swept := must(watcher.Sweep(t.Context(), order)); swept != (queuelock.Swept{}) {
-			t.Errorf("swept %+v of the living", swept)
-		}
-		dbDead.Partition()
-		dbHolder.Partition()
-		time.Sleep(ttl + 2*time.Second)
-		if swept := must(watcher.Sweep(t.Context(), order)); swept != (queuelock.Swept{Rows: 1, Holders: 1}) {
-			t.Errorf("swept %+v, want a row and a holder", swept)
-		}
-		if n := len(table.Items()); n != 1 {
-			t.Errorf("%d items are left", n)
-		}
 	})
 }
 
@@ -463,25 +287,6 @@ func TestWithTTLAndWithOwnerChangeOneLock(t *testing.T) {
 				t.Errorf("with a lease of %v: %v", ttl, err)
 			}
 			release(t, lock)
-		}
-	})
-}
-
-func TestTheLoggerHearsOfEvictionsSweepsAndLosses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		var text bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&text, nil))
-		a, db := open(t, table, "a", queuelock.Config{TTL: ttl, Logger: logger})
-		b, _ := open(t, table, "b", queuelock.Config{TTL: ttl, Logger: logger})
-		acquire(t, a, waitpolicy.Forever)
-		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
-		db.Partition()
-		release(t, acquire(t, b, waitpolicy.Forever))
-		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "order-7 lock"} {
-			if !strings.Contains(text.String(), want) {
-				t.Errorf("the log does not say %q:\n%s", want, text.String())
-			}
 		}
 	})
 }
