@@ -93,10 +93,11 @@ func TestAChildThatFailsToStartSaysWhatItPrinted(t *testing.T) {
 }
 
 func TestAStoppedEngineIsGone(t *testing.T) {
-	for _, open := range []func() (*running, error){openDynoxide, openDynamoDBLocal} {
+	for name, open := range map[string]func() (*running, error){Dynoxide: openDynoxide, DynamoDBLocal: openDynamoDBLocal} {
 		r, err := open()
-		if isMissing(err) {
-			t.Skip(err)
+		if isMissing(err) && !strings.Contains(os.Getenv(listVariable), name) {
+			t.Logf("%s left out: %v", name, err)
+			continue
 		}
 		if err != nil {
 			t.Fatal(err)
