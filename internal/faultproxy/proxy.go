@@ -1,0 +1,306 @@
+package faultproxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config is what Start needs. Upstream is required.
+type Config struct {
+	Upstream string // its base URL, such as http://127.0.0.1:8000
+	Seed     uint64
+
+	// LateMin and LateMax bound after how long a duplicate is sent. Zero means
+	// half a second and six seconds.
+	LateMin, LateMax time.Duration
+	// UpstreamLimit bounds a forwarded request, HoleLimit a connection whose
+	// client does not go away. Zero means 10 s and 30 s.
+	UpstreamLimit, HoleLimit time.Duration
+
+	// Label, if set, names what a request is about, for the Entry.
+	Label func(operation string, body []byte) string
+	// Log, if set, is told of each fault before it is done. It is called from
+	// many goroutines.
+	Log func(Entry)
+}
+
+// Entry is a fault that is about to be done.
+type Entry struct {
+	N         uint64 // of the request, from 1
+	Operation string // as in X-Amz-Target, such as PutItem
+	Label     string
+	Fate      Fate
+	Late      bool // this is the second sending of a duplicate
+}
+
+// Proxy is a proxy that listens. Close must be called in the end.
+type Proxy struct {
+	cfg      Config
+	url      string
+	server   *http.Server
+	upstream *http.Client
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+
+	mu       sync.Mutex
+	closed   bool                  // guarded by mu
+	mix      Mix                   // guarded by mu; replaced, never written into
+	n        uint64                // guarded by mu
+	counts   map[Fate]int          // guarded by mu
+	hijacked map[net.Conn]struct{} // guarded by mu
+	late     int                   // guarded by mu; duplicates that are still to come
+	settled  chan struct{}         // guarded by mu; closed when late is zero
+
+	running sync.WaitGroup // handlers and duplicates; entered under mu, while not closed
+}
+
+// Start starts a proxy at a free port of 127.0.0.1. It lets everything pass
+// until SetMix.
+func Start(cfg Config) (*Proxy, error) {
+	for _, limit := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&cfg.LateMin, 500 * time.Millisecond}, {&cfg.LateMax, 6 * time.Second},
+		{&cfg.UpstreamLimit, 10 * time.Second}, {&cfg.HoleLimit, 30 * time.Second},
+	} {
+		if *limit.field == 0 {
+			*limit.field = limit.value
+		}
+	}
+	if cfg.LateMax < cfg.LateMin {
+		return nil, fmt.Errorf("faultproxy: LateMax %v is less than LateMin %v", cfg.LateMax, cfg.LateMin)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		cfg: cfg, url: "http://" + listener.Addr().String(),
+		upstream: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second}},
+		counts:   map[Fate]int{}, hijacked: map[net.Conn]struct{}{}, settled: make(chan struct{}),
+	}
+	close(p.settled)
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.server = &http.Server{
+		Handler: p, ReadHeaderTimeout: cfg.UpstreamLimit,
+		ErrorLog: log.New(io.Discard, "", 0), // clients that were killed are no news
+	}
+	p.running.Add(1)
+	go func() {
+		defer p.running.Done()
+		_ = p.server.Serve(listener) // until Close
+	}()
+	return p, nil
+}
+
+// URL is where the proxy listens.
+func (p *Proxy) URL() string { return p.url }
+
+// SetMix sets how many of the requests that arrive from now on meet which
+// fate. nil: all pass.
+func (p *Proxy) SetMix(m Mix) {
+	m = maps.Clone(m)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mix = m
+}
+
+// Counts is how many requests have met each fate.
+func (p *Proxy) Counts() map[Fate]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.counts)
+}
+
+// Settle waits until no duplicate is left to be sent.
+func (p *Proxy) Settle(ctx context.Context) error {
+	p.mu.Lock()
+	settled := p.settled
+	p.mu.Unlock()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("faultproxy: duplicates are still to come: %w", ctx.Err())
+	}
+}
+
+// Close stops listening, breaks what is under way, and waits until nothing of
+// the proxy is left. Duplicates that were not sent yet never are. Calling it
+// again is safe.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	for conn := range p.hijacked {
+		_ = conn.Close()
+	}
+	p.mu.Unlock()
+	p.cancel()
+	_ = p.server.Close()
+	p.running.Wait()
+	p.upstream.CloseIdleConnections()
+}
+
+// arrive numbers a request and chooses its fate. false: the proxy is closed.
+func (p *Proxy) arrive() (n uint64, fate Fate, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0, Pass, false
+	}
+	p.running.Add(1)
+	p.n++
+	return p.n, p.mix.Pick(p.cfg.Seed, p.n), true
+}
+
+// ServeHTTP lets a request meet its fate.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, fate, open := p.arrive()
+	if !open {
+		p.reset(w)
+		return
+	}
+	defer p.running.Done()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client went away before it had sent all
+	}
+	e := Entry{N: n, Operation: operation(r.Header), Fate: fate}
+	if p.cfg.Label != nil {
+		e.Label = p.cfg.Label(e.Operation, body)
+	}
+	p.note(e)
+	switch fate {
+	case Throttle:
+		throttle(w, n)
+	case ResetBefore:
+		p.reset(w)
+	case HoleBefore:
+		p.hole(w)
+	case ResetAfter:
+		p.forwardInVain(e, r.Header, body)
+		p.reset(w)
+	case HoleAfter:
+		p.forwardInVain(e, r.Header, body)
+		p.hole(w)
+	default:
+		if fate == Duplicate {
+			p.again(e, r.Header.Clone(), body)
+		}
+		p.answer(w, e, r.Header, body)
+	}
+}
+
+// note counts a request, and tells of it if it is a fault.
+func (p *Proxy) note(e Entry) {
+	if !e.Late {
+		p.mu.Lock()
+		p.counts[e.Fate]++
+		p.mu.Unlock()
+	}
+	if e.Fate != Pass && p.cfg.Log != nil {
+		p.cfg.Log(e)
+	}
+}
+
+// down notes that the upstream did not answer.
+func (p *Proxy) down(e Entry) {
+	e.Fate, e.Late = Down, false
+	p.note(e)
+}
+
+func operation(h http.Header) string {
+	_, name, _ := strings.Cut(h.Get("X-Amz-Target"), ".")
+	return name
+}
+
+// forward sends a request on, and returns the whole answer. It does not end
+// with the client's patience.
+func (p *Proxy) forward(header http.Header, body []byte) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.UpstreamLimit)
+	defer cancel()
+	onward, err := http.NewRequestWithContext(ctx, http.MethodPost, p.cfg.Upstream+"/", bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	// A reused connection that turns out to be dead must not have the request
+	// sent twice unasked.
+	onward.GetBody = nil
+	for name, values := range header {
+		if name != "Connection" {
+			onward.Header[name] = values
+		}
+	}
+	response, err := p.upstream.Do(onward)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	return response, answer, err
+}
+
+// forwardInVain forwards a request whose answer nobody gets.
+func (p *Proxy) forwardInVain(e Entry, header http.Header, body []byte) {
+	if _, _, err := p.forward(header, body); err != nil {
+		p.down(e)
+	}
+}
+
+// answer forwards a request and hands the answer back.
+func (p *Proxy) answer(w http.ResponseWriter, e Entry, header http.Header, body []byte) {
+	response, answer, err := p.forward(header, body)
+	if err != nil {
+		p.down(e)
+		p.reset(w)
+		return
+	}
+	out := w.Header()
+	out["Date"] = nil // the upstream's own, or none
+	for name, values := range response.Header {
+		out[name] = values
+	}
+	w.WriteHeader(response.StatusCode)
+	_, _ = w.Write(answer) // a client that went away loses its answer
+}
+
+// again forwards a request once more, later.
+func (p *Proxy) again(e Entry, header http.Header, body []byte) {
+	e.Late = true
+	// Its delay is a function of seed and number, as its fate is.
+	delay := rand.New(rand.NewPCG(p.cfg.Seed+1, e.N))
+	after := p.cfg.LateMin + time.Duration(delay.Int64N(int64(p.cfg.LateMax-p.cfg.LateMin)+1))
+	p.mu.Lock()
+	if p.late++; p.late == 1 {
+		p.settled = make(chan struct{})
+	}
+	p.running.Add(1) // within a handler, which counts already
+	p.mu.Unlock()
+	go func() {
+		defer p.running.Done()
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			p.note(e)
+			_, _, _ = p.forward(header, body)
+		case <-p.ctx.Done():
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.late--; p.late == 0 {
+			close(p.settled)
+		}
+	}()
+}
