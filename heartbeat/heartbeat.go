@@ -39,6 +39,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/queuelock/queuelock/internal/random"
 )
 
 // ErrEvicted is what a Renew returns when the table says that the lease is no
@@ -257,7 +259,7 @@ func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.Exponentia
 		return 0, false
 	}
 	k.failed = a.err
-	return retry.NextBackOff(), true
+	return random.Around(ctx, retry.NextBackOff()), true
 }
 
 // drain waits for the attempt under way, so that nothing of the lease's own is
@@ -279,5 +281,6 @@ func (k *Keeper) retries() *backoff.ExponentialBackOff {
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(k.config.TTL/40),
 		backoff.WithMaxElapsedTime(0),
+		backoff.WithRandomizationFactor(0), // settle does that
 	)
 }

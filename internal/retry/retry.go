@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/queuelock/queuelock/internal/random"
 )
 
 // Schedule spaces attempts: 50 ms after the first failure, twice that after
@@ -23,6 +25,7 @@ func For(patience time.Duration) *Schedule {
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(2*time.Second),
+		backoff.WithRandomizationFactor(0), // Pause does that
 		backoff.WithMaxElapsedTime(patience),
 	)}
 }
@@ -38,7 +41,7 @@ func (s *Schedule) Pause(ctx context.Context) bool {
 	if delay == backoff.Stop || ctx.Err() != nil {
 		return false
 	}
-	timer := time.NewTimer(delay)
+	timer := time.NewTimer(random.Around(ctx, delay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

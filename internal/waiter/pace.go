@@ -1,9 +1,10 @@
 package waiter
 
 import (
-	"math/rand/v2"
+	"context"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
@@ -42,7 +43,7 @@ func (p *pace) see(sight queue.Sight) {
 }
 
 // delay is after how long to look again.
-func (p *pace) delay(w *Waiter, rec serving.Record) time.Duration {
+func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Duration {
 	now := time.Now()
 	o := waitpolicy.Observation{
 		Ahead:     w.standing.Ahead,
@@ -62,5 +63,5 @@ func (p *pace) delay(w *Waiter, rec serving.Record) time.Duration {
 			o.Elapsed = max(o.Elapsed, earliest.Sub(since))
 		}
 	}
-	return w.Schedule.Delay(o, rand.Float64())
+	return w.Schedule.Delay(o, random.Float64(ctx))
 }

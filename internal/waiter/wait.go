@@ -62,7 +62,7 @@ func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Gran
 			if noWait {
 				return Grant{}, ErrBusy
 			}
-			woken, err := t.rest(ctx, w.pace.delay(w, sight.Record))
+			woken, err := t.rest(ctx, w.pace.delay(ctx, w, sight.Record))
 			if err != nil {
 				return Grant{}, err
 			}

@@ -2,16 +2,15 @@ package waiter
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -88,7 +87,7 @@ type attempt struct {
 // Waiter is one acquire. Make it with New and call Run once.
 type Waiter struct {
 	Config
-	prefix   string
+	prefix   string // of its ids, never used before
 	attempts []*attempt
 	failure  error // of the last request, if it failed in passing
 	ticket   ticket.Number
@@ -100,7 +99,7 @@ type Waiter struct {
 
 // New returns a Waiter. It makes no request.
 func New(c Config) *Waiter {
-	return &Waiter{Config: c, prefix: strings.ToLower(rand.Text())}
+	return &Waiter{Config: c}
 }
 
 // Standing is what the waiter last saw. It is for after Run.
@@ -114,6 +113,7 @@ func (w *Waiter) Standing() Standing {
 // Grant all the same, and the caller releases it. On failure it has left the
 // queue.
 func (w *Waiter) Run(ctx context.Context, noWait bool) (Grant, error) {
+	w.prefix = random.Text(ctx)
 	grant, err := w.acquire(ctx, noWait)
 	if err != nil {
 		w.leave(ctx)
@@ -234,7 +234,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		}
 		a.unknown = ticket.MayHaveTaken(err)
 		if !table.Transient(err) {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil && w.failure == nil {
 				w.failure = err // no answer came, in all that time
 			}
 			return rec, false, err

@@ -1,0 +1,68 @@
+// Package random is where the library's chances come from: the jitter of its
+// pauses, and the ids that must never come back. They are the operating
+// system's and the runtime's, unless the context carries another source: with
+// a seeded one, a simulation of a whole cluster can be run again.
+package random
+
+import (
+	"context"
+	crand "crypto/rand"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Source is a source of chances for one client. It is safe for concurrent use.
+type Source struct {
+	mu  sync.Mutex
+	rng *rand.Rand // guarded by mu
+}
+
+// New makes a Source that gives the same numbers for the same seeds.
+func New(seed1, seed2 uint64) *Source {
+	return &Source{rng: rand.New(rand.NewPCG(seed1, seed2))}
+}
+
+type key struct{}
+
+// With returns a context in which chances come from s.
+func With(ctx context.Context, s *Source) context.Context {
+	return context.WithValue(ctx, key{}, s)
+}
+
+// Float64 is a number in [0, 1).
+func Float64(ctx context.Context) float64 {
+	s, ok := ctx.Value(key{}).(*Source)
+	if !ok {
+		return rand.Float64()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rng.Float64()
+}
+
+// Around is d, shortened or lengthened by up to a half.
+func Around(ctx context.Context, d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.5 + Float64(ctx)))
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyz234567"
+
+// Text is 26 lower-case letters and digits, of 130 bits that nobody can guess
+// and that never come again.
+func Text(ctx context.Context) string {
+	text := []byte(crand.Text())
+	s, ok := ctx.Value(key{}).(*Source)
+	if ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	for i, c := range text {
+		if ok {
+			text[i] = letters[s.rng.IntN(len(letters))]
+		} else if c >= 'A' && c <= 'Z' {
+			text[i] = c - 'A' + 'a'
+		}
+	}
+	return string(text)
+}
