@@ -1,0 +1,212 @@
+package queuelock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// inBubble runs a sub-test in a bubble of its own.
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// account is an item of the caller's own.
+func account() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "account-1"},
+		"sk": &types.AttributeValueMemberS{Value: "balance"},
+	}
+}
+
+// deposit adds to the account, on that condition.
+func deposit(table *queuelocktest.Table, condition *string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName:                 aws.String(table.Name()),
+		Key:                       account(),
+		UpdateExpression:          aws.String("ADD amount :one"),
+		ConditionExpression:       condition,
+		ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
+	}}
+}
+
+// balance reads the account, around all faults.
+func balance(table *queuelocktest.Table) string {
+	for _, item := range table.Items() {
+		if n, ok := item["amount"].(*types.AttributeValueMemberN); ok {
+			return n.Value
+		}
+	}
+	return "0"
+}
+
+func TestAProtectedWriteIsMadeOnceWhileTheLockIsHeld(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"no fault":             queuelocktest.DelayRequest(0),
+		"request lost":         queuelocktest.LoseRequest().Times(2),
+		"response lost":        queuelocktest.LoseResponse().Times(2),
+		"response never comes": queuelocktest.SwallowResponse().Times(1),
+		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
+		"arrives twice":        queuelocktest.Duplicate(time.Second),
+		"conflict":             queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := open(t, table, "c", queuelock.Config{})
+			lock := acquire(t, c, waitpolicy.NoWait)
+			db.Inject(fault.Of("TransactWriteItems"))
+			if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if err := table.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := balance(table); got != "1" {
+				t.Errorf("the account holds %s after one deposit", got)
+			}
+			release(t, lock)
+		})
+	}
+}
+
+func TestAProtectedWriteOfALostLockIsRefused(t *testing.T) {
+	inBubble(t, "evicted", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "stalled", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		other, _ := open(t, table, "other", queuelock.Config{})
+		if _, err := other.Inspect(t.Context(), order); err != nil {
+			t.Fatal(err) // it knows DynamoDB's clock from now on
+		}
+		condition := lock.Condition()
+		db.Partition()
+		taken := acquire(t, other, waitpolicy.Forever)
+		db.Heal()
+
+		err := lock.Transact(t.Context(), deposit(table, nil))
+		if !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("a write of a lost lock gave %v", err)
+		}
+		// One that does not ask the lock first is refused by the table.
+		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{deposit(table, nil), {ConditionCheck: &condition}},
+		})
+		canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+		if !ok || aws.ToString(canceled.CancellationReasons[1].Code) != "ConditionalCheckFailed" {
+			t.Errorf("the check of a lost lock let a transaction pass, or failed otherwise: %v", err)
+		}
+		if got := balance(table); got != "0" {
+			t.Errorf("%s deposits were made without the lock", got)
+		}
+		if err := taken.Transact(t.Context(), deposit(table, nil)); err != nil || balance(table) != "1" {
+			t.Errorf("the holder's own write gave %v, and the account holds %s", err, balance(table))
+		}
+		release(t, taken)
+		if err := taken.Transact(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("a write after the release gave %v", err)
+		}
+	})
+	inBubble(t, "evicted, and does not know yet", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		// An operator takes the lock away.
+		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(table.Name()), Key: lock.Condition().Key,
+			UpdateExpression:          aws.String("SET holders = :nobody"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		err := lock.Transact(t.Context(), deposit(table, nil))
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != queuelock.Evicted {
+			t.Errorf("the write gave %v, want a LostError: evicted", err)
+		}
+		if lock.Context().Err() == nil || !errors.Is(context.Cause(lock.Context()), queuelock.ErrLost) {
+			t.Error("the lock's context goes on after the record has said that it is lost")
+		}
+		if balance(table) != "0" {
+			t.Error("the write was made")
+		}
+	})
+}
+
+func TestAProtectedWriteFailsByTheCallersOwnCondition(t *testing.T) {
+	inBubble(t, "own condition", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		spent := cost(table, func() {
+			err := lock.Transact(t.Context(), deposit(table, aws.String("attribute_exists(pk)")))
+			canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+			if !ok || aws.ToString(canceled.CancellationReasons[0].Code) != "ConditionalCheckFailed" || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("got %v, want the caller's own condition", err)
+			}
+		})
+		if spent.Sent != 1 {
+			t.Errorf("a write that can never succeed was sent %d times", spent.Sent)
+		}
+		if err := lock.Err(); err != nil {
+			t.Errorf("the lock has ended by it: %v", err)
+		}
+		release(t, lock)
+	})
+}
+
+func TestAProtectedWriteEndsWithItsContextAndWithTheLock(t *testing.T) {
+	inBubble(t, "context", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SwallowRequest().Of("TransactWriteItems"))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		begun := time.Now()
+		if err := lock.Transact(ctx, deposit(table, nil)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+		if took := time.Since(begun); took != 20*time.Second {
+			t.Errorf("it ended %v after it began, its context after 20s", took)
+		}
+		synctest.Wait()
+		db.Partition()
+		begun = time.Now()
+		if err := lock.Transact(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v, want ErrLost once the lease has ended", err)
+		}
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("it went on for %v with a lease of a minute", took)
+		}
+	})
+}
+
+func TestTransactSaysWhatIsWrongWithItsItems(t *testing.T) {
+	inBubble(t, "items", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		spent := cost(table, func() {
+			for _, n := range []int{0, 100} {
+				err := lock.Transact(t.Context(), make([]types.TransactWriteItem, n)...)
+				if err == nil || !strings.Contains(err.Error(), "between 1 and 99") {
+					t.Errorf("%d items gave %v", n, err)
+				}
+			}
+		})
+		if spent.Sent != 0 {
+			t.Errorf("%d requests were sent", spent.Sent)
+		}
+		release(t, lock)
+	})
+}

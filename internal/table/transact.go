@@ -1,0 +1,80 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// transactor is what a client that can make transactions has.
+type transactor interface {
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+var _ transactor = (*dynamodb.Client)(nil)
+
+// Transact makes all of the writes, or none. Calls with the same token within
+// ten minutes are one transaction: a repeated call whose first was committed
+// succeeds, and writes nothing.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+//
+// Cancelled by one of the items, the error matches
+// *types.TransactionCanceledException, which has a reason for each. One
+// request.
+func (s *Store) Transact(ctx context.Context, token string, items []types.TransactWriteItem) error {
+	db, ok := s.db.(transactor)
+	if !ok {
+		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
+	}
+	return s.call(ctx, "TransactWriteItems", nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+		out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, fns...)
+		if err != nil {
+			return middleware.Metadata{}, err
+		}
+		return out.ResultMetadata, nil
+	})
+}
+
+// Reasons are the codes by which a transaction was cancelled, one for each
+// item in order, "None" for those that stood in nothing's way; nil if err is
+// of another kind.
+func Reasons(err error) []string {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return nil
+	}
+	codes := make([]string, len(canceled.CancellationReasons))
+	for i, r := range canceled.CancellationReasons {
+		codes[i] = "None"
+		if r.Code != nil {
+			codes[i] = *r.Code
+		}
+	}
+	return codes
+}
+
+// ReasonFailed is the code of an item whose condition was false.
+const ReasonFailed = string(types.BatchStatementErrorCodeEnumConditionalCheckFailed)
+
+// passing are the codes of what another attempt may not meet.
+var passing = map[string]bool{
+	"None":                          true,
+	"TransactionConflict":           true,
+	"ProvisionedThroughputExceeded": true,
+	"ThrottlingError":               true,
+}
+
+// Passing reports whether a transaction was cancelled only by what trying
+// again can mend: other requests on the same items, and throttles.
+func Passing(reasons []string) bool {
+	for _, code := range reasons {
+		if !passing[code] {
+			return false
+		}
+	}
+	return len(reasons) > 0
+}
