@@ -15,7 +15,8 @@
 // with an engine that sends no date, there is none, and leases are then judged
 // by observation (package lease). Nor that it is narrow: dates that contradict
 // each other leave an estimate that allows for all of them, until the next
-// answer.
+// answer. Nor that it is right if the dates are not: so nobody's lease is ended
+// by an estimate that was contradicted within that lease (Settled).
 //
 // The local clock's wall time is never used, only differences on its
 // monotonic reading.
@@ -47,6 +48,9 @@ type Estimate struct {
 	// had it run exactly like the local one since.
 	low, high time.Time
 	at        time.Time
+	// disputed is the local instant of the last answer whose date contradicted
+	// the earlier ones; zero if none did.
+	disputed time.Time
 }
 
 // Narrow adds what one answer says: a request was sent and its answer
@@ -68,7 +72,11 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 	if old.high.Before(high) {
 		high = old.high
 	}
+	disputed := old.disputed
 	if high.Before(low) {
+		if disputed.Before(received) {
+			disputed = received
+		}
 		// The two contradict each other: a date was wrong, or the local clock
 		// stood still while the host was suspended. Nothing says which, so both
 		// are possible. Whoever ends others' leases then takes the earlier,
@@ -81,7 +89,7 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 			high = fresh.high
 		}
 	}
-	return Estimate{low: low, high: high, at: old.at}
+	return Estimate{low: low, high: high, at: old.at, disputed: disputed}
 }
 
 // widen carries the estimate to another local instant. Answers of concurrent
@@ -108,6 +116,16 @@ func (e Estimate) At(local time.Time) (earliest, latest time.Time, ok bool) {
 	return w.low, w.high, true
 }
 
+// Settled is the earliest time of At, for whoever judges somebody else's lease
+// of that length; false if it is not known, or if within that length before
+// local a date contradicted the earlier ones. DynamoDB's clock may then have
+// been set ahead after the owner reckoned the end of its lease. Within one
+// length the owner has renewed it by the new clock, or has lost it by its own.
+func (e Estimate) Settled(local time.Time, length time.Duration) (earliest time.Time, ok bool) {
+	earliest, _, ok = e.At(local)
+	return earliest, ok && (e.disputed.IsZero() || local.Sub(e.disputed) >= length)
+}
+
 // Clock keeps the Estimate of one table. It is safe for concurrent use, makes
 // no request and starts no goroutine.
 type Clock struct {
@@ -131,4 +149,12 @@ func (c *Clock) At(local time.Time) (earliest, latest time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.estimate.At(local)
+}
+
+// Settled is the earliest time that it can be at DynamoDB at a local instant,
+// for judging a lease of that length; see Estimate.Settled.
+func (c *Clock) Settled(local time.Time, length time.Duration) (earliest time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.estimate.Settled(local, length)
 }

@@ -13,11 +13,13 @@ import (
 )
 
 // server is a clock that differs from the local one by an offset and a drift,
-// and shows whole seconds.
+// and shows whole seconds. It stands for the clocks of many hosts, which are
+// off by a little each.
 type server struct {
 	epoch  time.Time // local
 	offset time.Duration
 	ppm    float64
+	off    time.Duration // of the host that answers, from the clock it stands for
 }
 
 // now is the true time at the server, at a local instant.
@@ -26,7 +28,15 @@ func (s server) now(local time.Time) time.Time {
 	return local.Add(s.offset + time.Duration(math.Round(float64(elapsed)*s.ppm/1e6)))
 }
 
-func (s server) date(local time.Time) time.Time { return s.now(local).Truncate(time.Second) }
+func (s server) date(local time.Time) time.Time {
+	return s.now(local).Add(s.off).Truncate(time.Second)
+}
+
+// What the package allows for.
+const (
+	maxPPM = 500
+	maxOff = 100 * time.Millisecond
+)
 
 var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 
@@ -35,7 +45,9 @@ func drawServer(t *rapid.T, maxPPM float64) server {
 	return server{
 		epoch:  epoch,
 		offset: time.Duration(rapid.Int64Range(-year, year).Draw(t, "offset")),
-		ppm:    rapid.Float64Range(-maxPPM, maxPPM).Draw(t, "ppm"),
+		ppm: rapid.OneOf(
+			rapid.SampledFrom([]float64{-maxPPM, 0, maxPPM}), rapid.Float64Range(-maxPPM, maxPPM),
+		).Draw(t, "ppm"),
 	}
 }
 
@@ -45,6 +57,9 @@ type exchange struct{ sent, received, date time.Time }
 // drawExchange draws one that is sent at that instant: short or long, with the
 // server's clock read early, late or in between.
 func drawExchange(t *rapid.T, s server, sent time.Time) exchange {
+	s.off = time.Duration(rapid.OneOf(
+		rapid.SampledFrom([]int64{int64(-maxOff), 0, int64(maxOff)}), rapid.Int64Range(int64(-maxOff), int64(maxOff)),
+	).Draw(t, "host is off by"))
 	trip := time.Duration(rapid.OneOf(
 		rapid.Int64Range(0, int64(30*time.Millisecond)), rapid.Int64Range(0, int64(10*time.Second)),
 	).Draw(t, "round trip"))
@@ -79,7 +94,7 @@ func TestNothingIsKnownAtTheStart(t *testing.T) {
 
 func TestTheTrueTimeAlwaysLiesWithinTheBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawServer(t, 200)
+		s := drawServer(t, maxPPM)
 		var e dbclock.Estimate
 		now := epoch
 		for range rapid.IntRange(1, 40).Draw(t, "answers") {
@@ -90,7 +105,10 @@ func TestTheTrueTimeAlwaysLiesWithinTheBounds(t *testing.T) {
 			e = e.Narrow(x.sent, x.received, x.date)
 			now = x.received
 			requireSound(t, e, s, now)
-			requireSound(t, e, s, now.Add(time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "later"))))
+			requireSound(t, e, s, now.Add(time.Duration(rapid.Int64Range(int64(-24*time.Hour), int64(24*time.Hour)).Draw(t, "later"))))
+			if _, ok := e.Settled(now, lease); !ok {
+				t.Fatal("dates that do not contradict each other are not taken for settled")
+			}
 		}
 	})
 }
@@ -108,7 +126,7 @@ func TestDriftOfTheRoundTripItselfIsAllowedFor(t *testing.T) {
 
 func TestAnswersReportedOutOfOrderAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawServer(t, 200)
+		s := drawServer(t, maxPPM)
 		var answers []exchange
 		now := epoch
 		for range rapid.IntRange(2, 30).Draw(t, "answers") {
@@ -193,8 +211,8 @@ func TestBoundsNeverWidenByAnAnswer(t *testing.T) {
 	})
 }
 
-// A date that contradicts the earlier ones: one of the two is wrong, so there
-// is no estimate for a while; then the new one holds.
+// A date that contradicts the earlier ones: one of the two is wrong, so both
+// are allowed for; then the next answer decides.
 func TestAJumpOfTheDateIsAllowedForAtOnceAndThenFollowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
@@ -233,6 +251,136 @@ func TestAJumpOfTheDateIsAllowedForAtOnceAndThenFollowed(t *testing.T) {
 		answer()
 		requireSound(t, e, s, now)
 	})
+}
+
+// bounds are those of an estimate that has any.
+func bounds(t *rapid.T, e dbclock.Estimate, at time.Time) (earliest, latest time.Time) {
+	t.Helper()
+	earliest, latest, ok := e.At(at)
+	if !ok {
+		t.Fatal("no estimate")
+	}
+	return earliest, latest
+}
+
+// Every answer of a clock within what is allowed for leaves the intersection of
+// what was known with what the answer says: the bounds never widen but by the
+// drift, and not by more than that.
+func TestBoundsWidenByTheDriftAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, maxPPM)
+		var e dbclock.Estimate
+		now := epoch
+		for range rapid.IntRange(1, 20).Draw(t, "answers") {
+			x := drawExchange(t, s, now)
+			now = x.received
+			alone := dbclock.Estimate{}.Narrow(x.sent, x.received, x.date)
+			low, high := bounds(t, alone, now)
+			if oldLow, oldHigh, ok := e.At(now); ok {
+				low, high = latest(low, oldLow), earliest(high, oldHigh)
+			}
+			e = e.Narrow(x.sent, x.received, x.date)
+			if gotLow, gotHigh := bounds(t, e, now); !gotLow.Equal(low) || !gotHigh.Equal(high) {
+				t.Fatalf("bounds from %v to %v, want the intersection from %v to %v", gotLow, gotHigh, low, high)
+			}
+			pause := time.Duration(rapid.Int64Range(int64(-time.Hour), int64(time.Hour)).Draw(t, "pause"))
+			drifted := time.Duration(float64(pause.Abs()) * maxPPM / 1e6)
+			gotLow, gotHigh := bounds(t, e, now.Add(pause))
+			if d := gotLow.Sub(low.Add(pause - drifted)).Abs(); d > tolerance {
+				t.Fatalf("after %v the earliest is off by %v", pause, d)
+			}
+			if d := gotHigh.Sub(high.Add(pause + drifted)).Abs(); d > tolerance {
+				t.Fatalf("after %v the latest is off by %v", pause, d)
+			}
+			now = now.Add(pause.Abs())
+		}
+	})
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// lease is the length of a lease that somebody wants to judge.
+const lease = time.Minute
+
+// Two answers of which no clock can have given both leave all that either
+// allows, no less and no more; and for the length of a lease the earliest is
+// not good enough to end one.
+func TestAContradictionAllowsForBothAndSettlesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawServer(t, maxPPM)
+		var e dbclock.Estimate
+		now := epoch
+		for range rapid.IntRange(1, 10).Draw(t, "before") {
+			x := drawExchange(t, s, now)
+			e, now = e.Narrow(x.sent, x.received, x.date), x.received.Add(time.Second)
+		}
+		s.offset += time.Duration(rapid.SampledFrom([]int{-1, 1}).Draw(t, "which way")) *
+			time.Duration(rapid.Int64Range(int64(30*time.Second), int64(1000*time.Hour)).Draw(t, "jump"))
+		x := drawExchange(t, s, now)
+		now = x.received
+		oldLow, oldHigh := bounds(t, e, now)
+		newLow, newHigh := bounds(t, dbclock.Estimate{}.Narrow(x.sent, x.received, x.date), now)
+		e = e.Narrow(x.sent, x.received, x.date)
+		low, high := bounds(t, e, now)
+		if !low.Equal(earliest(oldLow, newLow)) || !high.Equal(latest(oldHigh, newHigh)) {
+			t.Fatalf("bounds from %v to %v after one of %v to %v and one of %v to %v", low, high, oldLow, oldHigh, newLow, newHigh)
+		}
+		disputed := now
+		for range rapid.IntRange(0, 10).Draw(t, "after") {
+			x := drawExchange(t, s, now)
+			e, now = e.Narrow(x.sent, x.received, x.date), x.received
+			requireSound(t, e, s, now)
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(lease)/4).Draw(t, "pause")))
+			got, ok := e.Settled(now, lease)
+			if ok != (now.Sub(disputed) >= lease) {
+				t.Fatalf("%v after the dispute a lease of %v may be judged: %v", now.Sub(disputed), lease, ok)
+			}
+			if want, _ := bounds(t, e, now); !got.Equal(want) {
+				t.Fatalf("the earliest is %v, by another way %v", got, want)
+			}
+		}
+		if _, ok := e.Settled(disputed.Add(lease-1), lease); ok {
+			t.Fatal("settled too early")
+		}
+		if _, ok := e.Settled(disputed.Add(lease), lease); !ok {
+			t.Fatal("never settled")
+		}
+		if _, ok := e.Settled(disputed.Add(-time.Second), lease); ok {
+			t.Fatal("settled for a read that came before the dispute, and is judged after it")
+		}
+	})
+}
+
+// A contradiction that is reported late counts from when it came, and one that
+// is reported out of order does not make a later one forgotten.
+func TestTheLatestContradictionCounts(t *testing.T) {
+	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
+	var e dbclock.Estimate
+	if _, ok := e.Settled(at(0), lease); ok {
+		t.Error("nothing is known, and settled")
+	}
+	e = e.Narrow(at(0), at(0), at(0))
+	e = e.Narrow(at(100), at(100), at(1000)) // disputed
+	e = e.Narrow(at(100), at(100), at(1000))
+	e = e.Narrow(at(20), at(20), at(20)) // disputed, and reported out of order
+	if _, ok := e.Settled(at(159), lease); ok {
+		t.Error("settled within the lease of the later contradiction")
+	}
+	if _, ok := e.Settled(at(160), lease); !ok {
+		t.Error("not settled a lease after the later contradiction")
+	}
 }
 
 // One wrong date must not poison the estimate for good.

@@ -6,7 +6,8 @@
 // each is sound by itself:
 //
 //   - by the clock: DynamoDB's clock stands at until or later, by the
-//     earliest time that it can be (package dbclock);
+//     earliest time that it can be (package dbclock), and its dates have not
+//     contradicted each other for one ttl;
 //   - by observation: the beat has not changed for the full ttl, on the
 //     observer's monotonic clock, counted from after the read that first
 //     showed it. The owner counts its own deadline from before the write that

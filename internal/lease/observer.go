@@ -54,7 +54,7 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	o.seen[id] = s
 	left := l.TTL - readAt.Sub(s.first)
 	if !l.Until.IsZero() && !o.observationOnly {
-		if earliest, _, ok := o.clock.At(readAt); ok {
+		if earliest, ok := o.clock.Settled(readAt, l.TTL); ok {
 			left = min(left, l.Until.Sub(earliest))
 		}
 	}

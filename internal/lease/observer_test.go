@@ -202,6 +202,62 @@ func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
 	})
 }
 
+// DynamoDB's clock is set ahead or back, by more than anybody's uncertainty,
+// again and again. Each read and each renewal is answered with its date. An
+// observer that knew the clock before ends no lease before its owner's
+// deadline: neither that which was reckoned by the old clock, nor that of an
+// owner which has not heard of the new one.
+func TestAClockThatIsSetEndsNoLeaseEarly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), rapid.Float64Range(-400, 400).Draw(t, "ppm"))
+		judge := dbclock.New()
+		observer := lease.NewObserver(judge, false)
+		w.answer(judge)
+		ttl := time.Duration(rapid.Int64Range(int64(time.Second), int64(10*time.Minute)).Draw(t, "ttl")).Truncate(time.Millisecond)
+		terms := lease.Terms{TTL: ttl, Interval: ttl / 2, Margin: lease.Margin(ttl)}
+		if rapid.Bool().Draw(t, "the owner knows the clock from the start") {
+			w.answer(w.owner)
+		}
+		l, _ := terms.Begin(w.owner, w.now)
+		deadline := terms.Deadline(w.now)
+		renewals := lease.NewRenewals(terms, w.owner, l)
+		renew := func() (stands bool) {
+			sent := w.now
+			until := renewals.Next(sent)
+			l.Beat, l.Until = l.Beat+1, until
+			w.now = w.now.Add(time.Millisecond)
+			w.answer(w.owner)
+			if stands = terms.Stands(w.owner, until, sent, w.now); stands {
+				deadline = terms.Deadline(sent)
+			}
+			return stands
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"see", "see", "see", "renew", "set"}).Draw(t, "step") {
+			case "set":
+				by := time.Duration(rapid.Int64Range(int64(time.Minute), int64(1000*time.Hour)).Draw(t, "by"))
+				if rapid.Bool().Draw(t, "back") {
+					by = -by
+				}
+				w.offset += by
+				w.answer(judge) // it would miss a clock that is set there and back between two looks
+			case "renew":
+				for range 3 {
+					if w.now.Before(deadline) && renew() {
+						break
+					}
+				}
+			case "see":
+				w.answer(judge)
+				if left := observer.See("h", l, w.now); left <= 0 && w.now.Before(deadline) {
+					t.Fatalf("judged ended %v before the owner's deadline; lease of %v", deadline.Sub(w.now), ttl)
+				}
+			}
+			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(ttl)/3).Draw(t, "pause")))
+		}
+	})
+}
+
 func TestTheEndsOfOneLeaseNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Hour, rapid.Float64Range(-200, 200).Draw(t, "ppm"))
