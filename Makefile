@@ -2,6 +2,7 @@
 
 GO      ?= go
 ENGINES ?= embedded,dynoxide,dynamodb-local
+CHAOS   ?= 2m
 
 .PHONY: help
 help: ## list the targets
@@ -27,6 +28,14 @@ bench: ## the README's table of requests and capacity units, measured anew
 spec: ## search the protocol's model within bounds (needs the Debian packages spin and gcc)
 	sh docs/spec/run.sh quick
 
+.PHONY: chaos
+chaos: bin/queuelock bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
+	bin/chaos --duration $(CHAOS)
+
+.PHONY: chaos-planted
+chaos-planted: bin/queuelock bin/chaos tools ## the same with a planted mistake, which must be found
+	bin/chaos --duration 30s --unfenced --expect-failure
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	sh internal/tools/fuzz.sh $(or $(FUZZTIME),20s)
@@ -51,6 +60,11 @@ build: bin/queuelock ## build the command line into bin/
 bin/queuelock:
 	@mkdir -p bin
 	$(GO) build -o $@ ./cmd/queuelock
+
+.PHONY: bin/chaos
+bin/chaos:
+	@mkdir -p bin
+	$(GO) build -o $@ ./internal/chaos/cmd
 
 .PHONY: clean
 clean: ## remove what was built; .tools/ stays

@@ -67,7 +67,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newStatus(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newVersion())
+	root.AddCommand(newRun(), newStatus(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newChaosWorker(), newVersion())
 	return root
 }
 
