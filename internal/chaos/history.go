@@ -16,7 +16,7 @@ type Attempt struct {
 	Worker, Entity string
 	Asked          Instant
 	Over           Instant // when it returned, or its process was gone; zero: not known
-	Waits          bool    // it waits for as long as it takes
+	Waits          bool    // in the queue, if it has to
 }
 
 // Turn is one lock that was granted.

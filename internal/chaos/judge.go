@@ -33,8 +33,8 @@ type Verdict struct {
 	StaleAlone   int // ... that were made: nobody had been served since
 	Repeated     int // transactions that a restarted engine applied twice
 	Recoveries   []time.Duration
-	Disturbed    int           // recoveries that another fault touched
-	Drought      time.Duration // the longest time in which somebody waited and nobody was served
+	Disturbed    map[string]int // recoveries that something else touched, by what
+	Drought      time.Duration  // the longest time in which somebody waited and nobody was served
 }
 
 // stuckLimit is for how long nobody may be served while somebody waits that is
@@ -49,7 +49,7 @@ func (v *Verdict) wrong(count *int, format string, args ...any) {
 
 // Judge judges a history. It is a pure function.
 func Judge(h *History) Verdict {
-	var v Verdict
+	v := Verdict{Disturbed: map[string]int{}}
 	byEntity := map[string][]Turn{}
 	for _, t := range h.Turns {
 		byEntity[t.Entity] = append(byEntity[t.Entity], t)

@@ -32,7 +32,10 @@ type Strike struct {
 	Kind Kind
 	// Holder says that it is for whoever is served next at Entity, Delay after
 	// the grant; otherwise it is for worker number Worker.
-	Holder         bool
+	Holder bool
+	// Alone says that the requests for its lock meet no faults until somebody
+	// else is served, so that the recovery can be measured.
+	Alone          bool
 	Entity, Worker int
 	Delay          time.Duration
 	Length         time.Duration // until the stop, the burst or the outage ends
@@ -85,6 +88,7 @@ func Plan(seed uint64, duration, ttl time.Duration, workers, entities int) []Str
 				Delay: between(0, 60*time.Millisecond), Length: between(r.shortest, r.longest),
 			}
 			s.Holder = random.IntN(10) < 7 && (s.Kind == KillWorker || s.Kind == StopWorker)
+			s.Alone = random.IntN(3) < 2 && s.Holder && s.Kind == KillWorker
 			plan = append(plan, s)
 		}
 	}

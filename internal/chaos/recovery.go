@@ -23,11 +23,12 @@ func (v *Verdict) recoveries(h *History, turns map[string][]Turn) {
 		if next >= 0 {
 			until = turns[dead.Entity][next].Granted
 		}
+		by := h.disturbed(dead.Entity, k, until)
 		took, bound := until.Sub(k.At), h.TTL+slack
 		switch {
 		case next < 0 && took <= bound: // the end came first
-		case h.disturbed(dead.Entity, k, until):
-			v.Disturbed++
+		case by != "":
+			v.Disturbed[by]++
 		default:
 			v.Recoveries = append(v.Recoveries, took)
 			if took > bound {
@@ -39,26 +40,28 @@ func (v *Verdict) recoveries(h *History, turns map[string][]Turn) {
 	slices.Sort(v.Recoveries)
 }
 
-// disturbed reports whether anything but the kill can have delayed the next
-// grant: nobody waited from before the kill on, the faults were over, the
+// disturbed says what else than the kill can have delayed the next
+// grant, if anything: nobody waited from before the kill on, the faults were over, the
 // engine was down, requests for that lock met a fault, or another of those who
 // wait for it was killed or stopped so shortly before that its row may have
 // been in the way.
-func (h *History) disturbed(entity string, k Kill, until Instant) bool {
+func (h *History) disturbed(entity string, k Kill, until Instant) (by string) {
 	waited := slices.ContainsFunc(h.Attempts, func(a Attempt) bool {
-		return a.Entity == entity && a.Worker != k.Worker && a.Asked < k.At && a.Waits && (a.Over == 0 || a.Over >= until-Instant(time.Millisecond))
+		return a.Entity == entity && a.Worker != k.Worker && a.Asked < k.At && a.Waits && (a.Over == 0 || a.Over >= until)
 	})
-	if !waited || until > h.Ended {
-		return true
+	if !waited {
+		return "nobody waited"
 	}
-	from := k.At.Add(-time.Second)
-	if h.restarted(from, until) {
-		return true
+	if until > h.Ended {
+		return "the end"
 	}
-	if slices.ContainsFunc(h.Faults, func(f Fault) bool {
-		return f.Entity == entity && f.At >= from && f.At <= until && (f.Entry.Fate != faultproxy.Duplicate || f.Entry.Late)
-	}) {
-		return true
+	if h.restarted(k.At.Add(-time.Second), until) {
+		return "engine down"
+	}
+	for _, f := range h.Faults {
+		if f.Entity == entity && f.At >= k.At && f.At <= until && delays(f.Entry) {
+			return "a request met " + f.Entry.Fate.String()
+		}
 	}
 	rows := k.At.Add(-h.WaiterTTL - slack)
 	there := func(worker string, at Instant) bool {
@@ -66,8 +69,17 @@ func (h *History) disturbed(entity string, k Kill, until Instant) bool {
 			return a.Worker == worker && a.Entity == entity && a.Asked <= at && (a.Over == 0 || a.Over >= at)
 		})
 	}
-	return slices.ContainsFunc(h.Kills, func(o Kill) bool { return o.At >= rows && o.At <= until && there(o.Worker, o.At) }) ||
-		slices.ContainsFunc(h.Stops, func(s Span) bool { return s.To >= rows && s.From <= until && there(s.Worker, s.From) })
+	if slices.ContainsFunc(h.Kills, func(o Kill) bool { return o.At >= rows && o.At <= until && there(o.Worker, o.At) }) ||
+		slices.ContainsFunc(h.Stops, func(s Span) bool { return s.To >= rows && s.From <= until && there(s.Worker, s.From) }) {
+		return "another was killed or stopped"
+	}
+	return ""
+}
+
+// delays reports whether a fault may delay a grant. A duplicate does when it is
+// sent the second time, and writes.
+func delays(e faultproxy.Entry) bool {
+	return e.Fate != faultproxy.Duplicate || e.Late && e.Operation != "GetItem" && e.Operation != "Query"
 }
 
 // droughts judges for how long somebody may wait while nobody is served.

@@ -32,7 +32,7 @@ type Report struct {
 	Strikes         map[string]int `json:"strikes"`        // on processes and many requests
 	RequestFaults   map[string]int `json:"request_faults"` // requests that met each fate
 	HoldersKilled   int            `json:"holders_killed"` // whose recovery was judged
-	Disturbed       int            `json:"recoveries_disturbed"`
+	Disturbed       map[string]int `json:"recoveries_disturbed"`
 	RecoveryMedian  float64        `json:"recovery_median_seconds"`
 	RecoveryLongest float64        `json:"recovery_longest_seconds"`
 	LongestDrought  float64        `json:"longest_wait_without_a_grant_seconds"`
@@ -156,8 +156,11 @@ func (r Report) Print(w io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(r.RequestFaults)) {
 		line("  "+name, "%d", r.RequestFaults[name])
 	}
-	line("recovery", "median %.2f s, longest %.2f s, of %d kills of a holder; %d more were disturbed by other faults",
-		r.RecoveryMedian, r.RecoveryLongest, r.HoldersKilled, r.Disturbed)
+	line("recovery", "median %.2f s, longest %.2f s, of %d kills of a holder; others were disturbed:",
+		r.RecoveryMedian, r.RecoveryLongest, r.HoldersKilled)
+	for _, by := range slices.Sorted(maps.Keys(r.Disturbed)) {
+		line("  "+by, "%d", r.Disturbed[by])
+	}
 	line("longest drought", "%.2f s in which somebody waited and nobody was served", r.LongestDrought)
 	line("stopped holders", "%d for longer than the lease; each knew when it asked", r.HoldersStopped)
 	line("stale writes", "%d refused by the fence; %d made, as nobody had been served since", r.StaleRefused, r.StaleAlone)

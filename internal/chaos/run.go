@@ -62,7 +62,9 @@ type run struct {
 	ending  bool             // workers were told to end
 	armed   map[int][]Strike // by entity: those that wait for a holder
 	count   map[Kind]int
-	burst   int // number of the burst that is on
+	alone   map[string]int  // by entity: how often it was left alone
+	quiet   map[string]bool // by entity: it is
+	burst   int             // number of the burst that is on
 
 	faultsMu sync.Mutex
 	faults   []Fault // guarded by faultsMu
@@ -79,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	defer cancel()
 	r := &run{
 		Config: cfg, todo: make(chan func()), over: make(chan struct{}),
-		armed: map[int][]Strike{}, count: map[Kind]int{},
+		armed: map[int][]Strike{}, alone: map[string]int{}, quiet: map[string]bool{}, count: map[Kind]int{},
 	}
 	if r.Show == nil {
 		r.Show = func(time.Duration, string) {}

@@ -22,7 +22,7 @@ func (r *run) strike(s Strike) {
 		}
 		for i := range r.crew.processes {
 			p := r.crew.processes[(len(r.crew.processes)+s.Worker-i)%len(r.crew.processes)]
-			if p.free() {
+			if p.free() && !r.spared(p) {
 				r.hit(p, s)
 				return
 			}
@@ -37,6 +37,7 @@ func (r *run) strike(s Strike) {
 // served hits whoever was just served, if somebody is to be.
 func (r *run) served(p *process) {
 	turn := r.holding(p)
+	r.spare(turn.Entity, false)
 	for i, entity := range r.History.Entities {
 		waiting := r.armed[i]
 		if entity != turn.Entity || len(waiting) == 0 || !p.free() {
@@ -67,6 +68,9 @@ func (r *run) hit(p *process, s Strike) {
 		doing = "waits for " + r.Attempts[i-1].Entity
 	}
 	if s.Kind == KillWorker {
+		if s.Alone {
+			r.leaveAlone(r.History.Entities[s.Entity])
+		}
 		p.killed = true
 		r.Kills = append(r.Kills, Kill{p.name, worker.Now()})
 		_ = p.Signal(syscall.SIGKILL)
@@ -77,6 +81,30 @@ func (r *run) hit(p *process, s Strike) {
 	_ = p.Signal(syscall.SIGSTOP)
 	r.show(fmt.Sprintf("%s stopped for %v: it %s", p.name, s.Length.Round(time.Millisecond), doing))
 	r.freeze(p, s.Length, 0)
+}
+
+// leaveAlone spares the requests for a lock until it is granted again, or for
+// as long as that may take.
+func (r *run) leaveAlone(entity string) {
+	r.spare(entity, true)
+	r.alone[entity]++
+	turn := r.alone[entity]
+	r.after(r.History.TTL+2*slack, func() {
+		if r.alone[entity] == turn {
+			r.spare(entity, false)
+		}
+	})
+}
+
+func (r *run) spare(entity string, spared bool) {
+	r.quiet[entity] = spared
+	r.proxy.Spare(entity, spared)
+}
+
+// spared reports whether a process waits for a lock that is left alone.
+func (r *run) spared(p *process) bool {
+	i := p.track.attempt
+	return i > 0 && r.quiet[r.Attempts[i-1].Entity]
 }
 
 // freezeTries is how often it is looked whether a process stands still.

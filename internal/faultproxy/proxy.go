@@ -55,6 +55,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	closed   bool                  // guarded by mu
 	mix      Mix                   // guarded by mu; replaced, never written into
+	spared   map[string]bool       // guarded by mu; labels
 	n        uint64                // guarded by mu
 	counts   map[Fate]int          // guarded by mu
 	hijacked map[net.Conn]struct{} // guarded by mu
@@ -88,7 +89,7 @@ func Start(cfg Config) (*Proxy, error) {
 	p := &Proxy{
 		cfg: cfg, url: "http://" + listener.Addr().String(),
 		upstream: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second}},
-		counts:   map[Fate]int{}, hijacked: map[net.Conn]struct{}{}, settled: make(chan struct{}),
+		spared:   map[string]bool{}, counts: map[Fate]int{}, hijacked: map[net.Conn]struct{}{}, settled: make(chan struct{}),
 	}
 	close(p.settled)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -114,6 +115,20 @@ func (p *Proxy) SetMix(m Mix) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mix = m
+}
+
+// Spare lets requests with that label pass from now on, whatever the mix, or
+// no longer. Duplicates that are still to come are sent all the same.
+func (p *Proxy) Spare(label string, spared bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spared[label] = spared
+}
+
+func (p *Proxy) isSpared(label string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spared[label]
 }
 
 // Counts is how many requests have met each fate.
@@ -180,8 +195,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.cfg.Label != nil {
 		e.Label = p.cfg.Label(e.Operation, body)
 	}
+	if p.isSpared(e.Label) {
+		e.Fate = Pass
+	}
 	p.note(e)
-	switch fate {
+	switch e.Fate {
 	case Throttle:
 		throttle(w, n)
 	case ResetBefore:
@@ -195,7 +213,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.forwardInVain(e, r.Header, body)
 		p.hole(w)
 	default:
-		if fate == Duplicate {
+		if e.Fate == Duplicate {
 			p.again(e, r.Header.Clone(), body)
 		}
 		p.answer(w, e, r.Header, body)

@@ -319,3 +319,19 @@ func TestLateBoundsAreChecked(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestWhatIsSparedPasses(t *testing.T) {
+	b := newBackend(t)
+	p, l := open(t, b.URL, Throttle)
+	p.Spare("PutItem of body", true)
+	if response, _, err := send(t.Context(), p.URL()); err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("spared: %v, %v", response, err)
+	}
+	p.Spare("PutItem of body", false)
+	if response, _, err := send(t.Context(), p.URL()); err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("spared no longer: %v, %v", response, err)
+	}
+	if all := l.all(); len(all) != 1 || p.Counts()[Pass] != 1 || p.Counts()[Throttle] != 1 {
+		t.Errorf("told of %+v, counted %v", all, p.Counts())
+	}
+}

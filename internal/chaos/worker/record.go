@@ -45,8 +45,7 @@ type Record struct {
 	Entity string  `json:"entity,omitempty"`
 	Ticket uint64  `json:"ticket,omitempty"`
 
-	// Waits, with asked: the attempt waits in the queue, if it has to, for as
-	// long as it takes.
+	// Waits, with asked: the attempt waits in the queue, if it has to.
 	Waits bool `json:"waits,omitempty"`
 
 	// Believed is when the lock was last asked whether it is held, and said

@@ -113,7 +113,7 @@ func (w *worker) attempt(ctx context.Context) error {
 	case n < 4:
 		wait = waitpolicy.For(300*time.Millisecond + w.upTo(3*time.Second))
 	}
-	w.report(Record{Kind: Asked, Entity: entity, Waits: wait == waitpolicy.Forever})
+	w.report(Record{Kind: Asked, Entity: entity, Waits: !wait.IsNoWait()})
 	lock, err := w.client.Acquire(ctx, queuelock.Key{Entity: entity}, wait)
 	if err != nil {
 		w.report(Record{Kind: Denied, Entity: entity, Error: err.Error(), Odd: !errors.Is(err, queuelock.ErrNotAcquired) && odd(err)})
