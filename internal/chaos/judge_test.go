@@ -190,6 +190,10 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 			h.Ledgers["e"] = c
 		},
 		"a slow recovery with nobody there": func(h *History) { h.Attempts = nil; h.Turns[4].Granted = at(9000) },
+		"a recovery of one who came late": func(h *History) {
+			h.Turns[4].Granted = at(9000)
+			h.Attempts[0].Asked, h.Attempts[0].Over = at(6000), at(9000)
+		},
 		"a slow recovery of a cut off waiter": func(h *History) {
 			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: faultproxy.HoleBefore, Operation: "Query"}}}
 			h.Turns[4].Granted = at(9000)

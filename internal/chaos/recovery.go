@@ -7,8 +7,8 @@ import (
 	"github.com/queuelock/queuelock/internal/faultproxy"
 )
 
-// recoveries judges how long it takes from the kill of a holder to the next
-// grant of its lock. turns are in order for each entity.
+// recoveries judges how long it takes from the kill of a holder, or from when
+// somebody waits for its lock, to the next grant. turns are in order for each entity.
 func (v *Verdict) recoveries(h *History, turns map[string][]Turn) {
 	for _, k := range h.Kills {
 		i := slices.IndexFunc(h.Turns, func(t Turn) bool {
@@ -23,8 +23,12 @@ func (v *Verdict) recoveries(h *History, turns map[string][]Turn) {
 		if next >= 0 {
 			until = turns[dead.Entity][next].Granted
 		}
+		from, waited := h.waited(dead.Entity, k, until)
 		by := h.disturbed(dead.Entity, k, until)
-		took, bound := until.Sub(k.At), h.TTL+slack
+		if !waited {
+			by = "nobody waited"
+		}
+		took, bound := until.Sub(from), h.TTL+slack
 		switch {
 		case next < 0 && took <= bound: // the end came first
 		case by != "":
@@ -40,18 +44,25 @@ func (v *Verdict) recoveries(h *History, turns map[string][]Turn) {
 	slices.Sort(v.Recoveries)
 }
 
-// disturbed says what else than the kill can have delayed the next
-// grant, if anything: nobody waited from before the kill on, the faults were over, the
-// engine was down, requests for that lock met a fault, or another of those who
-// wait for it was killed or stopped so shortly before that its row may have
-// been in the way.
-func (h *History) disturbed(entity string, k Kill, until Instant) (by string) {
-	waited := slices.ContainsFunc(h.Attempts, func(a Attempt) bool {
-		return a.Entity == entity && a.Worker != k.Worker && a.Asked < k.At && a.Waits && (a.Over == 0 || a.Over >= until)
-	})
-	if !waited {
-		return "nobody waited"
+// waited is from when on somebody waited for the lock of a killed holder: from
+// the kill, or from when the first of those came who wait at that instant.
+func (h *History) waited(entity string, k Kill, until Instant) (from Instant, ok bool) {
+	for _, a := range h.Attempts {
+		if a.Entity != entity || a.Worker == k.Worker || !a.Waits || a.Asked >= until || a.Over != 0 && a.Over < until {
+			continue
+		}
+		if asked := max(a.Asked, k.At); !ok || asked < from {
+			from, ok = asked, true
+		}
 	}
+	return from, ok
+}
+
+// disturbed says what else than the kill can have delayed the next
+// grant, if anything: the faults were over, the engine was down, requests for
+// that lock met a fault, or another of those who wait for it was killed or
+// stopped so shortly before that its row may have been in the way.
+func (h *History) disturbed(entity string, k Kill, until Instant) (by string) {
 	if until > h.Ended {
 		return "the end"
 	}

@@ -215,7 +215,8 @@ func (r *run) close() error {
 func (r *run) hire(number int) error {
 	r.started++
 	p, err := r.crew.start(number, worker.Assignment{
-		Name: fmt.Sprintf("worker-%d.%d", number+1, r.started), Table: tableName, Entities: r.History.Entities,
+		Name: fmt.Sprintf("worker-%d.%d", number+1, r.started), Table: tableName,
+		Entities: r.History.Entities, Home: number % r.Config.Entities,
 		Seed: r.Seed<<16 + uint64(r.started), TTL: r.History.TTL, WaiterTTL: r.WaiterTTL,
 		LongestTurn: r.LongestTurn, Unfenced: r.Unfenced,
 	})

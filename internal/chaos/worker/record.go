@@ -78,6 +78,7 @@ type Assignment struct {
 	Name      string
 	Table     string
 	Entities  []string
+	Home      int // index of the entity for which it asks most of the time
 	Seed      uint64
 	TTL       time.Duration
 	WaiterTTL time.Duration

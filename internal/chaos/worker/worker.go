@@ -105,7 +105,10 @@ func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
 // attempt asks for one of the locks, and takes a turn if it gets it. The error
 // is that of a report.
 func (w *worker) attempt(ctx context.Context) error {
-	entity := w.Entities[w.random.IntN(len(w.Entities))]
+	entity := w.Entities[w.Home] // so that somebody waits everywhere, also while one lock is blocked
+	if w.random.IntN(4) == 0 {
+		entity = w.Entities[w.random.IntN(len(w.Entities))]
+	}
 	wait := waitpolicy.Forever
 	switch n := w.random.IntN(10); {
 	case n < 2:
