@@ -110,13 +110,16 @@ func (c *crew) follow(p *process, out io.ReadCloser) {
 }
 
 // stop ends all processes, and waits for them and for their followers. It is
-// an error if one of them had to be killed, or has left somebody behind.
-func (c *crew) stop() error {
+// an error if one of them has left somebody behind, or was still there
+// although all were to have ended.
+func (c *crew) stop(all bool) error {
 	close(c.stopped)
 	var errs []error
 	for _, p := range c.processes {
 		if !p.gone {
-			errs = append(errs, fmt.Errorf("%s (process %d) did not end by itself", p.name, p.Pid()))
+			if all {
+				errs = append(errs, fmt.Errorf("%s (process %d) did not end by itself", p.name, p.Pid()))
+			}
 			_ = p.Signal(syscall.SIGKILL)
 		}
 		_ = p.stdin.Close()

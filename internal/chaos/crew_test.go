@@ -44,7 +44,7 @@ func TestWhatAWorkerReportsIsAnEventAndSoIsItsEnd(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	p.gone = true
-	if err := c.stop(); err != nil {
+	if err := c.stop(true); err != nil {
 		t.Error(err)
 	}
 }
@@ -55,7 +55,7 @@ func TestARecordThatTheKillCutOffIsNoError(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	p.gone = true
-	if err := c.stop(); err != nil {
+	if err := c.stop(true); err != nil {
 		t.Error(err)
 	}
 }
@@ -69,7 +69,7 @@ func TestWhatIsNoRecordIsAnError(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	p.gone = true
-	if err := c.stop(); err != nil {
+	if err := c.stop(true); err != nil {
 		t.Error(err)
 	}
 }
@@ -77,7 +77,7 @@ func TestWhatIsNoRecordIsAnError(t *testing.T) {
 func TestWhoDoesNotEndIsKilledAndTold(t *testing.T) {
 	c, p := crewOf(t, `echo '{"kind":"ready"}'; while :; do sleep 1; done`)
 	next(t, c)
-	if err := c.stop(); err == nil || !strings.Contains(err.Error(), "worker-1") || !p.Killed() {
+	if err := c.stop(true); err == nil || !strings.Contains(err.Error(), "worker-1") || !p.Killed() {
 		t.Errorf("error %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestAProcessStandsStillWhenAllOfItWasStopped(t *testing.T) {
 	if standsStill(-1) {
 		t.Error("nobody stands still")
 	}
-	_ = c.stop()
+	_ = c.stop(true)
 }
 
 func TestATrackFollowsAProcess(t *testing.T) {

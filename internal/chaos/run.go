@@ -101,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	if err = r.open(ctx); err == nil {
 		err = r.play(ctx)
 	}
-	left := r.close()
+	left := r.close(err == nil)
 	if err = errors.Join(err, left); err != nil {
 		return nil, fmt.Errorf("seed %d: %w", cfg.Seed, err)
 	}
@@ -188,12 +188,13 @@ func (r *run) dismiss(ctx context.Context) error {
 	})
 }
 
-// close takes everything down, and is an error if something is left.
-func (r *run) close() error {
+// close takes everything down, and is an error if something is left. After an
+// orderly end no worker may be there any more.
+func (r *run) close(orderly bool) error {
 	close(r.over)
 	var errs []error
 	if r.crew != nil {
-		errs = append(errs, r.crew.stop())
+		errs = append(errs, r.crew.stop(orderly))
 	}
 	r.helper.Wait()
 	addresses := []string{r.engine.address()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -90,8 +91,11 @@ func (t *turn) take(ctx context.Context) {
 	if t.ask() {
 		return
 	}
-	// The lock is lost, and says so. A program that had not asked would send
-	// its write now.
+	// The lock is lost, and says so. Transact must know it as well. A program
+	// that had not asked would send its write now.
+	if err := t.lock.Transact(ctx, t.ledger.Probe(rand.Text(), t.token, t.Name)...); !errors.Is(err, queuelock.ErrLost) {
+		t.report(Record{Kind: Wrote, Entity: t.entity, Ticket: t.token, Error: fmt.Sprintf("Transact of a lost lock: %v", err), Odd: true})
+	}
 	for range staleTries {
 		if t.stale(ctx, read, known) != Unknown {
 			return
