@@ -59,7 +59,8 @@ func (e *NotAcquiredError) Error() string {
 		s += fmt.Sprintf(", position %d", e.Position)
 	}
 	if e.Serving != nil {
-		s += fmt.Sprintf(", serving %s (ticket %s", e.Serving.Owner, e.Serving.Ticket)
+		// Of an owner that some other program wrote, no more than one may have.
+		s += fmt.Sprintf(", serving %.*s (ticket %s", maxOwner, e.Serving.Owner, e.Serving.Ticket)
 		if !e.Serving.Since.IsZero() {
 			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
 		}
