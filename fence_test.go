@@ -210,3 +210,31 @@ func TestTransactSaysWhatIsWrongWithItsItems(t *testing.T) {
 		release(t, lock)
 	})
 }
+
+// A TAKE that arrives once more after the release puts its id into the record
+// again, with the next ticket: the fence of the one that was released is not
+// that of the ghost.
+func TestAFenceIsOfItsTicketAndNotOfAGhost(t *testing.T) {
+	inBubble(t, "a TAKE arrives again", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		release(t, acquire(t, c, waitpolicy.NoWait)) // the record is there
+		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
+		lock := acquire(t, c, waitpolicy.NoWait)
+		condition := lock.Condition()
+		release(t, lock)
+		again.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, holders := rowsAndHolders(t, c); holders != 1 {
+			t.Fatalf("%d holders: the ghost of ticket %s was to be there", holders, lock.Ticket())
+		}
+		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{deposit(table, nil), {ConditionCheck: &condition}},
+		})
+		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled || balance(table) != "0" {
+			t.Errorf("a write with a released lock's token gave %v, and the account holds %s", err, balance(table))
+		}
+	})
+}

@@ -142,7 +142,9 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
 		err = acquireError(ctx, key, cause, nil, w.Standing(), time.Since(begun))
-		return nil, errors.Join(err, lock.Release(ctx))
+		err = errors.Join(err, lock.Release(ctx))
+		w.Wait()
+		return nil, err
 	}
 	return lock, nil
 }

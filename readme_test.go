@@ -323,6 +323,8 @@ func abstract(expression string) string {
 		{`(expiresAt|until|since) (=|<=) \d+`, "$1 $2 :$1"},
 		{`(holders\.#id\.since), \d+`, "$1, :since"},
 		{`(granted <|granted =|granted <=|ticketNumber =) [1-9]\d*`, "$1 :t"},
+		{`(holders\.#id\.ticket =) \d+`, "$1 :t"},
+		{`servingAfter = \d+`, "servingAfter = :t - 1"},
 		{`servingAfter < [1-9]\d*`, "servingAfter < :t - 1"},
 		{`beat = \d+`, "beat = :beat"},
 		{`, holders\.#id\.since = if_not_exists\(holders\.#id\.since, :since\)`, ""}, // left out where it is not known

@@ -19,10 +19,15 @@ type Renewal struct {
 }
 
 // Held is the condition under which the holder id, served with ticket t, still
-// holds the lock: it is in the record, and no later ticket was granted. It is
-// the fence for the user's own transaction, and the heartbeat's condition.
+// holds the lock: it is in the record with that ticket, and no later ticket was
+// granted. It is the fence for the user's own transaction, and the heartbeat's
+// condition. It asks for the ticket too, because a TAKE that arrives once more
+// after its lock was released puts its id into the record again, with a later
+// ticket. An entry without a ticket of its own has the one after servingAfter.
 func Held(id string, t ticket.Number) expression.ConditionBuilder {
-	return isHolder(id).And(attrGranted.LessThanEqual(number(t)))
+	own := field(id, table.AttrTicket)
+	same := own.Equal(number(t)).Or(own.AttributeNotExists().And(attrServingAfter.Equal(number(t.Previous()))))
+	return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)
 }
 
 // ErrOutrun says that the holder is in the record, and a later renewal of its
@@ -33,6 +38,7 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 //
 //	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = :until
 //	if attribute_exists(holders.#id) AND granted <= t
+//	   AND (holders.#id.ticket = t OR attribute_not_exists(holders.#id.ticket) AND servingAfter = t - 1)
 //	   AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
 //
 // The last condition refuses a heartbeat that arrives late: it would set until
@@ -55,7 +61,7 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 	}
 	rec, err := write(ctx, q, update, condition)
 	if errors.Is(err, ErrRefused) {
-		if _, held := rec.Mine(id); held && rec.Granted.Compare(t) <= 0 {
+		if h, held := rec.Mine(id); held && h.Ticket == t && rec.Granted.Compare(t) <= 0 {
 			return rec, ErrOutrun
 		}
 	}

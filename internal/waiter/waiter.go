@@ -123,6 +123,10 @@ func (w *Waiter) Run(ctx context.Context, noWait bool) (Grant, error) {
 	return grant, nil
 }
 
+// Wait waits until the requests for the waiter's row have been answered, or
+// given up: after a Run that was served, its row is deleted in the background.
+func (w *Waiter) Wait() { w.places.Wait() }
+
 func (w *Waiter) acquire(ctx context.Context, noWait bool) (Grant, error) {
 	for {
 		rec, ticketed, err := w.take(ctx, noWait)
