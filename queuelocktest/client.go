@@ -43,7 +43,7 @@ func (t *Table) Client(name string, optFns ...func(*dynamodb.Options)) *Client {
 		fate, _ := t.rules.fate(r)
 		return fate
 	})
-	c.Client = newSDK(c.conn, optFns...)
+	c.Client = faultnet.SDK(c.conn, optFns...)
 	return c
 }
 

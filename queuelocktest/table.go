@@ -3,7 +3,6 @@ package queuelocktest
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -52,7 +51,7 @@ func NewTable(tb testing.TB, opts ...Option) *Table {
 		tb:     tb,
 		cfg:    cfg,
 		net:    faultnet.New(engine, faultnet.Config{Latency: cfg.latency, LogLimit: logLimit}),
-		direct: newSDK(faultnet.New(engine, faultnet.Config{LogLimit: 1}).Connect("direct", nil)),
+		direct: faultnet.SDK(faultnet.New(engine, faultnet.Config{LogLimit: 1}).Connect("direct", nil)),
 	}
 	tb.Cleanup(t.cleanup)
 	if !cfg.withoutTable {
@@ -149,17 +148,4 @@ func text(value types.AttributeValue) string {
 		return ""
 	}
 	return s.Value
-}
-
-// newSDK makes a real client over a transport. It never looks at the
-// environment: no profile, no endpoint and no proxy of the machine reaches it.
-func newSDK(transport http.RoundTripper, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region:       "eu-central-1",
-		BaseEndpoint: aws.String("http://dynamodb.invalid"),
-		HTTPClient:   &http.Client{Transport: transport},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "queuelocktest", SecretAccessKey: "queuelocktest", Source: "queuelocktest"}, nil
-		}),
-	}, optFns...)
 }

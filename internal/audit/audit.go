@@ -10,7 +10,10 @@
 //   - exclusion: never more than one holder in a record;
 //   - fencing: tickets of successive grants strictly increase;
 //   - order: nobody is granted a ticket that was issued after a live row with
-//     a lower ticket, above the floor, already stood in the queue;
+//     a lower ticket, above the floor, already stood in the queue, and the
+//     floor rises with a grant only, to the ticket granted;
+//   - life: no row, and no holder, is removed by somebody else before its lease
+//     has ended (if Actor says who sends what);
 //   - the counter and the floor never fall, and a record never disappears.
 //
 // It does not know the protocol's operations: a change by any means is judged.
@@ -20,9 +23,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,15 +35,28 @@ import (
 
 // Audit is an http.Handler in front of an engine.
 type Audit struct {
+	// Actor says who sent a request, as an owner is named: it is the whole of
+	// the owner's name, or what stands in it before a slash. An actor with an
+	// empty name may remove anything. Nil: lives are not judged. To be set
+	// before the first request, as Granted.
+	Actor func(*http.Request) string
+
+	// Granted is called for each grant, after it was made and before it is
+	// answered, with the queue's name, "entity reason". It must not send
+	// requests.
+	Granted func(queue, ticket, owner string)
+
 	engine http.Handler
 	table  string
 	now    func() time.Time
 
 	mu         sync.Mutex
-	requests   int               // guarded by mu
-	queues     map[string]*queue // guarded by mu; by entity and reason
-	violations []string          // guarded by mu
-	grants     int               // guarded by mu
+	items      map[[2]string]item // guarded by mu; the table as it is, by its keys
+	requests   int                // guarded by mu
+	actor      string             // guarded by mu; who sent the request at hand
+	queues     map[string]*queue  // guarded by mu; by entity and reason
+	violations []string           // guarded by mu
+	grants     int                // guarded by mu
 }
 
 // queue is what is known of one queue.
@@ -46,21 +64,77 @@ type queue struct {
 	exists  bool
 	counter *big.Int
 	floor   *big.Int
-	last    *big.Int        // ticket of the last grant
-	holders map[string]bool // ids now in the record
-	ever    map[string]bool // ids ever granted
-	issued  map[string]int  // ticket → request that issued it
-	rows    map[string]*row // ticket → its row
+	last    *big.Int          // ticket of the last grant
+	holders map[string]holder // ids now in the record
+	issued  map[string]int    // ticket → request that issued it
+	rows    map[string]*row   // ticket → its row
 }
 
 type row struct {
 	since int // request that put it
-	until time.Time
+	life
+}
+
+type holder struct {
+	ticket string
+	life
+}
+
+// life is a lease as it stands in the table.
+type life struct {
+	owner string
+	beat  string
+	until time.Time // zero if the owner did not know the time
+	ends  time.Time // a full lease after it was last renewed: whoever has watched it for as long may end it
+}
+
+// lives reads a lease, of which before is what was known.
+func (a *Audit) lives(it item, before life) life {
+	l := life{owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends}
+	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
+		ttl := time.Duration(whole(it["ttl"].N).Int64()) * time.Millisecond
+		l.ends = a.now().Add(ttl - ttl/1000) // the watcher's clock may be the faster one
+	}
+	return l
 }
 
 // New watches a table of an engine. now is the engine's clock.
 func New(engine http.Handler, tableName string, now func() time.Time) *Audit {
-	return &Audit{engine: engine, table: tableName, now: now, queues: map[string]*queue{}}
+	return &Audit{engine: engine, table: tableName, now: now, items: map[[2]string]item{}, queues: map[string]*queue{}}
+}
+
+// Holder is the owner and the ticket of the holder of a queue, "entity reason";
+// empty if there is none.
+func (a *Audit) Holder(queue string) (owner, ticket string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.queues[queue]; q != nil {
+		for _, h := range q.holders {
+			owner, ticket = h.owner, h.ticket
+		}
+	}
+	return owner, ticket
+}
+
+// Traces lists what of an owner stands in the table: its rows and holders.
+func (a *Audit) Traces(owner string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var traces []string
+	for key, q := range a.queues {
+		for id, h := range q.holders {
+			if h.owner == owner {
+				traces = append(traces, fmt.Sprintf("holder %s of %s", id, key))
+			}
+		}
+		for number, r := range q.rows {
+			if r.owner == owner {
+				traces = append(traces, fmt.Sprintf("row %s of %s", number, key))
+			}
+		}
+	}
+	slices.Sort(traces)
+	return traces
 }
 
 // Violations lists what was broken, in order.
@@ -80,14 +154,40 @@ func (a *Audit) Grants() int {
 // ServeHTTP passes a request on, and compares the table before and after. A
 // mutex is kept meanwhile: the engine answers at once.
 func (a *Audit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(fmt.Sprintf("audit: %v", err))
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.engine.ServeHTTP(w, r)
-	switch target := r.Header.Get("X-Amz-Target"); target[strings.IndexByte(target, '.')+1:] {
+	answer := &status{ResponseWriter: w}
+	a.engine.ServeHTTP(answer, r)
+	if answer.code >= http.StatusBadRequest {
+		return // refused: nothing was written
+	}
+	target := r.Header.Get("X-Amz-Target")
+	switch operation := target[strings.IndexByte(target, '.')+1:]; operation {
 	case "UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem":
 		a.requests++
-		a.compare(a.scan())
+		a.actor = ""
+		if a.Actor != nil {
+			a.actor = a.Actor(r)
+		}
+		a.refresh(body)
+		a.compare()
 	}
+}
+
+// status is a ResponseWriter that remembers the status.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) {
+	s.code = code
+	s.ResponseWriter.WriteHeader(code)
 }
 
 type item map[string]struct {
@@ -95,43 +195,81 @@ type item map[string]struct {
 	M    item
 }
 
+// refresh reads again what a request may have changed: the one item that it
+// names, or else the whole table.
+func (a *Audit) refresh(body []byte) {
+	var write struct {
+		TableName string
+		Key, Item item
+	}
+	if err := json.Unmarshal(body, &write); err != nil {
+		panic(fmt.Sprintf("audit: %v: %s", err, body))
+	}
+	if write.TableName != "" && write.TableName != a.table {
+		return
+	}
+	key := write.Key
+	if key == nil {
+		key = write.Item
+	}
+	pk, sk := key["pk"].S, key["sk"].S
+	if key == nil || sk == "" || len(a.items) == 0 {
+		a.scan()
+		return
+	}
+	var out struct{ Item item }
+	a.ask("GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"pk":{"S":%s},"sk":{"S":%s}},"ConsistentRead":true}`, a.table, quoted(pk), quoted(sk)), &out)
+	if out.Item == nil {
+		delete(a.items, [2]string{pk, sk})
+		return
+	}
+	a.items[[2]string{pk, sk}] = out.Item
+}
+
 // scan reads the whole table.
-func (a *Audit) scan() []item {
-	var items []item
-	start := json.RawMessage("null")
-	for {
-		body, err := json.Marshal(map[string]any{"TableName": a.table, "ConsistentRead": true, "ExclusiveStartKey": start})
-		if err != nil {
-			panic(err)
-		}
-		if string(start) == "null" {
-			body = []byte(fmt.Sprintf(`{"TableName":%q,"ConsistentRead":true}`, a.table))
-		}
-		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
-		r.Header.Set("X-Amz-Target", "DynamoDB_20120810.Scan")
-		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
-		w := httptest.NewRecorder()
-		a.engine.ServeHTTP(w, r)
+func (a *Audit) scan() {
+	clear(a.items)
+	for start := ""; ; {
 		var page struct {
 			Items            []item
 			LastEvaluatedKey json.RawMessage
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Code != http.StatusOK {
-			panic(fmt.Sprintf("audit: scan: status %d, %v: %s", w.Code, err, w.Body))
+		a.ask("Scan", fmt.Sprintf(`{"TableName":%q,"ConsistentRead":true%s}`, a.table, start), &page)
+		for _, it := range page.Items {
+			a.items[[2]string{it["pk"].S, it["sk"].S}] = it
 		}
-		items = append(items, page.Items...)
 		if len(page.LastEvaluatedKey) == 0 {
-			return items
+			return
 		}
-		start = page.LastEvaluatedKey
+		start = `,"ExclusiveStartKey":` + string(page.LastEvaluatedKey)
 	}
 }
 
-// compare takes the table's items in, and notes what they broke.
-func (a *Audit) compare(items []item) {
+// ask sends a request of the audit's own to the engine.
+func (a *Audit) ask(operation, body string, out any) {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	w := httptest.NewRecorder()
+	a.engine.ServeHTTP(w, r)
+	if err := json.Unmarshal(w.Body.Bytes(), out); err != nil || w.Code != http.StatusOK {
+		panic(fmt.Sprintf("audit: %s: status %d, %v: %s", operation, w.Code, err, w.Body))
+	}
+}
+
+func quoted(s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string is always encodable
+	}
+	return text
+}
+
+// compare looks at the table's items, and notes what they broke.
+func (a *Audit) compare() {
 	records := map[string]item{}
 	rows := map[string]map[string]*row{}
-	for _, it := range items {
+	for _, it := range a.items {
 		reason, padded, ok := strings.Cut(it["sk"].S, "/")
 		if !ok {
 			continue
@@ -145,7 +283,7 @@ func (a *Audit) compare(items []item) {
 		if rows[key] == nil {
 			rows[key] = map[string]*row{}
 		}
-		rows[key][number] = &row{until: millis(it["until"].N)}
+		rows[key][number] = &row{life: a.lives(it, a.row(key, number))}
 	}
 	for key, q := range a.queues {
 		if _, ok := records[key]; q.exists && !ok {
@@ -158,11 +296,16 @@ func (a *Audit) compare(items []item) {
 		if q == nil {
 			q = &queue{
 				exists: true, counter: new(big.Int), floor: new(big.Int), last: new(big.Int),
-				holders: map[string]bool{}, issued: map[string]int{}, rows: map[string]*row{},
+				holders: map[string]holder{}, issued: map[string]int{}, rows: map[string]*row{},
 			}
 			a.queues[key] = q
 		}
 		a.judge(key, q, it)
+		for number, r := range q.rows {
+			if rows[key][number] == nil {
+				a.judgeRemoval(key, "the row of ticket "+number, r.life)
+			}
+		}
 		for number, r := range rows[key] {
 			r.since = a.requests
 			if old := q.rows[number]; old != nil {
@@ -193,8 +336,18 @@ func (a *Audit) judge(key string, q *queue, it item) {
 		a.violate(key, "%d holders at once: %v", len(holders), holders)
 	}
 	floorBefore := q.floor
+	for id, h := range q.holders {
+		if _, stands := holders[id]; !stands {
+			a.judgeRemoval(key, "holder "+id, h.life)
+		}
+	}
+	now := map[string]holder{}
+	highest := new(big.Int).Set(floorBefore)
 	for id, entry := range holders {
-		if q.holders[id] {
+		h, held := q.holders[id]
+		h.life = a.lives(entry.M, h.life)
+		if held {
+			now[id] = h
 			continue
 		}
 		a.grants++
@@ -207,11 +360,16 @@ func (a *Audit) judge(key string, q *queue, it item) {
 		}
 		a.judgeOrder(key, q, ticket, floorBefore)
 		q.last = ticket
+		if ticket.Cmp(highest) > 0 {
+			highest = ticket
+		}
+		h.ticket = ticket.String()
+		now[id] = h
+		if a.Granted != nil {
+			a.Granted(key, h.ticket, h.owner)
+		}
 	}
-	q.holders = map[string]bool{}
-	for id := range holders {
-		q.holders[id] = true
-	}
+	q.holders = now
 
 	floor := granted
 	if next := new(big.Int).Add(servingAfter, big.NewInt(1)); present && next.Cmp(floor) > 0 {
@@ -220,7 +378,28 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	if floor.Cmp(q.floor) < 0 {
 		a.violate(key, "the floor fell from %s to %s", q.floor, floor)
 	}
+	if floor.Cmp(highest) > 0 {
+		a.violate(key, "the floor rose from %s to %s, and the highest ticket granted is %s", q.floor, floor, highest)
+	}
 	q.floor = floor
+}
+
+// judgeRemoval notes what was removed by somebody else while its lease ran.
+func (a *Audit) judgeRemoval(key, what string, l life) {
+	if a.Actor == nil || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
+		return
+	}
+	if now := a.now(); now.Before(l.until) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {
+		a.violate(key, "%s of %s was removed by %s, although it lives until %v and was renewed less than a lease ago", what, l.owner, a.actor, l.until)
+	}
+}
+
+// row is what was known of a row's lease.
+func (a *Audit) row(key, number string) life {
+	if q := a.queues[key]; q != nil && q.rows[number] != nil {
+		return q.rows[number].life
+	}
+	return life{}
 }
 
 // judgeOrder looks for a live waiter that the grant of a ticket passed over.

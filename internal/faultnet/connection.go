@@ -172,7 +172,10 @@ func (c *Connection) broken(how error) error {
 // apply lets the engine process the request, counts what it cost, and returns
 // the answer as the caller asked for it.
 func (n *Network) apply(call *call) answer {
-	body, strip := askCapacity(call.Request, call.raw)
+	body, strip := call.raw, false
+	if !n.cfg.WithoutCapacity {
+		body, strip = askCapacity(call.Request, call.raw)
+	}
 	w := &recorder{header: http.Header{}}
 	n.engine.ServeHTTP(w, forEngine(call.http, body))
 	a, tally := account(call.Request, w.answer(), strip)

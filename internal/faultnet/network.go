@@ -16,6 +16,10 @@ type Config struct {
 
 	// LogLimit is how many requests the log keeps. Zero: 500.
 	LogLimit int
+
+	// WithoutCapacity leaves the capacity that requests consume out of the
+	// tallies: finding it out is a good part of what a request costs.
+	WithoutCapacity bool
 }
 
 // Network carries the requests of any number of connections to one engine.

@@ -1,0 +1,22 @@
+package faultnet
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// SDK makes a real DynamoDB client over a transport. It never looks at the
+// environment: no profile, no endpoint and no proxy of the machine reaches it.
+func SDK(transport http.RoundTripper, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region:       "eu-central-1",
+		BaseEndpoint: aws.String("http://dynamodb.invalid"),
+		HTTPClient:   &http.Client{Transport: transport},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test", Source: "faultnet"}, nil
+		}),
+	}, optFns...)
+}
