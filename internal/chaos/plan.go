@@ -88,7 +88,7 @@ func Plan(seed uint64, duration, ttl time.Duration, workers, entities int) []Str
 				Delay: between(0, 60*time.Millisecond), Length: between(r.shortest, r.longest),
 			}
 			s.Holder = random.IntN(10) < 7 && (s.Kind == KillWorker || s.Kind == StopWorker)
-			s.Alone = random.IntN(3) < 2 && s.Holder && s.Kind == KillWorker
+			s.Alone = random.IntN(5) > 0 && s.Holder && s.Kind == KillWorker
 			plan = append(plan, s)
 		}
 	}

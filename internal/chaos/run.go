@@ -171,6 +171,9 @@ func (r *run) play(ctx context.Context) error {
 func (r *run) dismiss(ctx context.Context) error {
 	r.ending = true
 	r.proxy.SetMix(nil)
+	for _, entity := range r.History.Entities {
+		r.spare(entity, false) // duplicates that waited come now
+	}
 	if err := r.until(ctx, engineLimit, "everything runs again", func() bool {
 		return !r.down && !slices.ContainsFunc(r.crew.processes, func(p *process) bool {
 			return !p.gone && (p.stopped || p.killed || !p.ready)

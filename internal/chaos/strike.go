@@ -125,10 +125,20 @@ func (r *run) freeze(p *process, length time.Duration, tries int) {
 	})
 }
 
+// patience is how long the engine is spared while a recovery is measured, until
+// it is looked again.
+const patience = 300 * time.Millisecond
+
 // strikeEngine kills the engine, and starts it again after that long.
 func (r *run) strikeEngine(length time.Duration) {
-	if r.down {
+	if r.down || r.ending {
 		return
+	}
+	for _, quiet := range r.quiet {
+		if quiet {
+			r.after(patience, func() { r.strikeEngine(length) })
+			return
+		}
 	}
 	r.count[KillEngine]++
 	r.down = true

@@ -118,7 +118,7 @@ func (p *Proxy) SetMix(m Mix) {
 }
 
 // Spare lets requests with that label pass from now on, whatever the mix, or
-// no longer. Duplicates that are still to come are sent all the same.
+// no longer. Duplicates with that label that are still to come wait meanwhile.
 func (p *Proxy) Spare(label string, spared bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -309,11 +309,18 @@ func (p *Proxy) again(e Entry, header http.Header, body []byte) {
 		defer p.running.Done()
 		timer := time.NewTimer(after)
 		defer timer.Stop()
-		select {
-		case <-timer.C:
-			p.note(e)
-			_, _, _ = p.forward(header, body)
-		case <-p.ctx.Done():
+		for waiting := true; waiting; {
+			select {
+			case <-timer.C:
+				if p.isSpared(e.Label) {
+					timer.Reset(p.cfg.LateMin)
+					continue
+				}
+				p.note(e)
+				_, _, _ = p.forward(header, body)
+			case <-p.ctx.Done():
+			}
+			waiting = false
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -335,3 +335,34 @@ func TestWhatIsSparedPasses(t *testing.T) {
 		t.Errorf("told of %+v, counted %v", all, p.Counts())
 	}
 }
+
+func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
+	b := newBackend(t)
+	var p *Proxy // set before the first request
+	var err error
+	p, err = Start(Config{
+		Upstream: b.URL, LateMin: time.Millisecond, LateMax: time.Millisecond,
+		Label: func(string, []byte) string { return "x" },
+		// Spared once it has arrived, and before its duplicate is sent.
+		Log: func(Entry) { p.Spare("x", true) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.SetMix(Mix{Duplicate: 1000})
+	if _, _, err := send(t.Context(), p.URL()); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.Settle(ctx); err == nil || len(b.got) != 0 {
+		t.Errorf("Settle: %v; the backend got %d more", err, len(b.got))
+	}
+	p.Spare("x", false)
+	b.expect(t)
+	if err := p.Settle(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
