@@ -237,3 +237,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRead: an attribute, in any form in which an engine prints a number, is
+// read exactly, or named.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"", "7", "1E+3", "1.0", "-0", "-1", "0.5", "1E+38", "99999999999999999999999999999999999999", "1e37", "9.9E+37"} {
+		f.Add(s)
+	}
+	top, _ := new(big.Int).SetString(strings.Repeat("9", 38), 10)
+	f.Fuzz(func(t *testing.T, s string) {
+		r := &table.Reader{What: "item", Item: table.Item{"n": &types.AttributeValueMemberN{Value: s}}}
+		n := ticket.Read(r, "n")
+		if malformed, ok := errors.AsType[*table.MalformedError](r.Err); ok {
+			if malformed.Attribute != "n" || len(malformed.Problem) > 1000 || !n.IsZero() {
+				t.Fatalf("%q: %v, %v", s, n, r.Err)
+			}
+			return
+		}
+		exact, ok := new(big.Rat).SetString(s)
+		if !ok || !exact.IsInt() || exact.Sign() < 0 || exact.Num().Cmp(top) > 0 || exact.Num().String() != n.String() {
+			t.Fatalf("%q was read as %s", s, n)
+		}
+	})
+}
