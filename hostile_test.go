@@ -163,7 +163,7 @@ func TestAHostileRowDelaysAQueueByItsLeaseAndIsNamed(t *testing.T) {
 					}
 				}
 				begun := time.Now()
-				lock := acquire(t, c, waitpolicy.Forever)
+				lock := acquire(t, c, waitpolicy.For(10*time.Minute))
 				if took := time.Since(begun); took > h.delay+takenOverWithin || took < h.delay-2*time.Second {
 					t.Errorf("served after %v, want %v", took, h.delay)
 				}
@@ -210,7 +210,7 @@ func TestRowsOfWrongTypesCostOneMinuteTogether(t *testing.T) {
 			says(t, w.Problem, problems[i])
 		}
 		begun, before := time.Now(), db.Counts()
-		lock := acquire(t, c, waitpolicy.Forever)
+		lock := acquire(t, c, waitpolicy.For(10*time.Minute))
 		if took := time.Since(begun); took > time.Minute+takenOverWithin {
 			t.Errorf("served after %v, want a minute", took)
 		}
@@ -240,14 +240,14 @@ func TestSortKeysThatAreNoNumbersDelayNobodyAndAreSwept(t *testing.T) {
 		abandoned(t, table, 2, append(rows, others...)...)
 		c, _ := open(t, table, "a", tenSeconds)
 		begun := time.Now()
-		held := acquire(t, c, waitpolicy.Forever)
+		held := acquire(t, c, waitpolicy.For(10*time.Minute))
 		if took := time.Since(begun); took > takenOverWithin {
 			t.Errorf("served after %v", took)
 		}
 		w, _ := open(t, table, "b", tenSeconds)
-		waiting := queueUp(t.Context(), w, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), w, waitpolicy.For(10*time.Minute))
 		time.Sleep(10 * time.Second)
-		second := queueUp(t.Context(), w, waitpolicy.Forever)
+		second := queueUp(t.Context(), w, waitpolicy.For(10*time.Minute))
 		time.Sleep(2 * time.Minute)
 		must(w.Sweep(t.Context(), order))
 		time.Sleep(time.Minute)
@@ -331,7 +331,7 @@ func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
 					}
 				}
 				begun := time.Now()
-				lock := acquire(t, c, waitpolicy.Forever)
+				lock := acquire(t, c, waitpolicy.For(10*time.Minute))
 				if took := time.Since(begun); took > h.delay+takenOverWithin || took < h.delay-2*time.Second {
 					t.Errorf("served after %v, want %v", took, h.delay)
 				}
@@ -362,7 +362,7 @@ func TestTenThousandLeftoverRowsAreSweptInOnePass(t *testing.T) {
 		abandoned(t, table, n+1, rows...)
 		c, db := open(t, table, "a", queuelock.Config{})
 		begun := time.Now()
-		lock := acquire(t, c, waitpolicy.Forever)
+		lock := acquire(t, c, waitpolicy.For(10*time.Minute))
 		took, counts := time.Since(begun), db.Counts()
 		release(t, lock)
 		if got := lock.Ticket(); got != ticket.FromUint64(n+2) {
@@ -396,7 +396,7 @@ func TestAThousandDeadHoldersAreEvictedByForty(t *testing.T) {
 				write(t, table, with(recordKey(), item{"ticketNumber": num(n), "granted": num(n), "servingAfter": num(0), "holders": object(holders)}))
 				c, db := open(t, table, "a", tenSeconds)
 				begun := time.Now()
-				lock := acquire(t, c, waitpolicy.Forever)
+				lock := acquire(t, c, waitpolicy.For(10*time.Minute))
 				took, counts := time.Since(begun), db.Counts()
 				most := time.Duration(0)
 				if len(until) == 0 {
@@ -433,7 +433,7 @@ func TestRowsAboveTheCounterCostANumberEach(t *testing.T) {
 		abandoned(t, table, 2, rows...)
 		c, db := open(t, table, "a", tenSeconds)
 		begun := time.Now()
-		lock := acquire(t, c, waitpolicy.Forever)
+		lock := acquire(t, c, waitpolicy.For(10*time.Minute))
 		took, counts := time.Since(begun), db.Counts()
 		if total := counts.Total().Sent; total > 6*n+10 || took > time.Minute {
 			t.Errorf("served after %v, with\n%s", took, counts)
@@ -481,7 +481,7 @@ func TestAFullRecordIsServedOrRefusedWithNothingLeftBehind(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+					waiting := queueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 					time.Sleep(ttl)
 					release(t, lock)
 					got := <-waiting
@@ -506,7 +506,7 @@ func TestAFullRecordIsServedOrRefusedWithNothingLeftBehind(t *testing.T) {
 			a, db := open(t, table, "a", tenSeconds)
 			b, _ := open(t, table, "b", tenSeconds)
 			lock := acquire(t, a, waitpolicy.Forever)
-			waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+			waiting := queueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 			time.Sleep(2 * time.Second)
 			if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 				TableName: aws.String(table.Name()), Key: recordKey(), UpdateExpression: aws.String("SET filler = :f"),
@@ -586,7 +586,7 @@ func TestWhoHasTheLastNumberIsServedAndNobodyAfter(t *testing.T) {
 		b, _ := open(t, table, "b", tenSeconds)
 		c, _ := open(t, table, "c", tenSeconds)
 		held := acquire(t, a, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 		time.Sleep(time.Second)
 		for _, wait := range []waitpolicy.Wait{waitpolicy.For(time.Minute), waitpolicy.Forever} {
 			_, err := c.Acquire(t.Context(), order, wait)
