@@ -38,6 +38,7 @@ type Write struct {
 	Worker, Entity string
 	Ticket         uint64
 	Sent, Answered Instant // Answered is zero if its sender died first
+	Error          string
 }
 
 // Kill is the SIGKILL of a worker. At is before it was sent.
@@ -116,7 +117,8 @@ func (h *History) add(p *process, r worker.Record) {
 			break
 		}
 		if i := t.writes[r.Write.ID]; i > 0 {
-			h.Writes[i-1].Outcome, h.Writes[i-1].Answered = r.Write.Outcome, r.At
+			w := &h.Writes[i-1]
+			w.Outcome, w.Answered, w.Error = r.Write.Outcome, r.At, r.Error
 		}
 	case worker.Ended:
 		if t.turn > 0 {

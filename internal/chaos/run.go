@@ -71,8 +71,9 @@ type run struct {
 }
 
 // Run lets workers take turns while it breaks things, and judges what they
-// did. The error is that of something that kept it from its end; what the lock
-// did wrong is in the Result. Nothing of it is left when it returns: no
+// did. The error is that of something that kept it from its end, and then only
+// the Result's History is set, if it is not nil; what the lock did wrong is in
+// its Report. Nothing of it is left when it returns: no
 // process, no port, no file. It ends when ctx does, and at the latest a few
 // minutes after Duration.
 func Run(ctx context.Context, cfg Config) (result *Result, err error) {
@@ -103,7 +104,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	}
 	left := r.close(err == nil)
 	if err = errors.Join(err, left); err != nil {
-		return nil, fmt.Errorf("seed %d: %w", cfg.Seed, err)
+		return &Result{History: &r.History}, fmt.Errorf("seed %d: %w", cfg.Seed, err)
 	}
 	return newResult(r), nil
 }

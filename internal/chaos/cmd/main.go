@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -32,6 +34,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	duration := flags.Duration("duration", 2*time.Minute, "how long things are broken")
 	seed := flags.Uint64("seed", 0, "the seed of all faults; 0 picks one")
 	asJSON := flags.Bool("json", false, "print one JSON object, and nothing else")
+	history := flags.String("history", "", "write all that happened to this `FILE`, as JSON")
 	unfenced := flags.Bool("unfenced", false, "plant a mistake: workers write without the fence; the run must fail")
 	expect := flags.Bool("expect-failure", false, "exit with 0 if lost updates or regressions are found, and with 1 if not")
 	engine := flags.String("engine", "", "dynoxide's binary (default: the one that `make tools` installs)")
@@ -71,6 +74,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		cfg.Show = func(at time.Duration, what string) { fmt.Fprintf(stdout, "%8.3f s  %s\n", at.Seconds(), what) }
 	}
 	result, err := chaos.Run(ctx, cfg)
+	if result != nil && *history != "" {
+		err = errors.Join(err, save(*history, result.History))
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "chaos:", err)
 		return exitFailed
@@ -90,4 +96,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// save writes a history, for whoever looks for the cause of a failure.
+func save(name string, history *chaos.History) error {
+	text, err := json.Marshal(history)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o600)
 }
