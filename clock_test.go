@@ -466,7 +466,7 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	held := acquire(t, holder, waitpolicy.Forever)
 	s.believe("holder", held)
 	waiter, dbWaiter := s.client("waiter", c.waiter, cfg)
-	waiting := queueUp(t.Context(), waiter, waitpolicy.For(2*time.Hour))
+	waiting := queueUp(t.Context(), waiter, waitpolicy.For(5*time.Minute))
 	alive := func(while string) {
 		t.Helper()
 		if err := held.Err(); err != nil {
@@ -513,7 +513,7 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	arrives := 4 * time.Second
 	time.Sleep(arrives)
 	newcomer, _ := s.client("newcomer", c.newcomer, cfg)
-	got = <-queueUp(t.Context(), newcomer, waitpolicy.For(time.Hour))
+	got = <-queueUp(t.Context(), newcomer, waitpolicy.For(time.Minute))
 	bound := max(arrives, ttl) + takenOverWithin
 	if c.blind {
 		bound = arrives + ttl + takenOverWithin
