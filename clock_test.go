@@ -2,6 +2,7 @@ package queuelock_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -360,6 +361,7 @@ type clocks struct {
 	noDate bool
 	// observe is Config.ObserveExpiry.
 	observe bool
+	ttl     time.Duration // of leases; zero: ten seconds
 	// blind says that a newcomer cannot tell by the clock that a holder is
 	// dead, and watches for a lease.
 	blind bool
@@ -414,6 +416,9 @@ func scenarios() []clocks {
 	add("holder drifts ahead, waiter behind", clocks{holder: quick, waiter: lazy, newcomer: quick})
 	add("holder drifts behind, waiter ahead", clocks{holder: lazy, waiter: quick, newcomer: lazy})
 	add("off and drifting", clocks{holder: host{offset: 10 * time.Minute, ppm: -200}, waiter: host{offset: -10 * time.Minute, ppm: 200}, newcomer: host{offset: 7777 * time.Millisecond, ppm: -200}})
+	for _, ttl := range []time.Duration{3 * time.Second, time.Minute} {
+		add(fmt.Sprintf("off and drifting, leases of %v", ttl), clocks{holder: host{offset: 10 * time.Minute, ppm: -200}, waiter: host{offset: -10 * time.Minute, ppm: 200}, newcomer: slow, ttl: ttl})
+	}
 	for _, by := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
 		add(fmt.Sprintf("holder's host jumps %v", by), clocks{holder: set(by)})
 		add(fmt.Sprintf("waiter's host jumps %v", by), clocks{waiter: set(by)})
@@ -457,16 +462,17 @@ func TestLocksOutliveClocksThatLie(t *testing.T) {
 func lie(t *testing.T, c clocks, phase time.Duration) {
 	time.Sleep(phase)
 	s := newServer(t, c)
-	cfg := queuelock.Config{TTL: ttl, WaiterTTL: 5 * time.Second, ObserveExpiry: c.observe}
+	ttl := cmp.Or(c.ttl, ttl)
+	cfg := queuelock.Config{TTL: ttl, WaiterTTL: max(ttl/2, time.Second), ObserveExpiry: c.observe}
 	stop := s.poll(100 * time.Millisecond)
 	defer stop()
 	defer s.violations()
 
 	holder, db := s.client("holder", c.holder, cfg)
-	held := acquire(t, holder, waitpolicy.Forever)
+	held := acquire(t, holder, waitpolicy.For(time.Minute))
 	s.believe("holder", held)
 	waiter, dbWaiter := s.client("waiter", c.waiter, cfg)
-	waiting := queueUp(t.Context(), waiter, waitpolicy.For(5*time.Minute))
+	waiting := queueUp(t.Context(), waiter, waitpolicy.For(30*ttl))
 	alive := func(while string) {
 		t.Helper()
 		if err := held.Err(); err != nil {
@@ -476,21 +482,21 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 
 	// The longest gaps: renewals that are answered as late as they may be, and
 	// a network that is back just in time.
-	time.Sleep(20*time.Second + 300*time.Millisecond)
-	slow := db.Inject(queuelocktest.DelayResponse(1200 * time.Millisecond).Of("UpdateItem"))
-	time.Sleep(10 * time.Second)
+	time.Sleep(2*ttl + 300*time.Millisecond)
+	slow := db.Inject(queuelocktest.DelayResponse(min(ttl*12/100, 4*time.Second)).Of("UpdateItem"))
+	time.Sleep(ttl)
 	slow.Remove()
-	late := db.Inject(queuelocktest.DelayRequest(1200 * time.Millisecond).Of("UpdateItem"))
-	time.Sleep(10 * time.Second)
+	late := db.Inject(queuelocktest.DelayRequest(min(ttl*12/100, 4*time.Second)).Of("UpdateItem"))
+	time.Sleep(ttl)
 	late.Remove()
 	alive("slow renewals")
 	s.renewed(db)
 	db.Partition()
-	time.Sleep(8 * time.Second) // it believes for 9 s, and tries each quarter of one
+	time.Sleep(ttl * 8 / 10) // it believes for nine tenths, and tries each fortieth or so
 	db.Heal()
-	time.Sleep(2 * time.Second)
+	time.Sleep(ttl / 5)
 	alive("a gap")
-	time.Sleep(jumpAt - time.Since(s.start) + 5*ttl)
+	time.Sleep(max(0, jumpAt-time.Since(s.start)) + 5*ttl)
 	alive("the jump")
 
 	// The holder dies right after a heartbeat.
@@ -506,14 +512,14 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	s.forget("holder")
 
 	// So does the next, and nobody waits yet.
-	time.Sleep(20 * time.Second)
+	time.Sleep(2 * ttl)
 	s.renewed(dbWaiter)
 	dbWaiter.Partition()
 	died = time.Now()
-	arrives := 4 * time.Second
+	arrives := ttl * 4 / 10
 	time.Sleep(arrives)
 	newcomer, _ := s.client("newcomer", c.newcomer, cfg)
-	got = <-queueUp(t.Context(), newcomer, waitpolicy.For(time.Minute))
+	got = <-queueUp(t.Context(), newcomer, waitpolicy.For(6*ttl))
 	bound := max(arrives, ttl) + takenOverWithin
 	if c.blind {
 		bound = arrives + ttl + takenOverWithin
@@ -565,7 +571,7 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 				defer s.violations()
 				cfg := queuelock.Config{TTL: time.Minute, WaiterTTL: 15 * time.Second}
 				holder, db := s.client("holder", c.holder, cfg)
-				held := acquire(t, holder, waitpolicy.Forever)
+				held := acquire(t, holder, waitpolicy.For(time.Minute))
 				s.believe("holder", held)
 				waiter, _ := s.client("waiter", c.waiter, cfg)
 				waiting := queueUp(t.Context(), waiter, waitpolicy.For(2*time.Hour))
