@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -590,6 +591,46 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 					t.Fatalf("%+v, want the ticket after %s", got, held.Ticket())
 				}
 				release(t, got.lock)
+			})
+		})
+	}
+}
+
+// What no client can find out: that the first dates it ever hears are wrong. It
+// then ends a lease that lives. The record still has one holder, tokens still
+// increase, and the owner learns of it by its next heartbeat. By observation it
+// does not happen at all.
+func TestAProcessThatOnlyEverHearsAWrongDateEvictsUnlessItObserves(t *testing.T) {
+	for _, observe := range []bool{false, true} {
+		t.Run(fmt.Sprint("observes ", observe), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, clocks{})
+				defer s.violations()
+				holder, db := s.client("holder", host{}, tenSeconds)
+				held := acquire(t, holder, waitpolicy.For(time.Minute))
+				s.dates = wrong(func(int) time.Duration { return time.Hour })
+				cfg := tenSeconds
+				cfg.ObserveExpiry = observe
+				other, _ := s.client("other", host{}, cfg)
+				s.renewed(db)
+				lock, err := other.Acquire(t.Context(), order, waitpolicy.For(2*ttl))
+				if observe {
+					if !errors.Is(err, queuelock.ErrNotAcquired) || held.Err() != nil {
+						t.Errorf("%v, and the holder %v", err, held.Err())
+					}
+					release(t, held)
+					return
+				}
+				if err != nil || !held.Ticket().Less(lock.Ticket()) {
+					t.Fatalf("%+v, %v", lock, err)
+				}
+				served := time.Now()
+				<-held.Done()
+				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
+				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > ttl/2 {
+					t.Errorf("the owner learns %v after %v", held.Err(), took)
+				}
+				release(t, lock)
 			})
 		})
 	}
