@@ -216,8 +216,12 @@ func TestRowsOfWrongTypesCostOneMinuteTogether(t *testing.T) {
 		}
 		release(t, lock)
 		time.Sleep(time.Second)
-		if n := db.Counts().Sub(before)["DeleteItem"].Sent; n != len(rows)+1 {
+		counts := db.Counts().Sub(before)
+		if n := counts["DeleteItem"].Sent; n != len(rows)+1 {
 			t.Errorf("%d deletes for %d rows and an own one", n, len(rows))
+		}
+		if n := counts["Query"].Sent + counts["GetItem"].Sent; n > 90 {
+			t.Errorf("%d looks, want one each second or so, and one pass", n)
 		}
 		if n := len(table.Items()); n != 1 {
 			t.Errorf("%d items are left, want the record", n)
@@ -309,7 +313,7 @@ func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
 				before = table.Items()[0]
 				c, db := open(t, table, "a", tenSeconds)
 				if h.says != nil {
-					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
 						_, err := c.Acquire(t.Context(), order, wait)
 						says(t, err, h.says...)
 						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
