@@ -174,7 +174,7 @@ func (a *Audit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.Actor != nil {
 			a.actor = a.Actor(r)
 		}
-		a.refresh(body)
+		a.refresh(operation, body)
 		a.compare()
 	}
 }
@@ -195,30 +195,48 @@ type item map[string]struct {
 	M    item
 }
 
-// refresh reads again what a request may have changed: the one item that it
-// names, or else the whole table.
-func (a *Audit) refresh(body []byte) {
+// action is a write as it stands in a request, or in one of its parts.
+type action struct {
+	TableName string
+	Key, Item item
+}
+
+// refresh reads again what a request may have changed: the items that it names
+// and that may be a queue's, or else the whole table.
+func (a *Audit) refresh(operation string, body []byte) {
 	var write struct {
-		TableName string
-		Key, Item item
+		action
+		TransactItems []struct{ Put, Update, Delete *action }
 	}
 	if err := json.Unmarshal(body, &write); err != nil {
 		panic(fmt.Sprintf("audit: %v: %s", err, body))
 	}
-	if write.TableName != "" && write.TableName != a.table {
-		return
-	}
-	key := write.Key
-	if key == nil {
-		key = write.Item
-	}
-	pk, sk := key["pk"].S, key["sk"].S
-	if key == nil || sk == "" || len(a.items) == 0 {
+	if operation == "BatchWriteItem" || len(a.items) == 0 {
 		a.scan()
 		return
 	}
+	actions := []*action{&write.action}
+	for _, part := range write.TransactItems {
+		actions = append(actions, part.Put, part.Update, part.Delete)
+	}
+	for _, act := range actions {
+		if act == nil || act.TableName != a.table {
+			continue
+		}
+		key := act.Key
+		if key == nil {
+			key = act.Item
+		}
+		if pk, sk := key["pk"].S, key["sk"].S; strings.Contains(sk, "/") {
+			a.read(pk, sk)
+		}
+	}
+}
+
+// read reads an item.
+func (a *Audit) read(pk, sk string) {
 	var out struct{ Item item }
-	a.ask("GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"pk":{"S":%s},"sk":{"S":%s}},"ConsistentRead":true}`, a.table, quoted(pk), quoted(sk)), &out)
+	a.ask("GetItem", fmt.Sprintf(`{"TableName":%s,"Key":{"pk":{"S":%s},"sk":{"S":%s}},"ConsistentRead":true}`, quoted(a.table), quoted(pk), quoted(sk)), &out)
 	if out.Item == nil {
 		delete(a.items, [2]string{pk, sk})
 		return

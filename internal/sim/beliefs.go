@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/queuelock/queuelock"
+)
+
+// beliefs are the locks that workers hold, as far as they know.
+type beliefs struct {
+	*world
+
+	mu   sync.Mutex
+	held []*hold // guarded by mu
+}
+
+// begin notes that a worker holds a lock from now on.
+func (b *beliefs) begin(h *hold) {
+	b.judge(h.key, h.token, h.owner)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = append(b.held, h)
+}
+
+// end notes that it does not any more. It reports whether it did.
+func (b *beliefs) end(h *hold) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.held {
+		if b.held[i] == h {
+			b.held = append(b.held[:i:i], b.held[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// die ends the beliefs of a process that has died.
+func (b *beliefs) die(n *node) {
+	b.mu.Lock()
+	var dead []*hold
+	for i := 0; i < len(b.held); {
+		if b.held[i].node == n {
+			dead = append(dead, b.held[i])
+			b.held = append(b.held[:i:i], b.held[i+1:]...)
+		} else {
+			i++
+		}
+	}
+	b.mu.Unlock()
+	for _, h := range dead {
+		b.visible.add(h.key, operation{node: n.name, kind: opEnd, token: h.token, call: b.now(), ret: never})
+	}
+}
+
+// granted is called at the instant at which somebody gets into a record: those
+// who held the lock must know by now that they do not.
+func (b *beliefs) granted(queue, ticket, owner string) {
+	b.add("", "the record of %s grants ticket %s to %s", queue, ticket, owner)
+	entity, reason, _ := strings.Cut(queue, " ")
+	b.judge(queuelock.Key{Entity: entity, Reason: reason}, ticket, owner)
+}
+
+// judge asks everybody else who holds that lock whether they do.
+func (b *beliefs) judge(key queuelock.Key, ticket, owner string) {
+	b.mu.Lock()
+	var others []*hold
+	for _, h := range b.held {
+		if h.key == key && h.token != ticket {
+			others = append(others, h)
+		}
+	}
+	b.mu.Unlock()
+	for _, h := range others {
+		if h.lock.Err() == nil {
+			b.violate("%s got %s with ticket %s while %s believed to hold it with ticket %s", owner, key, ticket, h.owner, h.token)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package sim_test
+
+import (
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a run makes much garbage and keeps little
+	goleak.VerifyTestMain(m)
+}
+
+// difference shows where two histories part; empty if they do not. What
+// happened at one instant stands in any order.
+func difference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	slices.Sort(x)
+	slices.Sort(y)
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return strings.Join(x[max(0, i-5):i], "\n") + "\n- " + x[i] + "\n+ " + y[i]
+		}
+	}
+	if len(x) != len(y) {
+		return "one is longer than the other"
+	}
+	return ""
+}

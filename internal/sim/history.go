@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// history is what happened, in order, for a person to read. It is the run's
+// fingerprint too: two runs of one seed have the same.
+type history struct {
+	start time.Time
+
+	mu         sync.Mutex
+	lines      []string       // guarded by mu
+	violations []string       // guarded by mu
+	faults     map[string]int // guarded by mu; by kind
+}
+
+func newHistory() *history {
+	return &history{start: time.Now(), faults: map[string]int{}}
+}
+
+func (h *history) add(who, format string, args ...any) {
+	line := fmt.Sprintf("%12.6fs  %-8s ", time.Since(h.start).Seconds(), who) + fmt.Sprintf(format, args...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+}
+
+// violate notes that something which must never happen did.
+func (h *history) violate(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	h.add("", "VIOLATION: %s", what)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.violations = append(h.violations, what)
+}
+
+// harm counts a fault.
+func (h *history) harm(kind string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.faults[kind]++
+}
+
+func (h *history) now() int64 { return int64(time.Since(h.start)) }
+
+func (h *history) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.lines, "\n")
+}

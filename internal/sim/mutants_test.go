@@ -1,0 +1,169 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var plant = flag.Bool("sim.mutants", false, "plant each deliberate mistake and see that it is found")
+
+// mutant is a deliberate mistake: an edit of the library's source, and what
+// the simulator must say of it.
+type mutant struct {
+	name     string
+	file     string
+	old, new string
+	finds    string // a regular expression; another violation does not count
+}
+
+var mutants = []mutant{
+	{
+		"grant by read alone", "serving/claim.go",
+		"nobody.\n\t\t\tAnd(attrGranted.LessThan(number(t))).\n\t\t\tAnd(attrServingAfter.LessThan(number(t.Previous()))),",
+		"attrHolders.AttributeExists(),",
+		`\d holders at once|was granted after ticket`,
+	},
+	{
+		"a heartbeat that asks only whether the item exists", "serving/heartbeat.go",
+		"\tbeat, until, since := ",
+		"\tif !r.Until.IsZero() {\n\t\tmine := Entry{ID: id, Owner: \"revived\", Lease: lease.Lease{TTL: time.Minute, Until: r.Until}}.item()\n" +
+			"\t\treturn write(ctx, q, expression.Set(entry(id), expression.Value(table.Map(mine))), attrHolders.AttributeExists())\n\t}\n\tbeat, until, since := ",
+		`\d holders at once|was granted after ticket|has left|still in the record`,
+	},
+	{
+		"a heartbeat that may come late", "serving/heartbeat.go",
+		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))", "",
+		`was removed by .* renewed less than a lease ago|believed to hold`,
+	},
+	{
+		"a sweep without condition", "queue/enqueue.go",
+		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
+		`the row of .* was removed by`,
+	},
+	{
+		"an eviction without condition", "serving/evict.go",
+		"same := field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat)))", "same := isHolder(h.ID)",
+		`holder .* was removed by|believed to hold`,
+	},
+	{
+		"the SDK's retries left on for TAKE", "ticket/master.go",
+		"update, condition, table.Once())", "update, condition)",
+		`has left`,
+	},
+	{
+		"a floor without servingAfter", "serving/record.go",
+		"\tif r.Present {\n\t\tif next, err := r.ServingAfter.Next()", "\tif r.Present && r.Granted.IsZero() && false {\n\t\tif next, err := r.ServingAfter.Next()",
+		`requests within a second|sends requests without end`,
+	},
+	{
+		"a fast release by the last number seen", "serving/release.go",
+		"isHolder(id).And(alone).And(noneOutstanding(t)))", "isHolder(id).And(alone))",
+		`the floor rose`,
+	},
+	{
+		"QUIET by one who was never granted its ticket", "internal/waiter/leave.go",
+		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.Queue, w.ticket)\n\t\treturn\n\t}\n",
+		`the floor rose`,
+	},
+	{
+		"no removal after an unknown outcome", "internal/waiter/leave.go",
+		"\tif len(unknown) == 0 {\n", "\tif true {\n",
+		`has left \[holder`,
+	},
+	{
+		"a fence that asks for nothing", "serving/heartbeat.go",
+		"return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)", "_ = same\n\treturn attrTicketNumber.AttributeExists()",
+		`a protected write with ticket \d+ committed`,
+	},
+	{
+		"a fence that takes a ghost for its lock", "serving/heartbeat.go",
+		"return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)", "_ = same\n\treturn isHolder(id).And(attrGranted.LessThanEqual(number(t)))",
+		`a protected write with ticket \d+ committed`,
+	},
+	{
+		"claims out of turn", "queue/judge.go",
+		"case j.Ahead > 0 || j.Holders > 0:", "case j.Holders > 0:",
+		`was granted before ticket`,
+	},
+	{
+		"a lease that counts from its answer, without margin", "heartbeat/heartbeat.go",
+		"k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)", "k.deadline = time.Now().Add(k.config.TTL)",
+		`believed to hold`,
+	},
+	{
+		"a waiter that does not put its row again", "internal/waiter/place.go",
+		"\t\tif errors.Is(keeper.Err(), queue.ErrGone) && p.belowFloor() {\n", "\t\tif errors.Is(keeper.Err(), queue.ErrGone) {\n\t\t\t<-ctx.Done()\n",
+		`was granted before ticket|still wait`,
+	},
+}
+
+// mutantSeeds is how many runs a mistake has to show itself: no more than CI
+// makes of the library as it is.
+const mutantSeeds = 300
+
+// TestMutants plants each mistake in a copy of the source, and lets the
+// simulator find it. This shows that the simulator can fail.
+func TestMutants(t *testing.T) {
+	if !*plant {
+		t.Skip("give -sim.mutants: it builds the library once for each mistake")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir := t.TempDir()
+			binary := build(t, root, dir, m)
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(*first), "-sim.histories", dir, "-test.v")
+			cmd.Dir = filepath.Join(root, "internal/sim")
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Fatalf("%d runs did not find the mistake", mutantSeeds)
+			}
+			found := regexp.MustCompile(m.finds).Find(out)
+			if found == nil {
+				t.Fatalf("it was found by something else than %q:\n%.3000s", m.finds, out)
+			}
+			runs := regexp.MustCompile(`(\d+) runs`).FindSubmatch(out)
+			t.Logf("found within %s runs: %s", runs[1], found)
+		})
+	}
+}
+
+// build makes a test binary of the library with the mistake in it.
+func build(t *testing.T, root, dir string, m mutant) string {
+	path := filepath.Join(root, m.file)
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		t.Fatalf("%s has %d places for the mistake, not one: bring the table up to date", m.file, n)
+	}
+	mutated, overlay, binary := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	text := strings.Replace(string(source), m.old, m.new, 1)
+	if err := os.WriteFile(mutated, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, replace, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./internal/sim")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("it does not build: %v\n%s", err, out)
+	}
+	return binary
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Plan is one run. All of it is drawn from the seed.
+type Plan struct {
+	Seed   uint64
+	Length time.Duration // of simulated time, before the weather clears
+
+	Nodes   int // processes
+	Workers int // that take turns, in each process
+	Queues  int
+
+	TTL     time.Duration
+	Observe bool // Config.ObserveExpiry
+
+	Dateless bool          // the engine sends no Date, and no item with a refusal
+	Drift    float64       // by how much the engine's clock is faster than the hosts'
+	Skew     time.Duration // by how much dates of the engine's hosts differ, either way
+
+	Latency     time.Duration // mean of one way
+	Think, Hold time.Duration // means: between turns, and of one
+
+	Chances Chances
+	Means   Means
+	// EarlyTTL lets the table's TTL remove rows before their time.
+	EarlyTTL bool
+}
+
+// Chances are of each request, in [0, 1).
+type Chances struct {
+	LoseRequest, LoseResponse       float64 // the connection breaks
+	Slow                            float64 // delayed by up to three seconds
+	Anyway                          float64 // of a slow one: lands although its caller has gone
+	Duplicate                       float64 // arrives again, up to three leases later
+	Late                            float64 // the connection breaks, and it arrives later
+	Refuse                          float64 // throttled, conflict, or an internal error
+	SwallowRequest, SwallowResponse float64 // no answer until the caller gives up
+	Stale                           float64 // of a turn: a write with its fence after its end
+}
+
+// Means are the mean times between two events in the cluster; zero is never.
+type Means struct {
+	Freeze, Cut, Kill, Retire, Throttle, Outage, TTL time.Duration
+}
+
+// NewPlan draws a plan.
+func NewPlan(seed uint64, length time.Duration) Plan {
+	r := rand.New(rand.NewPCG(seed, 0))
+	pick := func(list ...time.Duration) time.Duration { return list[r.IntN(len(list))] }
+	p := Plan{
+		Seed: seed, Length: length,
+		Nodes: 2 + r.IntN(4), Workers: 1 + r.IntN(2), Queues: 1 + r.IntN(2),
+		TTL:      pick(2*time.Second, 4*time.Second, 10*time.Second, 30*time.Second, time.Minute),
+		Observe:  r.IntN(6) == 0,
+		Dateless: r.IntN(6) == 0,
+		Skew:     time.Duration(r.IntN(90)) * time.Millisecond,
+		Drift:    (r.Float64()*2 - 1) * 400e-6,
+		Latency:  pick(2*time.Millisecond, 10*time.Millisecond, 60*time.Millisecond),
+		Think:    pick(8*time.Second, 25*time.Second, time.Minute),
+		Hold:     pick(200*time.Millisecond, time.Second, 3*time.Second),
+	}
+	// Each kind of fault is there in half of the runs, and in every fifth run
+	// there is none: what is not disturbed must cost what is promised.
+	severity := []float64{0, 0.3, 1, 1, 2}[r.IntN(5)]
+	chance := func(most float64) float64 {
+		if r.IntN(2) == 0 {
+			return 0
+		}
+		return r.Float64() * most * severity
+	}
+	p.Chances = Chances{
+		LoseRequest: chance(0.08), LoseResponse: chance(0.12),
+		Slow: chance(0.15), Anyway: r.Float64(),
+		Duplicate: chance(0.08), Late: chance(0.05), Refuse: chance(0.1),
+		SwallowRequest: chance(0.03), SwallowResponse: chance(0.04),
+		Stale: 0.3 * r.Float64(),
+	}
+	every := func(most time.Duration) time.Duration {
+		if r.IntN(2) == 0 || severity == 0 {
+			return 0
+		}
+		return time.Duration(float64(most) * (0.3 + r.Float64()) / severity)
+	}
+	p.Means = Means{
+		Freeze: every(30*time.Second + p.TTL), Cut: every(30*time.Second + p.TTL), Kill: every(90 * time.Second), Retire: every(3 * time.Minute),
+		Throttle: every(2 * time.Minute), Outage: every(2 * time.Minute), TTL: every(time.Minute),
+	}
+	p.EarlyTTL = p.Means.TTL > 0 && r.IntN(2) == 0
+	return p
+}

@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/queuelock/queuelock"
+)
+
+// visible is what clients saw of each queue's lock and register: calls with
+// their outcomes, to be explained by one order of instants.
+type visible struct {
+	mu     sync.Mutex
+	queues map[string][]operation // guarded by mu
+}
+
+type kind int
+
+const (
+	opGrant        kind = iota // Acquire returned a lock
+	opRelease                  // Release returned nil
+	opLoss                     // the holder learnt, by itself, that it is no longer one
+	opEnd                      // the holder died, or does not know what came of its Release
+	opWrite                    // a protected write was made
+	opWriteRefused             // the fence refused it
+	opWriteUnknown             // it may have been made, or may yet be
+	opRead                     // the register was read
+)
+
+// never is when a call returned of which nobody knows when it did.
+const never = int64(1) << 62
+
+type operation struct {
+	node      string
+	kind      kind
+	token     string
+	value     string
+	call, ret int64
+}
+
+func (o operation) String() string {
+	kinds := []string{"grant", "release", "loss", "end", "write", "refused write", "unknown write", "read"}
+	return fmt.Sprintf("%s: %s token %s value %q from %v to %v", o.node, kinds[o.kind], o.token, o.value, time.Duration(o.call), time.Duration(o.ret))
+}
+
+func (v *visible) add(key queuelock.Key, op operation) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.queues[name(key)] = append(v.queues[name(key)], op)
+}
+
+// state is the lock with its register, as one of its kind without faults: a
+// holder by its token or nobody, the last token granted, whether it was
+// released rather than lost, and the register's value.
+type state struct {
+	holder   string
+	last     string
+	released bool
+	value    string
+}
+
+// step is the specification. What nobody saw, such as a grant that was given
+// back before its answer came, is not in it.
+func step(s state, op operation) (bool, state) {
+	switch op.kind {
+	case opGrant:
+		if s.holder != "" || !less(s.last, op.token) {
+			return false, s
+		}
+		s.holder, s.last, s.released = op.token, op.token, false
+		return true, s
+	case opRelease, opLoss, opEnd:
+		if s.holder != op.token {
+			return false, s
+		}
+		s.holder, s.released = "", op.kind == opRelease
+		return true, s
+	case opWrite:
+		// One who has given up its lease may still be in the record, and
+		// nobody else is: its write is as good as ever.
+		if s.last != op.token || s.released {
+			return false, s
+		}
+		s.value = op.value
+		return true, s
+	case opWriteRefused:
+		return s.holder != op.token, s
+	case opRead:
+		return s.value == op.value, s
+	}
+	panic("unknown operation")
+}
+
+func less(a, b string) bool {
+	x, _ := new(big.Int).SetString("0"+a, 10)
+	y, _ := new(big.Int).SetString("0"+b, 10)
+	return x.Cmp(y) < 0
+}
+
+// model tells porcupine of the specification. An unknown write is one of two:
+// made, or not.
+var model = porcupine.NondeterministicModel{
+	Init: func() []any { return []any{state{}} },
+	Step: func(s, in, _ any) []any {
+		op := in.(operation)
+		if op.kind == opWriteUnknown {
+			made := op
+			made.kind = opWrite
+			next := []any{s}
+			if ok, after := step(s.(state), made); ok {
+				next = append(next, after)
+			}
+			return next
+		}
+		if ok, after := step(s.(state), op); ok {
+			return []any{after}
+		}
+		return nil
+	},
+	Equal:             func(a, b any) bool { return a.(state) == b.(state) },
+	DescribeOperation: func(in, _ any) string { return in.(operation).String() },
+}
+
+// searchLimit bounds the search for an order, on the machine's own clock.
+const searchLimit = 20 * time.Second
+
+// check looks for an order of instants that explains each queue's history. It
+// returns those for which there is none, and counts those for which the search
+// took too long.
+func (v *visible) check() (violations []string, unchecked int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for queue, ops := range v.queues {
+		bound(ops)
+		history := make([]porcupine.Operation, len(ops))
+		for i, op := range ops {
+			history[i] = porcupine.Operation{ClientId: i, Input: op, Call: op.call, Return: op.ret}
+		}
+		switch porcupine.CheckOperationsTimeout(model.ToModel(), history, searchLimit) {
+		case porcupine.Illegal:
+			violations = append(violations, fmt.Sprintf("what clients saw of %s is not linearizable; up to here it was:\n%s", queue, unexplained(history)))
+		case porcupine.Unknown:
+			unchecked++
+		}
+	}
+	return violations, unchecked
+}
+
+// unexplained shows the calls around the first return that no order of instants
+// explains.
+func unexplained(history []porcupine.Operation) string {
+	byReturn := slices.Clone(history)
+	slices.SortStableFunc(byReturn, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	n, _ := slices.BinarySearchFunc(byReturn, true, func(end porcupine.Operation, _ bool) int {
+		// Of calls that return later nobody knows yet what came of them.
+		var prefix []porcupine.Operation
+		for _, op := range history {
+			if op.Return <= end.Return {
+				prefix = append(prefix, op)
+			}
+		}
+		if porcupine.CheckOperationsTimeout(model.ToModel(), prefix, searchLimit) == porcupine.Illegal {
+			return 1
+		}
+		return -1
+	})
+	var b strings.Builder
+	for _, op := range byReturn[max(0, n-6):min(n+1, len(byReturn))] {
+		fmt.Fprintln(&b, "    ", op.Input)
+	}
+	return b.String()
+}
+
+// bound gives calls that nobody saw return the latest instant at which they can
+// have taken effect: a write with an old token is refused once a later one was
+// granted, and whoever ended without a word had ended by then too.
+func bound(ops []operation) {
+	for i := range ops {
+		if ops[i].ret != never {
+			continue
+		}
+		for _, other := range ops {
+			if other.kind == opGrant && less(ops[i].token, other.token) && other.ret < ops[i].ret {
+				ops[i].ret = max(other.ret, ops[i].call)
+			}
+		}
+	}
+}

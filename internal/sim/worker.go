@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// work takes turns until the run's end or the process's death.
+func (n *node) work(k int) {
+	r := n.chances(n.name+" worker", int64(k))
+	n.sleep(r, exp(r, n.plan.Think))
+	for turn := 0; n.ctx.Err() == nil && !n.isRetired() && time.Now().Before(n.end); turn++ {
+		n.stand(r.Float64())
+		owner := fmt.Sprintf("%s/%d-%d", n.name, k, turn)
+		key := n.keys[r.IntN(len(n.keys))]
+		switch r.IntN(12) {
+		case 0:
+			_, err := n.client.Inspect(n.with(r), key)
+			n.add(n.name, "inspects %s: %v", key, err)
+		case 1:
+			swept, err := n.client.Sweep(n.with(r), key)
+			n.add(n.name, "sweeps %s: %+v %v", key, swept, err)
+		default:
+			n.turn(r, owner, key)
+		}
+		n.sleep(r, exp(r, n.plan.Think))
+	}
+}
+
+// sleep is for the process: it ends with its death, and with the run.
+func (n *node) sleep(r *rand.Rand, d time.Duration) {
+	timer := time.NewTimer(min(d, time.Until(n.end)+time.Duration(r.IntN(1e6))))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-n.ctx.Done():
+	}
+}
+
+// with is a context of the process's life, whose chances the seed decides.
+func (n *node) with(r *rand.Rand) context.Context {
+	return random.With(n.ctx, random.New(n.plan.Seed, r.Uint64()))
+}
+
+// turn is one Acquire, and what follows it.
+func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
+	wait := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}[r.IntN(5)]
+	limit := 20 * time.Minute
+	if r.IntN(6) == 0 {
+		limit = time.Duration(r.IntN(6000)) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(n.with(r), limit)
+	defer cancel()
+	ttl := n.plan.TTL
+	if r.IntN(5) == 0 {
+		ttl *= 2
+	}
+	n.add(n.name, "%s: Acquire %s, %v, at most %v, lease %v", owner, key, wait, limit, ttl)
+	begun, loose, stood := n.now(), n.loose.Load(), n.stood.Load()
+	lock, err := n.client.Acquire(ctx, key, wait, queuelock.WithOwner(owner), queuelock.WithTTL(ttl))
+	took := time.Duration(n.now() - begun - (n.stood.Load() - stood))
+	if n.isDead() {
+		return // nobody is there to hear of it
+	}
+	if err != nil {
+		n.add(n.name, "%s: %v", owner, err)
+		n.tally.refused.Add(1)
+		n.judgeRefusal(ctx, owner, wait, limit, took, err)
+		if n.loose.Load() == loose && isPlain(err) {
+			n.judgeTraces(owner, "an Acquire that failed")
+		}
+		return
+	}
+	n.tally.acquired.Add(1)
+	token := lock.Ticket().String()
+	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
+	n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, call: begun, ret: n.now()})
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token}
+	n.beliefs.begin(h)
+	done := make(chan struct{})
+	go func() { defer close(done); h.watch() }()
+	h.use(r)
+	h.release(r, loose)
+	<-done
+	if r.Float64() < n.plan.Chances.Stale {
+		n.sleep(r, exp(r, n.plan.TTL))
+		h.writeStale(r)
+	}
+}
+
+// isPlain says that an Acquire which failed has nothing to say of requests to
+// undo it that failed too.
+func isPlain(err error) bool {
+	_, plain := err.(*queuelock.NotAcquiredError)
+	return plain
+}
+
+// judgeRefusal looks at what an Acquire that failed says, and when.
+func (n *node) judgeRefusal(ctx context.Context, owner string, wait waitpolicy.Wait, limit, took time.Duration, err error) {
+	bound := limit
+	if d, ok := wait.Limit(); ok {
+		bound = min(bound, d)
+	}
+	// A table that does not answer, and leaving, take their time.
+	bound += 4*n.plan.TTL + time.Minute
+	if took > bound {
+		n.violate("%s: Acquire gave up after %v, it should have after %v: %v", owner, took, bound, err)
+	}
+	_, busy := errors.AsType[*queuelock.NotAcquiredError](err)
+	if !busy && !errors.Is(err, queuelock.ErrClosed) && n.plan.calm() {
+		n.violate("%s: Acquire failed although nothing had gone wrong: %v", owner, err)
+	}
+}
+
+// judgeTraces: nothing is left of an owner that is done, whose requests have
+// all been answered or did not arrive.
+func (n *node) judgeTraces(owner, what string) {
+	if traces := n.audit.Traces(owner); len(traces) > 0 {
+		n.violate("%s: %s has left %v", owner, what, traces)
+	}
+}
+
+// calm says that no fault is in the plan.
+func (p Plan) calm() bool {
+	c := p.Chances
+	c.Stale, c.Anyway = 0, 0
+	return c == Chances{} && p.Means == Means{}
+}
+
+// hold is a lock that a worker holds, or held.
+type hold struct {
+	*node
+	owner string
+	key   queuelock.Key
+	lock  *queuelock.Lock
+	token string
+	n     int // writes
+}
+
+// watch tells beliefs and the visible history when the lock is lost.
+func (h *hold) watch() {
+	<-h.lock.Done()
+	err := h.lock.Err()
+	if !h.beliefs.end(h) {
+		return
+	}
+	if !errors.Is(err, queuelock.ErrLost) { // by Close
+		h.visible.add(h.key, operation{node: h.name, kind: opEnd, token: h.token, call: h.now(), ret: never})
+		return
+	}
+	h.tally.lost.Add(1)
+	h.add(h.name, "%s: %v", h.owner, err)
+	h.visible.add(h.key, operation{node: h.name, kind: opLoss, token: h.token, call: h.now(), ret: h.now()})
+}
+
+// use is the work under the lock: reads and protected writes, some of it for
+// longer than a lease.
+func (h *hold) use(r *rand.Rand) {
+	left := exp(r, h.plan.Hold)
+	if r.IntN(10) == 0 {
+		left += time.Duration(r.Float64() * 3 * float64(h.plan.TTL))
+	}
+	for {
+		h.stand(r.Float64())
+		if h.lock.Context().Err() != nil || h.ctx.Err() != nil {
+			return
+		}
+		if r.IntN(3) > 0 {
+			h.write(r)
+		} else {
+			h.read()
+		}
+		step := min(left, exp(r, 2*h.plan.Hold+h.plan.TTL/4)+10*time.Millisecond)
+		if left -= step; left <= 0 {
+			return
+		}
+		timer := time.NewTimer(step)
+		select {
+		case <-timer.C:
+		case <-h.lock.Done():
+		case <-h.ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// release gives the lock back, twice now and then.
+func (h *hold) release(r *rand.Rand, loose int64) {
+	h.stand(r.Float64())
+	if h.isDead() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(h.with(r), 10*time.Second)
+	defer cancel()
+	begun := h.now()
+	held := h.beliefs.end(h)
+	err := h.lock.Release(ctx)
+	dead := h.isDead()
+	h.add(h.name, "%s: released: %v", h.owner, err)
+	if held {
+		op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
+		if err != nil || dead {
+			op.kind, op.ret = opEnd, never
+		}
+		h.visible.add(h.key, op)
+	}
+	switch {
+	case dead:
+		return
+	case err == nil && h.loose.Load() == loose:
+		h.judgeTracesOfHolder()
+	case errors.Is(err, queuelock.ErrLost) && held:
+		h.tally.lost.Add(1) // noticed by Release
+	}
+	if r.IntN(8) == 0 && err == nil && held {
+		if err := h.lock.Release(ctx); err != nil {
+			h.violate("%s: a second Release gave %v", h.owner, err)
+		}
+	}
+}
+
+// judgeTracesOfHolder: a lock that was released is not in the record. (Its row
+// is deleted in the background.)
+func (h *hold) judgeTracesOfHolder() {
+	if owner, _ := h.audit.Holder(name(h.key)); owner == h.owner {
+		h.violate("%s: a lock that was released is still in the record", h.owner)
+	}
+}
+
+// name is the audit's name of a queue.
+func name(key queuelock.Key) string { return key.Entity + " " + key.Reason }
+
+func number(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
