@@ -313,8 +313,10 @@ func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
 				before = table.Items()[0]
 				c, db := open(t, table, "a", tenSeconds)
 				if h.says != nil {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
-						_, err := c.Acquire(t.Context(), order, wait)
+						_, err := c.Acquire(ctx, order, wait)
 						says(t, err, h.says...)
 						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
 							t.Errorf("%v", err)
