@@ -45,14 +45,14 @@ type Strike struct {
 // thousand of them.
 var calm = faultproxy.Mix{
 	faultproxy.Throttle: 3, faultproxy.ResetBefore: 2, faultproxy.ResetAfter: 5,
-	faultproxy.HoleBefore: 2, faultproxy.HoleAfter: 2, faultproxy.Duplicate: 12,
+	faultproxy.HoleBefore: 2, faultproxy.HoleAfter: 2, faultproxy.Duplicate: 12, faultproxy.Delay: 4,
 }
 
 // bursts are what is done to them in one.
 var bursts = map[Kind]faultproxy.Mix{
 	ThrottleBurst: {faultproxy.Throttle: 800},
 	ResetBurst:    {faultproxy.ResetBefore: 50, faultproxy.ResetAfter: 300, faultproxy.Duplicate: 50},
-	HoleBurst:     {faultproxy.HoleBefore: 200, faultproxy.HoleAfter: 200},
+	HoleBurst:     {faultproxy.HoleBefore: 150, faultproxy.HoleAfter: 150, faultproxy.Delay: 100},
 }
 
 // rhythm is how long it is from one strike of a kind to the next on average,

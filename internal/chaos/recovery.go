@@ -87,10 +87,13 @@ func (h *History) disturbed(entity string, k Kill, until Instant) (by string) {
 	return ""
 }
 
-// delays reports whether a fault may delay a grant. A duplicate does when it is
-// sent the second time, and writes.
+// delays reports whether a fault may delay a grant. What comes late does when
+// it comes, if it writes, and a duplicate only then.
 func delays(e faultproxy.Entry) bool {
-	return e.Fate != faultproxy.Duplicate || e.Late && e.Operation != "GetItem" && e.Operation != "Query"
+	if e.Late {
+		return e.Operation != "GetItem" && e.Operation != "Query"
+	}
+	return e.Fate != faultproxy.Duplicate
 }
 
 // droughts judges for how long somebody may wait while nobody is served.

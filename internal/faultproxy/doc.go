@@ -11,6 +11,7 @@
 //	hole before   no           nothing, until it goes away
 //	hole after    once         nothing, until it goes away
 //	duplicate     twice        the first answer; the second, seconds later, is dropped
+//	delay         once         nothing, until it goes away; the request is forwarded seconds later
 //	down          –            a reset connection: the upstream did not answer
 //
 // It promises that the fate of the n-th request is a function of the seed, of n

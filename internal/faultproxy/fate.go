@@ -14,12 +14,13 @@ const (
 	HoleBefore
 	HoleAfter
 	Duplicate
+	Delay
 	Down // not chosen: the upstream did not answer
 
 	fates int = iota
 )
 
-var fateNames = [fates]string{"pass", "throttle", "reset before", "reset after", "hole before", "hole after", "duplicate", "down"}
+var fateNames = [fates]string{"pass", "throttle", "reset before", "reset after", "hole before", "hole after", "duplicate", "delay", "down"}
 
 func (f Fate) String() string { return fateNames[f] }
 

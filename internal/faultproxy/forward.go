@@ -59,8 +59,8 @@ func (p *Proxy) answer(w http.ResponseWriter, e Entry, header http.Header, body 
 	_, _ = w.Write(answer) // a client that went away loses its answer
 }
 
-// again forwards a request once more, later.
-func (p *Proxy) again(e Entry, header http.Header, body []byte) {
+// later forwards a request seconds later, and drops the answer.
+func (p *Proxy) later(e Entry, header http.Header, body []byte) {
 	e.Late = true
 	// Its delay is a function of seed and number, as its fate is.
 	delay := rand.New(rand.NewPCG(p.cfg.Seed+1, e.N))

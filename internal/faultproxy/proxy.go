@@ -18,8 +18,8 @@ type Config struct {
 	Upstream string // its base URL, such as http://127.0.0.1:8000
 	Seed     uint64
 
-	// LateMin and LateMax bound after how long a duplicate is sent. Zero means
-	// half a second and six seconds.
+	// LateMin and LateMax bound after how long a duplicate, and a delayed
+	// request, is forwarded. Zero means half a second and six seconds.
 	LateMin, LateMax time.Duration
 	// UpstreamLimit bounds a forwarded request, HoleLimit a connection whose
 	// client does not go away. Zero means 10 s and 30 s.
@@ -38,7 +38,7 @@ type Entry struct {
 	Operation string // as in X-Amz-Target, such as PutItem
 	Label     string
 	Fate      Fate
-	Late      bool // this is the second sending of a duplicate
+	Late      bool // of a duplicate or a delay: it is forwarded now
 }
 
 // Proxy is a proxy that listens. Close must be called in the end.
@@ -57,7 +57,7 @@ type Proxy struct {
 	n        uint64                // guarded by mu
 	counts   map[Fate]int          // guarded by mu
 	hijacked map[net.Conn]struct{} // guarded by mu
-	late     int                   // guarded by mu; duplicates that are still to come
+	late     int                   // guarded by mu; requests that are still to come
 	settled  chan struct{}         // guarded by mu; closed when late is zero
 
 	running sync.WaitGroup // handlers and duplicates; entered under mu, while not closed
@@ -116,7 +116,7 @@ func (p *Proxy) SetMix(m Mix) {
 }
 
 // Spare lets requests with that label pass from now on, whatever the mix, or
-// no longer. Duplicates with that label that are still to come wait meanwhile.
+// no longer. Duplicates and delayed requests with that label wait meanwhile.
 func (p *Proxy) Spare(label string, spared bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func (p *Proxy) Counts() map[Fate]int {
 	return maps.Clone(p.counts)
 }
 
-// Settle waits until no duplicate is left to be sent.
+// Settle waits until no duplicate or delayed request is left to be forwarded.
 func (p *Proxy) Settle(ctx context.Context) error {
 	p.mu.Lock()
 	settled := p.settled
@@ -145,12 +145,12 @@ func (p *Proxy) Settle(ctx context.Context) error {
 	case <-settled:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("faultproxy: duplicates are still to come: %w", ctx.Err())
+		return fmt.Errorf("faultproxy: late requests are still to come: %w", ctx.Err())
 	}
 }
 
 // Close stops listening, breaks what is under way, and waits until nothing of
-// the proxy is left. Duplicates that were not sent yet never are. Calling it
+// the proxy is left. What was to be forwarded later never is. Calling it
 // again is safe.
 func (p *Proxy) Close() {
 	p.mu.Lock()
@@ -210,9 +210,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case HoleAfter:
 		p.forwardInVain(e, r.Header, body)
 		p.hole(w)
+	case Delay:
+		p.later(e, r.Header.Clone(), body)
+		p.hole(w)
 	default:
 		if e.Fate == Duplicate {
-			p.again(e, r.Header.Clone(), body)
+			p.later(e, r.Header.Clone(), body)
 		}
 		p.answer(w, e, r.Header, body)
 	}

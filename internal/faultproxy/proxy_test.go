@@ -366,3 +366,20 @@ func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestADelayedRequestComesLateAndOnce(t *testing.T) {
+	b := newBackend(t)
+	p, l := open(t, b.URL, Delay)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, _, err := send(ctx, p.URL()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want none but the client's own", err)
+	}
+	b.expect(t)
+	if err := p.Settle(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if all := l.all(); len(b.got) != 0 || len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[Delay] != 1 {
+		t.Errorf("%d more; told of %+v, counted %v", len(b.got), all, p.Counts())
+	}
+}
