@@ -320,3 +320,31 @@ func ExampleClient_Inspect() {
 	// 1: bob, ticket 2
 	// shipping order-7 with ticket 2
 }
+
+// A look for a page or a metric; to take the lock or go without it, Acquire with
+// NoWait.
+func ExampleClient_IsLocked() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	alice, closed := client(db, "alice", time.Minute)
+	defer closed()
+	bob, closed := client(db, "bob", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+
+	look := func() error {
+		locked, err := bob.IsLocked(ctx, order)
+		if err != nil {
+			return err
+		}
+		fmt.Println("locked:", locked)
+		return nil
+	}
+	err := alice.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return look() })
+	if err := errors.Join(err, look()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// locked: true
+	// locked: false
+}

@@ -1,0 +1,239 @@
+package queuelock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// locked is IsLocked where it must succeed.
+func locked(t *testing.T, c *queuelock.Client) bool {
+	t.Helper()
+	is, err := c.IsLocked(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		watcher, _ := open(t, table, "watcher", queuelock.Config{})
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		if locked(t, watcher) {
+			t.Error("a lock that was never used is locked")
+		}
+		held := acquire(t, a, waitpolicy.Forever)
+		if !locked(t, watcher) || !locked(t, a) {
+			t.Error("a lock that is held is not locked")
+		}
+		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		if !locked(t, watcher) {
+			t.Error("a lock that is held, and waited for, is not locked")
+		}
+		release(t, held)
+		got := <-waiting
+		if got.err != nil || !locked(t, watcher) {
+			t.Errorf("handed over (%v): not locked", got.err)
+		}
+		release(t, got.lock)
+		if locked(t, watcher) {
+			t.Error("a lock that was released is locked")
+		}
+		time.Sleep(time.Second) // QUIET
+		if locked(t, watcher) {
+			t.Error("an idle lock is locked")
+		}
+	})
+}
+
+// Between two turns nobody is served, although somebody waits.
+func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		watcher, _ := open(t, table, "watcher", queuelock.Config{})
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, db := open(t, table, "b", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		claim := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem"))
+		release(t, held)
+		<-claim.Reached()
+		if locked(t, watcher) {
+			t.Error("locked before the next in line was served")
+		}
+		claim.Release()
+		if got := <-waiting; got.err != nil || !locked(t, watcher) {
+			t.Errorf("after the hand-off (%v): not locked", got.err)
+		}
+	})
+}
+
+func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		watcher, db := open(t, table, "watcher", queuelock.Config{})
+		a, _ := open(t, table, "a", queuelock.Config{})
+		for range 2 {
+			for _, want := range []bool{true, false} {
+				var lock *queuelock.Lock
+				if want {
+					lock = acquire(t, a, waitpolicy.NoWait)
+				}
+				before := table.Items()
+				spent := cost(table, func() {
+					if locked(t, watcher) != want {
+						t.Errorf("locked is %v, want %v", !want, want)
+					}
+				})
+				if spent.Sent != 1 || spent.ReadUnits != 1 || spent.WriteUnits != 0 {
+					t.Errorf("it cost %+v, want one read", spent)
+				}
+				if reads := db.Counts()["GetItem"].Sent; reads == 0 {
+					t.Error("it was no GetItem")
+				}
+				if after := table.Items(); len(after) != len(before) {
+					t.Errorf("%d items became %d", len(before), len(after))
+				}
+				if lock != nil {
+					release(t, lock)
+				}
+			}
+		}
+	})
+}
+
+// A holder that dies is not alive when its lease is over, whether anybody has
+// evicted it or not.
+func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
+	for name, test := range map[string]struct {
+		cfg     queuelock.Config
+		options []queuelocktest.Option
+		watched bool // by one who saw it from the start: it needs that without a clock
+	}{
+		"by the clock":               {tenSeconds, nil, false},
+		"by the clock, watched":      {tenSeconds, nil, true},
+		"by observation":             {queuelock.Config{TTL: ttl, ObserveExpiry: true}, nil, true},
+		"by an engine without dates": {tenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}, true},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, append(test.options, queuelocktest.WithLatency(time.Millisecond))...)
+			a, dbA := open(t, table, "a", test.cfg)
+			watcher, _ := open(t, table, "watcher", test.cfg)
+			acquire(t, a, waitpolicy.NoWait)
+			time.Sleep(3 * ttl)
+			if !locked(t, watcher) {
+				t.Fatal("a live holder is taken for a dead one")
+			}
+			dbA.Partition()
+			died := time.Now()
+			for time.Since(died) < ttl/2-time.Second { // what is left at the least: renewed at half
+				if test.watched && !locked(t, watcher) {
+					t.Fatalf("dead %v after its last chance to renew", time.Since(died))
+				}
+				time.Sleep(time.Second)
+			}
+			time.Sleep(ttl)
+			if test.watched && test.cfg.ObserveExpiry {
+				time.Sleep(ttl) // of watching
+			}
+			if locked(t, watcher) {
+				t.Errorf("%v after it died, with a lease of %v, it still holds the lock", time.Since(died), ttl)
+			}
+			if n := len(must(watcher.Inspect(t.Context(), order)).Serving); n != 1 {
+				t.Errorf("%d holders are left, want that nothing was changed", n)
+			}
+		})
+	}
+}
+
+// A lease without an end is found to be over by watching it.
+func TestAHolderThatDiedAtItsFirstRequestIsWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, db := open(t, table, "a", tenSeconds)
+		acquire(t, a, waitpolicy.NoWait)
+		db.Partition()
+		time.Sleep(time.Hour)
+		watcher, _ := open(t, table, "watcher", tenSeconds)
+		for after := time.Duration(0); after < ttl; after += time.Second {
+			if !locked(t, watcher) {
+				t.Errorf("it is taken for dead after %v of watching", after)
+			}
+			time.Sleep(time.Second)
+		}
+		if locked(t, watcher) {
+			t.Error("it is alive after a whole lease of watching")
+		}
+	})
+}
+
+func TestIsLockedRefusesWhatIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", queuelock.Config{})
+		_, err := c.IsLocked(t.Context(), queuelock.Key{Entity: "e", Reason: "a/b"})
+		says(t, err, `"a/b"`, "slash")
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		item := recordKey()
+		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		is, err := c.IsLocked(t.Context(), order)
+		if _, malformed := errors.AsType[*queuelock.MalformedError](err); !malformed || is {
+			t.Errorf("a malformed record: %v, %v", is, err)
+		}
+		db.Partition()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if is, err := c.IsLocked(ctx, order); err == nil || is {
+			t.Errorf("without an answer: %v, %v", is, err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.IsLocked(t.Context(), order); !errors.Is(err, queuelock.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestEngineIsLockedTellsALiveHolder(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := open(t, table, "a", fast)
+		watcher, _ := open(t, table, "watcher", fast)
+		if locked(t, watcher) {
+			t.Error("a lock that was never used is locked")
+		}
+		release(t, acquire(t, a, waitpolicy.NoWait))
+		if locked(t, watcher) {
+			t.Error("a lock that was released is locked")
+		}
+		lock := acquire(t, a, waitpolicy.NoWait)
+		if spent := cost(table, func() {
+			if !locked(t, watcher) {
+				t.Error("a lock that is held is not locked")
+			}
+		}); spent.Sent != 1 {
+			t.Errorf("%+v, want one request", spent)
+		}
+		release(t, lock)
+	})
+}
