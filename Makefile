@@ -3,6 +3,7 @@
 GO      ?= go
 ENGINES ?= embedded,dynoxide,dynamodb-local
 CHAOS   ?= 2m
+SEEDS   ?= 300
 
 .PHONY: help
 help: ## list the targets
@@ -25,8 +26,20 @@ bench: ## the README's table of requests and capacity units, measured anew
 	$(GO) test -run TestRequestsOfTheREADME -v -count=1 .
 
 .PHONY: spec
-spec: ## search the protocol's model within bounds (needs the Debian packages spin and gcc)
+spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)
 	sh docs/spec/run.sh quick
+
+.PHONY: spec-full
+spec-full: ## the same, and larger searches: hours, and up to 6 GB of memory
+	sh docs/spec/run.sh full
+
+.PHONY: sim
+sim: ## SEEDS simulated clusters (default 300) of ten minutes each, of seeds that nobody has run before
+	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestOneSeedIsOneRun|TestSeedsOfPastMistakes' -v ./internal/sim -sim.seeds $(SEEDS)
+
+.PHONY: sim-planted
+sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
+	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./internal/sim -sim.mutants
 
 .PHONY: chaos
 chaos: bin/queuelock bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)

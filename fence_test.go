@@ -80,6 +80,25 @@ func TestAProtectedWriteIsMadeOnceWhileTheLockIsHeld(t *testing.T) {
 	}
 }
 
+func TestAProtectedWriteIsOneRequest(t *testing.T) {
+	inBubble(t, "budget", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		spent := cost(table, func() {
+			if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+				t.Error(err)
+			}
+		})
+		// Two write units for each kilobyte of each item.
+		// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
+		if spent.Sent != 1 || spent.WriteUnits != 4 {
+			t.Errorf("it took %d requests and %v write units, want 1 and 4", spent.Sent, spent.WriteUnits)
+		}
+		release(t, lock)
+	})
+}
+
 func TestAProtectedWriteOfALostLockIsRefused(t *testing.T) {
 	inBubble(t, "evicted", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -216,7 +216,7 @@ func sources(t *testing.T, root, suffix string) string {
 
 func TestGoSnippetsStandInCompiledExamples(t *testing.T) {
 	var compiled []string
-	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
+	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
 		compiled = append(compiled, strings.TrimSpace(line))
 	}
 	stands := func(lines []string) bool {

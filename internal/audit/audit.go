@@ -56,6 +56,7 @@ type Audit struct {
 	actor      string             // guarded by mu; who sent the request at hand
 	queues     map[string]*queue  // guarded by mu; by entity and reason
 	violations []string           // guarded by mu
+	leases     map[string]life    // guarded by mu; by id, also of what is gone
 	grants     int                // guarded by mu
 }
 
@@ -88,19 +89,23 @@ type life struct {
 	ends  time.Time // a full lease after it was last renewed: whoever has watched it for as long may end it
 }
 
-// lives reads a lease, of which before is what was known.
-func (a *Audit) lives(it item, before life) life {
+// lives reads the lease with that id. One that was removed, and put there once
+// more by a request that came twice, is as old as it was: whoever watched it may
+// have seen nothing of that.
+func (a *Audit) lives(id string, it item) life {
+	before := a.leases[id]
 	l := life{owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
 		ttl := time.Duration(whole(it["ttl"].N).Int64()) * time.Millisecond
 		l.ends = a.now().Add(ttl - ttl/1000) // the watcher's clock may be the faster one
 	}
+	a.leases[id] = l
 	return l
 }
 
 // New watches a table of an engine. now is the engine's clock.
 func New(engine http.Handler, tableName string, now func() time.Time) *Audit {
-	return &Audit{engine: engine, table: tableName, now: now, items: map[[2]string]item{}, queues: map[string]*queue{}}
+	return &Audit{engine: engine, table: tableName, now: now, items: map[[2]string]item{}, leases: map[string]life{}, queues: map[string]*queue{}}
 }
 
 // Holder is the owner and the ticket of the holder of a queue, "entity reason";
@@ -301,7 +306,7 @@ func (a *Audit) compare() {
 		if rows[key] == nil {
 			rows[key] = map[string]*row{}
 		}
-		rows[key][number] = &row{life: a.lives(it, a.row(key, number))}
+		rows[key][number] = &row{life: a.lives(it["id"].S, it)}
 	}
 	for key, q := range a.queues {
 		if _, ok := records[key]; q.exists && !ok {
@@ -363,7 +368,7 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	highest := new(big.Int).Set(floorBefore)
 	for id, entry := range holders {
 		h, held := q.holders[id]
-		h.life = a.lives(entry.M, h.life)
+		h.life = a.lives(id, entry.M)
 		if held {
 			now[id] = h
 			continue
@@ -410,14 +415,6 @@ func (a *Audit) judgeRemoval(key, what string, l life) {
 	if now := a.now(); now.Before(l.until) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {
 		a.violate(key, "%s of %s was removed by %s, although it lives until %v and was renewed less than a lease ago", what, l.owner, a.actor, l.until)
 	}
-}
-
-// row is what was known of a row's lease.
-func (a *Audit) row(key, number string) life {
-	if q := a.queues[key]; q != nil && q.rows[number] != nil {
-		return q.rows[number].life
-	}
-	return life{}
 }
 
 // judgeOrder looks for a live waiter that the grant of a ticket passed over.

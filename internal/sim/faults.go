@@ -29,8 +29,8 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 	}
 	switch {
 	case n.dooms(&fate):
-	case n.breaks(req, r):
-		n.name1(&fate, "outage")
+	case n.breaks(req):
+		n.mark(&fate, "outage")
 		fate.There.Swallowed = r.IntN(2) == 0
 		fate.There.Lost = !fate.There.Swallowed
 	case n.isThrottled() && r.IntN(5) > 0:
@@ -41,8 +41,8 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 	return fate
 }
 
-// name1 names and counts the fault.
-func (n *node) name1(fate *faultnet.Fate, kind string) {
+// mark names and counts the fault.
+func (n *node) mark(fate *faultnet.Fate, kind string) {
 	fate.Name = kind
 	n.harm(kind)
 }
@@ -72,31 +72,31 @@ func (n *node) harmOne(fate *faultnet.Fate, req faultnet.Request, r *rand.Rand) 
 	later := func() *faultnet.Leg { return &faultnet.Leg{Delay: time.Duration(r.Float64() * 3 * lease)} }
 	switch {
 	case hit(c.LoseRequest):
-		n.name1(fate, "lose request")
+		n.mark(fate, "lose request")
 		fate.There.Lost = true
 	case hit(c.LoseResponse):
-		n.name1(fate, "lose response")
+		n.mark(fate, "lose response")
 		fate.Back.Lost = true
 	case hit(c.Slow):
 		d := time.Duration(r.ExpFloat64() * float64(700*time.Millisecond))
 		switch r.IntN(2) {
 		case 0:
 			fate.There.Delay += d
-			n.name1(fate, "slow request")
+			n.mark(fate, "slow request")
 			if fate.Anyway = r.Float64() < c.Anyway; fate.Anyway {
 				n.loose.Add(1)
-				n.name1(fate, "slow request that lands anyway")
+				n.mark(fate, "slow request that lands anyway")
 			}
 		default:
 			fate.Back.Delay += d
-			n.name1(fate, "slow response")
+			n.mark(fate, "slow response")
 		}
 	case hit(c.Duplicate):
-		n.name1(fate, "duplicate")
+		n.mark(fate, "duplicate")
 		n.loose.Add(1)
 		fate.Copy = later()
 	case hit(c.Late):
-		n.name1(fate, "late")
+		n.mark(fate, "late")
 		n.loose.Add(1)
 		fate.There.Lost, fate.Copy = true, later()
 	case hit(c.Refuse):
@@ -104,16 +104,16 @@ func (n *node) harmOne(fate *faultnet.Fate, req faultnet.Request, r *rand.Rand) 
 		code := codes[r.IntN(len(codes))]
 		n.refuse(fate, "refuse "+code, code)
 	case hit(c.SwallowRequest):
-		n.name1(fate, "swallow request")
+		n.mark(fate, "swallow request")
 		fate.There.Swallowed = true
 	case hit(c.SwallowResponse):
-		n.name1(fate, "swallow response")
+		n.mark(fate, "swallow response")
 		fate.Back.Swallowed = true
 	}
 }
 
 func (n *node) refuse(fate *faultnet.Fate, kind, code string) {
-	n.name1(fate, kind)
+	n.mark(fate, kind)
 	fate.Refusal = &faultnet.Refusal{Code: code, Message: "simulated"}
 }
 
@@ -139,7 +139,7 @@ func (n *node) dooms(fate *faultnet.Fate) bool {
 }
 
 // breaks reports whether the operation is out for this process.
-func (n *node) breaks(req faultnet.Request, r *rand.Rand) bool {
+func (n *node) breaks(req faultnet.Request) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.broken == req.Operation && time.Now().Before(n.until)

@@ -21,6 +21,7 @@ type mutant struct {
 	file     string
 	old, new string
 	finds    string // a regular expression; another violation does not count
+	seed     uint64 // of a run that finds it
 }
 
 var mutants = []mutant{
@@ -28,79 +29,84 @@ var mutants = []mutant{
 		"grant by read alone", "serving/claim.go",
 		"nobody.\n\t\t\tAnd(attrGranted.LessThan(number(t))).\n\t\t\tAnd(attrServingAfter.LessThan(number(t.Previous()))),",
 		"attrHolders.AttributeExists(),",
-		`\d holders at once|was granted after ticket`,
+		`\d holders at once|was granted after ticket`, 0,
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "serving/heartbeat.go",
 		"\tbeat, until, since := ",
-		"\tif !r.Until.IsZero() {\n\t\tmine := Entry{ID: id, Owner: \"revived\", Lease: lease.Lease{TTL: time.Minute, Until: r.Until}}.item()\n" +
+		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
 			"\t\treturn write(ctx, q, expression.Set(entry(id), expression.Value(table.Map(mine))), attrHolders.AttributeExists())\n\t}\n\tbeat, until, since := ",
-		`\d holders at once|was granted after ticket|has left|still in the record`,
+		`\d holders at once|was granted after ticket|has left|still in the record`, 0,
 	},
 	{
 		"a heartbeat that may come late", "serving/heartbeat.go",
 		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))", "",
-		`was removed by .* renewed less than a lease ago|believed to hold`,
+		`was removed by .* renewed less than a lease ago|believed to hold`, 0,
 	},
 	{
 		"a sweep without condition", "queue/enqueue.go",
 		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
-		`the row of .* was removed by`,
+		`the row of .* was removed by`, 0,
 	},
 	{
 		"an eviction without condition", "serving/evict.go",
 		"same := field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat)))", "same := isHolder(h.ID)",
-		`holder .* was removed by|believed to hold`,
+		`holder .* was removed by|believed to hold`, 0,
 	},
 	{
 		"the SDK's retries left on for TAKE", "ticket/master.go",
 		"update, condition, table.Once())", "update, condition)",
-		`has left`,
+		`has left`, 0,
 	},
 	{
 		"a floor without servingAfter", "serving/record.go",
 		"\tif r.Present {\n\t\tif next, err := r.ServingAfter.Next()", "\tif r.Present && r.Granted.IsZero() && false {\n\t\tif next, err := r.ServingAfter.Next()",
-		`requests within a second|sends requests without end`,
+		`requests within a second|sends requests without end`, 0,
 	},
 	{
 		"a fast release by the last number seen", "serving/release.go",
 		"isHolder(id).And(alone).And(noneOutstanding(t)))", "isHolder(id).And(alone))",
-		`the floor rose`,
+		`the floor rose`, 0,
 	},
 	{
 		"QUIET by one who was never granted its ticket", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.Queue, w.ticket)\n\t\treturn\n\t}\n",
-		`the floor rose`,
+		`the floor rose`, 0,
 	},
 	{
 		"no removal after an unknown outcome", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n", "\tif true {\n",
-		`has left \[holder`,
+		`has left \[holder`, 0,
 	},
 	{
 		"a fence that asks for nothing", "serving/heartbeat.go",
 		"return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)", "_ = same\n\treturn attrTicketNumber.AttributeExists()",
-		`a protected write with ticket \d+ committed`,
+		`a protected write with ticket \d+ committed`, 0,
 	},
 	{
 		"a fence that takes a ghost for its lock", "serving/heartbeat.go",
 		"return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)", "_ = same\n\treturn isHolder(id).And(attrGranted.LessThanEqual(number(t)))",
-		`a protected write with ticket \d+ committed`,
+		`a protected write with ticket \d+ committed`, 0,
 	},
 	{
 		"claims out of turn", "queue/judge.go",
 		"case j.Ahead > 0 || j.Holders > 0:", "case j.Holders > 0:",
-		`was granted before ticket`,
+		`was granted before ticket`, 0,
 	},
 	{
 		"a lease that counts from its answer, without margin", "heartbeat/heartbeat.go",
 		"k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)", "k.deadline = time.Now().Add(k.config.TTL)",
-		`believed to hold`,
+		`believed to hold`, 0,
+	},
+	{
+		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
+		"\t\tw.Wait()\n", "",
+		`an Acquire that failed has left \[row`, 0,
 	},
 	{
 		"a waiter that does not put its row again", "internal/waiter/place.go",
 		"\t\tif errors.Is(keeper.Err(), queue.ErrGone) && p.belowFloor() {\n", "\t\tif errors.Is(keeper.Err(), queue.ErrGone) {\n\t\t\t<-ctx.Done()\n",
-		`was granted before ticket|still wait`,
+		`was granted before ticket|still wait`, 0,
 	},
 }
 
@@ -122,7 +128,11 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			dir := t.TempDir()
 			binary := build(t, root, dir, m)
-			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(*first), "-sim.histories", dir, "-test.v")
+			from := max(m.seed, 1)
+			if *first != 0 {
+				from = *first
+			}
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.histories", dir, "-test.v")
 			cmd.Dir = filepath.Join(root, "internal/sim")
 			out, err := cmd.CombinedOutput()
 			if err == nil {
@@ -132,9 +142,27 @@ func TestMutants(t *testing.T) {
 			if found == nil {
 				t.Fatalf("it was found by something else than %q:\n%.3000s", m.finds, out)
 			}
-			runs := regexp.MustCompile(`(\d+) runs`).FindSubmatch(out)
-			t.Logf("found within %s runs: %s", runs[1], found)
+			seed, runs := firstMatch(`seed (\d+)[: ]`, out), firstMatch(`(\d+) runs`, out)
+			t.Logf("found after %s runs, by seed %s: %s", runs, seed, found)
 		})
+	}
+}
+
+// firstMatch is the first group of a pattern's first match.
+func firstMatch(pattern string, text []byte) []byte {
+	if groups := regexp.MustCompile(pattern).FindSubmatch(text); groups != nil {
+		return groups[1]
+	}
+	return nil
+}
+
+// TestSeedsOfPastMistakes runs the seeds that have found the mistakes, some of
+// which the library once made, without them.
+func TestSeedsOfPastMistakes(t *testing.T) {
+	for _, m := range mutants {
+		if m.seed != 0 {
+			t.Run(m.name, func(t *testing.T) { run(t, m.seed) })
+		}
 	}
 }
 
