@@ -206,14 +206,21 @@ func (v *Verdict) stops(h *History) {
 	}
 }
 
-// stale judges writes that were sent with the fence of a lost lock.
+// stale judges writes that were sent with the fence of a lost lock; one that
+// nobody answered to was made if it is there.
 func (v *Verdict) stale(h *History) {
+	there := map[string]bool{}
+	for _, c := range h.Ledgers {
+		for _, row := range c.Rows {
+			there[row.ID] = true
+		}
+	}
 	for _, w := range h.Writes {
 		switch {
 		case !w.Stale:
 		case w.Outcome == worker.Refused:
 			v.StaleRefused++
-		case w.Outcome == worker.Applied:
+		case w.Outcome == worker.Applied, there[w.ID]:
 			i := slices.IndexFunc(h.Turns, func(t Turn) bool {
 				return t.Entity == w.Entity && t.Ticket > w.Ticket && t.From != 0 && t.Granted < w.Sent
 			})
