@@ -1,0 +1,58 @@
+package version
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrConflict says that the item is not as it was loaded: nothing was
+	// written. Load it, or take it from the *ConflictError, decide anew, and
+	// save again; Update does that by itself.
+	ErrConflict = errors.New("version: the item has been changed by somebody else")
+
+	// ErrNotFound says that there is no such item.
+	ErrNotFound = errors.New("version: no such item")
+
+	// ErrUnknown says that a write may have been made, or may yet be: its
+	// answer did not come, or it was refused and what would tell why is gone.
+	// Load the item to see; a write with WithToken can simply be repeated. It
+	// wraps what happened last, a context's error included.
+	ErrUnknown = errors.New("version: it is not known whether the write was made")
+)
+
+// ConflictError has the item that stood in the way. It matches ErrConflict.
+type ConflictError struct {
+	// Current is the item as it was when the write was refused, or as it was
+	// read just after. It can be changed and saved. Nil if it is not there any
+	// more.
+	Current *Item
+
+	key      string
+	expected string
+}
+
+func (e *ConflictError) Error() string {
+	found := "it is not there"
+	if e.Current != nil {
+		found = "it has " + e.Current.state()
+	}
+	return fmt.Sprintf("%v: %s: saved on %s, and %s", ErrConflict, e.key, e.expected, found)
+}
+
+// Unwrap returns ErrConflict.
+func (e *ConflictError) Unwrap() error { return ErrConflict }
+
+// MalformedError says that an item's version or tokens were not written by this
+// package. The item is left alone: mend the attribute, or remove both, which
+// makes the item one without a version.
+type MalformedError struct {
+	Table     string
+	Key       string // as "id=order-7, line=3"
+	Attribute string
+	Problem   string // what is there, and what is needed
+}
+
+func (e *MalformedError) Error() string {
+	return fmt.Sprintf("version: item %s of table %q: attribute %q: %s", e.Key, e.Table, e.Attribute, e.Problem)
+}

@@ -1,0 +1,220 @@
+package version
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Attributes are an item's, or a key's, as the SDK has them; its package
+// attributevalue makes them of structs.
+type Attributes = map[string]types.AttributeValue
+
+// Item is an item with the version it has in the table. Items that are not in
+// the table yet are written as Item{Attributes: …}; those that are come from
+// Load, and keep their version when Attributes are changed or replaced.
+type Item struct {
+	// Attributes are the item's own, its key among them and the version's left
+	// out.
+	Attributes Attributes
+
+	stored  bool // it is in the table
+	version int64
+	tokens  []string // of its latest writes, the latest first
+	key     Attributes
+}
+
+// Version is how often the item was saved. 0: never.
+func (i Item) Version() int64 { return i.version }
+
+// Exists reports whether the item was in the table when it was loaded.
+func (i Item) Exists() bool { return i.stored }
+
+// Tag is a short text that is equal for two items of one key only if nothing
+// was saved in between, deletions included: an HTTP ETag. Empty if the item is
+// not in the table. Items without a version all have the tag "0".
+func (i Item) Tag() string {
+	switch {
+	case !i.stored:
+		return ""
+	case len(i.tokens) == 0:
+		return strconv.FormatInt(i.version, 10)
+	}
+	return fmt.Sprintf("%d-%s", i.version, i.tokens[0])
+}
+
+// Wrote reports whether one of the 16 latest writes to the item had the token
+// (see WithToken).
+func (i Item) Wrote(token string) bool { return slices.Contains(i.tokens, token) }
+
+// state is for errors.
+func (i Item) state() string {
+	switch {
+	case !i.stored:
+		return "no item"
+	case i.version == 0:
+		return "no version"
+	}
+	return fmt.Sprintf("version %d", i.version)
+}
+
+// maxTokens is how many writes an item remembers. It is the same for all, so
+// that an item with fewer tokens is known to have forgotten none.
+const maxTokens = 16
+
+// maxVersion leaves room for one more.
+const maxVersion = math.MaxInt64 - 1
+
+// decode takes the version out of what stands in the table.
+func (t *Table) decode(found Attributes) (Item, error) {
+	i := Item{Attributes: maps.Clone(found), stored: true, key: t.keyOf(found)}
+	version, hasVersion := found[t.cfg.VersionAttribute]
+	tokens, hasTokens := found[t.cfg.TokenAttribute]
+	delete(i.Attributes, t.cfg.VersionAttribute)
+	delete(i.Attributes, t.cfg.TokenAttribute)
+	if hasVersion {
+		n, ok := version.(*types.AttributeValueMemberN)
+		if ok {
+			i.version, ok = parseVersion(n.Value)
+		}
+		if !ok {
+			return Item{}, t.malformed(i.key, t.cfg.VersionAttribute, fmt.Sprintf("found %s, need a number from 1 to %d", show(version), int64(maxVersion)))
+		}
+	}
+	if hasTokens {
+		s, ok := tokens.(*types.AttributeValueMemberS)
+		if ok {
+			i.tokens = strings.Fields(s.Value)
+		}
+		switch {
+		case !ok || len(i.tokens) > maxTokens || strings.Join(i.tokens, " ") != s.Value:
+			return Item{}, t.malformed(i.key, t.cfg.TokenAttribute, fmt.Sprintf("found %s, need up to %d tokens with a space between", show(tokens), maxTokens))
+		case !hasVersion:
+			return Item{}, t.malformed(i.key, t.cfg.VersionAttribute, fmt.Sprintf("found none beside %q", t.cfg.TokenAttribute))
+		}
+	}
+	return i, nil
+}
+
+// parseVersion reads a whole number as DynamoDB prints it.
+func parseVersion(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && n >= 1 && n <= maxVersion && strconv.FormatInt(n, 10) == s
+}
+
+// next is the item as a save with that token leaves it.
+func (t *Table) next(i Item, token string) Item {
+	next := Item{Attributes: maps.Clone(i.Attributes), stored: true, version: i.version + 1, key: t.keyOf(i.Attributes)}
+	next.tokens = append([]string{token}, i.tokens...)
+	next.tokens = next.tokens[:min(len(next.tokens), maxTokens)]
+	return next
+}
+
+// encode is the item with its version, as it stands in the table.
+func (t *Table) encode(i Item) Attributes {
+	stored := maps.Clone(i.Attributes)
+	stored[t.cfg.VersionAttribute] = &types.AttributeValueMemberN{Value: strconv.FormatInt(i.version, 10)}
+	stored[t.cfg.TokenAttribute] = &types.AttributeValueMemberS{Value: strings.Join(i.tokens, " ")}
+	return stored
+}
+
+func (t *Table) keyOf(attributes Attributes) Attributes {
+	key := Attributes{}
+	for _, name := range t.keys {
+		key[name] = attributes[name]
+	}
+	return key
+}
+
+// validate checks an item that is to be written.
+func (t *Table) validate(i Item) error {
+	if err := t.validateKey(i.Attributes); err != nil {
+		return err
+	}
+	for _, name := range []string{t.cfg.VersionAttribute, t.cfg.TokenAttribute} {
+		if _, ok := i.Attributes[name]; ok {
+			return fmt.Errorf("item %s: attribute %q is the version's own: leave it out of the item", t.show(i.Attributes), name)
+		}
+	}
+	if i.stored && !reflect.DeepEqual(t.keyOf(i.Attributes), i.key) {
+		return fmt.Errorf("item %s was loaded as %s: an item's key cannot be changed", t.show(i.Attributes), t.show(i.key))
+	}
+	if i.version >= maxVersion {
+		return fmt.Errorf("item %s has version %d, and there is none above it", t.show(i.Attributes), i.version)
+	}
+	return nil
+}
+
+// validateKey checks that the key attributes are there, and of types that a key
+// can have.
+func (t *Table) validateKey(attributes Attributes) error {
+	for _, name := range t.keys {
+		ok := false
+		switch v := attributes[name].(type) {
+		case *types.AttributeValueMemberS:
+			ok = v != nil && v.Value != ""
+		case *types.AttributeValueMemberN:
+			ok = v != nil && v.Value != ""
+		case *types.AttributeValueMemberB:
+			ok = v != nil && len(v.Value) > 0
+		}
+		if !ok {
+			return fmt.Errorf("key attribute %q is %s: need a value of type S, N or B that is not empty", name, show(attributes[name]))
+		}
+	}
+	return nil
+}
+
+func (t *Table) malformed(key Attributes, attribute, problem string) *MalformedError {
+	return &MalformedError{Table: t.name, Key: t.show(key), Attribute: attribute, Problem: problem}
+}
+
+// show prints the key of an item.
+func (t *Table) show(attributes Attributes) string {
+	var parts []string
+	for _, name := range t.keys {
+		parts = append(parts, name+"="+text(attributes[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// show names a value's type, and the value of simple ones.
+func show(value types.AttributeValue) string {
+	if value == nil {
+		return "missing"
+	}
+	kind := strings.TrimPrefix(reflect.TypeOf(value).Elem().Name(), "AttributeValueMember")
+	if s := text(value); s != "" {
+		return kind + " " + s
+	}
+	return "an " + kind
+}
+
+// shown bounds a value in an error.
+const shown = 100
+
+func text(value types.AttributeValue) string {
+	if value == nil || reflect.ValueOf(value).IsNil() {
+		return ""
+	}
+	s := ""
+	switch v := value.(type) {
+	case *types.AttributeValueMemberS:
+		s = v.Value
+	case *types.AttributeValueMemberN:
+		s = v.Value
+	case *types.AttributeValueMemberB:
+		s = base64.StdEncoding.EncodeToString(v.Value)
+	}
+	if len(s) > shown {
+		s = s[:shown] + "…"
+	}
+	return s
+}

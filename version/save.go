@@ -1,0 +1,199 @@
+package version
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/random"
+)
+
+// Option changes one Save, SaveItem or Update.
+type Option func(*options)
+
+type options struct {
+	token  string
+	create bool
+}
+
+// WithToken names the write, so that it can be repeated, by another process
+// too: a write that is refused by an item that has its token counts as made,
+// and an Update that loads such an item does not change it again. An item
+// remembers its 16 latest writes. The token must be as good as unique among the
+// item's writes (a request id, an idempotency key): 1 to 40 printable ASCII
+// characters without spaces. Without it, each call has one of its own.
+func WithToken(token string) Option { return func(o *options) { o.token = token } }
+
+// OrCreate lets Update start from an item that has its key and nothing else if
+// there is none. Save needs no such thing: it creates what was not loaded.
+func OrCreate() Option { return func(o *options) { o.create = true } }
+
+// maxToken bounds what sixteen tokens add to an item.
+const maxToken = 40
+
+// tokenLength is that of the package's own: 65 random bits. It need not be
+// unique but among an item's writes.
+const tokenLength = 13
+
+func with(ctx context.Context, opts []Option) (options, error) {
+	o := options{token: random.Text(ctx)[:tokenLength]}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.token == "" || len(o.token) > maxToken || strings.ContainsFunc(o.token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return o, fmt.Errorf("token %.60q: need 1 to %d printable ASCII characters without spaces", o.token, maxToken)
+	}
+	return o, nil
+}
+
+// Save writes the whole item, with a version one higher, if it is in the table
+// as it was loaded; one that was not loaded, if there is none with its key. It
+// returns the item as it then is, which can be changed and saved again.
+//
+// One request: a PutItem. On a *ConflictError, which matches ErrConflict,
+// nothing was written; after an error that matches ErrUnknown, the write may
+// have been made; other errors (DynamoDB's, a *MalformedError, a wrong item)
+// say that it was not. If an answer was lost and the write is found to have been
+// made, the item may have been changed by others since, and is returned as it
+// now is. Calling Save again with the same item is safe: if it was written, that
+// is a conflict, or with WithToken a success.
+func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, error) {
+	o, err := with(ctx, opts)
+	if err = cmp.Or(err, t.validate(item)); err != nil {
+		return Item{}, fmt.Errorf("version: save: %w", err)
+	}
+	next := t.next(item, o.token)
+	c := t.unchanged(item)
+	sent := t.send(ctx, func(ctx context.Context, fns ...func(*dynamodb.Options)) error {
+		_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &t.name, Item: t.encode(next),
+			ConditionExpression: &c.expression, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, fns...)
+		return err
+	})
+	if sent.err == nil {
+		return next, nil
+	}
+	current, err := t.whatRefused(ctx, item, sent)
+	switch {
+	case err != nil:
+		return Item{}, t.failed("save", item, err, sent.lost)
+	case current != nil && current.Wrote(o.token):
+		return *current, nil
+	case sent.lost && !remembers(current, item):
+		return Item{}, t.failed("save", item, fmt.Errorf("an answer was lost, and the item does not tell any more: %w", sent.err), true)
+	}
+	return Item{}, t.conflict(item, current)
+}
+
+// Delete removes the item if it is in the table as it was loaded. One request:
+// a DeleteItem. Errors are those of Save. An item that is gone after an answer
+// was lost counts as removed by this call, whoever did it.
+func (t *Table) Delete(ctx context.Context, item Item) error {
+	err := t.validate(item)
+	if err == nil && !item.stored {
+		err = fmt.Errorf("item %s was not loaded", t.show(item.Attributes))
+	}
+	if err != nil {
+		return fmt.Errorf("version: delete: %w", err)
+	}
+	c := t.unchanged(item)
+	sent := t.send(ctx, func(ctx context.Context, fns ...func(*dynamodb.Options)) error {
+		_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &t.name, Key: item.key,
+			ConditionExpression: &c.expression, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}, fns...)
+		return err
+	})
+	if sent.err == nil {
+		return nil
+	}
+	current, err := t.whatRefused(ctx, item, sent)
+	switch {
+	case err != nil:
+		return t.failed("delete", item, err, sent.lost)
+	case sent.lost && current == nil:
+		return nil
+	case sent.lost && (len(item.tokens) == 0 || !remembers(current, item)):
+		return t.failed("delete", item, fmt.Errorf("an answer was lost, and another item has its key: %w", sent.err), true)
+	}
+	return t.conflict(item, current)
+}
+
+// whatRefused is the item that refused a write, nil if there is none. It is
+// read if the refusal does not have it. An error that is no refusal is returned.
+func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item, error) {
+	refused, ok := sent.refused()
+	switch {
+	case !ok:
+		return nil, sent.err
+	case len(refused.Item) == 0:
+		return t.read(ctx, item.Attributes)
+	}
+	return t.pointer(refused.Item)
+}
+
+// remembers reports whether current has the tokens of all writes since item was
+// loaded, so that one that it does not have was not made.
+func remembers(current *Item, item Item) bool {
+	switch {
+	case current == nil:
+		return false
+	case len(item.tokens) > 0:
+		return slices.Contains(current.tokens, item.tokens[0])
+	}
+	return len(current.tokens) < maxTokens
+}
+
+// failed is the error of a write that was not refused, or not by what is known.
+func (t *Table) failed(what string, item Item, err error, unknown bool) error {
+	if unknown {
+		return fmt.Errorf("%w: %s %s: %w", ErrUnknown, what, t.show(item.Attributes), err)
+	}
+	var malformed *MalformedError
+	if errors.As(err, &malformed) {
+		return err
+	}
+	return fmt.Errorf("version: %s %s: %w", what, t.show(item.Attributes), err)
+}
+
+func (t *Table) conflict(item Item, current *Item) *ConflictError {
+	return &ConflictError{Current: current, key: t.show(item.Attributes), expected: item.state()}
+}
+
+// condition is a condition expression and what it names.
+type condition struct {
+	expression string
+	names      map[string]string
+	values     Attributes
+}
+
+// unchanged holds while the item is in the table as it was loaded: with its
+// version, and with its tokens, which tell it from one that was deleted and made
+// anew.
+func (t *Table) unchanged(item Item) condition {
+	version, tokens := t.cfg.VersionAttribute, t.cfg.TokenAttribute
+	n := &types.AttributeValueMemberN{Value: strconv.FormatInt(item.version, 10)}
+	switch {
+	case !item.stored:
+		return condition{"attribute_not_exists(#key)", map[string]string{"#key": t.keys[0]}, nil}
+	case item.version == 0:
+		return condition{"attribute_exists(#key) AND attribute_not_exists(#version) AND attribute_not_exists(#tokens)",
+			map[string]string{"#key": t.keys[0], "#version": version, "#tokens": tokens}, nil}
+	case len(item.tokens) == 0:
+		return condition{"#version = :version AND attribute_not_exists(#tokens)",
+			map[string]string{"#version": version, "#tokens": tokens}, Attributes{":version": n}}
+	}
+	return condition{"#version = :version AND #tokens = :tokens",
+		map[string]string{"#version": version, "#tokens": tokens},
+		Attributes{":version": n, ":tokens": &types.AttributeValueMemberS{Value: strings.Join(item.tokens, " ")}}}
+}
