@@ -30,6 +30,7 @@ var floors = []string{
 	"internal/linger",
 	"internal/retry",
 	"heartbeat",
+	"version",
 	"waitpolicy",
 	"internal/random",
 }
