@@ -139,7 +139,9 @@ func TestEachWrongIsFound(t *testing.T) {
 		}, "stale accepted"},
 		"a stale probe is made, and not answered": {func(h *History) {
 			h.Writes[1].Outcome, h.Writes[1].Probe = worker.Unknown, true
-			edit(h, func(c *ledger.Contents) { c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1}) })
+			edit(h, func(c *ledger.Contents) {
+				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
+			})
 		}, "stale accepted"},
 		"a recovery takes too long": {func(h *History) {
 			h.Turns[4].Granted, h.Turns[4].From, h.Turns[4].Believed, h.Attempts[0].Over = at(7700), at(7700), at(7750), at(7700)
