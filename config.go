@@ -68,6 +68,14 @@ type Option func(*options)
 type options struct {
 	ttl   time.Duration
 	owner string
+	data  []byte
+}
+
+// settings are what one Acquire goes by: the client's, as its options change
+// them.
+type settings struct {
+	Config
+	options
 }
 
 // WithTTL sets Config.TTL for one lock, the heartbeat to half of it, and the
@@ -78,7 +86,7 @@ func WithTTL(ttl time.Duration) Option { return func(o *options) { o.ttl = ttl }
 func WithOwner(owner string) Option { return func(o *options) { o.owner = owner } }
 
 // with applies options.
-func (c Config) with(opts []Option) Config {
+func (c Config) with(opts []Option) settings {
 	o := options{ttl: c.TTL, owner: c.Owner}
 	for _, opt := range opts {
 		opt(&o)
@@ -88,7 +96,16 @@ func (c Config) with(opts []Option) Config {
 		c.RequestTimeout = max(min(c.RequestTimeout, o.ttl/4), time.Millisecond)
 	}
 	c.Owner = o.owner
-	return c
+	return settings{c, o}
+}
+
+// validate checks the options beside what they change of the client's
+// configuration.
+func (s settings) validate() error {
+	if err := s.Config.validate(); err != nil {
+		return err
+	}
+	return validData("WithData", s.data)
 }
 
 const (

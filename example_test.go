@@ -348,3 +348,40 @@ func ExampleClient_IsLocked() {
 	// locked: true
 	// locked: false
 }
+
+// A holder tells those who look how far it has come.
+func ExampleLock_SetData() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	alice, closed := client(db, "alice", time.Minute)
+	defer closed()
+	bob, closed := client(db, "bob", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+
+	look := func() error {
+		state, err := bob.Inspect(ctx, order)
+		if err != nil {
+			return err
+		}
+		for _, h := range state.Serving {
+			fmt.Printf("%s: %s\n", h.Owner, h.Data)
+		}
+		return nil
+	}
+	err := alice.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
+		if err := look(); err != nil {
+			return err
+		}
+		if err := lock.SetData(ctx, []byte("packed, 2 of 5")); err != nil {
+			return err
+		}
+		return look()
+	}, queuelock.WithData([]byte("counting")))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// alice: counting
+	// alice: packed, 2 of 5
+}

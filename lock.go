@@ -36,6 +36,8 @@ type Lock struct {
 	seen serving.Record // guarded by mu; the record as last seen
 	end  error          // guarded by mu; why it is not held any more
 
+	dataSet int64 // guarded by mu; which SetData was the last to begin
+
 	// gate lets one Release at a time through, and guards settled and result:
 	// what came of the one that needs no repetition. It is no mutex because it
 	// is kept across a request.
@@ -45,12 +47,15 @@ type Lock struct {
 }
 
 // hold makes a Lock of a grant and starts its heartbeat.
-func (c *Client) hold(ctx context.Context, key Key, cfg Config, q table.Queue, grant waiter.Grant) *Lock {
+func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue, grant waiter.Grant) *Lock {
 	ctx = context.WithoutCancel(ctx)
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(),
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1),
+	}
+	if me, ok := grant.Record.Mine(grant.ID); ok {
+		l.dataSet = me.DataSet
 	}
 	l.renewals = lease.NewRenewals(l.terms, q.Clock(), grant.Lease)
 	inner, cancel := context.WithCancelCause(ctx)

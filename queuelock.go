@@ -132,7 +132,7 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	w := waiter.New(waiter.Config{
 		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run,
+		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data,
 	})
 	grant, err := w.Run(ctx, wait.IsNoWait())
 	if err != nil {
@@ -257,7 +257,7 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 var errWaitOver = errors.New("the record wait is over")
 
 // prepare checks the arguments of a call.
-func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (Config, table.Queue, error) {
+func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
 	cfg := c.cfg.with(opts)
 	key = key.normal()
 	for _, err := range []error{key.validate(), wait.Validate(), cfg.validate()} {

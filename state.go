@@ -45,6 +45,9 @@ type Holder struct {
 	// renewed; zero or less: now. One that has watched it for longer may know
 	// better. TTL is the length of its lease.
 	Remaining, TTL time.Duration
+	// Data is what the holder has told of itself, by WithData or SetData; nil
+	// if nothing.
+	Data []byte
 }
 
 // Waiter is one who waits.
@@ -67,7 +70,7 @@ type Waiter struct {
 func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) Holder {
 	holder := Holder{
 		Ticket: h.Ticket, Owner: h.Owner, Since: h.Since,
-		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Data: h.Data,
 	}
 	if !h.Since.IsZero() {
 		holder.Age = max(0, now.Sub(h.Since))

@@ -35,6 +35,9 @@ type Holder struct {
 	Owner  string
 	Since  time.Time // on DynamoDB's clock; zero if unknown
 	Lease  lease.Lease
+
+	Data    []byte // the holder's own, for those who look; nil if it has none
+	DataSet int64  // which SetData wrote it; zero before the first
 }
 
 // LeaseID names the holder's lease for an Observer.
@@ -123,6 +126,11 @@ func decodeHolder(r *table.Reader, rec Record, id string, entry types.AttributeV
 	if ms, ok := e.OptionalInt(table.AttrSince); ok {
 		h.Since = time.UnixMilli(ms)
 	}
+	// Data only serves those who look; so a value of another type is none.
+	if data, ok := m.Value[table.AttrData].(*types.AttributeValueMemberB); ok {
+		h.Data = data.Value
+	}
+	h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
 	if e.Has(table.AttrTicket) {
 		h.Ticket = ticket.Read(e, table.AttrTicket)
 	} else if next, err := rec.ServingAfter.Next(); err == nil {

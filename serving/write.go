@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
@@ -48,6 +49,7 @@ type Entry struct {
 	Owner string
 	Since time.Time // on DynamoDB's clock; zero if unknown
 	Lease lease.Lease
+	Data  []byte // for those who look; left out if empty
 }
 
 func (e Entry) item() table.Item {
@@ -55,6 +57,9 @@ func (e Entry) item() table.Item {
 	e.Lease.Fill(item)
 	if !e.Since.IsZero() {
 		item[table.AttrSince] = table.Int(e.Since.UnixMilli())
+	}
+	if len(e.Data) > 0 {
+		item[table.AttrData] = &types.AttributeValueMemberB{Value: e.Data}
 	}
 	return item
 }

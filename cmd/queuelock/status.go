@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -29,12 +33,14 @@ shows it. It changes nothing.
 A lease that is over belongs to somebody who died, or is cut off: the next to look at the
 queue removes them. What is left of a lease is what is left at the least. A "?" is the
 age of a holder whose process did not know the time yet when it was served: it is known
-after its first heartbeat.
+after its first heartbeat. What a holder tells of itself is printed below, as text, or in
+base64 if it is not text of one line.
 
 --json prints one object: entity, reason, issued (the last ticket), read_at, serving and
 waiting (lists), turn (mean_seconds and deviation_seconds of recent turns). Tickets are
 strings, durations numbers of seconds (ages and what is left of leases to a tenth), times
-RFC 3339; what is not known is null.
+RFC 3339; what is not known is null. What a holder tells of itself is in data_base64, and
+in data if it is text in UTF-8.
 
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
@@ -112,6 +118,8 @@ type statusHolder struct {
 	Remaining float64    `json:"remaining_seconds"`
 	TTL       float64    `json:"ttl_seconds"`
 	Expired   bool       `json:"expired"`
+	Data      *string    `json:"data"`
+	Base64    []byte     `json:"data_base64"`
 }
 
 type statusWaiter struct {
@@ -134,7 +142,10 @@ func newStatusReport(s *queuelock.State) statusReport {
 	for _, h := range s.Serving {
 		holder := statusHolder{
 			Ticket: h.Ticket.String(), Owner: h.Owner,
-			Remaining: tenths(h.Remaining), TTL: h.TTL.Seconds(), Expired: h.Remaining <= 0,
+			Remaining: tenths(h.Remaining), TTL: h.TTL.Seconds(), Expired: h.Remaining <= 0, Base64: h.Data,
+		}
+		if text := string(h.Data); text != "" && utf8.ValidString(text) {
+			holder.Data = &text
 		}
 		if !h.Since.IsZero() {
 			since, age := h.Since.UTC(), tenths(h.Age)
@@ -188,7 +199,28 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", p.Position, p.Ticket, p.Owner, readable(p.Age), left(p.Remaining, p.TTL))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, h := range s.Serving {
+		if len(h.Data) == 0 {
+			continue
+		}
+		as, data := "", string(h.Data)
+		if !printable(data) {
+			as, data = " (base64)", base64.StdEncoding.EncodeToString(h.Data)
+		}
+		if _, err := fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket, as, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printable reports whether a text may be sent to a terminal as it is: some
+// other program may have written it.
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // tenths is a duration in seconds. DynamoDB's clock is not known any better.

@@ -63,8 +63,8 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	state := &queuelock.State{
 		Key: queuelock.Key{Entity: "x", Reason: "why"}, Issued: ticket.Max, ReadAt: at,
 		Serving: []queuelock.Holder{
-			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute},
-			{Ticket: ticket.FromUint64(8), Owner: "b", TTL: time.Minute},
+			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Data: []byte("step 2\n")},
+			{Ticket: ticket.FromUint64(8), Owner: "b", TTL: time.Minute, Data: []byte("\xff\xfe")},
 		},
 		Waiting: []queuelock.Waiter{
 			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
@@ -89,7 +89,9 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "age_seconds": 1.5,
       "remaining_seconds": 30,
       "ttl_seconds": 60,
-      "expired": false
+      "expired": false,
+      "data": "step 2\n",
+      "data_base64": "c3RlcCAyCg=="
     },
     {
       "ticket": "8",
@@ -98,7 +100,9 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "age_seconds": null,
       "remaining_seconds": 0,
       "ttl_seconds": 60,
-      "expired": true
+      "expired": true,
+      "data": null,
+      "data_base64": "//4="
     }
   ],
   "waiting": [
@@ -134,6 +138,30 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	empty, err := json.Marshal(newStatusReport(&queuelock.State{}))
 	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
 		t.Errorf("nobody is not an empty list: %s, %v", empty, err)
+	}
+}
+
+func TestStatusShowsTheDataOfAHolder(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	if o := invoke(t, "status", "x"); o.code != 0 || strings.Contains(o.stdout, "data") {
+		t.Errorf("without data: exit code %d, stdout %q", o.code, o.stdout)
+	}
+	for _, test := range []struct{ data, printed, asJSON string }{
+		{"step 2 of 5: \"café\"", "\ndata of 1: step 2 of 5: \"café\"\n", `"data":"step 2 of 5: \"café\"","data_base64":"`},
+		{"two\nlines", "\ndata of 1 (base64): dHdvCmxpbmVz\n", `"data":"two\nlines","data_base64":"dHdvCmxpbmVz"`},
+		{"\x1b[2J", "\ndata of 1 (base64): G1sySg==\n", `"data_base64":"G1sySg=="`},
+		{"\xde\xad\xbe\xef", "\ndata of 1 (base64): 3q2+7w==\n", `"data":null,"data_base64":"3q2+7w=="`},
+	} {
+		if err := lock.SetData(t.Context(), []byte(test.data)); err != nil {
+			t.Fatal(err)
+		}
+		if o := invoke(t, "status", "x"); o.code != 0 || !strings.HasSuffix(o.stdout, test.printed) {
+			t.Errorf("exit code %d, stdout %q, want %q at its end", o.code, o.stdout, test.printed)
+		}
+		if o := invoke(t, "status", "x", "--json"); o.code != 0 || !strings.Contains(o.stdout, test.asJSON) {
+			t.Errorf("exit code %d, stdout %q, want %s", o.code, o.stdout, test.asJSON)
+		}
 	}
 }
 

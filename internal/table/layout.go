@@ -22,6 +22,8 @@ const (
 	AttrSince     = "since"     // entry, N: when it was granted, ms on DynamoDB's clock
 	AttrOwner     = "owner"     // entry and row, S
 	AttrTicket    = "ticket"    // entry, N: present if it came by CLAIM
+	AttrData      = "data"      // entry, B: the holder's own; absent if it has none
+	AttrDataSet   = "dataSet"   // entry, N: which SetData wrote data; absent before the first
 	AttrID        = "id"        // row, S
 	AttrMode      = "mode"      // row, S
 	AttrCreatedAt = "createdAt" // row, N: ms on DynamoDB's clock, or the host's if unknown
@@ -31,7 +33,7 @@ const (
 
 var reserved = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrBeat, AttrUntil, AttrTTL,
-	AttrSince, AttrOwner, AttrTicket, AttrID, AttrMode, AttrCreatedAt,
+	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
 }
 
 // Layout names a table and the attributes of it that the user may choose.

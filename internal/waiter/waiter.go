@@ -37,6 +37,7 @@ type Config struct {
 	Lines    *queue.Lines
 	Log      *slog.Logger
 	Owner    string
+	Data     []byte // of the holder's entry
 
 	Holder lease.Terms // of the lease once served
 	Waiter lease.Terms // of the row's lease
@@ -154,7 +155,7 @@ var errTakeAnew = errors.New("take a new ticket")
 func (w *Waiter) newAttempt(claimed bool) (*attempt, serving.Entry) {
 	a := &attempt{id: fmt.Sprintf("%s-%d", w.prefix, len(w.attempts)), sent: time.Now(), claimed: claimed}
 	w.attempts = append(w.attempts, a)
-	e := serving.Entry{ID: a.id, Owner: w.Owner}
+	e := serving.Entry{ID: a.id, Owner: w.Owner, Data: w.Data}
 	e.Lease, e.Since = w.Holder.Begin(w.Queue.Clock(), a.sent)
 	a.lease = e.Lease
 	return a, e

@@ -1,0 +1,83 @@
+package queuelock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
+)
+
+// maxData keeps the serving record small: each of its writes is paid for by its
+// size.
+const maxData = 4096
+
+// WithData lets the holder tell something of itself to those who look: a job's
+// name, a URL, the state of the work. It stands in the holder's entry while the
+// lock is held, is shown as Holder.Data by Inspect and by a
+// *NotAcquiredError, and is gone with the lock. One who waits does not show it.
+// None by default; empty data is none. At most 4096 bytes; more is an error of
+// Acquire, which then sends nothing. The bytes are copied.
+//
+// It costs no request. But it makes the serving record larger: while it stands,
+// each write to the record, also by those who come to wait, costs a write unit
+// more for each KB, and each look a read unit more for each 4 KB.
+func WithData(data []byte) Option {
+	data = bytes.Clone(data)
+	return func(o *options) { o.data = data }
+}
+
+// SetData replaces the lock's data, WithData's or that of an earlier SetData;
+// nil removes it. At most 4096 bytes. It is written only while the lock is
+// held, whatever the caller's clock says, and does not renew the lease.
+//
+// Calls take effect in the order in which they began: one that is late on its
+// way, or arrives twice, never overwrites a later one's. nil says that the data
+// was written, and stands unless a later call has replaced it. An error that
+// matches ErrLost says that the lock was lost, and ErrReleased that it was
+// released: its data is gone with it. Of data that is too large nothing is
+// sent. Any other error is the table's, or that of ctx: the data may have been
+// written, or may yet be, while the lock is held and no later call was made.
+// Calling again is safe.
+//
+// One request. Conflicts with transactions, throttles and lost answers are
+// retried until ctx or the lock ends.
+func (l *Lock) SetData(ctx context.Context, data []byte) error {
+	if err := validData("SetData", data); err != nil {
+		return fmt.Errorf("queuelock: %w", err)
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.dataSet++
+	n := l.dataSet
+	l.mu.Unlock()
+	data = bytes.Clone(data)
+	held, cancel := l.within(ctx)
+	defer cancel()
+	for retries := retry.For(0); ; {
+		rec, err := serving.SetData(held, l.queue, l.id, l.ticket, n, data)
+		switch {
+		case err == nil:
+			l.mu.Lock()
+			l.seen = rec
+			l.mu.Unlock()
+			return nil
+		case errors.Is(err, serving.ErrRefused):
+			return l.fenced()
+		case !table.Transient(err) || !retries.Pause(held):
+			return fmt.Errorf("queuelock: %s: set data: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
+		}
+	}
+}
+
+func validData(what string, data []byte) error {
+	if len(data) > maxData {
+		return fmt.Errorf("%s: %d bytes: at most %d are possible", what, len(data), maxData)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package serving
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// SetData replaces what a holder that is still in the record tells of itself;
+// empty data is removed:
+//
+//	SET holders.#id.data = :data, holders.#id.dataSet = :n
+//	if Held(id, t)
+//	   AND (attribute_not_exists(holders.#id.dataSet) OR holders.#id.dataSet <= :n)
+//
+// n numbers the calls of one holder, from 1. The last condition refuses a call
+// that arrives late, after a later one: it would bring older data back. The
+// same call may arrive twice: it writes the same once more. A call that a later
+// one has outrun is a success, as if the two had come in order.
+//
+// On success it returns the record. ErrRefused is a loss: the holder is not in
+// the record, and nothing was written. One request. Calling again with the same
+// n is safe.
+func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, n int64, data []byte) (Record, error) {
+	attrData, set := field(id, table.AttrData), field(id, table.AttrDataSet)
+	nth := expression.Value(table.Int(n))
+	update := expression.Set(set, nth)
+	if len(data) > 0 {
+		update = update.Set(attrData, expression.Value(&types.AttributeValueMemberB{Value: data}))
+	} else {
+		update = update.Remove(attrData)
+	}
+	rec, err := write(ctx, q, update,
+		Held(id, t).And(set.AttributeNotExists().Or(set.LessThanEqual(nth))))
+	if errors.Is(err, ErrRefused) {
+		if h, held := rec.Mine(id); held && h.Ticket == t && rec.Granted.Compare(t) <= 0 && h.DataSet > n {
+			return rec, nil
+		}
+	}
+	return rec, err
+}
