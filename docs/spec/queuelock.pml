@@ -1,15 +1,17 @@
 /* The protocol of queuelock as the code performs it: exclusive locks, a ticket
- * counter for each queue. See README.md for what each part stands for, and
- * run.sh for the bounds that are searched.
+ * counter for each queue. README.md says what each part stands for, run.sh
+ * which bounds are searched.
  *
  * One request is one atomic step, judged by the table when it is applied. What
  * its answer leads to is decided in the same step; the request that follows is
  * a step of its own. So any stall lies between any two requests.
  *
  * -D options: N processes, CYCLES turns each, NOWAIT (mask of processes that
- * will not wait), EXISTS (0: the record must be seeded), and how often each
- * fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTDEL; HB and WHB
- * are the heartbeats of holders and of waiters. BUG_... plants a mistake.
+ * will not wait), EXISTS (0: the record must be seeded, 1: it is quiet, 2: holders
+ * is {} after a turn with ticket 1), and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTDEL; HB and WHB
+ * are the heartbeats of holders and of waiters. With ONCE, a request that was
+ * answered does not come again. BUG_... plants a mistake, and STRICT_FIFO asks
+ * for more than the protocol gives.
  */
 #ifndef N
 #define N 2
@@ -50,8 +52,18 @@
 #ifndef WHB
 #define WHB 0
 #endif
-#define T 12              /* tickets are below this */
+#define T 10              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
+#if DUP > 1
+#define SLOTS DUP         /* requests under way that come later */
+#else
+#define SLOTS 1
+#endif
+
+/* The checks, by the names that pan prints with an assertion that fails. They
+ * are never set. */
+hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, broken_judged, broken_rowkept, broken_disowned, broken_ghost,
+	broken_left, broken_clean, broken_quiet, broken_attempts, broken_tickets, broken_model;
 
 /* Requests. */
 #define oTAKE 1
@@ -69,35 +81,46 @@
 #define oREM 13
 #define oFENCE 14
 
+/* States of the keeper of a row. */
+#define IDLE 0
+#define PUT 1
+#define STAND 2
+
 /* The serving record. */
-bool ex = EXISTS;
-byte tn = 0, sa = 0, gr = 0;
-bool pres = 0;            /* holders and servingAfter are present */
+bool ex = (EXISTS > 0);
+byte tn = (EXISTS == 2), sa = 0, gr = 0;
+bool pres = (EXISTS == 2); /* holders and servingAfter are present */
 byte hid = 0;             /* the holder's id; 0: holders is {} */
 byte htk = 0;             /* its ticket, if it came by CLAIM */
 byte hbt = 0;             /* its beat */
 /* The rows: 0, or owner, number of the row's id, and beat. */
 byte row[T];
 
-/* Only for the assertions: the highest ticket granted, and for each row the
- * first ticket that was issued while it stood above the floor. */
-byte lastg = 0;
-byte newc[T];
+/* Only for the checks: the last ticket granted to each process, and the first
+ * ticket issued while its row stood above the floor. */
+byte g[N], owed[N];
 
 /* What each process knows. */
 short lv[N];              /* its ids that it would adopt, or holds */
+short unk[N];             /* its ids whose requests were not answered */
 byte wtk[N];              /* the ticket it waits with; 0: it does not wait */
 bool dead[N];
+/* The keeper of its row: ticket, number of the row's id, state, whether the
+ * waiter has gone, whether an ENQUEUE was sent, whether the row has stood; and
+ * the row of the ticket before, while it is deleted. */
 byte pt[N], prid[N], pst[N], ot[N], orid[N];
 bool plv[N], psent[N], stood[N];
+byte qt[N];               /* a QUIET to be sent in the background, with this ticket */
 byte fin = 0;             /* processes that have ended */
 
-/* One request that is still under way and will be applied later. */
-byte dop = 0, dp = 0, did = 0, dt = 0;
-short db = 0;
+/* Requests that are still under way and will be applied later. */
+byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS];
+short db[SLOTS];
 
 byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP,
      bGiveup = GIVEUP, bLostdel = LOSTDEL, bHB = HB, bWHB = WHB;
+bool twice = 0;           /* a request that was answered has come once more */
+bool leased = 0;          /* something was left behind that only its lease ends */
 
 bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 
@@ -105,76 +128,90 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #define OWNER(i)  ((i)/K - 1)
 #define BIT(i)    (1 << ((i)%K))
 #define MINE(p)   (pres && hid != 0 && OWNER(hid) == (p) && (lv[p] & BIT(hid)))
-#define LIVE(i)   (lv[OWNER(i)] & BIT(i))
+/* Somebody renews the entry, or is about to remove it. */
+#define LIVE(i)   ((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i))
 #define ROW(p,r,b) (((p)+1)*32 + (r)*4 + (b))
 #define ROWNER(v) ((v)/32 - 1)
 #define ROWID(v)  ((v)/4)
+/* The floor of the protocol, and the one that processes reckon with. */
+#define TRUEFLOOR ((pres && sa+1 > gr) -> sa+1 : gr)
 #ifdef BUG_FLOOR
 #define FLOOR     gr
 #else
-#define FLOOR     ((pres && sa+1 > gr) -> sa+1 : gr)
+#define FLOOR     TRUEFLOOR
 #endif
-/* The floor of the protocol, for the assertions. */
-#define TRUEFLOOR ((pres && sa+1 > gr) -> sa+1 : gr)
+#ifdef BUG_ID_AFTER_FLOOR
+#define SEEN(p,t) (MINE(p) && (t) > FLOOR)
+#else
+#define SEEN(p,t) MINE(p)
+#endif
 #define MYTICKET  (htk -> htk : sa+1)
+#define QUIETFOR(t) (tn == gr || tn == (t))
 #define LIVEROW(u) (!dead[ROWNER(row[u])] && (pt[ROWNER(row[u])] == (u) || ot[ROWNER(row[u])] == (u)))
 
 #define GONE1(u,t)  (u < t && row[u] != 0 && !LIVEROW(u))
 #define AHEAD1(u,t) (u < t && u > FLOOR && row[u] != 0 && LIVEROW(u))
 #define GONE(t)  (GONE1(1,t) || GONE1(2,t) || GONE1(3,t) || GONE1(4,t) || \
-	GONE1(5,t) || GONE1(6,t) || GONE1(7,t) || \
-	GONE1(8,t) || GONE1(9,t) || GONE1(10,t))
+	GONE1(5,t) || GONE1(6,t) || GONE1(7,t) || GONE1(8,t))
 #define AHEAD(t) (AHEAD1(1,t) || AHEAD1(2,t) || AHEAD1(3,t) || AHEAD1(4,t) || \
-	AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t) || \
-	AHEAD1(8,t) || AHEAD1(9,t) || AHEAD1(10,t))
-/* A look would lead to something. */
+	AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t) || AHEAD1(8,t))
+/* A look would lead to something, with or without a fault. */
 #define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || (hid != 0 && (!LIVE(hid) || bEvict > 0)) || \
 	(hid == 0 && !AHEAD(t)) || (bSweep > 0 && AHEAD(t)) || bGiveup > 0)
 
-hidden byte x;
+hidden byte x, y;
 
-/* The floor is about to pass the tickets up to n without a grant. */
-inline passed(n) {
-	x = 1;
+/* The floor is about to rise to n without a grant: no ticket with which
+ * somebody waits is passed. */
+inline raise(n) {
+	y = 0;
 	do
-	:: x < T ->
-		assert(!(row[x] != 0 && x > TRUEFLOOR && x <= n && wtk[ROWNER(row[x])] == x));
-		x++
+	:: y < N -> assert(wtk[y] == 0 || wtk[y] <= TRUEFLOOR || wtk[y] > n || broken_overtaking); y++
 	:: else -> break
 	od
 }
 
-/* Ticket n is about to be granted: strictly increasing, and not before a live
- * waiter whose row stood above the floor before n was taken. */
-inline grant(n) {
-	assert(n > lastg);
-	x = 1;
+/* Ticket n is about to be granted to process q. */
+inline grant(n, q) {
+	y = 0;
 	do
-	:: x < T ->
-		assert(!(row[x] != 0 && x > TRUEFLOOR && x != n && newc[x] != 0 && newc[x] <= n &&
-			wtk[ROWNER(row[x])] == x));
-		x++
+	:: y < N ->
+		assert(n > g[y] || broken_fencing);
+#ifdef STRICT_FIFO
+		assert(y == q || owed[y] == 0 || owed[y] > n || broken_fifo);
+#else
+		assert(y == q || owed[y] == 0 || owed[y] > n || wtk[y] <= TRUEFLOOR || broken_fifo);
+#endif
+		/* whoever is passed has its row, or is about to put it */
+		assert(y == q || wtk[y] == 0 || wtk[y] <= TRUEFLOOR || wtk[y] > n || pt[y] != wtk[y] ||
+			pst[y] != IDLE || plv[y] || broken_rowkept);
+		y++
 	:: else -> break
 	od;
-	lastg = n
+	g[q] = n
 }
 
-/* Ticket n is about to be issued. */
+/* Ticket n is about to be issued: its owner is a newcomer to all whose rows
+ * stand above the floor. */
 inline issued(n) {
-	assert(n < T);
-	x = 1;
+	assert(n < T || broken_tickets);
+	y = 0;
 	do
-	:: x < T ->
+	:: y < N ->
 		if
-		:: row[x] != 0 && newc[x] == 0 && x > TRUEFLOOR -> newc[x] = n
+		:: owed[y] == 0 && wtk[y] > TRUEFLOOR && row[wtk[y]] != 0 && ROWNER(row[wtk[y]]) == y -> owed[y] = n
 		:: else
 		fi;
-		x++
+		y++
 	:: else -> break
 	od
 }
 
-#define DROPROW(u) row[u] = 0; newc[u] = 0
+inline droprow(u) {
+	y = ROWNER(row[u]);
+	if :: wtk[y] == u -> owed[y] = 0 :: else fi;
+	row[u] = 0
+}
 
 /* The conditions that can be left out. */
 #ifdef BUG_TAKE_BARGES
@@ -205,7 +242,7 @@ inline issued(n) {
 #ifdef BUG_FAST_LAST_SEEN
 #define cFAST 1
 #else
-#define cFAST (tn == gr || tn == t)
+#define cFAST QUIETFOR(t)
 #endif
 #ifdef BUG_EVICT_UNCONDITIONAL
 #define cEVICT (hid == i)
@@ -233,8 +270,8 @@ inline apply(o, p, i, t, b) {
 		:: ex && !(b && pres && hid != 0) ->
 			issued(tn+1);
 			if
-			:: !pres -> grant(tn+1); sa = tn; pres = 1; hid = i; htk = 0; hbt = 0
-			:: cBARGE && pres && hid == 0 -> grant(tn+1); hid = i; htk = tn+1; gr = tn+1; hbt = 0
+			:: !pres -> grant(tn+1, p); sa = tn; pres = 1; hid = i; htk = 0; hbt = 0
+			:: cBARGE && pres && hid == 0 -> grant(tn+1, p); hid = i; htk = tn+1; gr = tn+1; hbt = 0
 			:: else
 			fi;
 			tn++; res = 1
@@ -242,25 +279,26 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oSEED ->
 		if
-		:: !ex -> ex = 1; grant(1); tn = 1; sa = 0; gr = 0; pres = 1; hid = i; htk = 0; hbt = 0; res = 1
+		:: !ex -> ex = 1; grant(1, p); tn = 1; sa = 0; gr = 0; pres = 1; hid = i; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
 	:: o == oENQ ->
 		if
-		:: row[t] == 0 -> row[t] = ROW(p, b, 0); newc[t] = 0; res = 1
+		:: row[t] == 0 -> row[t] = ROW(p, b, 0); res = 1
 		:: else -> res = (ROWNER(row[t]) == p)
 		fi
 	:: o == oCLAIM ->
 		if
 		:: pres && cSIZE && cGRANTED && cSERVINGAFTER ->
-			assert(hid == 0); /* exclusion */
-			grant(t); hid = i; htk = t; hbt = 0; gr = t; res = 1
+			assert(hid == 0 || broken_exclusion);
+			grant(t, p); hid = i; htk = t; hbt = 0; gr = t; res = 1
 		:: else
 		fi
 	:: o == oHB ->
 		if
 		:: pres && hid == i && gr <= t && hbt < 3 -> hbt++; res = 1
-		:: cREVIVE && pres && hid != i -> assert(hid == 0); grant(t); hid = i; htk = t; hbt = 0; res = 1
+		:: cREVIVE && pres && hid != i ->
+			assert(hid == 0 || broken_exclusion); hid = i; htk = t; hbt = 0; res = 1
 		:: else
 		fi
 	:: o == oWHB ->
@@ -270,10 +308,10 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oFAST ->
 		if
-		:: pres && hid == i && cFAST -> passed(tn); gr = tn; pres = 0; sa = 0; hid = 0; htk = 0; hbt = 0; res = 1
+		:: pres && hid == i && cFAST -> raise(tn); gr = tn; pres = 0; sa = 0; hid = 0; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
-	:: o == oHAND || (o == oREM) ->
+	:: o == oHAND || o == oREM ->
 		if
 		:: pres && hid != 0 && ((o == oHAND && hid == i) ||
 			(o == oREM && OWNER(hid) == p && (b & BIT(hid)))) -> hid = 0; htk = 0; hbt = 0; res = 1
@@ -281,32 +319,34 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oQUIET ->
 		if
-		:: pres && hid == 0 && (tn == gr || tn == t) -> passed(tn); gr = tn; pres = 0; sa = 0; res = 1
+		:: pres && hid == 0 && QUIETFOR(t) -> raise(tn); gr = tn; pres = 0; sa = 0; res = 1
 		:: else
 		fi
 	:: o == oEVICT ->
 		if
-		:: pres && cEVICT ->
-			assert(hid == i && hbt == b); /* only what was judged */
+		:: pres && hid != 0 && cEVICT ->
+			assert((hid == i && hbt == b) || broken_judged);
 			hid = 0; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
 	:: o == oSWEEP ->
 		if
 		:: row[t] != 0 && cSWEEP ->
-			assert(row[t] == b); /* only what was judged */
-			DROPROW(t); res = 1
+			assert(row[t] == b || broken_judged);
+			droprow(t); res = 1
 		:: else
 		fi
 	:: o == oDEL ->
-		if
-		:: row[t] != 0 && ROWID(row[t]) == ROWID(ROW(p, b, 0)) -> DROPROW(t); res = 1
+		if /* by any of the ids that it was put with */
+		:: row[t] != 0 && ROWNER(row[t]) == p -> droprow(t); res = 1
 		:: else
 		fi
 	:: o == oFENCE ->
 		if
 		:: pres && hid == i && cFENCE ->
-			assert(t == lastg); /* it commits only while no later ticket was granted */
+			/* the write commits: nobody else was granted a later ticket */
+			y = 0;
+			do :: y < N -> assert(y == p || g[y] < t || broken_fencing); y++ :: else -> break od;
 			res = 1
 		:: else
 		fi
@@ -314,7 +354,13 @@ inline apply(o, p, i, t, b) {
 	}
 }
 
-#define LATER(o,p,i,t,b) dop = o; dp = p; did = i; dt = t; db = b
+inline later(o, p, i, t, b) {
+	d_step {
+	x = 0;
+	do :: dop[x] != 0 -> x++ :: else -> break od;
+	dop[x] = o; dp[x] = p; did[x] = i; dt[x] = t; db[x] = b; bDup--
+	}
+}
 
 /* Process p sends a request. unkn: there was no answer; it may have been
  * applied, may get applied later, or never. */
@@ -324,19 +370,31 @@ inline send(o, p, i, t, b) {
 	:: apply(o, p, i, t, b)
 	:: bLost > 0 -> bLost--; apply(o, p, i, t, b); unkn = 1; res = 0   /* the answer is lost */
 	:: bLost > 0 -> bLost--; unkn = 1; res = 0                         /* the request is lost */
-	:: bDup > 0 && dop == 0 -> bDup--; LATER(o, p, i, t, b); unkn = 1; res = 0 /* it is late */
-	:: bDup > 0 && dop == 0 -> bDup--; LATER(o, p, i, t, b); apply(o, p, i, t, b) /* it comes twice */
+	:: bDup > 0 -> later(o, p, i, t, b); unkn = 1; res = 0             /* it is late */
+#ifndef ONCE
+	:: bDup > 0 -> later(o, p, i, t, b); twice = 1; apply(o, p, i, t, b) /* it comes twice */
+#endif
 	fi
 }
 
-/* The network: a request that is late is applied at any time. */
+/* The network: requests that are late are applied at any time, in any order. */
 active proctype Net() {
+	byte n = 0;
 end:	do
-	:: atomic { dop != 0 -> apply(dop, dp, did, dt, db); res = 0; dop = 0; dp = 0; did = 0; dt = 0; db = 0 }
-	od
+	:: atomic { dop[0] != 0 -> n = 0; goto come }
+#if SLOTS > 1
+	:: atomic { dop[1] != 0 -> n = 1; goto come }
+#endif
+	od;
+come:	atomic {
+		apply(dop[n], dp[n], did[n], dt[n], db[n]);
+		res = 0; dop[n] = 0; dp[n] = 0; did[n] = 0; dt[n] = 0; db[n] = 0; n = 0;
+		goto end
+	}
 }
 
-/* A process dies, at any time. */
+/* A process dies, at any time; also one that has ended, with what it still
+ * does in the background. */
 active proctype Death() {
 	byte p = 0;
 end:	do
@@ -345,110 +403,136 @@ end:	do
 		if
 		:: !dead[0] -> p = 0
 		:: !dead[N-1] -> p = N-1
+#if N > 2
+		:: !dead[1] -> p = 1
+#endif
 		fi;
-		dead[p] = 1; lv[p] = 0; wtk[p] = 0; p = 0 }
+		dead[p] = 1; lv[p] = 0; unk[p] = 0; wtk[p] = 0; owed[p] = 0; qt[p] = 0;
+		pt[p] = 0; prid[p] = 0; pst[p] = 0; ot[p] = 0; orid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0;
+		p = 0 }
 	od
 }
 
 /* The keeper of a waiter's row: internal/waiter/place.go. One request after the
- * other; the delete of a row that was left may run beside the next ENQUEUE. */
-#define IDLE 0
-#define PUT 1
-#define STAND 2
+ * other; the delete of a row that was left may run beside the next ENQUEUE.
+ * And the QUIET that a release leaves to the background. */
+#define NOPLACE(p) pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0
 proctype Place(byte p) {
 	{
 	skip;
 end:	do
-	:: atomic { pst[p] == PUT && (!plv[p] || !psent[p]) ->
+	:: atomic { pst[p] == PUT && (!plv[p] || !psent[p]) && !(plv[p] && !psent[p]) ->
 		psent[p] = 1;
 		send(oENQ, p, 0, pt[p], prid[p]);
 		if
-		:: unkn -> assert(prid[p] < 7); if :: plv[p] -> pst[p] = STAND :: !plv[p] -> prid[p]++ fi
-		:: !unkn -> assert(res); prid[p] = (row[pt[p]]/4)%8; pst[p] = STAND; stood[p] = 1
+		:: unkn -> assert(prid[p] < 7 || broken_model); prid[p]++
+		:: !unkn -> assert(res || broken_model); prid[p] = (row[pt[p]]/4)%8; pst[p] = STAND; stood[p] = 1
 		fi; unkn = 0; res = 0 }
-	:: atomic { pst[p] == PUT && plv[p] && !psent[p] -> pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; stood[p] = 0 }
+	:: atomic { pst[p] == PUT && plv[p] && !psent[p] -> NOPLACE(p) }
 	:: atomic { pst[p] == PUT && plv[p] && psent[p] -> /* never answered: the last id sent */
 		if :: prid[p] > 0 -> prid[p]-- :: else fi; pst[p] = STAND }
 	:: atomic { pst[p] == STAND && !plv[p] && ROWID(row[pt[p]]) != ROWID(ROW(p, prid[p], 0)) ->
 		/* a heartbeat finds that the row was swept */
+#ifdef BUG_NO_REENQUEUE
+		pst[p] = IDLE
+#else
 		if
 		:: pt[p] <= FLOOR -> pst[p] = IDLE
-#ifndef BUG_NO_REENQUEUE
-		:: pt[p] > FLOOR -> prid[p]++; pst[p] = PUT; psent[p] = 0
-#else
-		:: pt[p] > FLOOR -> pst[p] = IDLE
+		:: prid[p] < 7 -> prid[p]++; pst[p] = PUT; psent[p] = 0
+		fi
 #endif
-		fi }
+		}
 	:: atomic { pst[p] == STAND && !plv[p] && bWHB > 0 && row[pt[p]]%4 < 3 ->
 		bWHB--; send(oWHB, p, 0, pt[p], prid[p]); unkn = 0; res = 0 }
 	:: atomic { pst[p] == STAND && plv[p] ->
 		send(oDEL, p, 0, pt[p], prid[p]);
-		if
-		:: unkn && bLostdel == 0
-		:: !unkn || bLostdel > 0 ->
-			pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0
-		fi; unkn = 0; res = 0 }
+		if :: unkn :: !unkn -> NOPLACE(p) fi; unkn = 0; res = 0 }
 	:: atomic { bLostdel > 0 && pst[p] == STAND && plv[p] -> /* the delete never gets through */
-		bLostdel--; pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0 }
+		bLostdel--; NOPLACE(p) }
 	:: atomic { ot[p] != 0 ->
 		send(oDEL, p, 0, ot[p], orid[p]);
 		if :: unkn :: !unkn -> ot[p] = 0; orid[p] = 0 fi; unkn = 0; res = 0 }
-	:: atomic { pst[p] == IDLE && plv[p] -> pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0 }
+	:: atomic { pst[p] == IDLE && plv[p] -> NOPLACE(p) }
+	:: atomic { qt[p] != 0 -> send(oQUIET, p, 0, qt[p], 0); qt[p] = 0; unkn = 0; res = 0 }
 	od
 	} unless { dead[p] }
 }
 
-#define QUIETFOR(t) (tn == gr || tn == (t))
-
-/* ahead: a live row stands ahead of ticket t; gone: a dead one is to be swept. */
+/* ahead: live rows ahead of ticket t; gone: the first dead one; more: there are
+ * further dead ones. */
 inline rows(t) {
-	ahead = 0; gone = 0; x = 1;
+	d_step {
+	ahead = 0; gone = 0; more = 0; x = 1;
 	do
 	:: x < t ->
 		if
 		:: row[x] != 0 && !LIVEROW(x) -> if :: gone == 0 -> gone = x :: else -> more = 1 fi
-		:: row[x] != 0 && LIVEROW(x) && x > FLOOR -> ahead = 1
+		:: row[x] != 0 && LIVEROW(x) && x > FLOOR -> ahead++
 		:: else
 		fi;
 		x++
 	:: else -> break
 	od
+	}
 }
 
-/* With the floor right below the ticket, what TAKE returned is the first look:
- * only the CLAIM after it is a request beside the ENQUEUE. */
-#define TRUEASK (FLOOR + 1 != t)
+/* What a look leads to: Sight.Judge and turn.act. */
+#define pWAIT 0
+#define pOVER 1
+#define pANEW 2
+#define pEVICT 3
+#define pCLAIM 4
+#define PRODUCTIVE(t) (t <= FLOOR || !pres || (hid != 0 && !LIVE(hid)) || (hid == 0 && ahead == 0))
+inline judge(p, t) {
+	if
+	:: pres && hid != 0 && !LIVE(hid) -> plan = pEVICT; tgt = hid; tb = hbt
+	:: else ->
+		if
+		:: t <= FLOOR -> assert(!MINE(p) || broken_disowned); plan = pOVER
+		:: t > FLOOR && !pres -> plan = pANEW
+		:: t > FLOOR && pres && hid == 0 && ahead == 0 -> plan = pCLAIM
+		:: else -> plan = pWAIT
+		fi
+	fi
+}
+/* An entry that nobody owns is seen: some fault must have left it. */
+#define GHOST assert(!pres || hid == 0 || LIVE(hid) || bCrash < CRASH || bDup < DUP || bEvict < EVICT || \
+	bLostdel < LOSTDEL || broken_ghost)
+#ifdef BUG_FORGET_IDS
+#define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = BIT(id)
+#else
+#define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
+#endif
+/* The process has left the queue. What is still under way may leave a ghost;
+ * nothing that was applied before may. */
+#define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || twice || broken_left)
 
 proctype Main(byte p) {
 	byte nx = 0;      /* the next attempt */
 	byte t = 0;       /* my ticket */
 	byte id = 0;      /* of the attempt under way, then of the grant */
-	short unk = 0;    /* ids of requests without an answer */
-	bool careful = 0, asked = 0, claimed = 0, idle = 0, ahead = 0, more = 0;
-	byte gone = 0, tgt = 0, tb = 0, cycle = 0, rounds = 0;
-	bool fenced = 0;
+	bool careful = 0, asked = 0, first = 0, claimed = 0, idle = 0, more = 0, fenced = 0;
+	byte ahead = 0, gone = 0, gb = 0, plan = 0, tgt = 0, tb = 0, cycle = 0, rounds = 0;
 	bool nowait = ((NOWAIT >> p) & 1);
 	{
 	skip;
-acquire:
-	atomic { careful = 0; rounds = 0 }
 take:	skip;
 	atomic {
 #ifdef BUG_TAKE_SAME_ID
-		if :: id == 0 -> assert(nx < K); id = ID(p, nx); nx++ :: else fi;
+		if :: id == 0 -> NEWID(p) :: else fi;
 #else
-		assert(nx < K); id = ID(p, nx); nx++;
+		NEWID(p);
 #endif
-		lv[p] = lv[p] | BIT(id);
 		t = 0;
 		send(oTAKE, p, id, 0, nowait);
 		if
-		:: unkn -> unk = unk | BIT(id); unkn = 0;
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0;
 			if :: goto take :: bGiveup > 0 -> bGiveup--; goto leave fi
 		:: !unkn && MINE(p) -> t = (res -> tn : 0); res = 0; goto found
-		:: !unkn && !MINE(p) && res -> res = 0; t = tn; wtk[p] = t; goto enqueue
+		:: !unkn && !MINE(p) && res -> res = 0; t = tn; wtk[p] = t; first = (FLOOR + 1 != t); goto enqueue
 		:: !unkn && !MINE(p) && !res && !ex -> goto seed
 		:: !unkn && !MINE(p) && !res && ex && nowait -> /* refused: somebody is served */
+			GHOST;
 			if
 			:: !LIVE(hid) -> tgt = hid; tb = hbt; goto evict
 			:: LIVE(hid) && bEvict > 0 -> bEvict--; tgt = hid; tb = hbt; goto evict
@@ -460,7 +544,7 @@ seed:	skip;
 	atomic {
 		send(oSEED, p, id, 0, 0);
 		if
-		:: unkn -> unk = unk | BIT(id); unkn = 0;
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0;
 			if :: goto take :: bGiveup > 0 -> bGiveup--; goto leave fi
 		:: !unkn && MINE(p) -> res = 0; goto found
 		:: !unkn && !MINE(p) -> res = 0; goto take
@@ -485,48 +569,55 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. One that would 
 	atomic {
 		(nowait || ((!asked || stood[p]) && TURN(p,t)));
 		rows(t);
+		GHOST;
 		if
-		:: bGiveup > 0 && !nowait -> bGiveup--; more = 0; ahead = 0; gone = 0; goto leave
-		:: MINE(p) -> more = 0; ahead = 0; gone = 0;
-			goto found
-		:: !MINE(p) && gone != 0 -> tgt = gone; tb = row[gone]; gone = 0; if :: TRUEASK -> asked = 1 :: else fi; goto sweep
-		:: !MINE(p) && gone == 0 && pres && hid != 0 && !LIVE(hid) ->
-			tgt = hid; tb = hbt; if :: TRUEASK -> asked = 1 :: else fi; goto evict
-		:: !MINE(p) && gone == 0 && !(pres && hid != 0 && !LIVE(hid)) && (t <= FLOOR) ->
-			careful = 1; ahead = 0; goto anew
-		:: !MINE(p) && gone == 0 && t > FLOOR && !pres -> ahead = 0; goto anew
-		:: !MINE(p) && gone == 0 && t > FLOOR && pres && hid == 0 && !ahead ->
-			if :: TRUEASK -> asked = 1 :: else fi; goto claim
-		:: !MINE(p) && gone == 0 && pres && hid != 0 && LIVE(hid) && bEvict > 0 && t > FLOOR ->
-			bEvict--; tgt = hid; tb = hbt; asked = 1; goto evict
-		:: !MINE(p) && gone == 0 && pres && ahead && bSweep > 0 && t > FLOOR ->
-			bSweep--;
+		:: bGiveup > 0 && !nowait -> bGiveup--; goto leave
+		:: SEEN(p,t) -> goto found
+		:: !SEEN(p,t) && bSweep > 0 && gone == 0 && ahead > 0 && t > FLOOR ->
 			/* the first live row ahead is judged to have expired */
-			x = 1;
-			do
-			:: x < t && row[x] != 0 && x > FLOOR -> tgt = x; tb = row[x]; break
-			:: else -> x++
-			od;
-			more = 1; asked = 1; goto sweep
-		:: nowait && !MINE(p) && gone == 0 && pres && t > FLOOR && ((hid != 0 && LIVE(hid)) || ahead) ->
-			ahead = 0; goto leave
+			bSweep--; gone = 1;
+			do :: gone <= FLOOR || row[gone] == 0 -> gone++ :: else -> break od;
+			ahead--; judge(p, t)
+		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) -> /* so is the holder */
+			bEvict--; plan = pEVICT; tgt = hid; tb = hbt
+		:: !SEEN(p,t) && (nowait || gone != 0 || PRODUCTIVE(t)) -> judge(p, t)
+		fi;
+		if :: first -> asked = 1 :: else -> first = 1 fi; /* what TAKE returned was the first look */
+		ahead = (ahead > 0);
+		if
+		:: gone != 0 -> gb = row[gone]; goto sweep
+		:: else -> goto act
 		fi
 	}
 sweep:	skip;
 	atomic {
-		send(oSWEEP, p, 0, tgt, tb);
-		tgt = 0; tb = 0; more = 0; ahead = 0; unkn = 0; res = 0; goto wait
+		send(oSWEEP, p, 0, gone, gb);
+		gone = 0; gb = 0;
+		if
+		:: !unkn && res && !more -> res = 0; goto act
+		:: else -> unkn = 0; res = 0; more = 0; tgt = 0; tb = 0; ahead = 0; goto wait
+		fi
+	}
+	atomic { false;
+act:		if
+		:: plan == pEVICT -> plan = 0; goto evict
+		:: plan == pCLAIM -> plan = 0; goto claim
+		:: plan == pOVER -> plan = 0; careful = 1; goto anew
+		:: plan == pANEW -> plan = 0; goto anew
+		:: plan == pWAIT -> ahead = 0; if :: nowait -> goto leave :: else -> goto wait fi
+		fi
 	}
 evict:	skip;
 	atomic {
 		send(oEVICT, p, tgt, 0, tb);
 		tgt = 0; tb = 0; res = 0;
 		if
-		:: unkn || t == 0 -> unkn = 0; ahead = 0; if :: t == 0 -> goto take :: else -> goto wait fi
-		:: else ->
+		:: t == 0 -> unkn = 0; goto take
+		:: t != 0 && unkn -> unkn = 0; ahead = 0; goto wait
+		:: t != 0 && !unkn ->
 			/* judged again with the record that came back, and the rows of before */
 			if
-			:: !MINE(p) && pres && hid == 0 && t > FLOOR && !ahead -> goto claim
+			:: !MINE(p) && pres && hid == 0 && t > FLOOR && ahead == 0 -> goto claim
 			:: else -> ahead = 0; goto wait
 			fi
 		fi
@@ -535,33 +626,50 @@ claim:	skip;
 	atomic {
 		(!asked || stood[p] || nowait);
 		asked = 1; ahead = 0;
-		assert(nx < K); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id);
+		NEWID(p);
 		send(oCLAIM, p, id, t, 0);
 		if
-		:: unkn -> unk = unk | BIT(id); unkn = 0; goto wait
+#ifdef BUG_SDK_RETRIES
+		:: unkn -> unkn = 0; goto again
+#else
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0; goto wait
+#endif
 		:: !unkn && MINE(p) -> res = 0; goto found
 		:: !unkn && !MINE(p) ->
 			res = 0;
 			if
-			:: nowait && rounds > 1 -> goto leave
+			:: nowait && (rounds > 1 || (pres && hid != 0 && LIVE(hid))) -> goto leave
 			:: else -> if :: nowait -> rounds++ :: else fi; goto wait
 			fi
 		fi
 	}
-anew:
-	atomic { wtk[p] = 0; plv[p] = (pt[p] != 0);
-#ifdef BUG_FORGET_IDS
-		lv[p] = 0;
+#ifdef BUG_SDK_RETRIES
+again:	skip;
+	atomic { /* the same request once more, and its refusal is believed */
+		send(oCLAIM, p, id, t, 0);
+		if
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0; goto wait
+		:: !unkn && MINE(p) -> res = 0; goto found
+		:: !unkn && !MINE(p) -> res = 0; goto wait
+		fi
+	}
+#endif
+	atomic { false;
+anew:		wtk[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; t = 0; first = 0;
+#ifndef STRICT_FIFO
+		owed[p] = 0;
 #endif
 		goto take }
-found:	/* in the step that showed it */
-	atomic {
-		/* the record shows one of my ids, at the same step */
+	/* The labels that are reached within the step before stand inside: a jump to
+	 * one before an atomic sequence would end the step. Nothing comes by the false. */
+	atomic { false;
+found:		/* waiter.served */
+		more = 0; ahead = 0; gone = 0;
 		if
 		:: id = hid; t = MYTICKET; claimed = (htk != 0); idle = (!claimed && QUIETFOR(t));
-			lv[p] = BIT(id); unk = 0; wtk[p] = 0; plv[p] = (pt[p] != 0); fenced = 0
+			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
 		:: bEvict > 0 -> /* too late to be used: removed */
-			bEvict--; id = hid; unk = unk | BIT(id); lv[p] = lv[p] & ~BIT(id); goto late
+			bEvict--; tgt = hid; unk[p] = unk[p] | BIT(tgt); lv[p] = lv[p] & ~BIT(tgt); goto late
 		fi
 	}
 held:	skip;
@@ -574,66 +682,76 @@ held:	skip;
 			:: !unkn && !res -> goto lost
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, 0); unkn = 0; res = 0; goto held
-		:: goto release
+		:: bEvict > 0 -> bEvict--; goto lost /* by its own clock */
+		:: if :: idle -> goto fast :: else -> goto hand fi
 		fi
 	}
 lost:	skip;
-	atomic { send(oREM, p, id, t, BIT(id)); unkn = 0; res = 0; goto over }
-release:	skip;
-	if
-	:: idle -> goto fast
-	:: else -> goto hand
-	fi;
+	atomic { send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto over }
 fast:	skip;
 	atomic {
 		send(oFAST, p, id, t, 0);
 		if
 		:: unkn -> unkn = 0; goto fast
-		:: !unkn && res -> res = 0; goto over
 		:: !unkn && !res && pres && hid == id -> goto hand
-		:: !unkn && !res && !(pres && hid == id) -> goto over
+		:: !unkn && (res || !(pres && hid == id)) -> res = 0; goto over
 		fi
 	}
 hand:	skip;
 	atomic {
 		send(oHAND, p, id, t, 0);
 		if
-		:: unkn -> unkn = 0; goto hand
-		:: !unkn && res && !idle && QUIETFOR(t) -> res = 0; goto quiet
+		:: unkn -> unkn = 0; if :: idle -> goto fast :: else -> goto hand fi
+		:: !unkn && res && !idle && QUIETFOR(t) -> res = 0; goto quieten
 		:: !unkn && !(res && !idle && QUIETFOR(t)) -> res = 0; goto over
 		fi
 	}
-quiet:	skip;
-	atomic { send(oQUIET, p, 0, t, 0); unkn = 0; res = 0; goto over }
-late:	skip;	/* served: a grant that comes too late is removed, and the wait goes on */
+quieten: /* in the background, beside the next turn */
 	atomic {
-		send(oREM, p, 0, 0, BIT(id));
-		if :: unkn -> unkn = 0 :: !unkn -> unk = unk & ~BIT(id); res = 0 fi;
+#ifndef BUG_NO_QUIET
+		qt[p] == 0; qt[p] = t;
+#endif
+		goto over }
+late:	skip; /* waiter.served: the grant is removed, with QUIET, and the wait goes on */
+	atomic {
+		send(oREM, p, 0, 0, BIT(tgt));
 		if
+		:: unkn -> unkn = 0; goto late
+		:: !unkn -> unk[p] = unk[p] & ~BIT(tgt);
+			if
+			:: res && QUIETFOR(sa+1) -> tgt = sa+1; res = 0; goto latequiet
+			:: else -> res = 0; tgt = 0; goto goon
+			fi
+		fi
+	}
+latequiet: skip;
+	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto goon }
+	atomic { false;
+goon:		if
 		:: t == 0 -> goto take
 		:: t != 0 && pt[p] != t && !nowait -> wtk[p] = t; goto enqueue
 		:: else -> goto wait
 		fi
 	}
 leave:	skip;
-	atomic { lv[p] = 0; wtk[p] = 0; plv[p] = (pt[p] != 0) }
+	atomic { lv[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; gone = 0; plan = 0 }
 	atomic {
-		pt[p] == 0 && ot[p] == 0;
+		pt[p] == 0 && ot[p] == 0; /* the row is deleted */
 #ifdef BUG_NO_REMOVE
-		unk = 0;
+		unk[p] = 0;
 #endif
 		if
-		:: unk == 0 -> goto leftquiet
+		:: unk[p] == 0 -> LEFT(p); goto leftquiet
 		:: else
 		fi
 	}
 remove:	skip;
 	atomic {
-		send(oREM, p, 0, 0, unk);
+		send(oREM, p, 0, 0, unk[p]);
 		if
 		:: unkn -> unkn = 0; goto remove
-		:: !unkn && res && QUIETFOR(sa+1) -> res = 0; unk = 0; tgt = sa+1
-		:: !unkn && !(res && QUIETFOR(sa+1)) -> res = 0; unk = 0; goto over
+		:: !unkn && res && QUIETFOR(sa+1) -> LEFT(p); res = 0; unk[p] = 0; tgt = sa+1
+		:: !unkn && !(res && QUIETFOR(sa+1)) -> LEFT(p); res = 0; unk[p] = 0; goto over
 		fi
 	}
 	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto over }
@@ -643,21 +761,30 @@ leftquiet:
 #endif
 over:
 	atomic {
-		lv[p] = 0; wtk[p] = 0; plv[p] = (pt[p] != 0); unk = 0; tgt = 0; tb = 0; ahead = 0; more = 0;
-		asked = 0; claimed = 0; idle = 0; fenced = 0; t = 0;
-#ifndef BUG_TAKE_SAME_ID
-		id = 0;
-#endif
+		lv[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); unk[p] = 0;
+		careful = 0; asked = 0; first = 0; claimed = 0; idle = 0; fenced = 0; t = 0; id = 0; rounds = 0; tgt = 0; tb = 0;
 		res = 0; cycle++;
 		if
-		:: cycle < CYCLES -> goto acquire
+		:: cycle < CYCLES -> goto take
 		:: else
 		fi
 	}
-	atomic { fin++; goto stop }
+	atomic { nx = 0; cycle = 0; fin++; goto stop }
 	} unless { dead[p] -> fin++ }
 stop:	skip
 }
+
+#define SETTLED(p) (dead[p] || (pst[p] == IDLE && ot[p] == 0 && qt[p] == 0))
+#if N > 2
+#define ALLSETTLED (SETTLED(0) && SETTLED(1) && SETTLED(2))
+#else
+#define ALLSETTLED (SETTLED(0) && SETTLED(1))
+#endif
+#if SLOTS > 1
+#define ALLCOME (dop[0] == 0 && dop[1] == 0)
+#else
+#define ALLCOME (dop[0] == 0)
+#endif
 
 init {
 	byte i = 0;
@@ -667,15 +794,16 @@ init {
 		:: else -> break
 		od
 	}
-	/* Cleanliness: everybody has ended, and what they sent was answered. */
+	/* Everybody has ended, and what they sent has come. */
 	atomic {
-		fin == N && dop == 0 && (bCrash < CRASH || (pst[0] == IDLE && ot[0] == 0 && pst[N-1] == IDLE &&
-			ot[N-1] == 0 && pst[1] == IDLE && ot[1] == 0));
+		fin == N && ALLCOME && ALLSETTLED;
 		if
-		:: bCrash == CRASH && bDup == DUP && bLostdel == LOSTDEL ->
-			assert(hid == 0);
+		:: bCrash == CRASH && bDup == DUP && bLostdel == LOSTDEL && !leased ->
+			assert(hid == 0 || broken_clean);
 			i = 1;
-			do :: i < T -> assert(row[i] == 0); i++ :: else -> break od
+			do :: i < T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
+			/* without any fault, the next TAKE is served at once */
+			assert(!pres || NOWAIT || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || broken_quiet)
 		:: else
 		fi
 	}

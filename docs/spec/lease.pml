@@ -1,0 +1,163 @@
+/* One lease, its owner, and one who may end it, in abstract time: what
+ * queuelock.pml leaves to EVICT. Holders and queue rows work alike.
+ *
+ * The owner believes in its lease until its deadline, by its own clock. Checked:
+ * nobody removes the entry before that. Heartbeats may be late, and be given up
+ * by an owner that then sends the next; their ends, until, are asked for by an
+ * estimate of the table's clock that errs by 0 to ERR on the late side.
+ *
+ * The owner's clock may fall behind by DRIFT in all, and the observer's run
+ * ahead by FAST. MARGIN is how much sooner the owner's deadline is than TTL.
+ * BUG_... plants a mistake.
+ */
+#ifndef TTL
+#define TTL 5
+#endif
+#ifndef MARGIN
+#define MARGIN 2
+#endif
+#define DRIFT 1
+#define FAST 1
+#define ERR 1
+#ifndef END
+#define END 13            /* of time */
+#endif
+#ifndef BEATS
+#define BEATS 3           /* heartbeats sent */
+#endif
+
+/* The checks, by the names that pan prints. They are never set. */
+hidden byte broken_belief, broken_outrun;
+
+byte now = 0, lag = 0;    /* the table's clock, and how far the owner's is behind */
+#define LOCAL (now - lag)
+
+/* The entry, or row. */
+bool there = 1;
+byte until = 0, beat = 0; /* until 0: absent */
+byte applied = 0;         /* only for the check: the last heartbeat applied */
+
+/* The owner: internal/lease.Renewals and heartbeat.Keeper. */
+byte deadline = TTL - MARGIN;
+bool lost = 0;
+byte last = 0;            /* Renewals.until: the ends it writes never fall */
+byte sent = 0;            /* heartbeats sent */
+#define BELIEVES (!lost && LOCAL < deadline)
+
+/* Two heartbeats at most are under way: the one that is awaited, and one that
+ * was given up. State: 0 none, 1 on the way, 2 refused, 3 done. */
+byte st[2], at[2], end_[2], no[2];
+bool given[2];
+
+#ifdef BUG_UNTIL_BACK
+#define NOTLATE 1
+#else
+#define NOTLATE (until == 0 || until <= end_[i])
+#endif
+#ifdef BUG_NO_BEAT
+#define BEAT beat
+#else
+#define BEAT (beat + 1)
+#endif
+
+active proctype Clock() {
+end:	do
+	:: atomic { now < END -> now++; if :: lag < DRIFT -> lag++ :: true fi }
+	od
+}
+
+active proctype Owner() {
+	byte i = 0, e;
+	/* The grant was sent at 0, with an end if the table's clock was known. */
+	if :: until = TTL; last = until :: until = TTL + ERR; last = until :: true fi;
+end:	do
+	:: atomic { !lost && LOCAL >= deadline -> lost = 1 }
+	:: atomic { BELIEVES && sent < BEATS && (st[0] == 0 || (given[0] && st[1] == 0)) && (st[1] == 0 || given[1]) ->
+		if :: st[0] == 0 -> i = 0 :: else -> i = 1 fi;
+		if :: e = now + TTL :: e = now + TTL + ERR fi;
+#ifndef BUG_ENDS_FALL
+		if :: e < last -> e = last :: else fi;
+#endif
+		last = e; sent++;
+		st[i] = 1; at[i] = LOCAL; end_[i] = e; no[i] = sent; given[i] = 0; i = 0; e = 0 }
+	/* a time-out: it is given up, and still on its way */
+	:: atomic { st[0] != 0 && !given[0] && sent < BEATS -> given[0] = 1 }
+	:: atomic { st[1] != 0 && !given[1] && sent < BEATS -> given[1] = 1 }
+	/* an answer */
+	:: atomic { st[0] > 1 -> i = 0; goto answer }
+	:: atomic { st[1] > 1 -> i = 1; goto answer }
+	od;
+answer:	atomic {
+		if
+		:: given[i] || lost
+		:: !given[i] && !lost && st[i] == 3 ->
+#ifdef BUG_DEADLINE_FROM_ANSWER
+			deadline = LOCAL + TTL - MARGIN
+#else
+			deadline = at[i] + TTL - MARGIN
+#endif
+		:: !given[i] && !lost && st[i] == 2 && !there -> lost = 1
+		:: !given[i] && !lost && st[i] == 2 && there -> skip /* outrun: no loss */
+		fi;
+		st[i] = 0; at[i] = 0; end_[i] = 0; no[i] = 0; given[i] = 0; i = 0;
+		goto end
+	}
+}
+
+/* The network: what is on its way is applied at any time. */
+active proctype Net() {
+	byte i = 0;
+end:	do
+	:: atomic { st[0] == 1 -> i = 0; goto come }
+	:: atomic { st[1] == 1 -> i = 1; goto come }
+	od;
+come:	atomic {
+		if
+		:: there && NOTLATE -> until = end_[i]; beat = BEAT; applied = no[i]; st[i] = 3
+		:: there && !(NOTLATE) ->
+			/* refused only if a later one was applied */
+			assert(applied > no[i] || broken_outrun); st[i] = 2
+		:: !there -> st[i] = 2
+		fi;
+		i = 0; goto end
+	}
+}
+
+/* EVICT, or SWEEP, with the beat b that was judged. */
+#ifdef BUG_EVICT_UNCONDITIONAL
+#define SAME(b) 1
+#else
+#define SAME(b) (beat == (b))
+#endif
+inline remove(b) {
+	atomic {
+		if
+		:: there && SAME(b) -> assert(!BELIEVES || broken_belief); there = 0
+		:: else
+		fi
+	}
+}
+
+/* internal/lease.Observer, of a waiter. */
+active proctype Other() {
+	byte from = 0, seen = 0;
+end:	do
+	/* by the clock */
+	:: atomic { there && until != 0 && now >= until -> seen = beat }; remove(seen); seen = 0
+	/* by observation: the same beat for the whole of TTL, counted from after the
+	 * read in which it was first seen */
+	:: atomic { there ->
+#ifdef BUG_OBSERVED_FROM_BEFORE
+		from = now };
+	   atomic { there -> seen = beat };
+#else
+		seen = beat };
+	   from = now;
+#endif
+		atomic { beat != seen || now + FAST >= from + TTL };
+		if
+		:: beat == seen -> remove(seen)
+		:: beat != seen
+		fi; from = 0; seen = 0
+	od
+}
