@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -36,6 +37,30 @@ func (l *Lock) Condition() types.ConditionCheck {
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const maxTransactItems = 99
 
+// transactPatience is for how long a transaction is repeated: for less than
+// DynamoDB remembers its token, after which a repetition would be made anew.
+const transactPatience = 8 * time.Minute
+
+// UnknownOutcomeError says that a transaction was sent and not answered: its
+// writes may have been made or not. Read them, under the next lock, to know.
+type UnknownOutcomeError struct {
+	Key Key
+	Err error // the last attempt's, joined with the context's if that has ended
+	End error // why the lock is not held any more, or nil
+}
+
+func (e *UnknownOutcomeError) Error() string {
+	s := fmt.Sprintf("queuelock: %s: it is not known whether a transaction was made: %v", e.Key, e.Err)
+	if e.End != nil {
+		s += fmt.Sprintf("; %v", e.End)
+	}
+	return s
+}
+
+// Unwrap returns Err. End is not among what it matches: ErrLost would say that
+// nothing was written.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
 // Transact makes the writes, all or none, only if the lock is still held when
 // they are made: one request, a TransactWriteItems of the items with Condition
 // behind them. Items are as DynamoDB defines them, 99 at the most; they may be
@@ -46,13 +71,15 @@ const maxTransactItems = 99
 // nothing was written. An error that matches *types.TransactionCanceledException
 // says that one of the caller's items stood in the way, and nothing was written;
 // its reasons are in the order of the items, with that of the check behind them.
-// Other errors are the table's. After one whose request may have got through
-// (a time-out, a broken connection, the end of ctx), the writes may have been
-// made, or may yet be, as long as the lock is held.
+// *UnknownOutcomeError says that no answer came, and that the writes may have
+// been made, or may yet be, as long as the lock is held; it never matches
+// ErrLost, even if the lock was lost meanwhile. Other errors are the table's,
+// and nothing was written.
 //
 // Conflicts with other transactions, throttles and lost answers are retried
-// until ctx or the lock ends, with one ClientRequestToken, so that a transaction
-// that did get through is not made twice.
+// until ctx or the lock ends, or for eight minutes, with one
+// ClientRequestToken, so that a transaction that did get through is not made
+// twice: DynamoDB knows a token for ten minutes.
 func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	if len(items) == 0 || len(items) > maxTransactItems {
 		return fmt.Errorf("queuelock: Transact: %d items: between 1 and %d are possible", len(items), maxTransactItems)
@@ -65,15 +92,20 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	check := l.Condition()
 	fenced := append(append([]types.TransactWriteItem{}, items...), types.TransactWriteItem{ConditionCheck: &check})
 	token := random.Text(held)
-	for retries := retry.For(0); ; {
+	unknown := false
+	for retries := retry.For(transactPatience); ; {
 		err := l.queue.Transact(held, token, fenced)
 		reasons := table.Reasons(err)
+		unknown = unknown || err != nil && reasons == nil && table.Applied(err, true)
 		switch {
 		case err == nil:
 			return nil
 		case len(reasons) == len(fenced) && reasons[len(items)] == table.ReasonFailed:
 			return l.fenced()
 		case !table.Passing(reasons) && !table.Transient(err), !retries.Pause(held):
+			if unknown {
+				return &UnknownOutcomeError{Key: l.key, Err: errors.Join(err, ctx.Err()), End: l.Err()}
+			}
 			return fmt.Errorf("queuelock: %s: transact: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
 		}
 	}

@@ -192,8 +192,9 @@ func TestAProtectedWriteEndsWithItsContextAndWithTheLock(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		begun := time.Now()
-		if err := lock.Transact(ctx, deposit(table, nil)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the context's error", err)
+		err := lock.Transact(ctx, deposit(table, nil))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want an unknown outcome, and the context's error", err)
 		}
 		if took := time.Since(begun); took != 20*time.Second {
 			t.Errorf("it ended %v after it began, its context after 20s", took)
@@ -201,11 +202,76 @@ func TestAProtectedWriteEndsWithItsContextAndWithTheLock(t *testing.T) {
 		synctest.Wait()
 		db.Partition()
 		begun = time.Now()
-		if err := lock.Transact(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("got %v, want ErrLost once the lease has ended", err)
+		if err := lock.Transact(t.Context(), deposit(table, nil)); err == nil || lock.Err() == nil {
+			t.Errorf("got %v, want an error once the lease has ended", err)
 		}
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it went on for %v with a lease of a minute", took)
+		}
+	})
+}
+
+func TestAProtectedWriteOfUnknownOutcomeIsNeverCalledLost(t *testing.T) {
+	inBubble(t, "it was made", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		db.Inject(queuelocktest.LoseRequest())
+		err := lock.Transact(t.Context(), deposit(table, nil))
+		unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err)
+		if !ok || errors.Is(err, queuelock.ErrLost) || !errors.Is(unknown.End, queuelock.ErrLost) {
+			t.Errorf("got %v, which is ErrLost: %v", err, errors.Is(err, queuelock.ErrLost))
+		}
+		says(t, err, "order-7", "not known", "lock lost")
+		if balance(table) != "1" {
+			t.Error("the write was to be made")
+		}
+	})
+	inBubble(t, "it was not, and that is known", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
+		if err := lock.Transact(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v, want ErrLost: every attempt was refused", err)
+		}
+	})
+	inBubble(t, "no rights", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
+		err := lock.Transact(t.Context(), deposit(table, nil))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 {
+			t.Errorf("got %v after %d requests", err, denied.Fired())
+		}
+		says(t, err, "AccessDenied")
+		release(t, lock)
+	})
+}
+
+// DynamoDB forgets a transaction's token after ten minutes: a repetition would
+// be made anew.
+func TestAProtectedWriteIsNotRepeatedWhenItsTokenMayBeForgotten(t *testing.T) {
+	inBubble(t, "a long outage", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+		time.AfterFunc(20*time.Minute, out.Remove)
+		begun := time.Now()
+		err := lock.Transact(t.Context(), deposit(table, nil))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || time.Since(begun) > 9*time.Minute {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		if err := lock.Err(); err != nil {
+			t.Errorf("the lock has ended by it: %v", err)
+		}
+		release(t, lock)
+		if balance(table) != "1" {
+			t.Errorf("the account holds %s", balance(table))
 		}
 	})
 }

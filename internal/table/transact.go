@@ -24,13 +24,14 @@ var _ transactor = (*dynamodb.Client)(nil)
 //
 // Cancelled by one of the items, the error matches
 // *types.TransactionCanceledException, which has a reason for each. One
-// request.
+// request: the SDK client's own retries are off, so that Applied(err, true)
+// tells whether the writes may have been made.
 func (s *Store) Transact(ctx context.Context, token string, items []types.TransactWriteItem) error {
 	db, ok := s.db.(transactor)
 	if !ok {
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
-	return s.call(ctx, "TransactWriteItems", nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+	return s.call(ctx, "TransactWriteItems", []Option{Once()}, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
 		out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, fns...)
 		if err != nil {
 			return middleware.Metadata{}, err
