@@ -131,3 +131,5 @@ func keyed(keys ...[2]string) func(name string) *dynamodb.CreateTableInput {
 		return in
 	}
 }
+
+func parts(items ...types.TransactWriteItem) []types.TransactWriteItem { return items }
