@@ -56,7 +56,12 @@ func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 		delay = min(delay, o.ClearIn)
 	}
 	delay = min(max(delay, s.Fastest), s.Slowest)
-	return delay - time.Duration(float64(delay)*min(max(jitter, 0), 1)/5)
+	return shortened(delay, jitter)
+}
+
+// shortened is d with up to a fifth taken off.
+func shortened(d time.Duration, jitter float64) time.Duration {
+	return d - time.Duration(float64(d)*min(max(jitter, 0), 1)/5)
 }
 
 // turns is how long the turns of those ahead take at the least: their mean

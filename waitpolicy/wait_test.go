@@ -29,6 +29,7 @@ func TestWaitsHaveTheFormsOfTheCommandLine(t *testing.T) {
 	for s, want := range map[string]waitpolicy.Wait{
 		"forever": waitpolicy.Forever, "0": waitpolicy.NoWait, "0s": waitpolicy.NoWait, "60s": waitpolicy.For(time.Minute),
 		"1m": waitpolicy.For(time.Minute), "1h30m": waitpolicy.For(90 * time.Minute), "50ms": waitpolicy.For(50 * time.Millisecond),
+		"5x2s": waitpolicy.Attempts(5, 2*time.Second), "2x1m30s": waitpolicy.Attempts(2, 90*time.Second), "1x5s": waitpolicy.NoWait,
 	} {
 		if got, err := waitpolicy.Parse(s); err != nil || got != want {
 			t.Errorf("Parse(%q) = %v, %v, want %v", s, got, err, want)
@@ -46,12 +47,53 @@ func TestWaitsHaveTheFormsOfTheCommandLine(t *testing.T) {
 }
 
 func TestWaitsThatMakeNoSenseAreRefused(t *testing.T) {
-	for _, s := range []string{"", "60", "never", "Forever", "-1s", "-1ns", "1 s", "1e3s", "10000000h"} {
+	for _, s := range []string{"", "60", "never", "Forever", "-1s", "-1ns", "1 s", "1e3s", "10000000h", "x", "5x", "x5s", "5 x 1s", "5x2", "1.5x2s", "5x2sx"} {
 		if w, err := waitpolicy.Parse(s); err == nil || s != "" && !strings.Contains(err.Error(), strings.TrimPrefix(s, "-")) {
 			t.Errorf("Parse(%q) = %v, %v, want an error that names it", s, w, err)
 		}
 	}
+	for s, w := range map[string]waitpolicy.Wait{
+		"0x1s": waitpolicy.Attempts(0, time.Second), "-3x1s": waitpolicy.Attempts(-3, time.Second), "-1x0s": waitpolicy.Attempts(-1, 0),
+		"1x-1s": waitpolicy.Attempts(1, -time.Second), "2x0s": waitpolicy.Attempts(2, 0), "5x-1s": waitpolicy.Attempts(5, -time.Second),
+		"2x999.999µs": waitpolicy.Attempts(2, time.Millisecond-1),
+	} {
+		if err := w.Validate(); err == nil || !strings.Contains(err.Error(), s) {
+			t.Errorf("%s: %v, want an error that names it", s, err)
+		}
+		if got, err := waitpolicy.Parse(s); err == nil {
+			t.Errorf("Parse(%q) = %v", s, got)
+		}
+		if w.IsNoWait() {
+			t.Errorf("%s is NoWait", s)
+		}
+	}
 	if err := waitpolicy.For(-time.Second).Validate(); err == nil || !strings.Contains(err.Error(), "-1s") {
 		t.Errorf("a negative wait gave %v", err)
+	}
+}
+
+func TestAttemptsReadAndPrintWithoutLoss(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, math.MaxInt).Draw(t, "attempts")
+		every := time.Duration(rapid.Int64Range(int64(time.Millisecond), math.MaxInt64).Draw(t, "every"))
+		w := waitpolicy.Attempts(n, every)
+		again, err := waitpolicy.Parse(w.String())
+		if err != nil || again != w || w.Validate() != nil {
+			t.Fatalf("Parse(%q) = %v, %v, want %v, which is valid: %v", w, again, err, w, w.Validate())
+		}
+		if tries, longest := w.Tries(); tries != n || longest != every || w.IsNoWait() {
+			t.Fatalf("%v tries %d times, every %v; is NoWait: %v", w, tries, longest, w.IsNoWait())
+		}
+		if limit, limited := w.Limit(); limited {
+			t.Fatalf("%v is limited to %v: pauses and requests take their time", w, limit)
+		}
+		if pause := w.Pause(drawJitter(t)); pause < every/5*4 || pause > every {
+			t.Fatalf("a pause of %v, want four fifths of %v at the least", pause, every)
+		}
+	})
+	for w, want := range map[waitpolicy.Wait]int{waitpolicy.NoWait: 1, waitpolicy.Attempts(1, time.Hour): 1, waitpolicy.For(time.Second): 0, waitpolicy.Forever: 0} {
+		if n, _ := w.Tries(); n != want {
+			t.Errorf("%v tries %d times without a place, want %d", w, n, want)
+		}
 	}
 }
