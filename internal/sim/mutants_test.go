@@ -49,11 +49,6 @@ var mutants = []mutant{
 		`the row of .* was removed by`, 0,
 	},
 	{
-		"an eviction without condition", "serving/evict.go",
-		"same := field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat)))", "same := isHolder(h.ID)",
-		`holder .* was removed by|believed to hold`, 0,
-	},
-	{
 		"the SDK's retries left on for TAKE", "ticket/master.go",
 		"update, condition, table.Once())", "update, condition)",
 		`has left`, 0,
