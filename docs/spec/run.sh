@@ -27,7 +27,7 @@ if [ "${1:-}" = one ]; then
 	{ "$spin" -a "$@" "$here/$model.pml" && gcc "$compiler" "$kind" ${COLLAPSE:+-DCOLLAPSE} -DMEMLIM="${MEMORY:-6000}" -o pan pan.c; } >build 2>&1 ||
 		{ cat build >&2; echo "$name: did not build" | tee -a "$tmp/bad"; exit 0; }
 	# shellcheck disable=SC2086
-	nice -n 15 timeout --foreground "${TIME:-3600}" ./pan $options -m1000000 -w"${HASH:-22}" >out 2>&1
+	nice -n 15 timeout --foreground -s INT -k 20 "${TIME:-3600}" ./pan $options -m1000000 -w"${HASH:-22}" >out 2>&1
 	states=$(awk '/states, stored/ { print $1; exit }' out)
 	depth=$(sed -n 's/.*depth reached \([0-9]*\).*/\1/p' out)
 	seconds=$(sed -n 's/.*elapsed time \([0-9.]*\).*/\1/p' out)
@@ -77,6 +77,7 @@ ok queuelock 2-processes-sweep-beats -DN=2 -DEXISTS=2 -DSWEEP=1 -DWHB=1 -DGIVEUP
 ok queuelock 2-processes-lost-delete-crash -DN=2 -DLOSTDEL=1 -DCRASH=1
 ok queuelock 2-processes-one-no-wait -DN=2 -DNOWAIT=2 -DLOST=1 -DCYCLES=2
 ok queuelock 3-processes-one-no-wait -DN=3 -DNOWAIT=4
+ok queuelock 2-processes-one-no-wait-crash -DN=2 -DNOWAIT=2 -DEVICT=1 -DCRASH=1
 ok lease lease -DTTL=4 -DEND=10
 ok queuelock BUG_TAKE_SAME_ID -DN=2 -DDUP=2 -DONCE -DBUG_TAKE_SAME_ID
 ok queuelock BUG_FENCE_NO_GRANTED-once -DN=2 -DDUP=2 -DONCE -DBUG_FENCE_NO_GRANTED
