@@ -33,6 +33,8 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 		n.mark(&fate, "outage")
 		fate.There.Swallowed = r.IntN(2) == 0
 		fate.There.Lost = !fate.There.Swallowed
+	case n.isBrownedOut():
+		n.refuse(&fate, "brownout", "ThrottlingException")
 	case n.isThrottled() && r.IntN(5) > 0:
 		n.refuse(&fate, "throttled", "ProvisionedThroughputExceededException")
 	default:
@@ -77,6 +79,9 @@ func (n *node) harmOne(fate *faultnet.Fate, req faultnet.Request, r *rand.Rand) 
 	case hit(c.LoseResponse):
 		n.mark(fate, "lose response")
 		fate.Back.Lost = true
+		if r.Float64() < c.Brownout {
+			n.brownOut(time.Duration((0.2 + 1.3*r.Float64()) * float64(time.Second)))
+		}
 	case hit(c.Slow):
 		d := time.Duration(r.ExpFloat64() * float64(700*time.Millisecond))
 		switch r.IntN(2) {
@@ -143,6 +148,21 @@ func (n *node) breaks(req faultnet.Request) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.broken == req.Operation && time.Now().Before(n.until)
+}
+
+// brownOut lets all requests of a process be throttled for a while: what makes
+// one answer get lost often lets the next requests fail too.
+func (n *node) brownOut(d time.Duration) {
+	n.harm("brownout of a process")
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.brown = time.Now().Add(d)
+}
+
+func (n *node) isBrownedOut() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Now().Before(n.brown)
 }
 
 func (w *world) isThrottled() bool {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,12 +15,20 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// details are what an error says of its cause. Where a deadline ends a request
+// at the instant at which the deadline itself is noticed, it is either.
+var details = regexp.MustCompile(`( cause=|: unreachable|: expired|; meanwhile | on table ).*`)
+
 // difference shows where two histories part; empty if they do not. What
 // happened at one instant stands in any order.
 func difference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	slices.Sort(x)
-	slices.Sort(y)
+	for _, lines := range [][]string{x, y} {
+		for i := range lines {
+			lines[i] = details.ReplaceAllString(lines[i], "")
+		}
+		slices.Sort(lines)
+	}
 	for i := range min(len(x), len(y)) {
 		if x[i] != y[i] {
 			return strings.Join(x[max(0, i-5):i], "\n") + "\n- " + x[i] + "\n+ " + y[i]

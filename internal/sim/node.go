@@ -46,6 +46,7 @@ type node struct {
 	frozen  time.Time        // guarded by mu; stands still until then
 	broken  string           // guarded by mu; the operation that fails
 	until   time.Time        // guarded by mu; until when it does
+	brown   time.Time        // guarded by mu; its requests are throttled until then
 	doom    int              // guarded by mu; requests until death, if > 0
 	after   bool             // guarded by mu; it dies after that request was applied
 	counts  map[string]int64 // guarded by mu; requests, by their names

@@ -33,6 +33,7 @@ type Plan struct {
 // Chances are of each request, in [0, 1).
 type Chances struct {
 	LoseRequest, LoseResponse       float64 // the connection breaks
+	Brownout                        float64 // of a lost answer: that all requests of the process are throttled for a second or so
 	Slow                            float64 // delayed by up to three seconds
 	Anyway                          float64 // of a slow one: lands although its caller has gone
 	Duplicate                       float64 // arrives again, up to three leases later
@@ -73,7 +74,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		return r.Float64() * most * severity
 	}
 	p.Chances = Chances{
-		LoseRequest: chance(0.08), LoseResponse: chance(0.12),
+		LoseRequest: chance(0.08), LoseResponse: chance(0.12), Brownout: 0.5 * r.Float64(),
 		Slow: chance(0.15), Anyway: r.Float64(),
 		Duplicate: chance(0.08), Late: chance(0.05), Refuse: chance(0.1),
 		SwallowRequest: chance(0.03), SwallowResponse: chance(0.04),

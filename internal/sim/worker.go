@@ -56,7 +56,7 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	wait := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}[r.IntN(5)]
 	limit := 20 * time.Minute
 	if r.IntN(6) == 0 {
-		limit = time.Duration(r.IntN(6000)) * time.Millisecond
+		limit = exp(r, 1500*time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(n.with(r), limit)
 	defer cancel()
@@ -132,7 +132,7 @@ func (n *node) judgeTraces(owner, what string) {
 // calm says that no fault is in the plan.
 func (p Plan) calm() bool {
 	c := p.Chances
-	c.Stale, c.Anyway = 0, 0
+	c.Stale, c.Anyway, c.Brownout = 0, 0, 0
 	return c == Chances{} && p.Means == Means{}
 }
 
