@@ -112,8 +112,9 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // be used.
 //
 // An idle lock costs one request (one write unit), the first use of a key two.
-// With NoWait a busy one costs one. Waiting costs three more requests, the
-// looks (a read unit each), and a write unit each half WaiterTTL.
+// With NoWait a busy one costs one, and with waitpolicy.Attempts one for each
+// attempt. Waiting costs three more requests, the looks (a read unit each), and a
+// write unit each half WaiterTTL.
 //
 // The lock does not end with ctx: it ends with Release, or when it is lost.
 // Calling Acquire again is safe, and is a new place at the end of the queue.
@@ -129,12 +130,11 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 		return nil, err
 	}
 	defer end()
-	w := waiter.New(waiter.Config{
+	w, grant, err := waiter.Acquire(ctx, waiter.Config{
 		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
 		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data,
-	})
-	grant, err := w.Run(ctx, wait.IsNoWait())
+	}, wait)
 	if err != nil {
 		return nil, acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
 	}
