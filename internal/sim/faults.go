@@ -28,7 +28,7 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 		return fate
 	}
 	switch {
-	case n.dooms(&fate):
+	case n.dooms(req, &fate):
 	case n.breaks(req):
 		n.mark(&fate, "outage")
 		fate.There.Swallowed = r.IntN(2) == 0
@@ -123,15 +123,13 @@ func (n *node) refuse(fate *faultnet.Fate, kind, code string) {
 }
 
 // dooms lets a process die at the boundary of a request.
-func (n *node) dooms(fate *faultnet.Fate) bool {
+func (n *node) dooms(req faultnet.Request, fate *faultnet.Fate) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.doom == 0 || n.dead {
+	if n.doom != req.Operation || n.dead {
 		return false
 	}
-	if n.doom--; n.doom > 0 {
-		return false
-	}
+	n.doom = ""
 	if n.after {
 		fate.Back.Lost = true
 		fate.Back.Reached = func() { n.die("after a request was applied") }
@@ -156,13 +154,15 @@ func (n *node) brownOut(d time.Duration) {
 	n.harm("brownout of a process")
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.brown = time.Now().Add(d)
+	// Not at this very instant: another request may be sent at it as well, and
+	// which of them comes first is up to the goroutine scheduler.
+	n.brownFrom, n.brown = time.Now().Add(time.Nanosecond), time.Now().Add(d)
 }
 
 func (n *node) isBrownedOut() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return time.Now().Before(n.brown)
+	return !time.Now().Before(n.brownFrom) && time.Now().Before(n.brown)
 }
 
 func (w *world) isThrottled() bool {
@@ -255,16 +255,16 @@ func (w *world) cut(r *rand.Rand) {
 	})
 }
 
-// doomOne lets a process die, at one of its next requests.
+// doomOne lets a process die, at its next request of some kind.
 func (w *world) doomOne(r *rand.Rand) {
-	n, requests, after := w.one(r), 1+r.IntN(4), r.IntN(2) == 0
+	n, operation, after := w.one(r), operations[r.IntN(len(operations))], r.IntN(2) == 0
 	if n == nil {
 		return
 	}
 	w.harm("death")
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.doom, n.after = requests, after
+	n.doom, n.after = operation, after
 }
 
 // retire lets a process end well, whatever it is doing.
@@ -285,9 +285,11 @@ func (w *world) throttle(r *rand.Rand) {
 	w.throttled = time.Now().Add(d)
 }
 
+// operations are those that processes send. Most writes are updates.
+var operations = []string{"UpdateItem", "UpdateItem", "PutItem", "DeleteItem", "Query", "GetItem", "TransactWriteItems"}
+
 // outage breaks one operation of one process, for up to a minute and a half.
 func (w *world) outage(r *rand.Rand) {
-	operations := []string{"UpdateItem", "PutItem", "DeleteItem", "Query", "GetItem", "TransactWriteItems"}
 	n, operation, d := w.one(r), operations[r.IntN(len(operations))], time.Duration(r.Float64()*float64(90*time.Second))
 	if n == nil {
 		return

@@ -41,14 +41,16 @@ type node struct {
 	closing sync.WaitGroup // a Close in the middle of the work
 
 	mu      sync.Mutex
-	dead    bool             // guarded by mu
-	retired bool             // guarded by mu; it has been told to end well
-	frozen  time.Time        // guarded by mu; stands still until then
-	broken  string           // guarded by mu; the operation that fails
-	until   time.Time        // guarded by mu; until when it does
-	brown   time.Time        // guarded by mu; its requests are throttled until then
-	doom    int              // guarded by mu; requests until death, if > 0
-	after   bool             // guarded by mu; it dies after that request was applied
+	dead    bool      // guarded by mu
+	retired bool      // guarded by mu; it has been told to end well
+	frozen  time.Time // guarded by mu; stands still until then
+	broken  string    // guarded by mu; the operation that fails
+	until   time.Time // guarded by mu; until when it does
+	doom    string    // guarded by mu; the operation at which it dies
+	after   bool      // guarded by mu; it dies after that request was applied
+	// Its requests are throttled between these. Guarded by mu.
+	brownFrom, brown time.Time
+
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted
 	inIt    int              // guarded by mu; requests sent in it
@@ -173,7 +175,7 @@ func (n *node) die(why string) {
 func (n *node) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.frozen, n.broken, n.doom = time.Time{}, "", 0
+	n.frozen, n.broken, n.doom = time.Time{}, "", ""
 	if !n.dead {
 		n.conn.Heal()
 	}

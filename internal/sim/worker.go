@@ -84,13 +84,12 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
 	n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, call: begun, ret: n.now()})
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, watched: make(chan struct{})}
 	n.beliefs.begin(h)
-	done := make(chan struct{})
-	go func() { defer close(done); h.watch() }()
+	go func() { defer close(h.watched); h.watch() }()
 	h.use(r)
 	h.release(r, loose)
-	<-done
+	<-h.watched
 	if r.Float64() < n.plan.Chances.Stale {
 		n.sleep(r, exp(r, n.plan.TTL))
 		h.writeStale(r)
@@ -144,6 +143,8 @@ type hold struct {
 	lock  *queuelock.Lock
 	token string
 	n     int // writes
+	// watched is closed when the lock's end has been noted.
+	watched chan struct{}
 }
 
 // watch tells beliefs and the visible history when the lock is lost.
@@ -201,6 +202,9 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	}
 	ctx, cancel := context.WithTimeout(h.with(r), 10*time.Second)
 	defer cancel()
+	if h.lock.Err() != nil {
+		<-h.watched // a loss at this very instant is a loss
+	}
 	begun := h.now()
 	held := h.beliefs.end(h)
 	err := h.lock.Release(ctx)
