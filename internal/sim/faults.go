@@ -27,6 +27,7 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 	if n.clear.Load() {
 		return fate
 	}
+	n.stops(req, &fate)
 	switch {
 	case n.dooms(req, &fate):
 	case n.breaks(req):
@@ -222,19 +223,55 @@ func (w *world) one(r *rand.Rand) *node {
 	return n
 }
 
-// freeze stops a process for up to three leases.
+// stop is a freeze that waits for a request of some kind.
+type stop struct {
+	operation string
+	after     bool // the request was applied
+	d         time.Duration
+}
+
+// freeze stops a process for up to three leases: at once, or at its next
+// request of some kind.
 func (w *world) freeze(r *rand.Rand) {
 	n, d := w.one(r), time.Duration(r.Float64()*3*float64(w.plan.TTL))
+	s := stop{operations[r.IntN(len(operations))], r.IntN(3) > 0, d}
 	if n == nil {
 		return
 	}
+	if r.IntN(3) == 0 {
+		n.freeze(d)
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stop = s
+}
+
+// stops plays a freeze that waits for such a request.
+func (n *node) stops(req faultnet.Request, fate *faultnet.Fate) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.stop
+	if s.operation != req.Operation {
+		return
+	}
+	n.stop = stop{}
+	if s.after {
+		fate.Back.Reached = func() { n.freeze(s.d) }
+	} else {
+		fate.There.Reached = func() { n.freeze(s.d) }
+	}
+}
+
+// freeze stops the process.
+func (n *node) freeze(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if time.Now().Before(n.frozen) {
 		return
 	}
-	w.harm("stand still")
-	w.add(n.name, "stands still for %v", d)
+	n.harm("stand still")
+	n.add(n.name, "stands still for %v", d)
 	n.frozen = time.Now().Add(d)
 	n.stood.Add(int64(d))
 }

@@ -16,6 +16,7 @@ type history struct {
 	lines      []string       // guarded by mu
 	violations []string       // guarded by mu
 	faults     map[string]int // guarded by mu; by kind
+	peak       int            // guarded by mu; most requests of one process within a second
 }
 
 func newHistory() *history {
@@ -43,6 +44,13 @@ func (h *history) harm(kind string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.faults[kind]++
+}
+
+// most notes how many requests a process has sent within a second.
+func (h *history) most(peak int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.peak = max(h.peak, peak)
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.start)) }

@@ -46,6 +46,7 @@ type node struct {
 	frozen  time.Time // guarded by mu; stands still until then
 	broken  string    // guarded by mu; the operation that fails
 	until   time.Time // guarded by mu; until when it does
+	stop    stop      // guarded by mu; to come
 	doom    string    // guarded by mu; the operation at which it dies
 	after   bool      // guarded by mu; it dies after that request was applied
 	// Its requests are throttled between these. Guarded by mu.
@@ -129,6 +130,7 @@ func (n *node) shutDown() {
 	n.mu.Lock()
 	peak := n.peak
 	n.mu.Unlock()
+	n.most(peak)
 	n.add(n.name, "closed, after at most %d requests in a second: %v", peak, err)
 }
 
@@ -175,7 +177,7 @@ func (n *node) die(why string) {
 func (n *node) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.frozen, n.broken, n.doom = time.Time{}, "", ""
+	n.frozen, n.stop, n.broken, n.doom = time.Time{}, stop{}, "", ""
 	if !n.dead {
 		n.conn.Heal()
 	}

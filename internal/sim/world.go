@@ -36,6 +36,7 @@ type Report struct {
 	Requests   int            // that reached the engine
 	Operations map[string]int // requests, by operation
 	Faults     map[string]int // by kind
+	Peak       int            // most requests of one process within a second
 	Unchecked  int            // queues whose history was too wide to be searched in time
 	History    string
 	Network    string // the latest requests
@@ -80,7 +81,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 		Plan: plan, Violations: append(w.violations, w.audit.Violations()...), Grants: w.audit.Grants(),
 		Acquired: int(w.tally.acquired.Load()), Refused: int(w.tally.refused.Load()), Lost: int(w.tally.lost.Load()),
 		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()), Requests: int(w.tally.requests.Load()),
-		Operations: w.operations(), Faults: w.faults, History: w.text(), Network: w.net.Log(),
+		Operations: w.operations(), Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
 	}
 	bad, unchecked := w.visible.check()
 	report.Violations = append(report.Violations, bad...)
