@@ -56,7 +56,7 @@ func TestFaultsThatPassAreNotSeen(t *testing.T) {
 						t.Helper()
 						injected := db.Inject(fault.Times(times))
 						if err := f(); err != nil {
-							t.Errorf("%s: %v", what, err)
+							t.Fatalf("%s: %v", what, err)
 						}
 						if injected.Fired() == 0 {
 							t.Errorf("%s met no fault", what)
