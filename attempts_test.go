@@ -22,7 +22,9 @@ func TestAttemptsOnABusyLockCostOneRequestEachAndNoTicket(t *testing.T) {
 			held := acquire(t, a, waitpolicy.NoWait)
 			const every = 10 * time.Second
 			begun := time.Now()
-			_, err := b.Acquire(t.Context(), order, waitpolicy.Attempts(n, every))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			_, err := b.Acquire(ctx, order, waitpolicy.Attempts(n, every))
 			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
 			if !ok || !errors.Is(err, queuelock.ErrNotAcquired) || busy.Serving == nil || busy.Serving.Owner != "a" || busy.Position != 0 || busy.Err != nil {
 				t.Errorf("%d attempts: %v, want that a is being served", n, err)
