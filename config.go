@@ -69,6 +69,8 @@ type options struct {
 	ttl   time.Duration
 	owner string
 	data  []byte
+
+	dangers []danger
 }
 
 // settings are what one Acquire goes by: the client's, as its options change
@@ -105,7 +107,15 @@ func (s settings) validate() error {
 	if err := s.Config.validate(); err != nil {
 		return err
 	}
-	return validData("WithData", s.data)
+	if err := validData("WithData", s.data); err != nil {
+		return err
+	}
+	for _, d := range s.dangers {
+		if err := d.validate(s.Config); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const (

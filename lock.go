@@ -36,6 +36,9 @@ type Lock struct {
 	seen serving.Record // guarded by mu; the record as last seen
 	end  error          // guarded by mu; why it is not held any more
 
+	given    chan struct{} // closed when Acquire returns it
+	released bool          // guarded by mu; Release was called, whatever came of it
+
 	dataSet int64 // guarded by mu; which SetData was the last to begin
 
 	// gate lets one Release at a time through, and guards settled and result:
@@ -52,7 +55,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(),
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
-		gate: make(chan struct{}, 1),
+		gate: make(chan struct{}, 1), given: make(chan struct{}),
 	}
 	if me, ok := grant.Record.Mine(grant.ID); ok {
 		l.dataSet = me.DataSet
@@ -70,6 +73,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	}
 	l.keeper = heartbeat.Start(ctx, grant.Sent, heartbeat.Config{
 		TTL: l.terms.TTL, Interval: l.terms.Interval, Margin: l.terms.Margin, First: first,
+		Warnings: l.warnings(cfg.dangers),
 	}, l.renew)
 	c.mu.Lock()
 	c.locks[l] = struct{}{}
@@ -181,6 +185,7 @@ func (l *Lock) lose(err error) {
 func (l *Lock) finish(reason error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.released = l.released || reason == ErrReleased
 	if l.end != nil {
 		return false
 	}

@@ -146,6 +146,7 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 		w.Wait()
 		return nil, err
 	}
+	close(lock.given)
 	return lock, nil
 }
 

@@ -9,7 +9,8 @@
 //
 // It promises that loss is reported from a timer, never only from an answer:
 // a renewal that hangs does not delay it. It promises that of one Keeper at
-// most one renewal is under way. It does not promise that the process runs: a
+// most one renewal is under way, also of those that are asked for (Extend).
+// It does not promise that the process runs: a
 // process that was stopped past its deadline learns of the loss at the first
 // instruction that asks (Check), and what it does between two such questions
 // is guarded by fencing alone.
@@ -96,18 +97,22 @@ type Config struct {
 	Interval time.Duration // from a renewal to the next; less than TTL
 	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
 	First    time.Duration // from the start to the first renewal; zero: at once
+	Warnings []Warning     // of a deadline that comes near
 }
 
 // Keeper keeps one lease. Its methods are safe for concurrent use.
 type Keeper struct {
-	config Config
-	renew  Renew
-	cancel context.CancelFunc
-	lost   chan struct{}
-	ended  chan struct{} // the goroutine has returned
+	config  Config
+	renew   Renew
+	cancel  context.CancelFunc
+	asks    chan chan error // of Extend
+	lost    chan struct{}
+	stopped <-chan struct{} // Stop was called, or the lease was lost
+	ended   chan struct{}   // the goroutine has returned
 
 	mu       sync.Mutex
 	deadline time.Time // guarded by mu
+	warnings []warning // guarded by mu; none after Stop
 	failed   error     // guarded by mu; the last attempt's error since the last renewal
 	busy     bool      // guarded by mu; an attempt is under way
 	loss     error     // guarded by mu
@@ -121,8 +126,11 @@ func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Keeper{
 		config: c, renew: renew, cancel: cancel,
-		lost: make(chan struct{}), ended: make(chan struct{}),
+		asks: make(chan chan error), lost: make(chan struct{}), stopped: ctx.Done(), ended: make(chan struct{}),
 		deadline: sent.Add(c.TTL - c.Margin),
+	}
+	for _, w := range c.Warnings {
+		k.warnings = append(k.warnings, warning{Warning: w})
 	}
 	go k.run(ctx, sent)
 	return k
@@ -151,16 +159,31 @@ func (k *Keeper) Deadline() time.Time {
 func (k *Keeper) Check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.loss == nil && !time.Now().Before(k.deadline) {
+	k.look()
+	return k.loss
+}
+
+// look gives the warnings that are due, and then declares the lease lost if
+// its deadline has passed; k.mu is held.
+func (k *Keeper) look() {
+	if k.loss != nil {
+		return
+	}
+	now := time.Now()
+	k.warn(now)
+	if !now.Before(k.deadline) {
 		k.lose(k.missed())
 	}
-	return k.loss
 }
 
 // Stop ends the renewals and waits until the one under way, if any, has
 // returned. The lease stays as it is, and Lost is not closed by itself any more;
-// Check still looks at the clock. Calling it again is safe.
+// Check still looks at the clock. No warning is given once it was called.
+// Calling it again is safe.
 func (k *Keeper) Stop() {
+	k.mu.Lock()
+	k.warnings = nil
+	k.mu.Unlock()
 	k.cancel()
 	<-k.ended
 }
@@ -181,16 +204,29 @@ func (k *Keeper) lose(loss *LossError) {
 	}
 }
 
-// run waits for the next attempt, for the answer of the one under way, and for
-// the deadline, whichever comes first.
+// run waits for the next attempt, for one that is asked for, for the answer of
+// the one under way, and for a warning or the deadline, whichever comes first.
 func (k *Keeper) run(ctx context.Context, sent time.Time) {
 	defer close(k.ended)
 	attempt := time.NewTimer(time.Until(sent.Add(k.config.First)))
 	defer attempt.Stop()
-	deadline := time.NewTimer(time.Until(k.Deadline()))
-	defer deadline.Stop()
+	alarm := time.NewTimer(k.untilAlarm())
+	defer alarm.Stop()
 	retry := k.retries()
 	answers := make(chan answer, 1)
+	var asked askers
+	send := func() {
+		// The deadline may have passed, if the process stood still.
+		if k.Check() != nil {
+			return
+		}
+		attempt.Stop()
+		asked.send()
+		k.mu.Lock()
+		k.busy = true
+		k.mu.Unlock()
+		go func() { answers <- k.attempt(ctx) }()
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -198,26 +234,31 @@ func (k *Keeper) run(ctx context.Context, sent time.Time) {
 			return
 		case <-k.lost: // by Check
 			k.cancel()
-		case <-deadline.C:
+		case <-alarm.C:
 			k.mu.Lock()
-			left := time.Until(k.deadline)
-			if left <= 0 && ctx.Err() == nil {
-				k.lose(k.missed())
+			if ctx.Err() == nil {
+				k.look()
 			}
 			k.mu.Unlock()
-			deadline.Reset(left)
+			alarm.Reset(k.untilAlarm())
 		case <-attempt.C:
-			// Both timers may be due, if the process stood still.
-			if k.Check() == nil {
-				k.mu.Lock()
-				k.busy = true
-				k.mu.Unlock()
-				go func() { answers <- k.attempt(ctx) }()
+			send()
+		case ask := <-k.asks:
+			if asked.ask(ask) {
+				send()
 			}
 		case a := <-answers:
-			if next, ok := k.settle(ctx, a, retry); ok {
-				deadline.Reset(time.Until(k.Deadline()))
+			next, ok := k.settle(ctx, a, retry)
+			again := asked.answer(a.err, ok)
+			switch {
+			case !ok:
+			case again:
+				send()
+			default:
 				attempt.Reset(next)
+			}
+			if ok {
+				alarm.Reset(k.untilAlarm())
 			}
 		}
 	}
@@ -244,6 +285,11 @@ func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.Exponentia
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
+	if k.loss == nil && ctx.Err() == nil {
+		// Due, and late if the process stood still: also if this answer takes
+		// the danger away.
+		k.warn(time.Now())
+	}
 	switch {
 	case k.loss != nil || ctx.Err() != nil:
 		return 0, false

@@ -1,0 +1,176 @@
+package heartbeat_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+)
+
+// bell remembers when it was rung.
+type bell struct {
+	mu    sync.Mutex
+	start time.Time
+	rung  []time.Duration
+}
+
+func (b *bell) at(margin time.Duration) heartbeat.Warning {
+	return heartbeat.Warning{Margin: margin, Func: func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.rung = append(b.rung, time.Since(b.start))
+	}}
+}
+
+func (b *bell) times() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return fmt.Sprint(b.rung)
+}
+
+// warned is the rhythm with a bell at each of the margins.
+func warned(margins ...time.Duration) (heartbeat.Config, *bell) {
+	c, b := rhythm, &bell{start: time.Now()}
+	for _, margin := range margins {
+		c.Warnings = append(c.Warnings, b.at(margin))
+	}
+	return c, b
+}
+
+func TestAWarningIsGivenOnceBeforeTheDeadlineAndNeverInHealth(t *testing.T) {
+	bubble("in health", t, func(t *testing.T) {
+		c, b := warned(27*time.Second, time.Second)
+		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(nil).renew)
+		time.Sleep(time.Hour)
+		k.Stop()
+		if b.times() != "[]" {
+			t.Errorf("rung at %s", b.times())
+		}
+	})
+	for name, fail := range map[string]func(ctx context.Context, n int) error{
+		"renewals fail": func(context.Context, int) error { return errNetwork },
+		"renewals hang": func(ctx context.Context, n int) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		bubble(name, t, func(t *testing.T) {
+			c, b := warned(20*time.Second, 5*time.Second, 20*time.Second)
+			k := heartbeat.Start(t.Context(), time.Now(), c, newTable(fail).renew)
+			wantLoss(t, k, b.start, 58*time.Second, heartbeat.Unreachable)
+			time.Sleep(time.Hour)
+			k.Stop()
+			if b.times() != "[38s 38s 53s]" {
+				t.Errorf("rung at %s, want at 20, 20 and 5 s before the deadline", b.times())
+			}
+		})
+	}
+}
+
+func TestEachDangerIsWarnedOfAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, b := warned(10 * time.Second)
+		tb := newTable(func(ctx context.Context, n int) error {
+			// Down from 0 to 50 s and from 120 to 165 s.
+			if now := time.Since(b.start); now < 50*time.Second || now > 120*time.Second && now < 165*time.Second {
+				return errNetwork
+			}
+			return nil
+		})
+		k := heartbeat.Start(t.Context(), time.Now(), c, tb.renew)
+		time.Sleep(5 * time.Minute)
+		wantKept(t, k)
+		k.Stop()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.rung) != 2 || b.rung[0] != 48*time.Second || b.rung[1] < 155*time.Second || b.rung[1] > 164*time.Second {
+			t.Errorf("rung at %v, want once in each outage", b.rung)
+		}
+	})
+}
+
+func TestAWarningIsNotGivenAfterStopNorOfAnEviction(t *testing.T) {
+	bubble("stopped", t, func(t *testing.T) {
+		c, b := warned(10 * time.Second)
+		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return errNetwork }).renew)
+		time.Sleep(40 * time.Second)
+		k.Stop()
+		time.Sleep(time.Hour)
+		if k.Check() == nil || b.times() != "[]" {
+			t.Errorf("rung at %s", b.times())
+		}
+	})
+	bubble("evicted", t, func(t *testing.T) {
+		c, b := warned(10 * time.Second)
+		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return heartbeat.ErrEvicted }).renew)
+		wantLoss(t, k, b.start, 30*time.Second, heartbeat.Evicted)
+		time.Sleep(time.Hour)
+		k.Stop()
+		if b.times() != "[]" {
+			t.Errorf("rung at %s", b.times())
+		}
+	})
+}
+
+// A process that stood still past a margin, or past the deadline, is warned all
+// the same, and before the loss is told. The keeper is held up here by the
+// first warning, as a stopped process would be.
+func TestAWarningIsLateRatherThanLeftOut(t *testing.T) {
+	stall := func(c *heartbeat.Config, margin, stands time.Duration) {
+		c.Warnings = append(c.Warnings, heartbeat.Warning{Margin: margin, Func: func() { time.Sleep(stands) }})
+	}
+	bubble("past the deadline", t, func(t *testing.T) {
+		for range 50 {
+			c, b := warned(10 * time.Second)
+			var k *heartbeat.Keeper
+			started, told := make(chan struct{}), true
+			c.Warnings[0].Func = func() {
+				<-started
+				b.rung = append(b.rung, time.Since(b.start))
+				select {
+				case <-k.Lost():
+				default:
+					told = false
+				}
+			}
+			stall(&c, 20*time.Second, time.Hour)
+			k = heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return errNetwork }).renew)
+			close(started)
+			<-k.Lost()
+			if len(b.rung) != 1 || b.rung[0] < time.Hour || told {
+				t.Errorf("rung at %v, with the loss told before: %v", b.rung, told)
+			}
+			k.Stop()
+		}
+	})
+	// The answer that ends the danger has come meanwhile.
+	bubble("past the margin, and renewed", t, func(t *testing.T) {
+		for range 50 {
+			c, b := warned(10 * time.Second)
+			stall(&c, 20*time.Second, 15*time.Second) // from 38 s to 53 s
+			tb := newTable(func(context.Context, int) error {
+				time.Sleep(12 * time.Second) // from 30 s to 42 s
+				return nil
+			})
+			k := heartbeat.Start(t.Context(), time.Now(), c, tb.renew)
+			time.Sleep(54 * time.Second)
+			wantKept(t, k)
+			if b.times() != "[53s]" {
+				t.Errorf("rung at %s, want when the process woke", b.times())
+			}
+			k.Stop()
+		}
+	})
+	bubble("found out by one who asks", t, func(t *testing.T) {
+		for range 50 {
+			c, b := warned(10 * time.Second)
+			c.First = 2 * time.Hour
+			k := heartbeat.Start(t.Context(), time.Now().Add(-time.Hour), c, newTable(nil).renew)
+			if k.Check() == nil || b.times() != "[0s]" {
+				t.Errorf("%v, rung at %s", k.Check(), b.times())
+			}
+			k.Stop()
+		}
+	})
+}
