@@ -63,9 +63,9 @@
 //
 // Writers that go round this package are not seen unless they change the
 // version: a write that leaves it alone is overwritten by a save of what was
-// loaded before. Time to live, backups and replicas of a global table in other
-// regions are such writers. Items that have no version yet are taken on: version
-// 0, saved on the condition that they still have none.
+// loaded before. So are writes made in another region's replica of a global table
+// at the same time. Items that have no version yet are taken on: version 0, saved
+// on the condition that they still have none.
 //
 // A create that was lost on its way and arrives seconds later finds its item
 // absent again, if somebody deleted it in between, and brings it back. Nothing
@@ -80,7 +80,8 @@
 //
 // Without trouble, for items of up to 1 KB; writes are counted by the KB of the
 // larger of the old item and the new, consistent reads by 4 KB. The two
-// attributes add up to 250 bytes to an item.
+// attributes add up to 260 bytes to an item, and up to 700 with long tokens of
+// the caller's.
 //
 //	| call            | requests      | write units     | read units      |
 //	|-----------------|---------------|-----------------|-----------------|
