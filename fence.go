@@ -45,21 +45,25 @@ const transactPatience = 8 * time.Minute
 // writes may have been made or not. Read them, under the next lock, to know.
 type UnknownOutcomeError struct {
 	Key Key
-	Err error // the last attempt's, joined with the context's if that has ended
+	Err error // the last attempt's
+	Ctx error // the context's, if that has ended
 	End error // why the lock is not held any more, or nil
 }
 
 func (e *UnknownOutcomeError) Error() string {
 	s := fmt.Sprintf("queuelock: %s: it is not known whether a transaction was made: %v", e.Key, e.Err)
+	if e.Ctx != nil {
+		s += fmt.Sprintf("; %v", e.Ctx)
+	}
 	if e.End != nil {
 		s += fmt.Sprintf("; %v", e.End)
 	}
 	return s
 }
 
-// Unwrap returns Err. End is not among what it matches: ErrLost would say that
-// nothing was written.
-func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+// Unwrap returns Ctx. Err and End are not among what it matches: ErrLost, and a
+// *types.TransactionCanceledException, would say that nothing was written.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
 // Transact makes the writes, all or none, only if the lock is still held when
 // they are made: one request, a TransactWriteItems of the items with Condition
@@ -69,8 +73,9 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 // nil says that the writes were made, once. *LostError, which matches ErrLost,
 // says that the lock had been lost, and ErrReleased that it had been released:
 // nothing was written. An error that matches *types.TransactionCanceledException
-// says that one of the caller's items stood in the way, and nothing was written;
-// its reasons are in the order of the items, with that of the check behind them.
+// says that one of the caller's items stood in the way, or that others were in
+// the way until the end, and nothing was written; its reasons are in the order of
+// the items, with that of the check behind them.
 // *UnknownOutcomeError says that no answer came, and that the writes may have
 // been made, or may yet be, as long as the lock is held; it never matches
 // ErrLost, even if the lock was lost meanwhile. Other errors are the table's,
@@ -92,7 +97,7 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	check := l.Condition()
 	fenced := append(append([]types.TransactWriteItem{}, items...), types.TransactWriteItem{ConditionCheck: &check})
 	token := random.Text(held)
-	unknown := false
+	unknown, begun := false, time.Now()
 	for retries := retry.For(transactPatience); ; {
 		err := l.queue.Transact(held, token, fenced)
 		reasons := table.Reasons(err)
@@ -102,9 +107,10 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 			return nil
 		case len(reasons) == len(fenced) && reasons[len(items)] == table.ReasonFailed:
 			return l.fenced()
-		case !table.Passing(reasons) && !table.Transient(err), !retries.Pause(held):
+		case !table.Passing(reasons) && !table.Transient(err), !retries.Pause(held), time.Since(begun) > transactPatience+time.Minute:
+			// The last: this process stood still, and the token may be forgotten.
 			if unknown {
-				return &UnknownOutcomeError{Key: l.key, Err: errors.Join(err, ctx.Err()), End: l.Err()}
+				return &UnknownOutcomeError{Key: l.key, Err: err, Ctx: ctx.Err(), End: l.Err()}
 			}
 			return fmt.Errorf("queuelock: %s: transact: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
 		}

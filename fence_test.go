@@ -323,3 +323,33 @@ func TestAFenceIsOfItsTicketAndNotOfAGhost(t *testing.T) {
 		}
 	})
 }
+
+// One attempt is on its way, the next is refused by the caller's own condition:
+// the first may be made yet.
+func TestAnUnknownOutcomeIsNoCancellation(t *testing.T) {
+	inBubble(t, "it lands late", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LandLate(5 * time.Second).Of("TransactWriteItems").Times(1))
+		err := lock.Transact(t.Context(), deposit(table, aws.String("attribute_exists(pk)")))
+		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+		_, canceled := errors.AsType[*types.TransactionCanceledException](err)
+		if !unknown || canceled {
+			t.Errorf("got %v, unknown: %v, cancelled: %v", err, unknown, canceled)
+		}
+		release(t, lock)
+	})
+	inBubble(t, "a table of the caller's that is not there", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		item := deposit(table, nil)
+		item.Update.TableName = aws.String("ordres")
+		err := lock.Transact(t.Context(), item)
+		if _, schema := errors.AsType[*queuelock.TableError](err); err == nil || schema {
+			t.Errorf("got %v, which blames the lock's table: %v", err, schema)
+		}
+		release(t, lock)
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/serving"
@@ -51,7 +52,7 @@ type Lock struct {
 
 // hold makes a Lock of a grant and starts its heartbeat.
 func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue, grant waiter.Grant) *Lock {
-	ctx = context.WithoutCancel(ctx)
+	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(),
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,

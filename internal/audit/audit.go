@@ -14,6 +14,7 @@
 //     floor rises with a grant only, to the ticket granted;
 //   - life: no row, and no holder, is removed by somebody else before its lease
 //     has ended (if Actor says who sends what);
+//   - the end and the beats of a lease that stands never fall;
 //   - the counter and the floor never fall, and a record never disappears.
 //
 // It does not know the protocol's operations: a change by any means is judged.
@@ -83,10 +84,20 @@ type holder struct {
 
 // life is a lease as it stands in the table.
 type life struct {
+	id    string
 	owner string
 	beat  string
 	until time.Time // zero if the owner did not know the time
 	ends  time.Time // a full lease after it was last renewed: whoever has watched it for as long may end it
+}
+
+// alive says that a lease has not ended, by its end or else by how long ago it
+// was renewed.
+func (l life) alive(now time.Time) bool {
+	if l.until.IsZero() {
+		return now.Before(l.ends)
+	}
+	return now.Before(l.until)
 }
 
 // lives reads the lease with that id. One that was removed, and put there once
@@ -94,7 +105,7 @@ type life struct {
 // have seen nothing of that.
 func (a *Audit) lives(id string, it item) life {
 	before := a.leases[id]
-	l := life{owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends}
+	l := life{id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
 		ttl := time.Duration(whole(it["ttl"].N).Int64()) * time.Millisecond
 		l.ends = a.now().Add(ttl - ttl/1000) // the watcher's clock may be the faster one
@@ -333,6 +344,7 @@ func (a *Audit) compare() {
 			r.since = a.requests
 			if old := q.rows[number]; old != nil {
 				r.since = old.since
+				a.judgeRenewal(key, "the row of ticket "+number, old.life, r.life)
 			}
 		}
 		q.rows = rows[key]
@@ -368,7 +380,11 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	highest := new(big.Int).Set(floorBefore)
 	for id, entry := range holders {
 		h, held := q.holders[id]
+		before := h.life
 		h.life = a.lives(id, entry.M)
+		if held {
+			a.judgeRenewal(key, "holder "+id, before, h.life)
+		}
 		if held {
 			now[id] = h
 			continue
@@ -407,6 +423,17 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	q.floor = floor
 }
 
+// judgeRenewal notes a lease that was set back while it stood: by a request that
+// came late, or that wrote over somebody's row.
+func (a *Audit) judgeRenewal(key, what string, before, now life) {
+	if now.until.Before(before.until) {
+		a.violate(key, "the end of %s of %s fell from %v to %v", what, now.owner, before.until, now.until)
+	}
+	if now.id == before.id && whole(now.beat).Cmp(whole(before.beat)) < 0 {
+		a.violate(key, "the beats of %s of %s fell from %s to %s", what, now.owner, before.beat, now.beat)
+	}
+}
+
 // judgeRemoval notes what was removed by somebody else while its lease ran.
 func (a *Audit) judgeRemoval(key, what string, l life) {
 	if a.Actor == nil || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
@@ -424,7 +451,7 @@ func (a *Audit) judgeOrder(key string, q *queue, ticket, floor *big.Int) {
 		if ahead.Cmp(ticket) >= 0 || ahead.Cmp(floor) <= 0 {
 			continue
 		}
-		if r.since < q.issued[ticket.String()] && r.until.After(a.now()) {
+		if r.since < q.issued[ticket.String()] && r.alive(a.now()) {
 			a.violate(key, "ticket %s, issued by request %d, was granted before ticket %s, whose row stands since request %d and lives until %v",
 				ticket, q.issued[ticket.String()], number, r.since, r.until)
 		}

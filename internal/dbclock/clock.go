@@ -51,6 +51,9 @@ type Estimate struct {
 	// disputed is the local instant of the last answer whose date contradicted
 	// the earlier ones; zero if none did.
 	disputed time.Time
+	// torn says that the last answer did so, and nothing has decided between
+	// them yet: the one that does is a contradiction too, of one of them.
+	torn bool
 }
 
 // Narrow adds what one answer says: a request was sent and its answer
@@ -72,11 +75,14 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 	if old.high.Before(high) {
 		high = old.high
 	}
-	disputed := old.disputed
-	if high.Before(low) {
+	disputed, torn := old.disputed, false
+	if high.Before(low) || old.torn {
 		if disputed.Before(received) {
 			disputed = received
 		}
+	}
+	if high.Before(low) {
+		torn = true
 		// The two contradict each other: a date was wrong, or the local clock
 		// stood still while the host was suspended. Nothing says which, so both
 		// are possible. Whoever ends others' leases then takes the earlier,
@@ -89,7 +95,7 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 			high = fresh.high
 		}
 	}
-	return Estimate{low: low, high: high, at: old.at, disputed: disputed}
+	return Estimate{low: low, high: high, at: old.at, disputed: disputed, torn: torn}
 }
 
 // widen carries the estimate to another local instant. Answers of concurrent

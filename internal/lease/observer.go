@@ -28,6 +28,7 @@ type Observer struct {
 
 type sighting struct {
 	beat        int64
+	until       time.Time
 	first, last time.Time // monotonic
 	ttl         time.Duration
 }
@@ -47,8 +48,10 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	defer o.mu.Unlock()
 	o.prune(readAt)
 	s, ok := o.seen[id]
-	if !ok || s.beat != l.Beat {
-		s = sighting{beat: l.Beat, first: readAt}
+	if !ok || s.beat != l.Beat || !s.until.Equal(l.Until) {
+		// The end counts as well: a row that was removed before its time, and
+		// put there again by a late request, beats from zero.
+		s = sighting{beat: l.Beat, until: l.Until, first: readAt}
 	}
 	s.last, s.ttl = readAt, l.TTL
 	o.seen[id] = s

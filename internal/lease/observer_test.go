@@ -348,3 +348,21 @@ func TestAnObserverMayBeUsedByManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A row that was removed before its time, and put there again by a late
+// request, beats from zero: one that watched it before must not take the beat it
+// saw then for one that has not moved since.
+func TestABeatThatComesBackIsNotOneThatStoodStill(t *testing.T) {
+	o := lease.NewObserver(dbclock.New(), false)
+	at := func(s int) time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(s) * time.Second) }
+	row := func(beat int64, until int) lease.Lease {
+		return lease.Lease{TTL: 15 * time.Second, Beat: beat, Until: at(until)}
+	}
+	o.See("row", row(1, 15), at(0))
+	if left := o.See("row", row(1, 30), at(16)); left <= 0 {
+		t.Errorf("a row with another end has ended, %v ago", -left)
+	}
+	if left := o.See("row", row(1, 30), at(31)); left > 0 {
+		t.Errorf("a row that was watched for its full length lives for %v", left)
+	}
+}

@@ -30,6 +30,19 @@ func With(ctx context.Context, s *Source) context.Context {
 	return context.WithValue(ctx, key{}, s)
 }
 
+// Fork returns a context for a goroutine of its own: where ctx has a seeded
+// source, with another one that is drawn from it now, so that what the one
+// goroutine draws does not depend on when the other does.
+func Fork(ctx context.Context) context.Context {
+	s, ok := ctx.Value(key{}).(*Source)
+	if !ok {
+		return ctx
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return With(ctx, New(s.rng.Uint64(), s.rng.Uint64()))
+}
+
 // Float64 is a number in [0, 1).
 func Float64(ctx context.Context) float64 {
 	s, ok := ctx.Value(key{}).(*Source)

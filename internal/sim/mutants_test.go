@@ -29,14 +29,14 @@ var mutants = []mutant{
 		"grant by read alone", "serving/claim.go",
 		"nobody.\n\t\t\tAnd(attrGranted.LessThan(number(t))).\n\t\t\tAnd(attrServingAfter.LessThan(number(t.Previous()))),",
 		"attrHolders.AttributeExists(),",
-		`\d holders at once|was granted after ticket`, 0,
+		`\d holders at once|was granted after ticket|believed to hold`, 0,
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "serving/heartbeat.go",
 		"\tbeat, until, since := ",
 		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
 			"\t\treturn write(ctx, q, expression.Set(entry(id), expression.Value(table.Map(mine))), attrHolders.AttributeExists())\n\t}\n\tbeat, until, since := ",
-		`\d holders at once|was granted after ticket|has left|still in the record`, 0,
+		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 0,
 	},
 	{
 		"a heartbeat that may come late", "serving/heartbeat.go",
@@ -97,6 +97,21 @@ var mutants = []mutant{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
 		`an Acquire that failed has left \[row`, 0,
+	},
+	{
+		"an ENQUEUE over whatever stands there", "queue/enqueue.go",
+		"row.item(q), expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)))", "row.item(q), expression.AttributeNotExists(expression.Name(\"never\")))",
+		`the (end|beats) of the row`, 0,
+	},
+	{
+		"a waiter's heartbeat that may come late", "queue/enqueue.go",
+		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))", "",
+		`the end of the row`, 0,
+	},
+	{
+		"another token for each attempt of a transaction", "fence.go",
+		"l.queue.Transact(held, token, fenced)", "l.queue.Transact(held, random.Text(held), fenced)",
+		`was made twice`, 0,
 	},
 	{
 		"a waiter that does not put its row again", "internal/waiter/place.go",

@@ -40,10 +40,10 @@ func (h *hold) next() (string, types.TransactWriteItem) {
 	value := fmt.Sprintf("%s:%d", h.owner, h.n)
 	return value, types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(tableName), Key: registerKey(name(h.key)),
-		UpdateExpression:         aws.String("SET #token = :token, #value = :value"),
+		UpdateExpression:         aws.String("SET #token = :token, #value = :value ADD writes :one"),
 		ExpressionAttributeNames: map[string]string{"#token": "token", "#value": "value"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":token": number(h.token), ":value": &types.AttributeValueMemberS{Value: value},
+			":token": number(h.token), ":value": &types.AttributeValueMemberS{Value: value}, ":one": number("1"),
 		},
 	}}
 }
@@ -148,14 +148,22 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		w.violate("the register of %s cannot be read: %v", queue, err)
 		return
 	}
-	if s, ok := out.Item["value"].(*types.AttributeValueMemberS); !ok || s.Value != value {
+	writes, ok := out.Item["writes"].(*types.AttributeValueMemberN)
+	if !ok {
 		return
 	}
 	w.mu.Lock()
-	committed := !w.values[value]
-	w.values[value] = true
+	committed, again := w.writes[queue] != writes.Value, w.values[value]
+	w.writes[queue] = writes.Value
+	w.values[value] = w.values[value] || committed
 	w.mu.Unlock()
-	if _, ticket := w.audit.Holder(queue); committed && ticket != token {
+	if !committed {
+		return
+	}
+	if again {
+		w.violate("the protected write of %s was made twice", value)
+	}
+	if _, ticket := w.audit.Holder(queue); ticket != token {
 		w.violate("a protected write with ticket %s committed while the record of %s serves ticket %q", token, queue, ticket)
 	}
 }

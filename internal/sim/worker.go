@@ -96,11 +96,12 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	}
 }
 
-// isPlain says that an Acquire which failed has nothing to say of requests to
-// undo it that failed too.
+// isPlain says that an Acquire which failed has nothing to say of a Release that
+// failed too.
 func isPlain(err error) bool {
+	_, several := err.(interface{ Unwrap() []error })
 	_, plain := err.(*queuelock.NotAcquiredError)
-	return plain
+	return plain || !several
 }
 
 // judgeRefusal looks at what an Acquire that failed says, and when.

@@ -60,9 +60,10 @@ type world struct {
 	tally   tally
 
 	mu        sync.Mutex
-	nodes     []*node         // guarded by mu; of the present generation
-	throttled time.Time       // guarded by mu; until when the table is
-	values    map[string]bool // guarded by mu; every value a register has had
+	nodes     []*node           // guarded by mu; of the present generation
+	throttled time.Time         // guarded by mu; until when the table is
+	values    map[string]bool   // guarded by mu; every value a register has had
+	writes    map[string]string // guarded by mu; how often each register was written
 }
 
 // tally counts what workers did.
@@ -78,7 +79,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 		w.run()
 	})
 	report = Report{
-		Plan: plan, Violations: append(w.violations, w.audit.Violations()...), Grants: w.audit.Grants(),
+		Plan: plan, Violations: append(w.audit.Violations(), w.violations...), Grants: w.audit.Grants(),
 		Acquired: int(w.tally.acquired.Load()), Refused: int(w.tally.refused.Load()), Lost: int(w.tally.lost.Load()),
 		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()), Requests: int(w.tally.requests.Load()),
 		Operations: w.operations(), Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
@@ -99,7 +100,7 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}}
 	w.beliefs.world, w.visible.queues = w, map[string][]operation{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.

@@ -80,12 +80,21 @@ func (s *Store) translate(ctx, bounded context.Context, operation string, err er
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return &Refused{Item: failed.Item}
 	}
+	if operation == transactWriteItems {
+		// It may be about any table of the caller's.
+		return s.problem(ctx, bounded, operation, err)
+	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return &SchemaError{Table: s.layout.Table, Found: "no such table in this account, region and endpoint", Need: s.layout.Need(), Err: err}
 	}
 	if schema := s.schemaProblem(ctx, err); schema != nil {
 		return schema
 	}
+	return s.problem(ctx, bounded, operation, err)
+}
+
+// problem is the error of a request that failed.
+func (s *Store) problem(ctx, bounded context.Context, operation string, err error) *Error {
 	e := &Error{Operation: operation, Table: s.layout.Table, Err: err}
 	if bounded.Err() != nil && ctx.Err() == nil {
 		e.Timeout = s.timeout

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
+const transactWriteItems = "TransactWriteItems"
+
 // transactor is what a client that can make transactions has.
 type transactor interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
@@ -31,7 +33,7 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	if !ok {
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
-	return s.call(ctx, "TransactWriteItems", []Option{Once()}, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+	return s.call(ctx, transactWriteItems, []Option{Once()}, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
 		out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, fns...)
 		if err != nil {
 			return middleware.Metadata{}, err

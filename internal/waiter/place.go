@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -38,7 +39,7 @@ type place struct {
 // enqueue starts to put the waiter's row, and to keep it. leave must be called
 // in the end.
 func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
 	p := &place{
 		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan struct{}),
 		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive},
