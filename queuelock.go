@@ -37,8 +37,8 @@
 //
 // Each package below is one noun of this: ticket, serving (the record that
 // decides), queue (the waiting room), waitpolicy, heartbeat, sweeper. Package
-// queuelocktest has a table in memory, with faults, to test your own code
-// against.
+// version is for changes that need no lock. Package queuelocktest has a table in
+// memory, with faults, to test your own code against.
 package queuelock
 
 import (
