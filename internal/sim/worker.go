@@ -99,9 +99,11 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 // isPlain says that an Acquire which failed has nothing to say of a Release that
 // failed too.
 func isPlain(err error) bool {
-	_, several := err.(interface{ Unwrap() []error })
-	_, plain := err.(*queuelock.NotAcquiredError)
-	return plain || !several
+	if _, own := err.(*queuelock.NotAcquiredError); own {
+		return true
+	}
+	joined, several := err.(interface{ Unwrap() []error })
+	return !several || len(joined.Unwrap()) == 1
 }
 
 // judgeRefusal looks at what an Acquire that failed says, and when.
