@@ -70,7 +70,8 @@ type options struct {
 	owner string
 	data  []byte
 
-	dangers []danger
+	dangers  []danger
+	progress func(Progress)
 }
 
 // settings are what one Acquire goes by: the client's, as its options change

@@ -134,6 +134,7 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
 		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data,
+		Progress: c.progress(cfg.progress, key, q, begun),
 	}, wait)
 	if err != nil {
 		return nil, acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))

@@ -1,7 +1,9 @@
 package waiter
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/random"
@@ -55,13 +57,31 @@ func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Du
 		ClearIn:   p.clearIn,
 	}
 	if o.Serving {
-		// Since the holder's own word, on DynamoDB's clock, or else since this
-		// waiter first saw it.
-		o.Elapsed = now.Sub(p.moved)
-		since := rec.Holders[0].Since
-		if earliest, _, ok := w.Queue.Clock().At(now); ok && !since.IsZero() {
-			o.Elapsed = max(o.Elapsed, earliest.Sub(since))
-		}
+		o.Elapsed = p.elapsed(w, rec, now)
 	}
 	return w.Schedule.Delay(o, random.Float64(ctx))
+}
+
+// elapsed is for how long the present turn has lasted at the least: since the
+// holder's own word, on DynamoDB's clock, or else since this waiter first saw
+// it.
+func (p *pace) elapsed(w *Waiter, rec serving.Record, now time.Time) time.Duration {
+	elapsed := now.Sub(p.moved)
+	since := rec.Holders[0].Since
+	if earliest, _, ok := w.Queue.Clock().At(now); ok && !since.IsZero() {
+		elapsed = max(elapsed, earliest.Sub(since))
+	}
+	return elapsed
+}
+
+// estimate is how long the turns before the waiter's own are likely to take, at
+// the rate that it has seen itself, or else at that of recent turns; zero if
+// neither is known.
+func (p *pace) estimate(w *Waiter, rec serving.Record, now time.Time) time.Duration {
+	mean := cmp.Or(p.mean, rec.Turn.Mean)
+	left := float64(w.standing.Ahead) * float64(mean)
+	if len(rec.Holders) > 0 {
+		left += float64(max(0, mean-p.elapsed(w, rec, now)))
+	}
+	return time.Duration(min(left, math.MaxInt64/2))
 }

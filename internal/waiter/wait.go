@@ -142,6 +142,7 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		case queue.TakeAnew:
 			return done, Grant{}, errTakeAnew
 		case queue.Wait:
+			t.tell(sight.Record)
 			return keepWaiting, Grant{}, nil
 		}
 
@@ -205,6 +206,7 @@ func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Reco
 // first waiter of a process rest instead: they cannot be next.
 func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, error) {
 	for t.spot != nil && !t.spot.First() {
+		t.tell(last)
 		if _, err := t.rest(ctx, t.Schedule.Slowest); err != nil {
 			return queue.Sight{}, err
 		}

@@ -45,6 +45,9 @@ type Config struct {
 	Schedule waitpolicy.Schedule
 	// Patience is for how long a table that does not answer is tried.
 	Patience time.Duration
+	// Progress is told, by the goroutine of Run, what has changed for a waiter
+	// that goes on to wait; nil: nobody is.
+	Progress func(Progress)
 	// Background runs what need not be waited for; the client's Close does.
 	Background func(func())
 }
@@ -96,6 +99,7 @@ type Waiter struct {
 	places   sync.WaitGroup
 	standing Standing
 	pace     pace
+	told     told
 }
 
 // New returns a Waiter. It makes no request.

@@ -1,0 +1,46 @@
+package waiter
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Progress is where a waiter stands, and what it may expect.
+type Progress struct {
+	Standing
+	Tickets int           // issued before the waiter's own, and above the floor
+	Wait    time.Duration // estimated; zero if nothing is known
+}
+
+// told is what the waiter has told last, as far as it is compared.
+type told struct {
+	ticket         ticket.Number
+	ahead, tickets int
+	serving        string
+	data           int64
+}
+
+// tell tells of the record that was seen last, if that has changed something.
+// It is called only where the waiter goes on to wait: one whose turn it is has
+// something better to do.
+func (t *turn) tell(rec serving.Record) {
+	if t.Progress == nil || t.place == nil {
+		return
+	}
+	p := Progress{
+		Standing: t.standing,
+		Tickets:  int(min(t.ticket.After(rec.Floor()), 1<<30)) - 1,
+		Wait:     t.pace.estimate(t.Waiter, rec, time.Now()),
+	}
+	now := told{ticket: t.ticket, ahead: p.Ahead, tickets: p.Tickets}
+	if len(rec.Holders) > 0 {
+		now.serving, now.data = rec.Holders[0].ID, rec.Holders[0].DataSet
+	}
+	if now == t.told {
+		return
+	}
+	t.told = now
+	t.Progress(p)
+}
