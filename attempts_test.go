@@ -196,6 +196,7 @@ func TestAttemptsOutlastWhatPasses(t *testing.T) {
 		if took := time.Since(begun); took > 14*time.Second {
 			t.Errorf("a dead holder kept attempts out for %v", took)
 		}
+		time.Sleep(time.Second) // for the QUIET after a queued turn
 		before := db.Counts()
 		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
 		if _, err := b.Acquire(t.Context(), order, waitpolicy.Attempts(20, time.Second)); err == nil || errors.Is(err, queuelock.ErrNotAcquired) {
