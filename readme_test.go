@@ -265,8 +265,13 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 		b, _ := open(t, table, "b", queuelock.Config{})
 		dead, dbDead := open(t, table, "dead", queuelock.Config{})
 
-		held := acquire(t, a, waitpolicy.Forever) // SEED
-		time.Sleep(2 * time.Second)               // HEARTBEAT
+		held := acquire(t, a, waitpolicy.Forever)   // SEED
+		time.Sleep(2 * time.Second)                 // HEARTBEAT
+		for _, data := range []string{"half", ""} { // SETDATA
+			if err := held.SetData(t.Context(), []byte(data)); err != nil {
+				t.Error(err)
+			}
+		}
 		gone, leave := context.WithCancel(t.Context())
 		queueUp(gone, dead, waitpolicy.Forever)
 		time.Sleep(100 * time.Millisecond)
@@ -327,6 +332,8 @@ func abstract(expression string) string {
 		{`servingAfter = \d+`, "servingAfter = :t - 1"},
 		{`servingAfter < [1-9]\d*`, "servingAfter < :t - 1"},
 		{`beat = \d+`, "beat = :beat"},
+		{`dataSet (=|<=) \d+`, "dataSet $1 :n"},
+		{`(holders\.#id\.data =) [^ ,]+`, "$1 :data"},
 		{`, holders\.#id\.since = if_not_exists\(holders\.#id\.since, :since\)`, ""}, // left out where it is not known
 		{`9{37}8`, "10^38-2"},
 	} {
