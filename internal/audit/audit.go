@@ -79,6 +79,7 @@ type row struct {
 
 type holder struct {
 	ticket string
+	ghost  bool
 	life
 }
 
@@ -373,7 +374,9 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	floorBefore := q.floor
 	for id, h := range q.holders {
 		if _, stands := holders[id]; !stands {
-			a.judgeRemoval(key, "holder "+id, h.life)
+			if !h.ghost {
+				a.judgeRemoval(key, "holder "+id, h.life)
+			}
 		}
 	}
 	now := map[string]holder{}
@@ -381,6 +384,7 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	for id, entry := range holders {
 		h, held := q.holders[id]
 		before := h.life
+		_, again := a.leases[id]
 		h.life = a.lives(id, entry.M)
 		if held {
 			a.judgeRenewal(key, "holder "+id, before, h.life)
@@ -402,6 +406,9 @@ func (a *Audit) judge(key string, q *queue, it item) {
 		if ticket.Cmp(highest) > 0 {
 			highest = ticket
 		}
+		// A TAKE or CLAIM that arrives once more puts its id there again: a ghost,
+		// which is nobody's, and which who saw the id before may end at once.
+		h.ghost = again
 		h.ticket = ticket.String()
 		now[id] = h
 		if a.Granted != nil {
