@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"math/big"
+	"strings"
+)
+
+// compare looks at the table's items, and notes what they broke.
+func (a *Audit) compare() {
+	records := map[string]item{}
+	rows := map[string]map[string]*row{}
+	for _, it := range a.items {
+		reason, padded, ok := strings.Cut(it["sk"].S, "/")
+		if !ok {
+			continue
+		}
+		key := it["pk"].S + " " + reason
+		number := strings.TrimLeft(padded, "0")
+		if number == "" {
+			records[key] = it
+			continue
+		}
+		if rows[key] == nil {
+			rows[key] = map[string]*row{}
+		}
+		rows[key][number] = &row{life: a.lives(it["id"].S, it)}
+	}
+	for key, q := range a.queues {
+		if _, ok := records[key]; q.exists && !ok {
+			a.violate(key, "the record has disappeared")
+			delete(a.queues, key)
+		}
+	}
+	for key, it := range records {
+		q := a.queues[key]
+		if q == nil {
+			q = &queue{
+				exists: true, counter: new(big.Int), floor: new(big.Int), last: new(big.Int),
+				holders: map[string]holder{}, issued: map[string]int{}, rows: map[string]*row{},
+			}
+			a.queues[key] = q
+		}
+		a.judge(key, q, it)
+		for number, r := range q.rows {
+			if rows[key][number] == nil {
+				a.judgeRemoval(key, "the row of ticket "+number, r.life)
+			}
+		}
+		for number, r := range rows[key] {
+			r.since = a.requests
+			if old := q.rows[number]; old != nil {
+				r.since = old.since
+				a.judgeRenewal(key, "the row of ticket "+number, old.life, r.life)
+			}
+		}
+		q.rows = rows[key]
+	}
+}
+
+// judge compares a record with what was known of its queue. q.rows are still
+// those before the request.
+func (a *Audit) judge(key string, q *queue, it item) {
+	counter, granted := whole(it["ticketNumber"].N), whole(it["granted"].N)
+	if counter.Cmp(q.counter) < 0 {
+		a.violate(key, "the counter fell from %s to %s", q.counter, counter)
+	}
+	for n := new(big.Int).Set(q.counter); n.Cmp(counter) < 0; {
+		n.Add(n, big.NewInt(1))
+		q.issued[n.String()] = a.requests
+	}
+	q.counter = counter
+
+	after, present := it["servingAfter"]
+	servingAfter := whole(after.N)
+	holders := it["holders"].M
+	if len(holders) > 1 {
+		a.violate(key, "%d holders at once: %v", len(holders), holders)
+	}
+	floorBefore := q.floor
+	for id, h := range q.holders {
+		if _, stands := holders[id]; !stands {
+			if !h.ghost {
+				a.judgeRemoval(key, "holder "+id, h.life)
+			}
+		}
+	}
+	now := map[string]holder{}
+	highest := new(big.Int).Set(floorBefore)
+	for id, entry := range holders {
+		h, held := q.holders[id]
+		before := h.life
+		_, again := a.leases[id]
+		h.life = a.lives(id, entry.M)
+		if held {
+			a.judgeRenewal(key, "holder "+id, before, h.life)
+		}
+		if held {
+			now[id] = h
+			continue
+		}
+		a.grants++
+		ticket := new(big.Int).Add(servingAfter, big.NewInt(1))
+		if t, ok := entry.M["ticket"]; ok {
+			ticket = whole(t.N)
+		}
+		if ticket.Cmp(q.last) <= 0 {
+			a.violate(key, "ticket %s was granted after ticket %s", ticket, q.last)
+		}
+		a.judgeOrder(key, q, ticket, floorBefore)
+		q.last = ticket
+		if ticket.Cmp(highest) > 0 {
+			highest = ticket
+		}
+		// A TAKE or CLAIM that arrives once more puts its id there again: a ghost,
+		// which is nobody's, and which who saw the id before may end at once.
+		h.ghost = again
+		h.ticket = ticket.String()
+		now[id] = h
+		if a.Granted != nil {
+			a.Granted(key, h.ticket, h.owner)
+		}
+	}
+	q.holders = now
+
+	floor := granted
+	if next := new(big.Int).Add(servingAfter, big.NewInt(1)); present && next.Cmp(floor) > 0 {
+		floor = next
+	}
+	if floor.Cmp(q.floor) < 0 {
+		a.violate(key, "the floor fell from %s to %s", q.floor, floor)
+	}
+	if floor.Cmp(highest) > 0 {
+		a.violate(key, "the floor rose from %s to %s, and the highest ticket granted is %s", q.floor, floor, highest)
+	}
+	q.floor = floor
+}
+
+// judgeRenewal notes a lease that was set back while it stood: by a request that
+// came late, or that wrote over somebody's row.
+func (a *Audit) judgeRenewal(key, what string, before, now life) {
+	if now.until.Before(before.until) {
+		a.violate(key, "the end of %s of %s fell from %v to %v", what, now.owner, before.until, now.until)
+	}
+	if now.id == before.id && whole(now.beat).Cmp(whole(before.beat)) < 0 {
+		a.violate(key, "the beats of %s of %s fell from %s to %s", what, now.owner, before.beat, now.beat)
+	}
+}
+
+// judgeRemoval notes what was removed by somebody else while its lease ran.
+func (a *Audit) judgeRemoval(key, what string, l life) {
+	if a.Actor == nil || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
+		return
+	}
+	if now := a.now(); now.Before(l.until) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {
+		a.violate(key, "%s of %s was removed by %s, although it lives until %v and was renewed less than a lease ago", what, l.owner, a.actor, l.until)
+	}
+}
+
+// judgeOrder looks for a live waiter that the grant of a ticket passed over.
+func (a *Audit) judgeOrder(key string, q *queue, ticket, floor *big.Int) {
+	for number, r := range q.rows {
+		ahead := whole(number)
+		if ahead.Cmp(ticket) >= 0 || ahead.Cmp(floor) <= 0 {
+			continue
+		}
+		if r.since < q.issued[ticket.String()] && r.alive(a.now()) {
+			a.violate(key, "ticket %s, issued by request %d, was granted before ticket %s, whose row stands since request %d and lives until %v",
+				ticket, q.issued[ticket.String()], number, r.since, r.until)
+		}
+	}
+}

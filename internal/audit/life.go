@@ -1,0 +1,35 @@
+package audit
+
+import "time"
+
+// life is a lease as it stands in the table.
+type life struct {
+	id    string
+	owner string
+	beat  string
+	until time.Time // zero if the owner did not know the time
+	ends  time.Time // a full lease after it was last renewed: whoever has watched it for as long may end it
+}
+
+// alive says that a lease has not ended, by its end or else by how long ago it
+// was renewed.
+func (l life) alive(now time.Time) bool {
+	if l.until.IsZero() {
+		return now.Before(l.ends)
+	}
+	return now.Before(l.until)
+}
+
+// lives reads the lease with that id. One that was removed, and put there once
+// more by a request that came twice, is as old as it was: whoever watched it may
+// have seen nothing of that.
+func (a *Audit) lives(id string, it item) life {
+	before := a.leases[id]
+	l := life{id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends}
+	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
+		ttl := time.Duration(whole(it["ttl"].N).Int64()) * time.Millisecond
+		l.ends = a.now().Add(ttl - ttl/1000) // the watcher's clock may be the faster one
+	}
+	a.leases[id] = l
+	return l
+}
