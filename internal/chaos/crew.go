@@ -60,26 +60,15 @@ func (c *crew) start(number int, a worker.Assignment) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	inRead, inWrite, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, inRead.Close(), inWrite.Close())
-	}
-	cmd := c.command()
-	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	started, err := child.Start(cmd)
-	err = errors.Join(err, inRead.Close(), outWrite.Close()) // the child has its own
+	started, stdin, stdout, err := child.StartPiped(c.command())
 	if started == nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", a.Name, err), inWrite.Close(), outRead.Close())
+		return nil, fmt.Errorf("start %s: %w", a.Name, err)
 	}
-	p := &process{Child: started, name: a.Name, number: number, stdin: inWrite}
+	p := &process{Child: started, name: a.Name, number: number, stdin: stdin}
 	c.processes = append(c.processes, p)
-	c.followers.Go(func() { c.follow(p, outRead) })
+	c.followers.Go(func() { c.follow(p, stdout) })
 	// One that cannot be told has ended, and its end is an event.
-	_, _ = inWrite.Write(append(line, '\n'))
+	_, _ = stdin.Write(append(line, '\n'))
 	return p, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,24 +52,13 @@ func (c *crew) start(worker int, a Assignment) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	inRead, inWrite, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, inRead.Close(), inWrite.Close())
-	}
-	cmd := c.command()
-	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	started, err := child.Start(cmd)
-	err = errors.Join(err, inRead.Close(), outWrite.Close()) // the child has its own
+	started, stdin, stdout, err := child.StartPiped(c.command())
 	if started == nil {
-		return nil, errors.Join(fmt.Errorf("start worker %d: %w", worker, err), inWrite.Close(), outRead.Close())
+		return nil, fmt.Errorf("start worker %d: %w", worker, err)
 	}
-	p := &process{Child: started, worker: worker, history: newHistory(worker, a.WaiterTTL), stdin: inWrite}
+	p := &process{Child: started, worker: worker, history: newHistory(worker, a.WaiterTTL), stdin: stdin}
 	c.processes = append(c.processes, p)
-	go c.follow(p, outRead)
+	go c.follow(p, stdout)
 	p.tell(string(line))
 	return p, err
 }
