@@ -45,9 +45,11 @@ func (l *Lock) Release(ctx context.Context) error {
 	if err == nil || errors.Is(err, ErrLost) {
 		l.settled, l.result = true, err
 		l.client.forget(l)
-	} else {
+	} else if left := time.Until(l.keeper.Deadline()) + l.terms.Margin; left > 0 {
 		// Close need not try it again once the lease has ended it.
-		time.AfterFunc(time.Until(l.keeper.Deadline())+l.terms.Margin, func() { l.client.forget(l) })
+		time.AfterFunc(left, func() { l.client.forget(l) })
+	} else {
+		l.client.forget(l)
 	}
 	return err
 }

@@ -15,11 +15,7 @@ import (
 
 // fate decides what happens to a request.
 func (n *node) fate(req faultnet.Request) faultnet.Fate {
-	name := n.name + " fate of " + req.Operation + " " + itemOf(req)
-	n.mu.Lock()
-	n.counts[name]++
-	r := n.chances(name, n.counts[name])
-	n.mu.Unlock()
+	r := n.chances(n.nameOfBody(req.Operation, "fate", req.Body), 0)
 	fate := faultnet.Fate{
 		There: faultnet.Leg{Delay: n.way(r)},
 		Back:  faultnet.Leg{Delay: n.way(r)},
@@ -53,15 +49,6 @@ func (n *node) mark(fate *faultnet.Fate, kind string) {
 // way is how long one way takes: never the same.
 func (w *world) way(r *rand.Rand) time.Duration {
 	return w.plan.Latency/2 + exp(r, w.plan.Latency/2) + time.Duration(r.IntN(1000))
-}
-
-// itemOf names what a request is about, without what differs from run to run.
-func itemOf(req faultnet.Request) string {
-	name := ""
-	for _, item := range req.Items() {
-		name += fmt.Sprint(item["pk"], item["sk"])
-	}
-	return name
 }
 
 // harmOne plays at most one fault on a request.

@@ -35,7 +35,8 @@ func difference(a, b string) string {
 	}
 	for i := range min(len(x), len(y)) {
 		if x[i] != y[i] {
-			return strings.Join(x[max(0, i-5):i], "\n") + "\n- " + x[i] + "\n+ " + y[i]
+			return strings.Join(x[max(0, i-5):i], "\n") +
+				"\n- " + strings.Join(x[i:min(i+5, len(x))], "\n- ") + "\n+ " + strings.Join(y[i:min(i+5, len(y))], "\n+ ")
 		}
 	}
 	if len(x) != len(y) {

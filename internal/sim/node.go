@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -186,8 +190,7 @@ func (n *node) heal() {
 // RoundTrip is the process's network stack. A process that stands still does
 // so before and after each request.
 func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
-	name, count := n.count(req)
-	r := n.chances(name+" stands still", count)
+	r := n.chances("stands still at "+n.count(req), 0)
 	if n.stand(r.Float64()) && r.IntN(2) == 0 {
 		// It was about to send: its time-out fires at the same moment, and
 		// comes too late to keep it from that.
@@ -201,15 +204,12 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// count numbers a request among those of its name, and counts how many there
-// are in a second.
-func (n *node) count(req *http.Request) (string, int64) {
-	target := req.Header.Get("X-Amz-Target")
-	name := n.name + " " + target[strings.IndexByte(target, '.')+1:]
+// count names a request, and counts how many there are in a second.
+func (n *node) count(req *http.Request) string {
+	name := n.nameOf(req)
 	n.tally.requests.Add(1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.counts[name]++
 	if second := n.now() / int64(time.Second); second != n.second {
 		n.second, n.inIt = second, 0
 	}
@@ -224,7 +224,37 @@ func (n *node) count(req *http.Request) (string, int64) {
 	if n.inIt > 5000 {
 		panic(fmt.Sprintf("seed %d: %s sends requests without end", n.plan.Seed, n.name))
 	}
-	return name, n.counts[name]
+	return name
+}
+
+// nameOf names a request by what stands in it and by how many times that was
+// sent: of several that are sent at the same instant, which is first is up to
+// the goroutine scheduler, and no chance may depend on it.
+func (n *node) nameOf(req *http.Request) string {
+	raw, err := io.ReadAll(req.Body)
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	req.Body = io.NopCloser(bytes.NewReader(raw))
+	var body map[string]any
+	if err := json.Unmarshal(raw, &body); err != nil {
+		panic(fmt.Sprintf("%v: %s", err, raw)) // the SDK wrote it
+	}
+	return n.nameOfBody(req.Header.Get("X-Amz-Target"), "sent", body)
+}
+
+func (n *node) nameOfBody(operation, where string, body map[string]any) string {
+	text, err := json.Marshal(body) // in the order of keys
+	if err != nil {
+		panic(err)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(text)
+	name := fmt.Sprintf("%s %s %s %x", n.name, where, operation, h.Sum64())
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.counts[name]++
+	return fmt.Sprint(name, " ", n.counts[name])
 }
 
 // stand waits while the process stands still, and a little longer: not all of
