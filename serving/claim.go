@@ -24,14 +24,14 @@ import (
 // after any other error the entry may be in the record or may get there late,
 // and must be looked for, or removed with Remove.
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
-	item := e.item()
+	n, item := namesOf(q), e.item()
 	item[table.AttrTicket] = t.Attribute()
 	return write(ctx, q,
 		expression.
-			Set(entry(e.ID), expression.Value(table.Map(item))).
-			Set(attrGranted, number(t)),
-		nobody.
-			And(attrGranted.LessThan(number(t))).
-			And(attrServingAfter.LessThan(number(t.Previous()))),
+			Set(n.entry(e.ID), expression.Value(table.Map(item))).
+			Set(n.granted, number(t)),
+		n.nobody().
+			And(n.granted.LessThan(number(t))).
+			And(n.servingAfter.LessThan(number(t.Previous()))),
 		table.Once())
 }

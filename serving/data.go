@@ -14,21 +14,22 @@ import (
 // SetData replaces what a holder that is still in the record tells of itself;
 // empty data is removed:
 //
-//	SET holders.#id.data = :data, holders.#id.dataSet = :n
-//	if Held(id, t)
-//	   AND (attribute_not_exists(holders.#id.dataSet) OR holders.#id.dataSet <= :n)
+//	SET holders.#id.data = :data, holders.#id.dataSet = :call
+//	if the holder holds the lock as HEARTBEAT asks
+//	   AND (attribute_not_exists(holders.#id.dataSet) OR holders.#id.dataSet <= :call)
 //
-// n numbers the calls of one holder, from 1. The last condition refuses a call
+// call numbers the calls of one holder, from 1. The last condition refuses a call
 // that arrives late, after a later one: it would bring older data back. The
 // same call may arrive twice: it writes the same once more. A call that a later
 // one has outrun is a success, as if the two had come in order.
 //
 // On success it returns the record. ErrRefused is a loss: the holder is not in
 // the record, and nothing was written. One request. Calling again with the same
-// n is safe.
-func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, n int64, data []byte) (Record, error) {
-	attrData, set := field(id, table.AttrData), field(id, table.AttrDataSet)
-	nth := expression.Value(table.Int(n))
+// number is safe.
+func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64, data []byte) (Record, error) {
+	n := namesOf(q)
+	attrData, set := n.field(id, table.AttrData), n.field(id, table.AttrDataSet)
+	nth := expression.Value(table.Int(call))
 	update := expression.Set(set, nth)
 	if len(data) > 0 {
 		update = update.Set(attrData, expression.Value(&types.AttributeValueMemberB{Value: data}))
@@ -36,9 +37,9 @@ func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, n i
 		update = update.Remove(attrData)
 	}
 	rec, err := write(ctx, q, update,
-		Held(id, t).And(set.AttributeNotExists().Or(set.LessThanEqual(nth))))
+		n.held(id, t).And(set.AttributeNotExists().Or(set.LessThanEqual(nth))))
 	if errors.Is(err, ErrRefused) {
-		if h, held := rec.Mine(id); held && h.Ticket == t && rec.Granted.Compare(t) <= 0 && h.DataSet > n {
+		if h, held := rec.Held(id, t); held && h.DataSet > call {
 			return rec, nil
 		}
 	}

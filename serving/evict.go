@@ -23,11 +23,12 @@ const MaxEvicted = 40
 // the record if one of them has moved: judge again. One request. Calling again
 // is safe.
 func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error) {
+	n := namesOf(q)
 	var update expression.UpdateBuilder
 	var condition expression.ConditionBuilder
 	for i, h := range holders {
-		update = update.Remove(entry(h.ID))
-		same := field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat)))
+		update = update.Remove(n.entry(h.ID))
+		same := n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat)))
 		if i == 0 {
 			condition = same
 		} else {

@@ -12,11 +12,11 @@ import (
 // only while the holder id, served with ticket t, is in the record and no later
 // ticket was granted. It makes no request.
 func Fence(q table.Queue, id string, t ticket.Number) (types.ConditionCheck, error) {
-	e, err := expression.NewBuilder().WithCondition(Held(id, t)).Build()
+	e, err := expression.NewBuilder().WithCondition(namesOf(q).held(id, t)).Build()
 	if err != nil {
 		return types.ConditionCheck{}, err
 	}
-	name := q.Layout().Table
+	name := q.Record().Layout().Table
 	return types.ConditionCheck{
 		TableName:                 &name,
 		Key:                       q.RecordKey(),

@@ -18,16 +18,16 @@ type Renewal struct {
 	Since time.Time // when it was granted, where the entry does not say yet
 }
 
-// Held is the condition under which the holder id, served with ticket t, still
+// held is the condition under which the holder id, served with ticket t, still
 // holds the lock: it is in the record with that ticket, and no later ticket was
 // granted. It is the fence for the user's own transaction, and the heartbeat's
 // condition. It asks for the ticket too, because a TAKE that arrives once more
 // after its lock was released puts its id into the record again, with a later
 // ticket. An entry without a ticket of its own has the one after servingAfter.
-func Held(id string, t ticket.Number) expression.ConditionBuilder {
-	own := field(id, table.AttrTicket)
-	same := own.Equal(number(t)).Or(own.AttributeNotExists().And(attrServingAfter.Equal(number(t.Previous()))))
-	return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)
+func (n names) held(id string, t ticket.Number) expression.ConditionBuilder {
+	own := n.field(id, table.AttrTicket)
+	same := own.Equal(number(t)).Or(own.AttributeNotExists().And(n.servingAfter.Equal(number(t.Previous()))))
+	return n.isHolder(id).And(n.granted.LessThanEqual(number(t))).And(same)
 }
 
 // ErrOutrun says that the holder is in the record, and a later renewal of its
@@ -49,8 +49,9 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 // evicted. One request. Calling again is safe, also when the first is still
 // under way.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
-	beat, until, since := field(id, table.AttrBeat), field(id, table.AttrUntil), field(id, table.AttrSince)
-	update, condition := expression.Set(beat, beat.Plus(one)), Held(id, t)
+	n := namesOf(q)
+	beat, until, since := n.field(id, table.AttrBeat), n.field(id, table.AttrUntil), n.field(id, table.AttrSince)
+	update, condition := expression.Set(beat, beat.Plus(one)), n.held(id, t)
 	if !r.Until.IsZero() {
 		end := expression.Value(table.Int(r.Until.UnixMilli()))
 		update = update.Set(until, end)
@@ -61,7 +62,7 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 	}
 	rec, err := write(ctx, q, update, condition)
 	if errors.Is(err, ErrRefused) {
-		if h, held := rec.Mine(id); held && h.Ticket == t && rec.Granted.Compare(t) <= 0 {
+		if _, held := rec.Held(id, t); held {
 			return rec, ErrOutrun
 		}
 	}

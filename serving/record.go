@@ -65,25 +65,26 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 		return Record{}, nil
 	}
 	r := &table.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
-	rec := Record{Exists: true, TicketNumber: ticket.Read(r, table.AttrTicketNumber)}
-	rec.Turn = decodeTurn(r)
-	rec.Present = r.Has(table.AttrHolders)
-	if rec.Present != r.Has(table.AttrServingAfter) {
-		r.Fail(table.AttrHolders, "and %s must be present together or absent together", table.AttrServingAfter)
+	attrGranted, attrServingAfter, attrHolders := q.Attr(table.AttrGranted), q.Attr(table.AttrServingAfter), q.Attr(table.AttrHolders)
+	rec := Record{Exists: true, TicketNumber: ticket.Read(r, q.Attr(table.AttrTicketNumber))}
+	rec.Turn = decodeTurn(item[q.Attr(table.AttrTurn)])
+	rec.Present = r.Has(attrHolders)
+	if rec.Present != r.Has(attrServingAfter) {
+		r.Fail(attrHolders, "and %s must be present together or absent together", attrServingAfter)
 	}
-	if rec.Present || r.Has(table.AttrGranted) {
-		rec.Granted = ticket.Read(r, table.AttrGranted)
+	if rec.Present || r.Has(attrGranted) {
+		rec.Granted = ticket.Read(r, attrGranted)
 	}
 	if rec.TicketNumber.Less(rec.Granted) {
-		r.Fail(table.AttrGranted, "is %s, above %s %s", rec.Granted, table.AttrTicketNumber, rec.TicketNumber)
+		r.Fail(attrGranted, "is %s, above %s %s", rec.Granted, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
 	}
 	if rec.Present {
-		rec.ServingAfter = ticket.Read(r, table.AttrServingAfter)
+		rec.ServingAfter = ticket.Read(r, attrServingAfter)
 		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
-			r.Fail(table.AttrServingAfter, "is %s, not below %s %s", rec.ServingAfter, table.AttrTicketNumber, rec.TicketNumber)
+			r.Fail(attrServingAfter, "is %s, not below %s %s", rec.ServingAfter, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
 		}
-		for id, entry := range r.Map(table.AttrHolders) {
-			rec.Holders = append(rec.Holders, decodeHolder(r, rec, id, entry))
+		for id, entry := range r.Map(attrHolders) {
+			rec.Holders = append(rec.Holders, decodeHolder(r, attrHolders, rec, id, entry))
 		}
 		slices.SortFunc(rec.Holders, func(a, b Holder) int { return strings.Compare(a.ID, b.ID) })
 	}
@@ -92,8 +93,8 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 
 // decodeTurn reads what only serves to guess; so a bad value is no turn rather
 // than an error.
-func decodeTurn(r *table.Reader) Turn {
-	turn, ok := r.Item[table.AttrTurn].(*types.AttributeValueMemberM)
+func decodeTurn(value types.AttributeValue) Turn {
+	turn, ok := value.(*types.AttributeValueMemberM)
 	if !ok {
 		return Turn{}
 	}
@@ -113,14 +114,14 @@ func (t Turn) attribute() table.Item {
 	}
 }
 
-func decodeHolder(r *table.Reader, rec Record, id string, entry types.AttributeValue) Holder {
+func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, entry types.AttributeValue) Holder {
 	h := Holder{ID: id}
 	m, ok := entry.(*types.AttributeValueMemberM)
 	if !ok {
-		r.Fail(table.AttrHolders+"."+id, "is %s, a map is needed", table.TypeName(entry))
+		r.Fail(attrHolders+"."+id, "is %s, a map is needed", table.TypeName(entry))
 		return h
 	}
-	e := &table.Reader{What: r.What, Item: m.Value, Path: table.AttrHolders + "." + id + "."}
+	e := &table.Reader{What: r.What, Item: m.Value, Path: attrHolders + "." + id + "."}
 	h.Lease = lease.Read(e)
 	h.Owner = e.OptionalText(table.AttrOwner)
 	if ms, ok := e.OptionalInt(table.AttrSince); ok {
@@ -177,6 +178,13 @@ func (r Record) Mine(ids ...string) (Holder, bool) {
 		}
 	}
 	return Holder{}, false
+}
+
+// Held returns the holder id if it still holds the lock that it was served with
+// ticket t: what heartbeats and fences ask of the record itself.
+func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
+	h, ok := r.Mine(id)
+	return h, ok && h.Ticket == t && r.Granted.Compare(t) <= 0
 }
 
 // Quiet reports whether QUIET, or the fast form of RELEASE once the holder is

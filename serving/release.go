@@ -51,9 +51,10 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 // was evicted, which its own deadline tells. One request. Calling again is
 // safe.
 func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn) (Record, error) {
+	n := namesOf(q)
 	return write(ctx, q,
-		quiet().Set(attrTurn, expression.Value(table.Map(turn.attribute()))),
-		isHolder(id).And(alone).And(noneOutstanding(t)))
+		n.quiet().Set(n.turn, expression.Value(table.Map(turn.attribute()))),
+		n.isHolder(id).And(n.alone()).And(n.noneOutstanding(t)))
 }
 
 // HandOff ends a turn and leaves holders as {}: whoever waits may claim.
@@ -63,9 +64,10 @@ func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number,
 // On success it returns the record; ErrRefused and the record as for
 // ReleaseFast. One request. Calling again is safe.
 func HandOff(ctx context.Context, q table.Queue, id string, turn Turn) (Record, error) {
+	n := namesOf(q)
 	return write(ctx, q,
-		expression.Remove(entry(id)).Set(attrTurn, expression.Value(table.Map(turn.attribute()))),
-		isHolder(id))
+		expression.Remove(n.entry(id)).Set(n.turn, expression.Value(table.Map(turn.attribute()))),
+		n.isHolder(id))
 }
 
 // Quieten puts a queue that is idle, and in which no ticket is outstanding,
@@ -79,7 +81,8 @@ func HandOff(ctx context.Context, q table.Queue, id string, turn Turn) (Record, 
 // live waiter would be overtaken. It is safe at any delay. On success it
 // returns the record, else ErrRefused and the record. One request.
 func Quieten(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
-	return write(ctx, q, quiet(), nobody.And(noneOutstanding(t)))
+	n := namesOf(q)
+	return write(ctx, q, n.quiet(), n.nobody().And(n.noneOutstanding(t)))
 }
 
 // Remove takes ids, at most MaxEvicted, out of the record, if one of them is
@@ -88,24 +91,25 @@ func Quieten(ctx context.Context, q table.Queue, t ticket.Number) (Record, error
 // with the ticket after servingAfter would now be granted. ErrRefused and the
 // record if none is there. One request. Calling again is safe.
 func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, quiet bool, err error) {
+	n := namesOf(q)
 	var update expression.UpdateBuilder
 	var condition expression.ConditionBuilder
 	for i, id := range ids {
-		update = update.Remove(entry(id))
+		update = update.Remove(n.entry(id))
 		if i == 0 {
-			condition = isHolder(id)
+			condition = n.isHolder(id)
 		} else {
-			condition = condition.Or(isHolder(id))
+			condition = condition.Or(n.isHolder(id))
 		}
 	}
 	rec, err = write(ctx, q, update, condition)
 	return rec, err == nil && rec.Present && len(rec.Holders) == 0 && rec.Quiet(rec.firstServed()), err
 }
 
-func quiet() expression.UpdateBuilder {
-	return expression.Set(attrGranted, attrTicketNumber).Remove(attrHolders).Remove(attrServingAfter)
+func (n names) quiet() expression.UpdateBuilder {
+	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter)
 }
 
-func noneOutstanding(t ticket.Number) expression.ConditionBuilder {
-	return attrTicketNumber.Equal(attrGranted).Or(attrTicketNumber.Equal(number(t)))
+func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
+	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
 }

@@ -34,26 +34,30 @@ import (
 // id: a repeated one could be served a second time by the late arrival of the
 // first request.
 func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, error) {
+	n := namesOf(q)
 	me := table.Map(table.Item{e.ID: table.Map(e.item())})
 	rider := ticket.Rider{
 		Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
 			return u.
-				Set(attrServingAfter, attrServingAfter.IfNotExists(attrTicketNumber)).
-				Set(attrGranted, attrGranted.IfNotExists(zero)).
-				Set(attrHolders, attrHolders.IfNotExists(expression.Value(me)))
+				Set(n.servingAfter, n.servingAfter.IfNotExists(n.ticketNumber)).
+				Set(n.granted, n.granted.IfNotExists(zero)).
+				Set(n.holders, n.holders.IfNotExists(expression.Value(me)))
 		},
 		Seed: table.Item{
-			table.AttrServingAfter: table.Int(0),
-			table.AttrGranted:      table.Int(0),
-			table.AttrHolders:      me,
+			q.Attr(table.AttrServingAfter): table.Int(0),
+			q.Attr(table.AttrGranted):      table.Int(0),
+			q.Attr(table.AttrHolders):      me,
 		},
 	}
-	condition := wellFormed()
+	condition := n.wellFormed()
 	if idleOnly {
-		condition = condition.And(attrHolders.AttributeNotExists().Or(nobody))
+		condition = condition.And(n.holders.AttributeNotExists().Or(n.nobody()))
 	}
 	rider.Condition = &condition
-	master := ticket.Master{Store: q.Store, Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\""}
+	master := ticket.Master{
+		Store: q.Record(), Key: q.RecordKey(), Attribute: q.Attr(table.AttrTicketNumber),
+		What: "serving record of \"" + q.String() + "\"",
+	}
 	item, err := master.Take(ctx, rider)
 	refused, wasRefused := errors.AsType[*table.Refused](err)
 	switch {
@@ -69,7 +73,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 		return Record{}, err
 	}
 	if item == nil {
-		if item, err = q.Get(ctx, q.RecordKey()); err != nil {
+		if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
 			return Record{}, err
 		}
 	}
@@ -83,11 +87,11 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 // wellFormed asks of an item what Decode does, as far as a condition can: the
 // counter's own condition sees to ticketNumber. A record that it refuses must
 // be malformed to Decode too, or a waiter would try it for ever.
-func wellFormed() expression.ConditionBuilder {
-	idle := attrHolders.AttributeNotExists().And(attrServingAfter.AttributeNotExists())
-	serving := attrHolders.AttributeType(expression.Map).
-		And(attrServingAfter.LessThan(attrTicketNumber)).
-		And(attrGranted.AttributeExists())
+func (n names) wellFormed() expression.ConditionBuilder {
+	idle := n.holders.AttributeNotExists().And(n.servingAfter.AttributeNotExists())
+	serving := n.holders.AttributeType(expression.Map).
+		And(n.servingAfter.LessThan(n.ticketNumber)).
+		And(n.granted.AttributeExists())
 	return idle.Or(serving).
-		And(attrGranted.AttributeNotExists().Or(attrGranted.LessThanEqual(attrTicketNumber)))
+		And(n.granted.AttributeNotExists().Or(n.granted.LessThanEqual(n.ticketNumber)))
 }

@@ -10,38 +10,12 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // ErrRefused says that the condition of a write was false. The record that
 // refused it is returned beside it: look for one's own id there before
 // anything else.
 var ErrRefused = errors.New("refused by the serving record")
-
-var (
-	attrTicketNumber = expression.Name(table.AttrTicketNumber)
-	attrServingAfter = expression.Name(table.AttrServingAfter)
-	attrGranted      = expression.Name(table.AttrGranted)
-	attrHolders      = expression.Name(table.AttrHolders)
-	attrTurn         = expression.Name(table.AttrTurn)
-
-	zero     = expression.Value(table.Int(0))
-	one      = expression.Value(table.Int(1))
-	nobody   = attrHolders.Size().Equal(zero) // size of a missing attribute compares false
-	alone    = attrHolders.Size().Equal(one)
-	isHolder = func(id string) expression.ConditionBuilder { return entry(id).AttributeExists() }
-)
-
-// entry is the path of a holder's entry. Ids hold no dots; a foreign one may.
-func entry(id string) expression.NameBuilder {
-	return attrHolders.AppendName(expression.NameNoDotSplit(id))
-}
-
-func field(id, attribute string) expression.NameBuilder {
-	return entry(id).AppendName(expression.Name(attribute))
-}
-
-func number(n ticket.Number) expression.ValueBuilder { return expression.Value(n.Attribute()) }
 
 // Entry is what a holder writes of itself.
 type Entry struct {
@@ -66,7 +40,7 @@ func (e Entry) item() table.Item {
 
 // Get reads the record, consistently. One request.
 func Get(ctx context.Context, q table.Queue) (Record, error) {
-	item, err := q.Get(ctx, q.RecordKey())
+	item, err := q.Record().Get(ctx, q.RecordKey())
 	if err != nil {
 		return Record{}, err
 	}
@@ -77,12 +51,12 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 // it is afterwards; refused, the one that refused, which older engines make it
 // read with a second request.
 func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...table.Option) (Record, error) {
-	item, err := q.Update(ctx, q.RecordKey(), update, condition, opts...)
+	item, err := q.Record().Update(ctx, q.RecordKey(), update, condition, opts...)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if ok {
 		item = refused.Item
 		if item == nil {
-			if item, err = q.Get(ctx, q.RecordKey()); err != nil {
+			if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
 				return Record{}, err
 			}
 		}

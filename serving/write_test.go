@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -280,15 +279,12 @@ func TestTheFenceHoldsOnlyWhileTheLockIsHeld(t *testing.T) {
 	q, client := queueOf(tb, "e"), tb.Client("user")
 	name := tb.Name()
 	fenced := func(id string, t1 int) error {
-		e, err := expression.NewBuilder().WithCondition(serving.Held(id, n(t1))).Build()
+		check, err := serving.Fence(q, id, n(t1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{ConditionCheck: &types.ConditionCheck{
-				TableName: &name, Key: q.RecordKey(), ConditionExpression: e.Condition(),
-				ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
-			}},
+			{ConditionCheck: &check},
 			{Put: &types.Put{TableName: &name, Item: q.Key("user/data")}},
 		}})
 		return err

@@ -13,7 +13,9 @@ import (
 type Master struct {
 	Store *table.Store
 	Key   table.Item // primary key of the item that holds the counter
-	What  string     // names that item in errors
+	// Attribute is the counter's name in the item.
+	Attribute string
+	What      string // names that item in errors
 }
 
 // Rider is what goes with an increment in the same request. The zero Rider is
@@ -33,10 +35,7 @@ type Rider struct {
 // by an attempt whose answer was lost.
 var ErrSeeded = errors.New("the counter was seeded by somebody else first")
 
-var (
-	attrNumber = expression.Name(table.AttrTicketNumber)
-	one        = expression.Value(table.Int(1))
-)
+var one = expression.Value(table.Int(1))
 
 // Take issues a number: SET ticketNumber = ticketNumber + 1, if there is one
 // and it is not the last. It returns the item as it is after that; its
@@ -51,6 +50,7 @@ var (
 // says whether a number was issued all the same. Calling again is safe, with
 // another rider if the first left a mark of its own.
 func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
+	attrNumber := expression.NameNoDotSplit(m.Attribute)
 	update := expression.Set(attrNumber, expression.Plus(attrNumber, one))
 	if rider.Update != nil {
 		update = rider.Update(update)
@@ -79,7 +79,7 @@ func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
 // a reason of its own.
 func (m Master) problem(item table.Item) error {
 	r := table.Reader{What: m.What, Item: item}
-	if last := Read(&r, table.AttrTicketNumber); r.Err == nil && last == Max {
+	if last := Read(&r, m.Attribute); r.Err == nil && last == Max {
 		return ErrExhausted
 	}
 	return r.Err
@@ -89,7 +89,7 @@ func (m Master) problem(item table.Item) error {
 // returned no item with the refused increment, this is also how a missing
 // counter is told from a refused rider.
 func (m Master) seed(ctx context.Context, rider Rider) (table.Item, error) {
-	item := table.Item{table.AttrTicketNumber: FromUint64(1).Attribute()}
+	item := table.Item{m.Attribute: FromUint64(1).Attribute()}
 	for name, value := range rider.Seed {
 		item[name] = value
 	}

@@ -26,7 +26,7 @@ const timeout = 5 * time.Second
 func master(tb *queuelocktest.Table, name string) ticket.Master {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
-	return ticket.Master{Store: q.Store, Key: q.RecordKey(), What: "counter of e"}
+	return ticket.Master{Store: q.Store, Key: q.RecordKey(), Attribute: table.AttrTicketNumber, What: "counter of e"}
 }
 
 // given writes the counter's item, with these attributes and nothing else.

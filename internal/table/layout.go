@@ -75,6 +75,16 @@ func (l Layout) Validate() error {
 type Queue struct {
 	*Store
 	Entity, Reason string
+	// Home is where the serving record is kept, if on an item of the user's own;
+	// nil: at ticket number zero of the queue.
+	Home *Home
+}
+
+// Home is an item that carries a serving record beside attributes of its own.
+type Home struct {
+	Table  string
+	Key    Item
+	Prefix string // of the record's attributes
 }
 
 // numberWidth is the length of a padded ticket: DynamoDB keeps numbers exact
@@ -112,7 +122,28 @@ func (q Queue) Key(sortKey string) Item {
 }
 
 // RecordKey is the primary key of the serving record.
-func (q Queue) RecordKey() Item { return q.Key(q.RecordSortKey()) }
+func (q Queue) RecordKey() Item {
+	if q.Home != nil {
+		return q.Home.Key
+	}
+	return q.Key(q.RecordSortKey())
+}
+
+// Record is the table in which the serving record is kept.
+func (q Queue) Record() *Store {
+	if q.Home != nil {
+		return q.At(q.Home.Table)
+	}
+	return q.Store
+}
+
+// Attr is the name of one of the serving record's own attributes.
+func (q Queue) Attr(name string) string {
+	if q.Home != nil {
+		return q.Home.Prefix + name
+	}
+	return name
+}
 
 // Padded is the number part of an item's sort key, or false if the item is
 // not one of this queue's.

@@ -47,6 +47,13 @@ func (s *Store) Within(timeout time.Duration) *Store {
 	return &bounded
 }
 
+// At returns another table of the same region, with the same clock.
+func (s *Store) At(tableName string) *Store {
+	other := *s
+	other.layout.Table = tableName
+	return &other
+}
+
 // Clock is the estimate of DynamoDB's clock that all calls feed.
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 

@@ -1,0 +1,52 @@
+package serving
+
+import (
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+var (
+	zero = expression.Value(table.Int(0))
+	one  = expression.Value(table.Int(1))
+)
+
+// names are the paths of one queue's record, and the conditions that are made
+// of them.
+type names struct {
+	ticketNumber, servingAfter, granted, holders, turn expression.NameBuilder
+}
+
+func namesOf(q table.Queue) names {
+	// A user's prefix may hold dots.
+	path := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(q.Attr(name)) }
+	return names{
+		ticketNumber: path(table.AttrTicketNumber),
+		servingAfter: path(table.AttrServingAfter),
+		granted:      path(table.AttrGranted),
+		holders:      path(table.AttrHolders),
+		turn:         path(table.AttrTurn),
+	}
+}
+
+// entry is the path of a holder's entry. Ids hold no dots; a foreign one may.
+func (n names) entry(id string) expression.NameBuilder {
+	return n.holders.AppendName(expression.NameNoDotSplit(id))
+}
+
+func (n names) field(id, attribute string) expression.NameBuilder {
+	return n.entry(id).AppendName(expression.Name(attribute))
+}
+
+func (n names) isHolder(id string) expression.ConditionBuilder {
+	return n.entry(id).AttributeExists()
+}
+
+// nobody says that holders is {}: the size of a missing attribute compares
+// false.
+func (n names) nobody() expression.ConditionBuilder { return n.holders.Size().Equal(zero) }
+
+func (n names) alone() expression.ConditionBuilder { return n.holders.Size().Equal(one) }
+
+func number(n ticket.Number) expression.ValueBuilder { return expression.Value(n.Attribute()) }
