@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -69,6 +70,7 @@ type options struct {
 	ttl   time.Duration
 	owner string
 	data  []byte
+	mode  serving.Mode
 
 	dangers  []danger
 	progress func(Progress)
@@ -109,6 +111,9 @@ func (s settings) validate() error {
 		return err
 	}
 	if err := validData("WithData", s.data); err != nil {
+		return err
+	}
+	if err := validMode(s.mode); err != nil {
 		return err
 	}
 	for _, d := range s.dangers {

@@ -23,6 +23,7 @@ type Lock struct {
 	key     Key
 	queue   table.Queue
 	terms   lease.Terms
+	mode    serving.Mode // as it was acquired
 	id      string
 	ticket  ticket.Number
 	claimed bool      // it came after a wait in the queue
@@ -54,7 +55,7 @@ type Lock struct {
 func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue, grant waiter.Grant) *Lock {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &Lock{
-		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(),
+		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(), mode: cfg.mode,
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1), given: make(chan struct{}),
 	}

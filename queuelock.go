@@ -133,7 +133,7 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	w, grant, err := waiter.Acquire(ctx, waiter.Config{
 		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data,
+		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.mode,
 		Progress: c.progress(cfg.progress, key, q, begun),
 	}, wait)
 	if err != nil {

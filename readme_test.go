@@ -285,6 +285,7 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 		release(t, got.lock)    // QUIET
 		time.Sleep(time.Second)
 		release(t, acquire(t, a, waitpolicy.NoWait)) // RELEASE, fast
+		playModes(t, a)
 
 		dbDead.Heal()
 		acquire(t, dead, waitpolicy.NoWait)
@@ -317,6 +318,30 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 	}
 }
 
+// playModes plays what is asked of holders that are not alone.
+func playModes(t *testing.T, c *queuelock.Client) {
+	for reason, opt := range map[string]queuelock.Option{"read": queuelock.Shared(), "permit": queuelock.Permits(2)} {
+		key := queuelock.Key{Entity: order.Entity, Reason: reason}
+		var locks []*queuelock.Lock
+		for range 2 { // seed; TAKE, CLAIM
+			lock, err := c.Acquire(t.Context(), key, waitpolicy.For(time.Minute), opt)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			locks = append(locks, lock)
+		}
+		for _, lock := range locks {
+			release(t, lock)
+		}
+	}
+	held := acquire(t, c, waitpolicy.NoWait)
+	if err := held.Downgrade(t.Context()); err != nil {
+		t.Error(err)
+	}
+	release(t, held)
+}
+
 // abstract puts the names of the document into the places of ids and values.
 func abstract(expression string) string {
 	for _, r := range []struct{ pattern, name string }{
@@ -335,6 +360,7 @@ func abstract(expression string) string {
 		{`dataSet (=|<=) \d+`, "dataSet $1 :n"},
 		{`(holders\.#id\.data =) [^ ,]+`, "$1 :data"},
 		{`, holders\.#id\.since = if_not_exists\(holders\.#id\.since, :since\)`, ""}, // left out where it is not known
+		{`permits = \d+`, "permits = :permits"},
 		{`9{37}8`, "10^38-2"},
 	} {
 		expression = regexp.MustCompile(r.pattern).ReplaceAllString(expression, r.name)

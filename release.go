@@ -84,7 +84,7 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	// One that came by the queue expects others behind it: the fast form would
 	// be refused more often than not, and the lock idle for a round trip. If
 	// nobody was there, QUIET mends that afterwards.
-	idle := !l.claimed && seen.Quiet(l.ticket)
+	idle := !l.claimed && len(seen.Holders) == 1 && seen.Quiet(l.ticket)
 	ctx, cancel := context.WithDeadline(ctx, l.keeper.Deadline())
 	defer cancel()
 	for retries := retry.For(0); ; {

@@ -16,6 +16,8 @@ type State struct {
 	Key Key
 	// Issued is the last ticket that was taken; zero: the lock was never used.
 	Issued ticket.Number
+	// Permits is how many hold at once, of a semaphore; zero: it is a lock.
+	Permits int
 	// Serving is who is being served, in the order of tickets; empty: nobody.
 	// A holder whose lease has ended is listed until it is evicted.
 	Serving []Holder
@@ -36,6 +38,8 @@ type Turn = serving.Turn
 type Holder struct {
 	Ticket ticket.Number
 	Owner  string
+	// Shared says that it holds together with others that do.
+	Shared bool
 	// Since is when it was granted, on DynamoDB's clock; zero if the holder did
 	// not know.
 	Since time.Time
@@ -56,6 +60,8 @@ type Waiter struct {
 	Position int
 	Ticket   ticket.Number
 	Owner    string
+	// Shared says that it will hold together with others that do.
+	Shared bool
 	// Age is for how long it has been waiting.
 	Age time.Duration
 	// Remaining is after how long this client would sweep it, as for a Holder.
@@ -69,7 +75,7 @@ type Waiter struct {
 // now is the same on DynamoDB's clock.
 func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) Holder {
 	holder := Holder{
-		Ticket: h.Ticket, Owner: h.Owner, Since: h.Since,
+		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
 		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Data: h.Data,
 	}
 	if !h.Since.IsZero() {
@@ -88,7 +94,7 @@ func (c *Client) served(q table.Queue, last waiter.Standing) *Holder {
 }
 
 func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observer) *State {
-	s := &State{Key: key, Issued: sight.Record.TicketNumber, Turn: sight.Record.Turn, ReadAt: lease.Middle(q.Clock(), sight.ReadAt)}
+	s := &State{Key: key, Issued: sight.Record.TicketNumber, Permits: sight.Record.Permits, Turn: sight.Record.Turn, ReadAt: lease.Middle(q.Clock(), sight.ReadAt)}
 	if s.ReadAt.IsZero() {
 		s.ReadAt = sight.ReadAt
 	}
@@ -101,7 +107,7 @@ func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observe
 			continue // left by one who was served, or overtaken
 		}
 		w := Waiter{
-			Position: len(s.Waiting) + 1, Ticket: row.Ticket, Owner: row.Owner, Problem: row.Problem,
+			Position: len(s.Waiting) + 1, Ticket: row.Ticket, Owner: row.Owner, Shared: row.Shared(), Problem: row.Problem,
 			Remaining: observer.See(row.LeaseID(q), row.Lease, sight.ReadAt), TTL: row.Lease.TTL,
 		}
 		if !row.CreatedAt.IsZero() {

@@ -75,7 +75,7 @@ func FuzzLook(f *testing.F) {
 		mine, observer := n(int(number)), lease.NewObserver(q.Clock(), false)
 		for _, length := range slices.Compact(lengths) {
 			sight.ReadAt = begun.Add(length)
-			j := sight.Judge(q, mine, nil, observer)
+			j := sight.Judge(q, mine, serving.Mode{}, nil, observer)
 			if j.Holders+len(j.DeadHolders) != len(sight.Record.Holders) || j.Ahead+len(j.DeadRows) > len(sight.Rows) {
 				t.Fatalf("%d holders and %d rows became %+v", len(sight.Record.Holders), len(sight.Rows), j)
 			}

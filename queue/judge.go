@@ -29,7 +29,13 @@ type Judgement struct {
 
 	Me serving.Holder // if Served
 
-	Ahead       int              // live rows ahead
+	Ahead int // live rows ahead
+	// Turns is how many turns those ahead make at the least: rows that share
+	// take theirs together, and with holders that share.
+	Turns int
+	// Joins says that one's own turn begins with the last of them, or, without
+	// any, with the present one: all of them share.
+	Joins       bool
 	Holders     int              // live holders
 	DeadRows    []Row            // to sweep: expired, ahead or below the floor
 	DeadHolders []serving.Holder // to evict, in the way or not
@@ -43,11 +49,12 @@ type Judgement struct {
 	Blocked error
 }
 
-// Judge says what a sight means for ticket t, whose owner used ids so far.
+// Judge says what a sight means for ticket t, whose owner would hold in that
+// mode and used ids so far.
 // Leases are judged, and remembered, by the observer. It makes no request: the
 // dead are for the caller to sweep, and count as gone; if one of them turns
 // out to live, judge a new sight.
-func (s Sight) Judge(q table.Queue, t ticket.Number, ids []string, observer *lease.Observer) Judgement {
+func (s Sight) Judge(q table.Queue, t ticket.Number, mode serving.Mode, ids []string, observer *lease.Observer) Judgement {
 	var j Judgement
 	floor := s.Record.Floor()
 	for _, h := range s.Record.Holders {
@@ -59,19 +66,25 @@ func (s Sight) Judge(q table.Queue, t ticket.Number, ids []string, observer *lea
 		j.Holders++
 		j.ClearIn = max(j.ClearIn, left)
 	}
-	for _, row := range s.Rows {
+	sharing := j.Holders > 0 && s.Record.Shared
+	for _, row := range s.Rows { // in the order of tickets
 		left := observer.See(row.LeaseID(q), row.Lease, s.ReadAt)
 		switch {
 		case left <= 0:
 			j.DeadRows = append(j.DeadRows, row)
 		case floor.Less(row.Ticket) && row.Ticket.Less(t):
 			j.Ahead++
+			if !sharing || !row.Shared() {
+				j.Turns++
+			}
+			sharing = row.Shared()
 			j.ClearIn = max(j.ClearIn, left)
 			if row.Problem != nil {
 				j.Blocked = row.Problem
 			}
 		}
 	}
+	j.Joins = sharing && mode.Shared
 	me, mine := s.Record.Mine(ids...)
 	switch {
 	case mine:
@@ -80,7 +93,7 @@ func (s Sight) Judge(q table.Queue, t ticket.Number, ids []string, observer *lea
 		j.Do = Overtaken
 	case !s.Record.Present:
 		j.Do = TakeAnew
-	case j.Ahead > 0 || j.Holders > 0:
+	case j.Ahead > 0 || !mode.Room(s.Record, j.Holders):
 		j.Do = Wait
 	default:
 		j.Do = Claim

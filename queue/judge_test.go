@@ -65,7 +65,7 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 	} {
 		clock := dbclock.New()
 		clock.Observe(epoch, epoch, epoch)
-		j := queue.Sight{Record: test.rec, Rows: test.rows, ReadAt: epoch}.Judge(q, n(7), test.ids, lease.NewObserver(clock, false))
+		j := queue.Sight{Record: test.rec, Rows: test.rows, ReadAt: epoch}.Judge(q, n(7), serving.Mode{}, test.ids, lease.NewObserver(clock, false))
 		if j.Do != test.do || j.Ahead != test.ahead || len(j.DeadRows) != test.rowsD || len(j.DeadHolders) != test.heldD {
 			t.Errorf("%s: judged %+v, want action %d, %d ahead, %d dead rows, %d dead holders", name, j, test.do, test.ahead, test.rowsD, test.heldD)
 		}
@@ -95,7 +95,7 @@ func TestLeasesOfRowsAndHoldersAreJudgedByObservationAsWell(t *testing.T) {
 		clear time.Duration
 	}{{0, queue.Wait, 20 * time.Second}, {9 * time.Second, queue.Wait, 11 * time.Second}, {10 * time.Second, queue.Wait, 10 * time.Second}, {20 * time.Second, queue.Claim, 0}} {
 		sight.ReadAt = epoch.Add(step.after)
-		if j := sight.Judge(q, n(7), nil, observer); j.Do != step.do || j.ClearIn != step.clear {
+		if j := sight.Judge(q, n(7), serving.Mode{}, nil, observer); j.Do != step.do || j.ClearIn != step.clear {
 			t.Errorf("after %v judged %+v, want action %d, clear in %v", step.after, j, step.do, step.clear)
 		}
 	}

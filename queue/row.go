@@ -8,12 +8,9 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
-
-// ModeExclusive is the mode of a waiter that will hold the lock alone: the
-// only mode there is yet. Rows say it, so that later modes can tell.
-const ModeExclusive = "exclusive"
 
 // malformedLease is how long a row is waited for that does not say how long
 // its lease is.
@@ -30,7 +27,7 @@ type Row struct {
 	Ticket    ticket.Number
 	ID        string
 	Owner     string
-	Mode      string
+	Mode      string    // how its owner will hold: a serving.Mode, as text
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if unknown
 	Lease     lease.Lease
 
@@ -40,6 +37,9 @@ type Row struct {
 
 	raw table.Item
 }
+
+// Shared reports whether its owner will hold together with others that share.
+func (r Row) Shared() bool { return r.Mode == serving.ModeShared }
 
 // Same reports whether two reads showed the same row of one queue.
 func (r Row) Same(o Row) bool { return r.Ticket == o.Ticket && r.ID == o.ID }

@@ -56,7 +56,7 @@ func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table
 
 func rowOf(number int, id string) queue.Row {
 	return queue.Row{
-		Ticket: n(number), ID: id, Owner: "host:1", Mode: queue.ModeExclusive, CreatedAt: time.UnixMilli(1_700_000_000_123),
+		Ticket: n(number), ID: id, Owner: "host:1", Mode: serving.ModeExclusive, CreatedAt: time.UnixMilli(1_700_000_000_123),
 		Lease: lease.Lease{TTL: 15 * time.Second, Until: time.UnixMilli(1_700_000_015_123)},
 	}
 }
@@ -102,7 +102,7 @@ func TestARowIsReadAsItWasPut(t *testing.T) {
 			rt.Fatal(err)
 		}
 		want := queue.Row{
-			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"), Mode: queue.ModeExclusive,
+			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"), Mode: serving.ModeExclusive,
 			CreatedAt: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "created")),
 			Lease:     lease.Lease{TTL: time.Duration(rapid.Int64Range(1, lease.Max.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
 		}
@@ -369,11 +369,11 @@ func TestHostileRowsAreProblemsAndNeverPanic(t *testing.T) {
 		observer := lease.NewObserver(q.Clock(), true)
 		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0)}
 		at := time.Now()
-		first := queue.Sight{Record: rec, Rows: sight.Rows, ReadAt: at}.Judge(q, n(6), nil, observer)
+		first := queue.Sight{Record: rec, Rows: sight.Rows, ReadAt: at}.Judge(q, n(6), serving.Mode{}, nil, observer)
 		if row.Ticket == n(5) && (first.Do != queue.Wait || first.Ahead != 1 || first.Blocked != row.Problem) {
 			rt.Fatalf("judged %+v, want to wait for the row, and to say what is wrong with it", first)
 		}
-		then := queue.Sight{Record: rec, Rows: sight.Rows, ReadAt: at.Add(time.Minute)}.Judge(q, n(6), nil, observer)
+		then := queue.Sight{Record: rec, Rows: sight.Rows, ReadAt: at.Add(time.Minute)}.Judge(q, n(6), serving.Mode{}, nil, observer)
 		if len(then.DeadRows) != 1 || then.Do != queue.Claim {
 			rt.Fatalf("a minute later judged %+v, want that it is dead", then)
 		}

@@ -14,8 +14,12 @@ import (
 // one's turn. Granted if nobody is being served, and neither t nor any later
 // ticket ever was:
 //
-//	SET holders.#id = {ticket: t, …}, granted = t
+//	SET holders.#id = {ticket: t, …}, granted = t, holdMode = "exclusive"
 //	if size(holders) = 0 AND granted < t AND servingAfter < t - 1
+//
+// One who shares sets holdMode to "shared", and asks for size(holders) = 0 OR
+// holdMode = "shared". At a semaphore size(holders) < permits is asked, and
+// there is no holdMode.
 //
 // On success it returns the record, with the entry in it. Refused, ErrRefused
 // and the record: the caller's own id in it means that an earlier answer was
@@ -26,11 +30,12 @@ import (
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
 	n, item := namesOf(q), e.item()
 	item[table.AttrTicket] = t.Attribute()
-	return write(ctx, q,
-		expression.
-			Set(n.entry(e.ID), expression.Value(table.Map(item))).
-			Set(n.granted, number(t)),
-		n.nobody().
+	update := expression.Set(n.entry(e.ID), expression.Value(table.Map(item))).Set(n.granted, number(t))
+	if e.Mode.Permits == 0 {
+		update = update.Set(n.holdMode, expression.Value(table.String(e.Mode.String())))
+	}
+	return write(ctx, q, update,
+		n.admits(e.Mode).
 			And(n.granted.LessThan(number(t))).
 			And(n.servingAfter.LessThan(number(t.Previous()))),
 		table.Once())

@@ -20,14 +20,16 @@ type Renewal struct {
 
 // held is the condition under which the holder id, served with ticket t, still
 // holds the lock: it is in the record with that ticket, and no later ticket was
-// granted. It is the fence for the user's own transaction, and the heartbeat's
-// condition. It asks for the ticket too, because a TAKE that arrives once more
-// after its lock was released puts its id into the record again, with a later
-// ticket. An entry without a ticket of its own has the one after servingAfter.
+// granted, unless holders share or have a permit each. It is the fence for the
+// user's own transaction, and the heartbeat's condition. It asks for the ticket
+// too, because a TAKE that arrives once more after its lock was released puts
+// its id into the record again, with a later ticket. An entry without a ticket
+// of its own has the one after servingAfter.
 func (n names) held(id string, t ticket.Number) expression.ConditionBuilder {
 	own := n.field(id, table.AttrTicket)
 	same := own.Equal(number(t)).Or(own.AttributeNotExists().And(n.servingAfter.Equal(number(t.Previous()))))
-	return n.isHolder(id).And(n.granted.LessThanEqual(number(t))).And(same)
+	latest := n.granted.LessThanEqual(number(t)).Or(n.isShared()).Or(n.permits.AttributeExists())
+	return n.isHolder(id).And(latest).And(same)
 }
 
 // ErrOutrun says that the holder is in the record, and a later renewal of its
@@ -37,7 +39,7 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 // Heartbeat renews the lease of a holder that is still in the record:
 //
 //	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = :until
-//	if attribute_exists(holders.#id) AND granted <= t
+//	if attribute_exists(holders.#id) AND (granted <= t OR holdMode = "shared" OR attribute_exists(permits))
 //	   AND (holders.#id.ticket = t OR attribute_not_exists(holders.#id.ticket) AND servingAfter = t - 1)
 //	   AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
 //

@@ -15,7 +15,7 @@ var (
 // names are the paths of one queue's record, and the conditions that are made
 // of them.
 type names struct {
-	ticketNumber, servingAfter, granted, holders, turn expression.NameBuilder
+	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits expression.NameBuilder
 }
 
 func namesOf(q table.Queue) names {
@@ -27,6 +27,8 @@ func namesOf(q table.Queue) names {
 		granted:      path(table.AttrGranted),
 		holders:      path(table.AttrHolders),
 		turn:         path(table.AttrTurn),
+		holdMode:     path(table.AttrHoldMode),
+		permits:      path(table.AttrPermits),
 	}
 }
 

@@ -26,6 +26,9 @@ type Record struct {
 	Present      bool
 	ServingAfter ticket.Number
 	Holders      []Holder // by id
+	Shared       bool     // the holders share: others that do may join them
+
+	Permits int // of a semaphore; zero: it is a lock
 }
 
 // Holder is one entry of the record.
@@ -34,6 +37,7 @@ type Holder struct {
 	Ticket ticket.Number // also where the entry itself does not carry it
 	Owner  string
 	Since  time.Time // on DynamoDB's clock; zero if unknown
+	Shared bool      // it holds together with others that share
 	Lease  lease.Lease
 
 	Data    []byte // the holder's own, for those who look; nil if it has none
@@ -78,7 +82,9 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	if rec.TicketNumber.Less(rec.Granted) {
 		r.Fail(attrGranted, "is %s, above %s %s", rec.Granted, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
 	}
+	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
 	if rec.Present {
+		rec.Shared = decodeHoldMode(r, q.Attr(table.AttrHoldMode))
 		rec.ServingAfter = ticket.Read(r, attrServingAfter)
 		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 			r.Fail(attrServingAfter, "is %s, not below %s %s", rec.ServingAfter, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
@@ -89,6 +95,32 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 		slices.SortFunc(rec.Holders, func(a, b Holder) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return rec, r.Err
+}
+
+// decodeHoldMode reads how the holders hold. A record that does not say so was
+// left by an exclusive one.
+func decodeHoldMode(r *table.Reader, attribute string) (shared bool) {
+	switch mode := r.OptionalText(attribute); mode {
+	case ModeShared:
+		return true
+	case ModeExclusive, "":
+	default:
+		r.Fail(attribute, "is %.64q, %q or %q is needed", mode, ModeExclusive, ModeShared)
+	}
+	return false
+}
+
+// MaxPermits is the highest number of a semaphore's holders: as many entries, of
+// some 200 bytes with their owners, stay far below the 400 KB of an item.
+const MaxPermits = 500
+
+func decodePermits(r *table.Reader, attribute string) int {
+	permits, ok := r.OptionalInt(attribute)
+	if ok && (permits < 1 || permits > MaxPermits) {
+		r.Fail(attribute, "is %d, between 1 and %d are possible", permits, MaxPermits)
+		return 0
+	}
+	return int(permits)
 }
 
 // decodeTurn reads what only serves to guess; so a bad value is no turn rather
@@ -124,6 +156,7 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 	e := &table.Reader{What: r.What, Item: m.Value, Path: attrHolders + "." + id + "."}
 	h.Lease = lease.Read(e)
 	h.Owner = e.OptionalText(table.AttrOwner)
+	h.Shared = e.OptionalText(table.AttrMode) == ModeShared
 	if ms, ok := e.OptionalInt(table.AttrSince); ok {
 		h.Since = time.UnixMilli(ms)
 	}
@@ -184,7 +217,7 @@ func (r Record) Mine(ids ...string) (Holder, bool) {
 // ticket t: what heartbeats and fences ask of the record itself.
 func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
 	h, ok := r.Mine(id)
-	return h, ok && h.Ticket == t && r.Granted.Compare(t) <= 0
+	return h, ok && h.Ticket == t && (r.Granted.Compare(t) <= 0 || r.Shared || r.Permits > 0)
 }
 
 // Quiet reports whether QUIET, or the fast form of RELEASE once the holder is

@@ -38,7 +38,7 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 // ReleaseFast ends a turn when nobody has queued: the record is left without
 // holders, and the next TAKE is served at once.
 //
-//	SET granted = ticketNumber REMOVE holders, servingAfter
+//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
 //	if attribute_exists(holders.#id) AND size(holders) = 1
 //	   AND (ticketNumber = granted OR ticketNumber = t)
 //
@@ -74,7 +74,7 @@ func HandOff(ctx context.Context, q table.Queue, id string, turn Turn) (Record, 
 // back on the path where the next TAKE is served at once: QUIET of the
 // protocol.
 //
-//	SET granted = ticketNumber REMOVE holders, servingAfter
+//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
 //	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
 //
 // t must be a ticket that was granted to the caller: with one that was not, a
@@ -107,7 +107,7 @@ func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, quie
 }
 
 func (n names) quiet() expression.UpdateBuilder {
-	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter)
+	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
 }
 
 func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {

@@ -16,12 +16,17 @@ import (
 //	SET servingAfter = if_not_exists(servingAfter, ticketNumber),
 //	    granted      = if_not_exists(granted, 0),
 //	    holders      = if_not_exists(holders, {id: entry}),
+//	    holdMode     = if_not_exists(holdMode, "exclusive" or "shared"),
 //	    ticketNumber = ticketNumber + 1
 //
 // Right-hand sides read the item as it was, so servingAfter becomes the number
 // before the one that is issued. It asks that the item is a record, so that
-// nobody is served by one that some other program wrote. With idleOnly it asks as well that nobody is
-// being served, so that a busy lock costs one request and burns no ticket.
+// nobody is served by one that some other program wrote, and that it is the
+// record of a lock, or of a semaphore of so many permits, as the entry's mode
+// says; a semaphore has no holdMode. With idleOnly it asks as well that there is
+// room for one more, so that a busy lock costs one request and burns no ticket.
+//
+// A *MismatchError says that the queue is of another kind.
 //
 // On success it returns the record: served if the entry's id is in it;
 // otherwise the caller's ticket is its TicketNumber. One request, two for the
@@ -35,13 +40,17 @@ import (
 // first request.
 func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, error) {
 	n := namesOf(q)
-	me := table.Map(table.Item{e.ID: table.Map(e.item())})
+	me, mode := table.Map(table.Item{e.ID: table.Map(e.item())}), table.String(e.Mode.String())
 	rider := ticket.Rider{
 		Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
-			return u.
+			u = u.
 				Set(n.servingAfter, n.servingAfter.IfNotExists(n.ticketNumber)).
 				Set(n.granted, n.granted.IfNotExists(zero)).
 				Set(n.holders, n.holders.IfNotExists(expression.Value(me)))
+			if e.Mode.Permits == 0 {
+				u = u.Set(n.holdMode, n.holdMode.IfNotExists(expression.Value(mode)))
+			}
+			return u
 		},
 		Seed: table.Item{
 			q.Attr(table.AttrServingAfter): table.Int(0),
@@ -49,9 +58,18 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 			q.Attr(table.AttrHolders):      me,
 		},
 	}
-	condition := n.wellFormed()
+	if e.Mode.Permits == 0 {
+		rider.Seed[q.Attr(table.AttrHoldMode)] = mode
+	} else {
+		rider.Seed[q.Attr(table.AttrPermits)] = table.Int(int64(e.Mode.Permits))
+	}
+	condition := n.wellFormed().And(n.isKind(e.Mode))
+	if e.Mode.Shared {
+		// A record that does not say how its holders hold must not be made to.
+		condition = condition.And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
+	}
 	if idleOnly {
-		condition = condition.And(n.holders.AttributeNotExists().Or(n.nobody()))
+		condition = condition.And(n.holders.AttributeNotExists().Or(n.admits(e.Mode)))
 	}
 	rider.Condition = &condition
 	master := ticket.Master{
@@ -80,6 +98,14 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	rec, err := Decode(q, item)
 	if err != nil {
 		return Record{}, err
+	}
+	if err := e.Mode.mismatch(q, rec); err != nil {
+		return Record{}, err
+	}
+	if _, says := item[q.Attr(table.AttrHoldMode)]; e.Mode.Shared && rec.Present && !says {
+		return Record{}, &table.MalformedError{
+			Item: master.What, Attribute: q.Attr(table.AttrHoldMode), Problem: "is missing beside the holders, who may be exclusive: one who shares cannot join them",
+		}
 	}
 	return rec, ErrRefused
 }

@@ -21,6 +21,7 @@ var ErrRefused = errors.New("refused by the serving record")
 type Entry struct {
 	ID    string
 	Owner string
+	Mode  Mode
 	Since time.Time // on DynamoDB's clock; zero if unknown
 	Lease lease.Lease
 	Data  []byte // for those who look; left out if empty
@@ -31,6 +32,9 @@ func (e Entry) item() table.Item {
 	e.Lease.Fill(item)
 	if !e.Since.IsZero() {
 		item[table.AttrSince] = table.Int(e.Since.UnixMilli())
+	}
+	if e.Mode.Shared {
+		item[table.AttrMode] = table.String(ModeShared)
 	}
 	if len(e.Data) > 0 {
 		item[table.AttrData] = &types.AttributeValueMemberB{Value: e.Data}

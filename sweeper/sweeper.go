@@ -108,7 +108,7 @@ func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept,
 	if err != nil {
 		return Swept{}, err
 	}
-	dead := sight.Judge(q, sight.Record.Floor(), nil, observer)
+	dead := sight.Judge(q, sight.Record.Floor(), serving.Mode{}, nil, observer)
 	var swept Swept
 	var errs [2]error
 	swept.Rows, errs[0] = Rows(ctx, q, dead.DeadRows)

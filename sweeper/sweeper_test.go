@@ -31,7 +31,7 @@ func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 
 func row(i int, until time.Time) queue.Row {
 	return queue.Row{
-		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), Mode: queue.ModeExclusive, CreatedAt: time.Now(),
+		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), Mode: serving.ModeExclusive, CreatedAt: time.Now(),
 		Lease: lease.Lease{TTL: time.Minute, Until: until},
 	}
 }
@@ -134,7 +134,7 @@ func TestNothingAliveIsEverRemoved(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		judged := sight.Judge(q, ticket.Max, nil, lease.NewObserver(q.Clock(), false))
+		judged := sight.Judge(q, ticket.Max, serving.Mode{}, nil, lease.NewObserver(q.Clock(), false))
 		for _, r := range rows {
 			if renewed[r.ID] {
 				if err := queue.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {

@@ -27,15 +27,15 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"grant by read alone", "serving/claim.go",
-		"nobody.\n\t\t\tAnd(attrGranted.LessThan(number(t))).\n\t\t\tAnd(attrServingAfter.LessThan(number(t.Previous()))),",
-		"attrHolders.AttributeExists(),",
+		"n.admits(e.Mode).\n\t\t\tAnd(n.granted.LessThan(number(t))).\n\t\t\tAnd(n.servingAfter.LessThan(number(t.Previous()))),",
+		"n.holders.AttributeExists(),",
 		`\d holders at once|was granted after ticket|believed to hold`, 4,
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "serving/heartbeat.go",
 		"\tbeat, until, since := ",
 		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
-			"\t\treturn write(ctx, q, expression.Set(entry(id), expression.Value(table.Map(mine))), attrHolders.AttributeExists())\n\t}\n\tbeat, until, since := ",
+			"\t\treturn write(ctx, q, expression.Set(n.entry(id), expression.Value(table.Map(mine))), n.holders.AttributeExists())\n\t}\n\tbeat, until, since := ",
 		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
 	},
 	{
@@ -60,7 +60,7 @@ var mutants = []mutant{
 	},
 	{
 		"a fast release by the last number seen", "serving/release.go",
-		"isHolder(id).And(alone).And(noneOutstanding(t)))", "isHolder(id).And(alone))",
+		"n.isHolder(id).And(n.alone()).And(n.noneOutstanding(t)))", "n.isHolder(id).And(n.alone()))",
 		`the floor rose`, 1,
 	},
 	{
@@ -75,12 +75,12 @@ var mutants = []mutant{
 	},
 	{
 		"a fence that asks for nothing", "serving/heartbeat.go",
-		"return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)", "_ = same\n\treturn attrTicketNumber.AttributeExists()",
+		"return n.isHolder(id).And(latest).And(same)", "_, _ = latest, same\n\treturn n.ticketNumber.AttributeExists()",
 		`a protected write with ticket \d+ committed`, 1,
 	},
 	{
 		"a fence that takes a ghost for its lock", "serving/heartbeat.go",
-		"return isHolder(id).And(attrGranted.LessThanEqual(number(t))).And(same)", "_ = same\n\treturn isHolder(id).And(attrGranted.LessThanEqual(number(t)))",
+		"return n.isHolder(id).And(latest).And(same)", "_ = same\n\treturn n.isHolder(id).And(latest)",
 		`a protected write with ticket \d+ committed`, 42,
 	},
 	{

@@ -15,6 +15,8 @@ const (
 	AttrGranted      = "granted"      // record, N: highest ticket claimed
 	AttrHolders      = "holders"      // record, M: holder id to entry
 	AttrTurn         = "turn"         // record, M: mean and deviation of recent turns
+	AttrHoldMode     = "holdMode"     // record of a lock, S: how those in holders hold; present and absent with holders
+	AttrPermits      = "permits"      // record of a semaphore, N: how many hold at once, for life; absent from a lock's
 
 	AttrBeat      = "beat"      // entry and row, N: number of renewals
 	AttrUntil     = "until"     // entry and row, N: end of the lease, ms on DynamoDB's clock
@@ -25,14 +27,14 @@ const (
 	AttrData      = "data"      // entry, B: the holder's own; absent if it has none
 	AttrDataSet   = "dataSet"   // entry, N: which SetData wrote data; absent before the first
 	AttrID        = "id"        // row, S
-	AttrMode      = "mode"      // row, S
+	AttrMode      = "mode"      // row, S, and entry that shares
 	AttrCreatedAt = "createdAt" // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrMean      = "mean"      // turn, N: ms
 	AttrDeviation = "deviation" // turn, N: ms
 )
 
 var reserved = []string{
-	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrBeat, AttrUntil, AttrTTL,
+	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrBeat, AttrUntil, AttrTTL,
 	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
 }
 

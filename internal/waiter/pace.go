@@ -22,7 +22,10 @@ type pace struct {
 	moved      time.Time     // the last sight that showed a change
 	holder     string        // who was being served then
 	mean       time.Duration // between two grants, as seen
-	clearIn    time.Duration // as judged last
+	// As judged last.
+	clearIn time.Duration
+	turns   int
+	joins   bool
 }
 
 // see takes a sight in.
@@ -44,11 +47,17 @@ func (p *pace) see(sight queue.Sight) {
 	p.floor, p.holder = floor, holder
 }
 
+func (p *pace) judged(j queue.Judgement) { p.clearIn, p.turns, p.joins = j.ClearIn, j.Turns, j.Joins }
+
 // delay is after how long to look again.
 func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Duration {
 	now := time.Now()
+	if p.joins && p.turns == 0 {
+		// The turn has begun, and each of those ahead joins it with a request.
+		return min(time.Duration(w.standing.Ahead+1)*w.Schedule.Fastest, w.Schedule.SlowestNext)
+	}
 	o := waitpolicy.Observation{
-		Ahead:     w.standing.Ahead,
+		Ahead:     p.before(),
 		Serving:   len(rec.Holders) > 0,
 		Mean:      rec.Turn.Mean,
 		Deviation: rec.Turn.Deviation,
@@ -56,10 +65,22 @@ func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Du
 		Still:     now.Sub(p.moved),
 		ClearIn:   p.clearIn,
 	}
+	if permits := time.Duration(w.Mode.Permits); permits > 1 {
+		// Turns end that much more often, and any may be the next.
+		o.Mean, o.Deviation, o.Serving = o.Mean/permits, o.Deviation/permits, false
+	}
 	if o.Serving {
 		o.Elapsed = p.elapsed(w, rec, now)
 	}
 	return w.Schedule.Delay(o, random.Float64(ctx))
+}
+
+// before is how many turns come between the present one and the waiter's own.
+func (p *pace) before() int {
+	if p.joins && p.turns > 0 {
+		return p.turns - 1
+	}
+	return p.turns
 }
 
 // elapsed is for how long the present turn has lasted at the least: since the
@@ -78,8 +99,14 @@ func (p *pace) elapsed(w *Waiter, rec serving.Record, now time.Time) time.Durati
 // the rate that it has seen itself, or else at that of recent turns; zero if
 // neither is known.
 func (p *pace) estimate(w *Waiter, rec serving.Record, now time.Time) time.Duration {
+	if p.joins && p.turns == 0 {
+		return 0
+	}
 	mean := cmp.Or(p.mean, rec.Turn.Mean)
-	left := float64(w.standing.Ahead) * float64(mean)
+	if w.Mode.Permits > 1 && p.mean == 0 {
+		mean /= time.Duration(w.Mode.Permits)
+	}
+	left := float64(p.before()) * float64(mean)
 	if len(rec.Holders) > 0 {
 		left += float64(max(0, mean-p.elapsed(w, rec, now)))
 	}

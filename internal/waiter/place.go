@@ -42,7 +42,7 @@ func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
 	ctx, cancel := context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
 	p := &place{
 		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan struct{}),
-		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: queue.ModeExclusive},
+		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: w.Mode.String()},
 	}
 	w.places.Go(func() { p.keep(ctx) })
 	return p

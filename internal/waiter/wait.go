@@ -106,10 +106,10 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		if ctx.Err() != nil {
 			return done, Grant{}, ctx.Err()
 		}
-		j := sight.Judge(t.Queue, t.ticket, nil, t.Observer)
+		j := sight.Judge(t.Queue, t.ticket, t.Mode, nil, t.Observer)
 		t.note(*sight, j.Ahead)
 		t.standing.Blocked = j.Blocked
-		t.pace.clearIn = j.ClearIn
+		t.pace.judged(j)
 		if t.place != nil {
 			t.place.sawFloor(sight.Record.Floor())
 		}
@@ -151,7 +151,7 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		case errors.Is(err, serving.ErrRefused):
 			sight.Saw(rec)
 			sight.Rows = nil
-			if again := sight.Judge(t.Queue, t.ticket, t.ids(), t.Observer); again.Do == queue.Claim {
+			if again := sight.Judge(t.Queue, t.ticket, t.Mode, t.ids(), t.Observer); again.Do == queue.Claim {
 				return lookAgain, Grant{}, nil // it has moved on since
 			}
 		case err != nil:
@@ -297,4 +297,5 @@ func (w *Waiter) note(sight queue.Sight, ahead int) {
 		SeenAt:  sight.ReadAt,
 	}
 	w.pace.see(sight)
+	w.pace.turns = ahead
 }

@@ -38,6 +38,7 @@ type Config struct {
 	Log      *slog.Logger
 	Owner    string
 	Data     []byte // of the holder's entry
+	Mode     serving.Mode
 
 	Holder lease.Terms // of the lease once served
 	Waiter lease.Terms // of the row's lease
@@ -159,7 +160,7 @@ var errTakeAnew = errors.New("take a new ticket")
 func (w *Waiter) newAttempt(claimed bool) (*attempt, serving.Entry) {
 	a := &attempt{id: fmt.Sprintf("%s-%d", w.prefix, len(w.attempts)), sent: time.Now(), claimed: claimed}
 	w.attempts = append(w.attempts, a)
-	e := serving.Entry{ID: a.id, Owner: w.Owner, Data: w.Data}
+	e := serving.Entry{ID: a.id, Owner: w.Owner, Mode: w.Mode, Data: w.Data}
 	e.Lease, e.Since = w.Holder.Begin(w.Queue.Clock(), a.sent)
 	a.lease = e.Lease
 	return a, e
@@ -258,10 +259,10 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 // whether another TAKE may succeed. If not, it is ErrBusy.
 func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
 	sight := queue.See(rec)
-	j := sight.Judge(w.Queue, rec.Floor(), nil, w.Observer)
+	j := sight.Judge(w.Queue, rec.Floor(), w.Mode, nil, w.Observer)
 	w.note(sight, 0)
 	if len(j.DeadHolders) == 0 {
-		if len(rec.Holders) == 0 {
+		if w.Mode.Room(rec, j.Holders) {
 			return true, nil // released since: older engines tell late
 		}
 		return false, ErrBusy

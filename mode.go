@@ -1,0 +1,121 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
+)
+
+// Shared lets the lock be held together with others that are shared: readers
+// hold together, and a writer, which is one without this option, alone. All wait
+// in one queue and are admitted in the order of their tickets: a reader that
+// comes after a waiting writer waits for it, so that readers never starve
+// writers. Readers that follow each other in the queue are all admitted, without
+// waiting for each other's work.
+//
+// Lock.Ticket still strictly increases from grant to grant, but holders of lower
+// tickets may be there still: a resource that refuses tokens below the highest
+// it has seen is for what writers send, and readers need Lock.Condition.
+//
+// Requests are those of any lock. One who joins readers was not served by its
+// first request, as the lock was not idle, and so costs what one who has queued
+// costs: four or five requests in all, and a look for each reader just ahead. With
+// waitpolicy.NoWait a reader is refused, with one request, while a writer holds;
+// while one only waits, with three.
+func Shared() Option { return func(o *options) { o.mode.Shared = true } }
+
+// Permits makes the queue a semaphore: up to n hold at once, in the order of
+// their tickets, and each release admits the next. n is 1 to 500. It is written
+// down with the first use of the queue, for life: any other n later on, and an
+// Acquire without Permits, is a *MismatchError, as is Permits for a queue that
+// was used as a lock. It cannot be combined with Shared.
+//
+// The first to come to an idle semaphore is served by one request, as with a
+// lock; others cost what one who has queued costs, also while permits are free.
+// Each holder's entry makes the record larger, by some 200 bytes: beyond five
+// holders each write costs a write unit more for each five. Lock.Ticket is as for
+// Shared.
+func Permits(n int) Option {
+	return func(o *options) {
+		o.mode.Permits = n
+		if n == 0 {
+			o.mode.Permits = -1 // zero is a lock's
+		}
+	}
+}
+
+// MismatchError says that a queue is of another kind than was asked for, and
+// names both. Nothing was acquired, and nothing is left.
+type MismatchError = serving.MismatchError
+
+func validMode(m serving.Mode) error {
+	switch {
+	case m.Permits < 0 || m.Permits > serving.MaxPermits:
+		return fmt.Errorf("Permits: between 1 and %d are possible", serving.MaxPermits)
+	case m.Permits > 0 && m.Shared:
+		return errors.New("Permits and Shared cannot be combined: a semaphore has no writers")
+	}
+	return nil
+}
+
+// ErrUpgrade says that a shared lock cannot be made exclusive.
+var ErrUpgrade = errors.New("queuelock: a shared lock cannot be upgraded: two that wait for each other to leave would wait for ever; release it, and acquire it without Shared")
+
+// Upgrade always returns ErrUpgrade, and makes no request. What was read under
+// the shared lock must be read again under the exclusive one.
+func (l *Lock) Upgrade() error { return ErrUpgrade }
+
+// Shared reports whether the lock is held together with others, by the option
+// Shared or since Downgrade.
+func (l *Lock) Shared() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	me, _ := l.seen.Mine(l.id)
+	return me.Shared
+}
+
+// Downgrade makes an exclusive lock a shared one, with nobody in between: what
+// was written under it can be read on, together with others. Readers that wait
+// are admitted from then on, up to the next writer in the queue. The ticket
+// stays the same.
+//
+// nil says that it is shared, by this call or an earlier one. An error that
+// matches ErrLost says that the lock was lost, and ErrReleased that it was
+// released. A semaphore's permit cannot be downgraded: an error, and nothing is
+// sent. Any other error is the table's, or that of ctx: the lock is held, and may
+// be shared already. Calling again is safe.
+//
+// One request; none if it is known to be shared. Conflicts with transactions,
+// throttles and lost answers are retried until ctx or the lock ends.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	if l.mode.Permits > 0 {
+		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.key)
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if l.Shared() {
+		return nil
+	}
+	held, cancel := l.within(ctx)
+	defer cancel()
+	for retries := retry.For(0); ; {
+		rec, err := serving.Downgrade(held, l.queue, l.id, l.ticket)
+		switch {
+		case err == nil:
+			l.mu.Lock()
+			l.seen = rec
+			l.mu.Unlock()
+			l.client.lines.Wake(l.queue)
+			return nil
+		case errors.Is(err, serving.ErrRefused):
+			return l.fenced()
+		case !table.Transient(err) || !retries.Pause(held):
+			return fmt.Errorf("queuelock: %s: downgrade: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package serving
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// Mode is how the owner of a ticket holds. The zero Mode is exclusive: alone.
+type Mode struct {
+	// Shared lets it hold together with others that do. One that is exclusive
+	// and one that is shared may wait in the same queue.
+	Shared bool
+	// Permits is how many hold at once where the queue is a semaphore; zero: it
+	// is a lock. A queue is one or the other for life.
+	Permits int
+}
+
+// The values of holdMode, and of the mode of a row or an entry. An entry without
+// one is exclusive.
+const (
+	ModeExclusive = "exclusive"
+	ModeShared    = "shared"
+)
+
+func (m Mode) String() string {
+	if m.Shared {
+		return ModeShared
+	}
+	return ModeExclusive
+}
+
+// Room reports whether the record has room for one more holder of the mode,
+// beside so many that live.
+func (m Mode) Room(rec Record, live int) bool {
+	switch {
+	case m.Permits > 0:
+		return live < m.Permits
+	case m.Shared:
+		return live == 0 || rec.Shared
+	}
+	return live == 0
+}
+
+// MismatchError says that a queue is of another kind than its caller asked for.
+// A queue keeps its kind for life: use another reason, or ask for what it is.
+type MismatchError struct {
+	Queue      string // its entity and reason
+	Is, Wanted string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%q is %s, and %s is asked for: a queue keeps its kind for life", e.Queue, e.Is, e.Wanted)
+}
+
+// kind says what queue a caller asks for.
+func (m Mode) kind() string {
+	if m.Permits > 0 {
+		return fmt.Sprintf("a semaphore of %d", m.Permits)
+	}
+	return "a lock"
+}
+
+// mismatch is a *MismatchError if the record is of another kind.
+func (m Mode) mismatch(q table.Queue, rec Record) error {
+	if is := (Mode{Permits: rec.Permits}); rec.Exists && is.Permits != m.Permits {
+		return &MismatchError{Queue: q.String(), Is: is.kind(), Wanted: m.kind()}
+	}
+	return nil
+}
+
+// admits is the condition under which the record has room for one more holder
+// of the mode. Each part is false while holders is absent.
+func (n names) admits(m Mode) expression.ConditionBuilder {
+	switch {
+	case m.Permits > 0:
+		return n.holders.Size().LessThan(n.permits)
+	case m.Shared:
+		return n.nobody().Or(n.isShared())
+	}
+	return n.nobody()
+}
+
+// isKind is the condition that the record is of the mode's kind.
+func (n names) isKind(m Mode) expression.ConditionBuilder {
+	if m.Permits > 0 {
+		return n.permits.Equal(expression.Value(table.Int(int64(m.Permits))))
+	}
+	return n.permits.AttributeNotExists()
+}
+
+// isShared says that those who hold share. holdMode is present with holders and
+// absent with it.
+func (n names) isShared() expression.ConditionBuilder {
+	return n.holdMode.Equal(expression.Value(table.String(ModeShared)))
+}
