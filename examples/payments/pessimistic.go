@@ -1,0 +1,127 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Pessimistic charges under a lock on the intent: whoever else wants to charge or
+// change it waits, in order, until the gateway has answered.
+type Pessimistic struct {
+	Store   Store
+	Gateway Gateway
+	Locks   *queuelock.Client
+	Wait    waitpolicy.Wait // for the lock
+}
+
+// gatewayTimeout is for how long a lock is kept for the gateway.
+const gatewayTimeout = 2 * time.Minute
+
+// Charge charges the intent with the amount that it has once it is locked. It
+// returns the intent as it is then, CHARGED or CHARGE_FAILED, by this call or an
+// earlier one. After an error the money may have been taken: call it again, from
+// any process, and it is found out. ErrOtherAmount says that it was taken by an
+// earlier call, before the amount was changed.
+func (p *Pessimistic) Charge(ctx context.Context, id string) (after Intent, err error) {
+	lock, err := p.lock(ctx, id)
+	if err != nil {
+		return Intent{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	if lock.intent.State != Created {
+		return lock.intent, nil
+	}
+	// Its context ends when the lock is lost. It does not end with the caller's:
+	// what is under way may have been done already.
+	held, cancel := context.WithTimeout(lock.Context(), gatewayTimeout)
+	defer cancel()
+	outcome, err := charge(held, p.Gateway, lock.intent)
+	if err != nil {
+		return lock.intent, err
+	}
+	after = lock.intent.settled(outcome)
+	if err := lock.save(held, after); err != nil {
+		return lock.intent, err
+	}
+	if after.Amount != lock.intent.Amount {
+		return after, fmt.Errorf("%w: intent %s had %d, taken were %d", ErrOtherAmount, id, lock.intent.Amount, after.Amount)
+	}
+	return after, nil
+}
+
+// ChangeAmount changes the amount of an intent that is not charged. During a
+// charge it waits, and is refused by what it finds then.
+func (p *Pessimistic) ChangeAmount(ctx context.Context, id string, amount int64) (after Intent, err error) {
+	lock, err := p.lock(ctx, id)
+	if err != nil {
+		return Intent{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	after = lock.intent
+	if after.State == Created {
+		// It may be charged all the same: a process may have died between the
+		// charge and its record.
+		outcome, found, err := p.Gateway.Find(ctx, after.key())
+		switch {
+		case err != nil:
+			return after, err
+		case found:
+			after = after.settled(outcome)
+		default:
+			after.Amount = amount
+		}
+		if err := lock.save(ctx, after); err != nil {
+			return lock.intent, err
+		}
+	}
+	if after.State != Created {
+		return after, fmt.Errorf("%w: intent %s is %s", ErrTooLate, id, after.State)
+	}
+	return after, nil
+}
+
+// lockedIntent is an intent, and the lock under which it was read.
+type lockedIntent struct {
+	*queuelock.Lock
+	table  string
+	intent Intent
+}
+
+// lock waits for the intent's lock, and reads it: two requests if nobody else is
+// there.
+func (p *Pessimistic) lock(ctx context.Context, id string) (*lockedIntent, error) {
+	lock, err := p.Locks.Acquire(ctx, queuelock.Key{Entity: "intent/" + id, Reason: "payment"}, p.Wait)
+	if err != nil {
+		return nil, err
+	}
+	intent, err := p.Store.Load(ctx, id)
+	if err != nil {
+		return nil, errors.Join(err, lock.Release(ctx))
+	}
+	return &lockedIntent{lock, p.Store.Table, intent}, nil
+}
+
+// save writes the intent if the lock is still held, whatever this process
+// believes: one request. The error is queuelock.ErrLost if it is not.
+func (l *lockedIntent) save(ctx context.Context, i Intent) error {
+	update := expression.Set(expression.Name("amount"), expression.Value(number(i.Amount))).
+		Set(expression.Name("state"), expression.Value(text(string(i.State)))).
+		Set(expression.Name("charge"), expression.Value(text(i.Charge))).
+		Set(expression.Name("reason"), expression.Value(text(i.Reason)))
+	e, err := expression.NewBuilder().WithUpdate(update).Build()
+	if err != nil {
+		return err
+	}
+	return l.Transact(ctx, types.TransactWriteItem{Update: &types.Update{
+		TableName: &l.table, Key: intentKey(i.ID), UpdateExpression: e.Update(),
+		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+	}})
+}
