@@ -74,6 +74,8 @@ type options struct {
 
 	dangers  []danger
 	progress func(Progress)
+
+	delay time.Duration
 }
 
 // settings are what one Acquire goes by: the client's, as its options change
@@ -114,6 +116,9 @@ func (s settings) validate() error {
 		return err
 	}
 	if err := validMode(s.mode); err != nil {
+		return err
+	}
+	if err := validDelay(s.delay); err != nil {
 		return err
 	}
 	for _, d := range s.dangers {
@@ -193,8 +198,8 @@ func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
 }
 
-func (c Config) holderTerms() lease.Terms {
-	return lease.Terms{TTL: c.TTL, Interval: c.HeartbeatInterval, Margin: lease.Margin(c.TTL)}
+func (s settings) holderTerms() lease.Terms {
+	return lease.Terms{TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay}
 }
 
 func (c Config) waiterTerms() lease.Terms {

@@ -18,7 +18,7 @@ import (
 // its lease, also before anybody evicts it; only one that died in the first
 // second of its process, and left a lease without an end, counts as alive until
 // this client has seen it unchanged for its whole length (Config.TTL of its
-// owner).
+// owner). A lock delay (LockDelay) counts as part of the lease.
 //
 // It is a piece of news, already old, and no permission: somebody may be
 // served before it is read. Nor does false say that an Acquire would be served

@@ -63,6 +63,9 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
 		// An earlier Release failed, and the lease is over. What is left of it
 		// may still stand in somebody's way.
+		if l.terms.Delay > 0 {
+			return l.delayed()
+		}
 		_, _, err := serving.Remove(ctx, l.queue, l.id)
 		switch {
 		case errors.Is(err, serving.ErrRefused):
@@ -75,7 +78,11 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	}
 	if errors.Is(end, ErrLost) {
 		// Nobody need wait for what is left of the lease. Refused if it was
-		// evicted; if it fails, the lease ends it.
+		// evicted; if it fails, the lease ends it. A lock delay counts from the
+		// end of the lease, and what keeps the queue closed is the entry.
+		if l.terms.Delay > 0 {
+			return end
+		}
 		if _, _, err := serving.Remove(ctx, l.queue, l.id); err == nil {
 			l.client.lines.Wake(l.queue)
 		}

@@ -47,8 +47,9 @@ type Holder struct {
 	Age time.Duration
 	// Remaining is after how long this client would evict it, were it not
 	// renewed; zero or less: now. One that has watched it for longer may know
-	// better. TTL is the length of its lease.
-	Remaining, TTL time.Duration
+	// better. TTL is the length of its lease, and Delay for how long others wait
+	// beyond its end (LockDelay), which is part of Remaining.
+	Remaining, TTL, Delay time.Duration
 	// Data is what the holder has told of itself, by WithData or SetData; nil
 	// if nothing.
 	Data []byte
@@ -76,7 +77,7 @@ type Waiter struct {
 func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) Holder {
 	holder := Holder{
 		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
-		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Data: h.Data,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, Data: h.Data,
 	}
 	if !h.Since.IsZero() {
 		holder.Age = max(0, now.Sub(h.Since))

@@ -69,7 +69,7 @@ func FuzzLook(f *testing.F) {
 			lengths = append(lengths, row.Lease.TTL)
 		}
 		for _, h := range sight.Record.Holders {
-			lengths = append(lengths, h.Lease.TTL)
+			lengths = append(lengths, h.Lease.Length())
 		}
 		slices.Sort(lengths)
 		mine, observer := n(int(number)), lease.NewObserver(q.Clock(), false)
@@ -87,7 +87,7 @@ func FuzzLook(f *testing.F) {
 					t.Fatalf("claims in %+v: %+v", sight.Record, j)
 				}
 			}
-			if j.ClearIn < 0 || j.ClearIn > lease.Max {
+			if j.ClearIn < 0 || j.ClearIn > lease.Max+lease.MaxDelay {
 				t.Fatalf("clear in %v", j.ClearIn)
 			}
 			for _, row := range sight.Rows {
@@ -96,7 +96,7 @@ func FuzzLook(f *testing.F) {
 				}
 			}
 			for _, h := range sight.Record.Holders {
-				if h.Lease.TTL == length && !slices.ContainsFunc(j.DeadHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
+				if h.Lease.Length() == length && !slices.ContainsFunc(j.DeadHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
 					t.Fatalf("a holder lives on after its lease of %v: %+v", length, h)
 				}
 			}

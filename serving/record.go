@@ -154,7 +154,7 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 		return h
 	}
 	e := &table.Reader{What: r.What, Item: m.Value, Path: attrHolders + "." + id + "."}
-	h.Lease = lease.Read(e)
+	h.Lease = lease.ReadHolder(e)
 	h.Owner = e.OptionalText(table.AttrOwner)
 	h.Shared = e.OptionalText(table.AttrMode) == ModeShared
 	if ms, ok := e.OptionalInt(table.AttrSince); ok {

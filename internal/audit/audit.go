@@ -192,3 +192,7 @@ func millis(s string) time.Time {
 	}
 	return time.UnixMilli(ms.Int64())
 }
+
+func length(ms string) time.Duration {
+	return time.Duration(whole(ms).Int64()) * time.Millisecond
+}

@@ -151,7 +151,7 @@ func (a *Audit) judgeRemoval(key, what string, l life) {
 	if a.Actor == nil || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
 		return
 	}
-	if now := a.now(); now.Before(l.until) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {
+	if now := a.now(); now.Before(l.until.Add(l.delay)) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {
 		a.violate(key, "%s of %s was removed by %s, although it lives until %v and was renewed less than a lease ago", what, l.owner, a.actor, l.until)
 	}
 }

@@ -7,8 +7,9 @@ type life struct {
 	id    string
 	owner string
 	beat  string
-	until time.Time // zero if the owner did not know the time
-	ends  time.Time // a full lease after it was last renewed: whoever has watched it for as long may end it
+	until time.Time     // zero if the owner did not know the time
+	ends  time.Time     // a full lease after it was last renewed: whoever has watched it for as long may end it
+	delay time.Duration // for which others wait beyond until; part of ends
 }
 
 // alive says that a lease has not ended, by its end or else by how long ago it
@@ -17,7 +18,7 @@ func (l life) alive(now time.Time) bool {
 	if l.until.IsZero() {
 		return now.Before(l.ends)
 	}
-	return now.Before(l.until)
+	return now.Before(l.until.Add(l.delay))
 }
 
 // lives reads the lease with that id. One that was removed, and put there once
@@ -25,10 +26,13 @@ func (l life) alive(now time.Time) bool {
 // have seen nothing of that.
 func (a *Audit) lives(id string, it item) life {
 	before := a.leases[id]
-	l := life{id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends}
+	l := life{
+		id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends,
+		delay: length(it["delay"].N),
+	}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
-		ttl := time.Duration(whole(it["ttl"].N).Int64()) * time.Millisecond
-		l.ends = a.now().Add(ttl - ttl/1000) // the watcher's clock may be the faster one
+		whole := length(it["ttl"].N) + l.delay
+		l.ends = a.now().Add(whole - whole/1000) // the watcher's clock may be the faster one
 	}
 	a.leases[id] = l
 	return l

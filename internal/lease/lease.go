@@ -13,6 +13,10 @@
 //     showed it. The owner counts its own deadline from before the write that
 //     set the beat, so it knew first.
 //
+// A holder's entry may carry delay as well: for that long after the lease has
+// ended the queue stays closed. Both judgements reckon the end so much later;
+// the owner's deadline is what it was.
+//
 // The second needs no clock but the observer's own, and costs a newcomer up
 // to one ttl. It serves where there is no until (a process's very first
 // request knows no time yet), where the engine sends no date, and by option.
@@ -31,14 +35,37 @@ import (
 // was not written by this library, and nobody could wait for its end.
 const Max = 7 * 24 * time.Hour
 
+// MaxDelay is the longest lock delay that is believed.
+const MaxDelay = 24 * time.Hour
+
 // Lease is what an entry or a row says of its own life.
 type Lease struct {
 	Beat  int64
 	TTL   time.Duration
 	Until time.Time // on DynamoDB's clock; zero if unknown
+
+	// Delay is for how long others wait beyond the end of the lease. Of a
+	// holder alone.
+	Delay time.Duration
 }
 
-// Read takes a lease out of an entry or a row.
+// Length is how long others wait for a lease that is not renewed any more.
+func (l Lease) Length() time.Duration { return l.TTL + l.Delay }
+
+// ReadHolder takes a lease out of a holder's entry.
+func ReadHolder(r *table.Reader) Lease {
+	l := Read(r)
+	if ms, ok := r.OptionalInt(table.AttrDelay); ok {
+		if ms < 0 || ms > MaxDelay.Milliseconds() {
+			r.Fail(table.AttrDelay, "is %d ms, between 0 and %d are needed", ms, MaxDelay.Milliseconds())
+			return l
+		}
+		l.Delay = time.Duration(ms) * time.Millisecond
+	}
+	return l
+}
+
+// Read takes a lease out of a row.
 func Read(r *table.Reader) Lease {
 	l := Lease{
 		Beat: r.Int(table.AttrBeat),
@@ -62,5 +89,8 @@ func (l Lease) Fill(item table.Item) {
 	item[table.AttrTTL] = table.Int(l.TTL.Milliseconds())
 	if !l.Until.IsZero() {
 		item[table.AttrUntil] = table.Int(l.Until.UnixMilli())
+	}
+	if l.Delay > 0 {
+		item[table.AttrDelay] = table.Int(l.Delay.Milliseconds())
 	}
 }

@@ -23,17 +23,25 @@ func TestWhatIsFilledInIsRead(t *testing.T) {
 			want.Until = time.UnixMilli(rapid.Int64Range(0, 1<<45).Draw(t, "until"))
 		}
 		item := table.Item{"other": table.String("kept")}
+		want.Delay = time.Duration(rapid.Int64Range(0, lease.MaxDelay.Milliseconds()).Draw(t, "delay")) * time.Millisecond
 		want.Fill(item)
 		r := table.Reader{Item: item}
-		got := lease.Read(&r)
-		if r.Err != nil || got.Beat != want.Beat || got.TTL != want.TTL || !got.Until.Equal(want.Until) || got.Until.IsZero() != want.Until.IsZero() {
+		got := lease.ReadHolder(&r)
+		if r.Err != nil || got.Delay != want.Delay || got.Length() != want.TTL+want.Delay || got.Beat != want.Beat || got.TTL != want.TTL || !got.Until.Equal(want.Until) || got.Until.IsZero() != want.Until.IsZero() {
 			t.Fatalf("read %+v, %v, want %+v", got, r.Err, want)
 		}
 		if _, ok := item["until"]; ok == want.Until.IsZero() {
 			t.Fatalf("filled in %v, want an end only if it is known", item)
 		}
-		if _, ok := item["other"]; !ok || len(item) > 4 {
+		if _, ok := item["other"]; !ok || len(item) > 5 {
 			t.Fatalf("filled in %v", item)
+		}
+		if _, ok := item["delay"]; ok == (want.Delay == 0) {
+			t.Fatalf("filled in %v, want a delay only if there is one", item)
+		}
+		row := table.Reader{Item: item}
+		if got := lease.Read(&row); row.Err != nil || got.Delay != 0 {
+			t.Fatalf("of a row read %+v, %v, want no delay", got, row.Err)
 		}
 	})
 }
@@ -59,6 +67,10 @@ func TestAMalformedLeaseIsRefused(t *testing.T) {
 		{"until", table.String("soon"), "is a string"},
 		{"until", &types.AttributeValueMemberNULL{Value: true}, "is null"},
 		{"until", n("1E+999999999"), "whole number"},
+		{"delay", n("-1"), "is -1 ms"},
+		{"delay", n("86400001"), "is 86400001 ms"},
+		{"delay", n("0.5"), "whole number"},
+		{"delay", table.String("60000"), "is a string"},
 	} {
 		item := table.Item{}
 		lease.Lease{Beat: 1, TTL: time.Minute, Until: time.UnixMilli(1)}.Fill(item)
@@ -67,7 +79,7 @@ func TestAMalformedLeaseIsRefused(t *testing.T) {
 			delete(item, test.attribute)
 		}
 		r := table.Reader{What: "row", Item: item}
-		lease.Read(&r)
+		lease.ReadHolder(&r)
 		malformed, ok := errors.AsType[*table.MalformedError](r.Err)
 		if !ok || malformed.Attribute != test.attribute || !strings.Contains(r.Err.Error(), test.say) {
 			t.Errorf("%s = %v: got %v, want an error of %s that says %q", test.attribute, test.value, r.Err, test.attribute, test.say)

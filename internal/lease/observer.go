@@ -8,7 +8,7 @@ import (
 )
 
 // forget is for how long, after it was last seen, a sighting is kept beyond
-// its ttl. A caller that tries a busy lock now and then, without waiting,
+// its length. A caller that tries a busy lock now and then, without waiting,
 // thereby learns in the end that its holder is dead.
 const forget = 10 * time.Minute
 
@@ -30,7 +30,7 @@ type sighting struct {
 	beat        int64
 	until       time.Time
 	first, last time.Time // monotonic
-	ttl         time.Duration
+	length      time.Duration
 }
 
 // NewObserver returns an Observer that judges by clock and by observation, or
@@ -42,7 +42,7 @@ func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 // See records that a read which came back at that instant showed the lease,
 // and returns how long it lives on at the least: zero or less says that it has
 // ended. id names the lease for good: ids of holders and rows are never
-// reused.
+// reused. The lock delay counts as part of the lease.
 func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,12 +53,12 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 		// put there again by a late request, beats from zero.
 		s = sighting{beat: l.Beat, until: l.Until, first: readAt}
 	}
-	s.last, s.ttl = readAt, l.TTL
+	s.last, s.length = readAt, l.Length()
 	o.seen[id] = s
-	left := l.TTL - readAt.Sub(s.first)
+	left := s.length - readAt.Sub(s.first)
 	if !l.Until.IsZero() && !o.observationOnly {
-		if earliest, ok := o.clock.Settled(readAt, l.TTL); ok {
-			left = min(left, l.Until.Sub(earliest))
+		if earliest, ok := o.clock.Settled(readAt, s.length); ok {
+			left = min(left, l.Until.Add(l.Delay).Sub(earliest))
 		}
 	}
 	return left
@@ -75,7 +75,7 @@ func (o *Observer) prune(now time.Time) {
 	}
 	o.pruned = now
 	for id, s := range o.seen {
-		if now.Sub(s.last) > s.ttl+keep {
+		if now.Sub(s.last) > s.length+keep {
 			delete(o.seen, id)
 		}
 	}

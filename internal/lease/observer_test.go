@@ -107,6 +107,28 @@ func TestALeaseEndsByObservationWhenItsBeatStandsStill(t *testing.T) {
 	}
 }
 
+// DynamoDB's clock is set ahead after the owner reckoned its end. What it then
+// shows says nothing of the delay, which may have just begun.
+func TestAClockThatIsSetEndsNoDelayEarly(t *testing.T) {
+	w := newWorld(0, 0)
+	observer := lease.NewObserver(w.owner, false)
+	w.answer(w.owner)
+	l := lease.Lease{TTL: minute, Until: w.database().Add(minute), Delay: minute}
+	observer.See("h", l, w.now)
+	w.now = w.now.Add(time.Second)
+	w.offset += time.Hour
+	w.answer(w.owner)
+	w.answer(w.owner) // the second says that it was no single wrong date
+	w.now = w.now.Add(minute + time.Second)
+	if left := observer.See("h", l, w.now); left != 58*time.Second {
+		t.Errorf("%v is left, 2 s after the end of the lease, want 58 s of the delay", left)
+	}
+	w.now = w.now.Add(minute)
+	if left := observer.See("h", l, w.now); left > 0 {
+		t.Errorf("%v is left after the delay", left)
+	}
+}
+
 func TestLeasesAreToldApartByTheirIDs(t *testing.T) {
 	w := newWorld(0, 0)
 	observer := lease.NewObserver(w.owner, false)
@@ -144,6 +166,9 @@ func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
 			rapid.Int64Range(int64(time.Second), int64(lease.Max)),
 		).Draw(t, "ttl")).Truncate(time.Millisecond)
 		terms := lease.Terms{TTL: ttl, Interval: ttl / 2, Margin: lease.Margin(ttl)}
+		terms.Delay = time.Duration(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, int64(lease.MaxDelay))).Draw(t, "delay")).Truncate(time.Millisecond)
+		// The delay is counted by clocks that drift as well.
+		delay := terms.Delay - terms.Delay/500
 
 		l, _ := terms.Begin(w.owner, w.now)
 		deadline := terms.Deadline(w.now)
@@ -181,8 +206,8 @@ func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
 				w.now = w.now.Add(answered)
 				if left := observer.See("h", asRead, mine()); left <= 0 {
 					ended++
-					if w.now.Before(deadline) {
-						t.Fatalf("judged ended %v before the owner's deadline; lease of %v", deadline.Sub(w.now), ttl)
+					if w.now.Before(deadline.Add(delay)) {
+						t.Fatalf("judged ended %v before the owner's deadline; lease of %v, delay of %v", deadline.Add(delay).Sub(w.now), ttl, terms.Delay)
 					}
 				}
 			}
@@ -194,7 +219,7 @@ func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
 		// after the first sight.
 		for range 2 {
 			observer.See("h", l, mine())
-			w.now = w.now.Add(ttl/2 + apart(ttl/2, 2000) + time.Second)
+			w.now = w.now.Add(l.Length()/2 + apart(l.Length()/2, 2000) + time.Second)
 		}
 		if left := observer.See("h", l, mine()); left > 0 {
 			t.Fatalf("%v is left of a lease that was not renewed for longer than it is", left)
@@ -215,6 +240,7 @@ func TestAClockThatIsSetEndsNoLeaseEarly(t *testing.T) {
 		w.answer(judge)
 		ttl := time.Duration(rapid.Int64Range(int64(time.Second), int64(10*time.Minute)).Draw(t, "ttl")).Truncate(time.Millisecond)
 		terms := lease.Terms{TTL: ttl, Interval: ttl / 2, Margin: lease.Margin(ttl)}
+		terms.Delay = time.Duration(rapid.Int64Range(0, int64(ttl)).Draw(t, "delay")).Truncate(time.Millisecond)
 		if rapid.Bool().Draw(t, "the owner knows the clock from the start") {
 			w.answer(w.owner)
 		}
@@ -249,8 +275,8 @@ func TestAClockThatIsSetEndsNoLeaseEarly(t *testing.T) {
 				}
 			case "see":
 				w.answer(judge)
-				if left := observer.See("h", l, w.now); left <= 0 && w.now.Before(deadline) {
-					t.Fatalf("judged ended %v before the owner's deadline; lease of %v", deadline.Sub(w.now), ttl)
+				if left := observer.See("h", l, w.now); left <= 0 && w.now.Before(deadline.Add(terms.Delay-terms.Delay/500)) {
+					t.Fatalf("judged ended %v before the owner's deadline and its delay of %v; lease of %v", deadline.Add(terms.Delay).Sub(w.now), terms.Delay, ttl)
 				}
 			}
 			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(ttl)/3).Draw(t, "pause")))

@@ -14,6 +14,8 @@ type Terms struct {
 	// others leave it: it covers the time between asking and acting, and what
 	// the clocks of DynamoDB's own hosts differ by.
 	Margin time.Duration
+	// Delay is for how long others wait after the end of a lease that was lost.
+	Delay time.Duration
 }
 
 // Margin is a tenth of a lease, or less for a long one: two seconds, and a
@@ -24,7 +26,7 @@ func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+
 // and the time on DynamoDB's clock at which it begins; zero if that clock is
 // not known.
 func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
-	return Lease{TTL: t.TTL, Until: t.until(clock, sent)}, Middle(clock, sent)
+	return Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay}, Middle(clock, sent)
 }
 
 // until errs on the late side: nobody may end the lease before the owner's own

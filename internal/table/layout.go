@@ -21,6 +21,7 @@ const (
 	AttrBeat      = "beat"      // entry and row, N: number of renewals
 	AttrUntil     = "until"     // entry and row, N: end of the lease, ms on DynamoDB's clock
 	AttrTTL       = "ttl"       // entry and row, N: length of the lease, ms
+	AttrDelay     = "delay"     // entry, N: for how long the queue stays closed after a lease that was lost, ms
 	AttrSince     = "since"     // entry, N: when it was granted, ms on DynamoDB's clock
 	AttrOwner     = "owner"     // entry and row, S
 	AttrTicket    = "ticket"    // entry, N: present if it came by CLAIM
@@ -36,6 +37,7 @@ const (
 var reserved = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrBeat, AttrUntil, AttrTTL,
 	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
+	AttrDelay,
 }
 
 // Layout names a table and the attributes of it that the user may choose.

@@ -1,0 +1,42 @@
+package queuelock
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+)
+
+// LockDelay keeps the queue closed for d after the lock was lost: nobody is
+// served before d has passed since the end of its lease. It is for what a
+// fencing token cannot reach: requests that the former holder has sent, and
+// that may still be on their way. Only a loss has a delay: the process died,
+// stood still or was cut off. A lock that is released opens the queue at once.
+//
+// Whoever waits reckons the end of the lease so much later. The holder's own
+// deadline stays what it is: it knows of its loss by d earlier, and its margin,
+// than anybody else may be served. Its Release then leaves its entry alone.
+//
+// Zero, the default, is no delay. At most 24 h, in whole milliseconds; else
+// Acquire returns an error, and sends nothing. It costs no request. All clients
+// of a queue must know it: those of older versions evict a holder at the end of
+// its lease. A lock that an operator takes away is open at once.
+func LockDelay(d time.Duration) Option { return func(o *options) { o.delay = d } }
+
+func validDelay(d time.Duration) error {
+	switch {
+	case d < 0 || d > lease.MaxDelay:
+		return fmt.Errorf("LockDelay is %v: between 0 and %v are possible", d, lease.MaxDelay)
+	case d%time.Millisecond != 0:
+		return fmt.Errorf("LockDelay is %v: whole milliseconds are needed", d)
+	}
+	return nil
+}
+
+// delayed is the error of a lock with a lock delay whose lease ended before a
+// Release had got through. Its entry, if it still stands, keeps the queue
+// closed.
+func (l *Lock) delayed() error {
+	return &LostError{Key: l.key, Ticket: l.ticket, Cause: Unreachable, Err: fmt.Errorf(
+		"its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", l.terms.TTL, l.terms.Delay)}
+}
