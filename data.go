@@ -63,9 +63,7 @@ func (l *Lock) SetData(ctx context.Context, data []byte) error {
 		rec, err := serving.SetData(held, l.queue, l.id, l.ticket, n, data)
 		switch {
 		case err == nil:
-			l.mu.Lock()
-			l.seen = rec
-			l.mu.Unlock()
+			l.saw(rec)
 			return nil
 		case errors.Is(err, serving.ErrRefused):
 			return l.fenced()

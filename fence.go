@@ -25,8 +25,11 @@ import (
 // permission dynamodb:ConditionCheckItem, and conflicts for the moment with
 // the lock's own heartbeat: DynamoDB then cancels the transaction with
 // TransactionConflict, and it may be sent again.
+//
+// Made while the lock is exclusive, the check also asks that no later ticket was
+// granted: after Downgrade it fails once another has joined.
 func (l *Lock) Condition() types.ConditionCheck {
-	check, err := serving.Fence(l.queue, l.id, l.ticket)
+	check, err := serving.Fence(l.queue, l.id, l.ticket, l.isAlone())
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
@@ -96,7 +99,7 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	defer cancel()
 	check := l.Condition()
 	fenced := append(append([]types.TransactWriteItem{}, items...), types.TransactWriteItem{ConditionCheck: &check})
-	token := random.Text(held)
+	token, alone := random.Text(held), l.isAlone()
 	unknown, begun := false, time.Now()
 	for retries := retry.For(transactPatience); ; {
 		err := l.queue.Transact(held, token, fenced)
@@ -106,6 +109,9 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 		case err == nil:
 			return nil
 		case len(reasons) == len(fenced) && reasons[len(items)] == table.ReasonFailed:
+			if alone && !l.isAlone() {
+				return fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", l.key)
+			}
 			return l.fenced()
 		case !table.Passing(reasons) && !table.Transient(err), !retries.Pause(held), time.Since(begun) > transactPatience+time.Minute:
 			// The last: this process stood still, and the token may be forgotten.

@@ -36,6 +36,10 @@ type Lock struct {
 
 	mu   sync.Mutex
 	seen serving.Record // guarded by mu; the record as last seen
+	// shared says that it is known to be held together with others, and alone
+	// that it is certain not to be: after a Downgrade of unknown outcome neither
+	// is. Guarded by mu.
+	shared, alone bool
 	end  error          // guarded by mu; why it is not held any more
 
 	given    chan struct{} // closed when Acquire returns it
@@ -62,6 +66,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	if me, ok := grant.Record.Mine(grant.ID); ok {
 		l.dataSet = me.DataSet
 	}
+	l.shared, l.alone = cfg.mode.Shared, cfg.mode == serving.Mode{}
 	l.renewals = lease.NewRenewals(l.terms, q.Clock(), grant.Lease)
 	inner, cancel := context.WithCancelCause(ctx)
 	l.ctx, l.cancel = lockContext{inner, l, cancel}, cancel
@@ -150,13 +155,22 @@ func (l *Lock) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.seen = rec
-	l.mu.Unlock()
+	l.saw(rec)
 	if !l.terms.Stands(l.queue.Clock(), until, sent, time.Now()) {
 		return errors.New("DynamoDB's clock is ahead of what the renewal was reckoned by: this host was suspended, or a date was wrong")
 	}
 	return nil
+}
+
+// saw takes in the record that a request of the lock's own has returned. It may
+// be older than the one before.
+func (l *Lock) saw(rec serving.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = rec
+	if me, ok := rec.Mine(l.id); ok && me.Shared {
+		l.shared, l.alone = true, false
+	}
 }
 
 // watch cancels the lock's context when the heartbeat reports its loss.

@@ -74,14 +74,21 @@ func (l *Lock) Upgrade() error { return ErrUpgrade }
 func (l *Lock) Shared() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	me, _ := l.seen.Mine(l.id)
-	return me.Shared
+	return l.shared
+}
+
+// isAlone reports whether nobody else can hold.
+func (l *Lock) isAlone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.alone
 }
 
 // Downgrade makes an exclusive lock a shared one, with nobody in between: what
 // was written under it can be read on, together with others. Readers that wait
 // are admitted from then on, up to the next writer in the queue. The ticket
-// stays the same.
+// stays the same. A write with a Condition or a Transact of before, that is still
+// on its way, is refused once one has joined.
 //
 // nil says that it is shared, by this call or an earlier one. An error that
 // matches ErrLost says that the lock was lost, and ErrReleased that it was
@@ -101,15 +108,16 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.Shared() {
 		return nil
 	}
+	l.mu.Lock()
+	l.alone = false
+	l.mu.Unlock()
 	held, cancel := l.within(ctx)
 	defer cancel()
 	for retries := retry.For(0); ; {
 		rec, err := serving.Downgrade(held, l.queue, l.id, l.ticket)
 		switch {
 		case err == nil:
-			l.mu.Lock()
-			l.seen = rec
-			l.mu.Unlock()
+			l.saw(rec)
 			l.client.lines.Wake(l.queue)
 			return nil
 		case errors.Is(err, serving.ErrRefused):

@@ -9,10 +9,16 @@ import (
 )
 
 // Fence is FENCE of the protocol: a check for a transaction, which then commits
-// only while the holder id, served with ticket t, is in the record and no later
-// ticket was granted. It makes no request.
-func Fence(q table.Queue, id string, t ticket.Number) (types.ConditionCheck, error) {
-	e, err := expression.NewBuilder().WithCondition(namesOf(q).held(id, t)).Build()
+// only while the holder id, served with ticket t, is in the record; and if it
+// holds alone, while no later ticket was granted: of one who holds alone no
+// longer, a write that is late is refused once others share. It makes no request.
+func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.ConditionCheck, error) {
+	n := namesOf(q)
+	condition := n.isHolder(id).And(n.served(id, t))
+	if alone {
+		condition = n.isHolder(id).And(n.latest(t)).And(n.served(id, t))
+	}
+	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
 		return types.ConditionCheck{}, err
 	}

@@ -20,16 +20,24 @@ type Renewal struct {
 
 // held is the condition under which the holder id, served with ticket t, still
 // holds the lock: it is in the record with that ticket, and no later ticket was
-// granted, unless holders share or have a permit each. It is the fence for the
-// user's own transaction, and the heartbeat's condition. It asks for the ticket
-// too, because a TAKE that arrives once more after its lock was released puts
+// granted, unless holders share or have a permit each. It is the heartbeat's
+// condition. It asks for the ticket too, because a TAKE that arrives once more after its lock was released puts
 // its id into the record again, with a later ticket. An entry without a ticket
 // of its own has the one after servingAfter.
 func (n names) held(id string, t ticket.Number) expression.ConditionBuilder {
+	latest := n.latest(t).Or(n.isShared()).Or(n.permits.AttributeExists())
+	return n.isHolder(id).And(latest).And(n.served(id, t))
+}
+
+// latest says that no later ticket than t was granted.
+func (n names) latest(t ticket.Number) expression.ConditionBuilder {
+	return n.granted.LessThanEqual(number(t))
+}
+
+// served says that the entry is there by the grant of ticket t.
+func (n names) served(id string, t ticket.Number) expression.ConditionBuilder {
 	own := n.field(id, table.AttrTicket)
-	same := own.Equal(number(t)).Or(own.AttributeNotExists().And(n.servingAfter.Equal(number(t.Previous()))))
-	latest := n.granted.LessThanEqual(number(t)).Or(n.isShared()).Or(n.permits.AttributeExists())
-	return n.isHolder(id).And(latest).And(same)
+	return own.Equal(number(t)).Or(own.AttributeNotExists().And(n.servingAfter.Equal(number(t.Previous()))))
 }
 
 // ErrOutrun says that the holder is in the record, and a later renewal of its

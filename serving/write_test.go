@@ -279,7 +279,7 @@ func TestTheFenceHoldsOnlyWhileTheLockIsHeld(t *testing.T) {
 	q, client := queueOf(tb, "e"), tb.Client("user")
 	name := tb.Name()
 	fenced := func(id string, t1 int) error {
-		check, err := serving.Fence(q, id, n(t1))
+		check, err := serving.Fence(q, id, n(t1), true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,8 @@
 // what is in the table, not what clients say or believe, and sees late and
 // repeated requests at the moment they are applied:
 //
-//   - exclusion: never more than one holder in a record;
+//   - exclusion: never more holders in a record than may be: one, or any number
+//     that all share, or as many as a semaphore has permits;
 //   - fencing: tickets of successive grants strictly increase;
 //   - order: nobody is granted a ticket that was issued after a live row with
 //     a lower ticket, above the floor, already stood in the queue, and the
@@ -86,17 +87,17 @@ func New(engine http.Handler, tableName string, now func() time.Time) *Audit {
 	return &Audit{engine: engine, table: tableName, now: now, items: map[[2]string]item{}, leases: map[string]life{}, queues: map[string]*queue{}}
 }
 
-// Holder is the owner and the ticket of the holder of a queue, "entity reason";
-// empty if there is none.
-func (a *Audit) Holder(queue string) (owner, ticket string) {
+// Holders are the tickets of those who hold a queue, "entity reason", in no
+// order.
+func (a *Audit) Holders(queue string) (tickets []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q := a.queues[queue]; q != nil {
 		for _, h := range q.holders {
-			owner, ticket = h.owner, h.ticket
+			tickets = append(tickets, h.ticket)
 		}
 	}
-	return owner, ticket
+	return tickets
 }
 
 // Traces lists what of an owner stands in the table: its rows and holders.

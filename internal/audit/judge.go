@@ -73,7 +73,7 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	after, present := it["servingAfter"]
 	servingAfter := whole(after.N)
 	holders := it["holders"].M
-	if len(holders) > 1 {
+	if crowded(it, holders) {
 		a.violate(key, "%d holders at once: %v", len(holders), holders)
 	}
 	floorBefore := q.floor
@@ -133,6 +133,20 @@ func (a *Audit) judge(key string, q *queue, it item) {
 		a.violate(key, "the floor rose from %s to %s, and the highest ticket granted is %s", q.floor, floor, highest)
 	}
 	q.floor = floor
+}
+
+// crowded says that more hold than may: of a semaphore, more than there are
+// permits; of a lock, more than one, and not all of them share.
+func crowded(record, holders item) bool {
+	if permits, semaphore := record["permits"]; semaphore {
+		return big.NewInt(int64(len(holders))).Cmp(whole(permits.N)) > 0
+	}
+	for _, entry := range holders {
+		if entry.M["mode"].S != "shared" && len(holders) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeRenewal notes a lease that was set back while it stood: by a request that

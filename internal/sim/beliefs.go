@@ -17,7 +17,7 @@ type beliefs struct {
 
 // begin notes that a worker holds a lock from now on.
 func (b *beliefs) begin(h *hold) {
-	b.judge(h.key, h.token, h.owner)
+	b.judge(h.key, h.token, h.owner, h.shares())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = append(b.held, h)
@@ -59,21 +59,26 @@ func (b *beliefs) die(n *node) {
 func (b *beliefs) granted(queue, ticket, owner string) {
 	b.add("", "the record of %s grants ticket %s to %s", queue, ticket, owner)
 	entity, reason, _ := strings.Cut(queue, " ")
-	b.judge(queuelock.Key{Entity: entity, Reason: reason}, ticket, owner)
+	b.judge(queuelock.Key{Entity: entity, Reason: reason}, ticket, owner, strings.HasSuffix(owner, readerSuffix))
 }
 
-// judge asks everybody else who holds that lock whether they do.
-func (b *beliefs) judge(key queuelock.Key, ticket, owner string) {
+// judge asks everybody else who holds that lock whether they do: all of whom may
+// if all share, and of a semaphore all but one of as many as there are permits.
+func (b *beliefs) judge(key queuelock.Key, ticket, owner string, shares bool) {
 	b.mu.Lock()
 	var others []*hold
 	for _, h := range b.held {
-		if h.key == key && h.token != ticket {
+		if h.key == key && h.token != ticket && !(shares && h.shares()) {
 			others = append(others, h)
 		}
 	}
 	b.mu.Unlock()
+	room := max(0, b.kinds[key].Permits-1)
 	for _, h := range others {
-		if h.lock.Err() == nil {
+		if h.lock.Err() != nil {
+			continue
+		}
+		if room--; room < 0 {
 			b.violate("%s got %s with ticket %s while %s believed to hold it with ticket %s", owner, key, ticket, h.owner, h.token)
 		}
 	}

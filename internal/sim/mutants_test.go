@@ -74,13 +74,13 @@ var mutants = []mutant{
 		`has left \[holder`, 4,
 	},
 	{
-		"a fence that asks for nothing", "serving/heartbeat.go",
-		"return n.isHolder(id).And(latest).And(same)", "_, _ = latest, same\n\treturn n.ticketNumber.AttributeExists()",
+		"a fence that asks for nothing", "serving/fence.go",
+		"WithCondition(condition)", "WithCondition(condition.Or(n.ticketNumber.AttributeExists()))",
 		`a protected write with ticket \d+ committed`, 1,
 	},
 	{
-		"a fence that takes a ghost for its lock", "serving/heartbeat.go",
-		"return n.isHolder(id).And(latest).And(same)", "_ = same\n\treturn n.isHolder(id).And(latest)",
+		"a fence that takes a ghost for its lock", "serving/fence.go",
+		"condition = n.isHolder(id).And(n.latest(t)).And(n.served(id, t))", "condition = n.isHolder(id).And(n.latest(t))",
 		`a protected write with ticket \d+ committed`, 42,
 	},
 	{
@@ -102,6 +102,26 @@ var mutants = []mutant{
 		"a waiter's heartbeat that may come late", "queue/enqueue.go",
 		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))", "",
 		`the end of the row`, 4,
+	},
+	{
+		"one who shares joins whoever holds", "serving/mode.go",
+		"return n.nobody().Or(n.isShared())", "return n.holders.AttributeExists()",
+		`\d holders at once|believed to hold`, 1,
+	},
+	{
+		"a writer joins those who share", "serving/mode.go",
+		"\t}\n\treturn n.nobody()\n}", "\t}\n\treturn n.nobody().Or(n.isShared())\n}",
+		`\d holders at once|believed to hold`, 1,
+	},
+	{
+		"a hold mode that is left behind in an idle queue", "serving/release.go",
+		".Remove(n.servingAfter).Remove(n.holdMode)", ".Remove(n.servingAfter)",
+		`\d holders at once|believed to hold`, 1,
+	},
+	{
+		"one permit too many", "serving/mode.go",
+		"n.holders.Size().LessThan(n.permits)", "n.holders.Size().LessThanEqual(n.permits)",
+		`\d holders at once|believed to hold`, 1,
 	},
 	{
 		"another token for each attempt of a transaction", "fence.go",

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type Plan struct {
 	Nodes   int // processes
 	Workers int // that take turns, in each process
 	Queues  int
+	Kinds   []Kind // of each queue
 
 	TTL     time.Duration
 	Observe bool // Config.ObserveExpiry
@@ -28,6 +30,22 @@ type Plan struct {
 	Means   Means
 	// EarlyTTL lets the table's TTL remove rows before their time.
 	EarlyTTL bool
+}
+
+// Kind is what a queue is used for. The zero Kind is an exclusive lock.
+type Kind struct {
+	Readers float64 // chance of a turn to share
+	Permits int     // of a semaphore
+}
+
+func newKind(r *rand.Rand) Kind {
+	switch r.IntN(6) {
+	case 0, 1:
+		return Kind{Readers: 0.3 + 0.5*r.Float64()}
+	case 2:
+		return Kind{Permits: 2 + r.IntN(2)}
+	}
+	return Kind{}
 }
 
 // Chances are of each request, in [0, 1).
@@ -91,5 +109,11 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		Throttle: every(2 * time.Minute), Outage: every(2 * time.Minute), TTL: every(time.Minute),
 	}
 	p.EarlyTTL = p.Means.TTL > 0 && r.IntN(2) == 0
+	for range p.Queues {
+		p.Kinds = append(p.Kinds, newKind(r))
+	}
+	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
+		p.Think, p.Hold = p.Think/3, 2*p.Hold // or few would ever hold together
+	}
 	return p
 }

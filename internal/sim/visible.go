@@ -19,6 +19,7 @@ import (
 type visible struct {
 	mu     sync.Mutex
 	queues map[string][]operation // guarded by mu
+	locks  map[string]bool        // those that are locks: of a semaphore there is no such history
 }
 
 type kind int
@@ -32,6 +33,7 @@ const (
 	opWriteRefused             // the fence refused it
 	opWriteUnknown             // it may have been made, or may yet be
 	opRead                     // the register was read
+	opDowngrade                // the holder shares from now on
 )
 
 // never is when a call returned of which nobody knows when it did.
@@ -41,29 +43,55 @@ type operation struct {
 	node      string
 	kind      kind
 	token     string
+	shares    bool // a grant
 	value     string
 	call, ret int64
 }
 
 func (o operation) String() string {
-	kinds := []string{"grant", "release", "loss", "end", "write", "refused write", "unknown write", "read"}
+	kinds := []string{"grant", "release", "loss", "end", "write", "refused write", "unknown write", "read", "downgrade"}
 	return fmt.Sprintf("%s: %s token %s value %q from %v to %v", o.node, kinds[o.kind], o.token, o.value, time.Duration(o.call), time.Duration(o.ret))
 }
 
 func (v *visible) add(key queuelock.Key, op operation) {
+	if !v.locks[name(key)] {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.queues[name(key)] = append(v.queues[name(key)], op)
 }
 
-// state is the lock with its register, as one of its kind without faults: a
-// holder by its token or nobody, the last token granted, whether it was
+// state is the lock with its register, as one of its kind without faults: those
+// who hold by their tokens, in order, the last token granted, whether it was
 // released rather than lost, and the register's value.
 type state struct {
-	holder   string
+	writer   string
+	readers  string // "5 6 "
 	last     string
 	released bool
 	value    string
+}
+
+func (s state) holds(token string) bool { return s.writer == token || s.reads(token) }
+
+func (s state) reads(token string) bool {
+	return strings.HasPrefix(s.readers, token+" ") || strings.Contains(s.readers, " "+token+" ")
+}
+
+func (s state) without(token string) state {
+	if s.writer == token {
+		s.writer = ""
+		return s
+	}
+	readers := strings.Fields(s.readers)
+	s.readers = ""
+	for _, r := range readers {
+		if r != token {
+			s.readers += r + " "
+		}
+	}
+	return s
 }
 
 // step is the specification. What nobody saw, such as a grant that was given
@@ -71,16 +99,27 @@ type state struct {
 func step(s state, op operation) (bool, state) {
 	switch op.kind {
 	case opGrant:
-		if s.holder != "" || !less(s.last, op.token) {
+		if s.writer != "" || s.readers != "" && !op.shares || !less(s.last, op.token) {
 			return false, s
 		}
-		s.holder, s.last, s.released = op.token, op.token, false
+		s.last, s.released = op.token, false
+		if op.shares {
+			s.readers += op.token + " "
+		} else {
+			s.writer = op.token
+		}
+		return true, s
+	case opDowngrade:
+		if s.writer == op.token { // else it came to nothing
+			s.writer, s.readers = "", op.token+" "
+		}
 		return true, s
 	case opRelease, opLoss, opEnd:
-		if s.holder != op.token {
+		if !s.holds(op.token) {
 			return false, s
 		}
-		s.holder, s.released = "", op.kind == opRelease
+		s = s.without(op.token)
+		s.released = s.released || op.kind == opRelease && s.last == op.token
 		return true, s
 	case opWrite:
 		// One who has given up its lease may still be in the record, and
@@ -91,7 +130,7 @@ func step(s state, op operation) (bool, state) {
 		s.value = op.value
 		return true, s
 	case opWriteRefused:
-		return s.holder != op.token, s
+		return !s.holds(op.token), s
 	case opRead:
 		return s.value == op.value, s
 	}
@@ -187,7 +226,7 @@ func bound(ops []operation) {
 			continue
 		}
 		for _, other := range ops {
-			if other.kind == opGrant && less(ops[i].token, other.token) && other.ret < ops[i].ret {
+			if other.kind == opGrant && !other.shares && less(ops[i].token, other.token) && other.ret < ops[i].ret {
 				ops[i].ret = max(other.ret, ops[i].call)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -64,9 +66,14 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	if r.IntN(5) == 0 {
 		ttl *= 2
 	}
+	opts, shares := n.kinds[key].draw(r)
+	if shares {
+		owner += readerSuffix
+	}
+	opts = append(opts, queuelock.WithOwner(owner), queuelock.WithTTL(ttl))
 	n.add(n.name, "%s: Acquire %s, %v, at most %v, lease %v", owner, key, wait, limit, ttl)
 	begun, loose, stood := n.now(), n.loose.Load(), n.stood.Load()
-	lock, err := n.client.Acquire(ctx, key, wait, queuelock.WithOwner(owner), queuelock.WithTTL(ttl))
+	lock, err := n.client.Acquire(ctx, key, wait, opts...)
 	took := time.Duration(n.now() - begun - (n.stood.Load() - stood))
 	if n.isDead() {
 		return // nobody is there to hear of it
@@ -83,17 +90,38 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
-	n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, call: begun, ret: n.now()})
 	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, watched: make(chan struct{})}
+	h.shared.Store(shares)
+	n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, shares: shares, call: begun, ret: n.now()})
 	n.beliefs.begin(h)
 	go func() { defer close(h.watched); h.watch() }()
 	h.use(r)
 	h.release(r, loose)
 	<-h.watched
-	if r.Float64() < n.plan.Chances.Stale {
+	if r.Float64() < n.plan.Chances.Stale && !h.shares() {
 		n.sleep(r, exp(r, n.plan.TTL))
 		h.writeStale(r)
 	}
+}
+
+// readerSuffix ends the names of owners that share.
+const readerSuffix = "r"
+
+// options are those that every Acquire of such a queue needs.
+func (k Kind) options() []queuelock.Option {
+	if k.Permits > 0 {
+		return []queuelock.Option{queuelock.Permits(k.Permits)}
+	}
+	return nil
+}
+
+// draw draws the options of one Acquire, and says whether it shares.
+func (k Kind) draw(r *rand.Rand) (opts []queuelock.Option, shares bool) {
+	opts = k.options()
+	if r.Float64() < k.Readers {
+		return append(opts, queuelock.Shared()), true
+	}
+	return opts, false
 }
 
 // isPlain says that an Acquire which failed has nothing to say of a Release that
@@ -146,6 +174,8 @@ type hold struct {
 	lock  *queuelock.Lock
 	token string
 	n     int // writes
+	// shared says that it holds together with others that do, or may do so by now.
+	shared atomic.Bool
 	// watched is closed when the lock's end has been noted.
 	watched chan struct{}
 }
@@ -178,10 +208,16 @@ func (h *hold) use(r *rand.Rand) {
 		if h.lock.Context().Err() != nil || h.ctx.Err() != nil {
 			return
 		}
-		if r.IntN(3) > 0 {
-			h.write(r)
-		} else {
+		switch {
+		case h.shares():
 			h.read()
+		case r.IntN(3) > 0:
+			h.write(r)
+		default:
+			h.read()
+		}
+		if h.kinds[h.key].Readers > 0 && !h.shares() && r.IntN(4) == 0 {
+			h.downgrade(r)
 		}
 		step := min(left, exp(r, 2*h.plan.Hold+h.plan.TTL/4)+10*time.Millisecond)
 		if left -= step; left <= 0 {
@@ -195,6 +231,20 @@ func (h *hold) use(r *rand.Rand) {
 		}
 		timer.Stop()
 	}
+}
+
+func (h *hold) shares() bool { return h.shared.Load() }
+
+// downgrade lets others that share join.
+func (h *hold) downgrade(r *rand.Rand) {
+	op := operation{node: h.name, kind: opDowngrade, token: h.token, call: h.now()}
+	h.shared.Store(true) // from now on
+	err := h.lock.Downgrade(h.with(r))
+	h.add(h.name, "%s: downgrades: %v", h.owner, err)
+	if op.ret = h.now(); err != nil || h.isDead() {
+		op.ret = never
+	}
+	h.visible.add(h.key, op)
 }
 
 // release gives the lock back, twice now and then.
@@ -238,7 +288,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 // judgeTracesOfHolder: a lock that was released is not in the record. (Its row
 // is deleted in the background.)
 func (h *hold) judgeTracesOfHolder() {
-	if owner, _ := h.audit.Holder(name(h.key)); owner == h.owner {
+	if slices.Contains(h.audit.Holders(name(h.key)), h.token) {
 		h.violate("%s: a lock that was released is still in the record", h.owner)
 	}
 }

@@ -53,6 +53,7 @@ type world struct {
 	net    *faultnet.Network
 	direct *dynamodb.Client // around all faults
 	keys   []queuelock.Key
+	kinds  map[queuelock.Key]Kind
 
 	clear   atomic.Bool // the weather has cleared: no more faults
 	beliefs beliefs
@@ -100,11 +101,13 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}}
-	w.beliefs.world, w.visible.queues = w, map[string][]operation{}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}}
+	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
 		w.keys = append(w.keys, queuelock.Key{Entity: fmt.Sprintf("order-%d", i/2), Reason: []string{"lock", "audit"}[i%2]})
+		w.kinds[w.keys[i]] = plan.Kinds[i]
+		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
 	engine := embedded.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless})
 	w.audit = audit.New(engine, tableName, w.engineClock)
@@ -243,9 +246,16 @@ func (w *world) distance() faultnet.Fate {
 func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
 	ctx, cancel := context.WithTimeout(ctx, 6*w.plan.TTL+time.Minute)
 	defer cancel()
+	if w.kinds[key] != (Kind{}) {
+		// A ghost that leaves room for others is in nobody's way: it ends when
+		// somebody has watched it for long enough.
+		if err := w.sweep(ctx, c, key); err != nil {
+			return err
+		}
+	}
 	for turn := range 2 {
 		before := w.net.Counts("newcomer")
-		err := c.Do(ctx, key, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error { return nil })
+		err := c.Do(ctx, key, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error { return nil }, w.kinds[key].options()...)
 		if err != nil {
 			return fmt.Errorf("turn %d: %w", turn+1, err)
 		}
@@ -258,7 +268,13 @@ func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock
 			return fmt.Errorf("an idle lock and its release took %d requests, want 2", sent)
 		}
 	}
-	for range 2 { // by observation it takes two looks, a lease apart
+	return w.sweep(ctx, c, key)
+}
+
+// sweep removes all that has expired. By observation it takes two looks, a lease
+// apart.
+func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
+	for range 2 {
 		if _, err := c.Sweep(ctx, key); err != nil {
 			return err
 		}
