@@ -44,8 +44,8 @@ const maxTransactItems = 99
 // DynamoDB remembers its token, after which a repetition would be made anew.
 const transactPatience = 8 * time.Minute
 
-// UnknownOutcomeError says that a transaction was sent and not answered: its
-// writes may have been made or not. Read them, under the next lock, to know.
+// UnknownOutcomeError says that writes were sent and not answered: they may
+// have been made or not. Read them, under the next lock, to know.
 type UnknownOutcomeError struct {
 	Key Key
 	Err error // the last attempt's
@@ -54,7 +54,7 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	s := fmt.Sprintf("queuelock: %s: it is not known whether a transaction was made: %v", e.Key, e.Err)
+	s := fmt.Sprintf("queuelock: %s: it is not known whether the writes were made: %v", e.Key, e.Err)
 	if e.Ctx != nil {
 		s += fmt.Sprintf("; %v", e.Ctx)
 	}
@@ -125,6 +125,14 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 
 // fenced is the error of a lock whose record says that it is held no more.
 func (l *Lock) fenced() error {
+	if l.parted() {
+		return ErrReleased
+	}
+	return l.evicted()
+}
+
+// evicted ends a lock whose record says that it is held no more.
+func (l *Lock) evicted() error {
 	l.lose(&heartbeat.LossError{Cause: heartbeat.Evicted, Err: errors.New("a protected write was refused by the serving record")})
 	l.mu.Lock()
 	defer l.mu.Unlock()

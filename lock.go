@@ -47,6 +47,8 @@ type Lock struct {
 
 	dataSet int64 // guarded by mu; which SetData was the last to begin
 
+	parting partingState // guarded by mu; of a write that releases it as well
+
 	// gate lets one Release at a time through, and guards settled and result:
 	// what came of the one that needs no repetition. It is no mutex because it
 	// is kept across a request.
@@ -150,6 +152,9 @@ func (l *Lock) renew(ctx context.Context) error {
 		Since: lease.Middle(l.queue.Clock(), l.since),
 	})
 	if errors.Is(err, serving.ErrRefused) {
+		if l.parted() {
+			return errParted
+		}
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
 	}
 	if err != nil {

@@ -57,8 +57,11 @@ func (l *Lock) Release(ctx context.Context) error {
 // giveBack takes the lock out of the record.
 func (l *Lock) giveBack(ctx context.Context) error {
 	l.mu.Lock()
-	seen, end := l.seen, l.end
+	seen, end, gone := l.seen, l.end, l.parting == partingMade
 	l.mu.Unlock()
+	if gone {
+		return nil // by a ReleaseWith that was not answered
+	}
 	turn := seen.Turn.Add(time.Since(l.since))
 	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
 		// An earlier Release failed, and the lease is over. What is left of it

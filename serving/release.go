@@ -51,10 +51,13 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 // was evicted, which its own deadline tells. One request. Calling again is
 // safe.
 func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn) (Record, error) {
+	update, condition := fastForm(q, id, t, turn)
+	return write(ctx, q, update, condition)
+}
+
+func fastForm(q table.Queue, id string, t ticket.Number, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
 	n := namesOf(q)
-	return write(ctx, q,
-		n.quiet().Set(n.turn, expression.Value(table.Map(turn.attribute()))),
-		n.isHolder(id).And(n.alone()).And(n.noneOutstanding(t)))
+	return n.leave(q, n.quiet(), turn), n.isHolder(id).And(n.alone()).And(n.noneOutstanding(t))
 }
 
 // HandOff ends a turn and leaves holders as {}: whoever waits may claim.
@@ -64,10 +67,22 @@ func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number,
 // On success it returns the record; ErrRefused and the record as for
 // ReleaseFast. One request. Calling again is safe.
 func HandOff(ctx context.Context, q table.Queue, id string, turn Turn) (Record, error) {
+	update, condition := handOffForm(q, id, turn)
+	return write(ctx, q, update, condition)
+}
+
+func handOffForm(q table.Queue, id string, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
 	n := namesOf(q)
-	return write(ctx, q,
-		expression.Remove(n.entry(id)).Set(n.turn, expression.Value(table.Map(turn.attribute()))),
-		n.isHolder(id))
+	return n.leave(q, expression.Remove(n.entry(id)), turn), n.isHolder(id)
+}
+
+// leave adds how long turns take, for those who wait. An item of the user's own
+// does not carry that.
+func (n names) leave(q table.Queue, update expression.UpdateBuilder, turn Turn) expression.UpdateBuilder {
+	if q.Home != nil {
+		return update
+	}
+	return update.Set(n.turn, expression.Value(table.Map(turn.attribute())))
 }
 
 // Quieten puts a queue that is idle, and in which no ticket is outstanding,

@@ -81,3 +81,13 @@ func Passing(reasons []string) bool {
 	}
 	return len(reasons) > 0
 }
+
+// ReasonItem is the item that stood in the way of the i-th item of a
+// transaction; nil if there is none, and where the engine does not say.
+func ReasonItem(err error, i int) Item {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok || i >= len(canceled.CancellationReasons) {
+		return nil
+	}
+	return canceled.CancellationReasons[i].Item
+}

@@ -1,0 +1,58 @@
+package serving
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Form is one of the two forms of RELEASE.
+type Form int
+
+// The forms. Each is refused unless the holder is in the record, and takes it
+// out: of any number of requests, of either form, one is applied at the most.
+const (
+	FormFast    Form = iota + 1 // as ReleaseFast
+	FormHandOff                 // as HandOff
+)
+
+func (f Form) of(q table.Queue, id string, t ticket.Number, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
+	if f == FormFast {
+		return fastForm(q, id, t, turn)
+	}
+	return handOffForm(q, id, turn)
+}
+
+// ReleaseIn is RELEASE as an item of a transaction of the caller's: the same
+// update on the same condition. Refused, the transaction's reason for it has
+// the record (Refusal). It makes no request.
+func ReleaseIn(q table.Queue, f Form, id string, t ticket.Number, turn Turn) (types.Update, error) {
+	update, condition := f.of(q, id, t, turn)
+	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
+	if err != nil {
+		return types.Update{}, err
+	}
+	name := q.Record().Layout().Table
+	return types.Update{
+		TableName:                           &name,
+		Key:                                 q.RecordKey(),
+		UpdateExpression:                    e.Update(),
+		ConditionExpression:                 e.Condition(),
+		ExpressionAttributeNames:            e.Names(),
+		ExpressionAttributeValues:           e.Values(),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, nil
+}
+
+// Refusal is the record that refused a write, as the answer to that write had
+// it. Where an engine does not say, it is read: one request.
+func Refusal(ctx context.Context, q table.Queue, item table.Item) (Record, error) {
+	if len(item) > 0 {
+		return Decode(q, item)
+	}
+	return Get(ctx, q)
+}
