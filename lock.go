@@ -40,7 +40,7 @@ type Lock struct {
 	// that it is certain not to be: after a Downgrade of unknown outcome neither
 	// is. Guarded by mu.
 	shared, alone bool
-	end  error          // guarded by mu; why it is not held any more
+	end           error // guarded by mu; why it is not held any more
 
 	given    chan struct{} // closed when Acquire returns it
 	released bool          // guarded by mu; Release was called, whatever came of it

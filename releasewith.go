@@ -64,7 +64,7 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 		form.open = form.open || err != nil && reasons == nil && table.Applied(err, true)
 		p.open = form.open || earlier != nil
 		if err == nil {
-			p.made(form.quiet && p.lastSeen().Quiet(l.ticket))
+			p.made(form.quiet && l.lastSeen().Quiet(l.ticket))
 			return nil
 		}
 		if len(reasons) == len(form.items) && reasons[len(items)] == table.ReasonFailed {
@@ -106,7 +106,7 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 
 // form is the form of RELEASE to begin with, as Release has it.
 func (p *parting) form() serving.Form {
-	if !p.claimed && p.lastSeen().Quiet(p.ticket) {
+	if seen := p.lastSeen(); !p.claimed && len(seen.Holders) == 1 && seen.Quiet(p.ticket) {
 		return serving.FormFast
 	}
 	return serving.FormHandOff

@@ -666,6 +666,36 @@ func TestReleaseWithUnderRandomFaultsWritesExactlyWhenItSays(t *testing.T) {
 	}
 }
 
+func TestReleaseWithWorksInEveryMode(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{
+		"shared":     {queuelock.Shared()},
+		"permits":    {queuelock.Permits(3)},
+		"lock delay": {queuelock.LockDelay(time.Minute)},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := open(t, table, "c", queuelock.Config{})
+			db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").WithProbability(0.5, 1))
+			var locks []*queuelock.Lock
+			for range 3 {
+				locks = append(locks, acquire(t, c, waitpolicy.For(time.Minute), opts...))
+				if name == "lock delay" {
+					break
+				}
+			}
+			for i, lock := range locks {
+				if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); err != nil || balance(table) != fmt.Sprint(i+1) {
+					t.Errorf("release %d gave %v, and the account holds %s", i+1, err, balance(table))
+				}
+			}
+			time.Sleep(time.Second)
+			if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait, opts...)) }); spent.Sent != 2 {
+				t.Errorf("the queue is off the short path: a turn took %d requests", spent.Sent)
+			}
+		})
+	}
+}
+
 func TestEngineReleaseWithCommitsTheWorkWithTheRelease(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := open(t, table, "a", queuelock.Config{})
