@@ -81,6 +81,49 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 	}
 }
 
+// Those who share take their turns together, and one who may join is let in while
+// others hold.
+func TestTurnsOfThoseAhead(t *testing.T) {
+	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
+	const r, w = serving.ModeShared, serving.ModeExclusive
+	shared := serving.Mode{Shared: true}
+	for name, test := range map[string]struct {
+		holders int
+		sharing bool
+		rows    []string
+		mode    serving.Mode
+		do      queue.Action
+		turns   int
+		joins   bool
+	}{
+		"a writer behind a reader":              {1, true, nil, serving.Mode{}, queue.Wait, 0, false},
+		"a reader behind a reader":              {1, true, nil, shared, queue.Claim, 0, true},
+		"a reader behind a writer":              {1, false, nil, shared, queue.Wait, 0, false},
+		"readers about to join":                 {1, true, []string{r, r}, shared, queue.Wait, 0, true},
+		"a reader behind a writer's row":        {2, true, []string{r, w}, shared, queue.Wait, 1, false},
+		"readers, a writer, readers":            {2, true, []string{r, w, r, r}, shared, queue.Wait, 2, true},
+		"the same before a writer":              {2, true, []string{r, w, r, r}, serving.Mode{}, queue.Wait, 2, false},
+		"writers":                               {1, false, []string{w, w, w}, serving.Mode{}, queue.Wait, 3, false},
+		"readers of whom none holds yet":        {0, true, []string{r, r}, shared, queue.Wait, 1, true},
+		"an old hold mode of nobody is no turn": {0, true, nil, serving.Mode{}, queue.Claim, 0, false},
+		"a permit is free":                      {1, false, nil, serving.Mode{Permits: 2}, queue.Claim, 0, false},
+		"no permit is free":                     {2, false, nil, serving.Mode{Permits: 2}, queue.Wait, 0, false},
+	} {
+		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(20), ServingAfter: n(0), Granted: n(1), Shared: test.sharing, Permits: test.mode.Permits}
+		for i := range test.holders {
+			rec.Holders = append(rec.Holders, serving.Holder{ID: string(rune('a' + i)), Ticket: n(1), Lease: lease.Lease{TTL: time.Minute}})
+		}
+		sight := queue.Sight{Record: rec, ReadAt: epoch}
+		for i, mode := range test.rows {
+			sight.Rows = append(sight.Rows, queue.Row{Ticket: n(2 + i), ID: mode, Mode: mode, Lease: lease.Lease{TTL: time.Minute}})
+		}
+		j := sight.Judge(q, n(10), test.mode, nil, lease.NewObserver(dbclock.New(), false))
+		if j.Do != test.do || j.Turns != test.turns || j.Joins != test.joins || j.Ahead != len(test.rows) {
+			t.Errorf("%s: judged %+v, want action %d, %d turns, joins %v", name, j, test.do, test.turns, test.joins)
+		}
+	}
+}
+
 func TestLeasesOfRowsAndHoldersAreJudgedByObservationAsWell(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	observer := lease.NewObserver(dbclock.New(), false)
