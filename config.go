@@ -54,6 +54,11 @@ type Config struct {
 	// up to one more TTL. For engines whose Date header is wrong.
 	ObserveExpiry bool
 
+	// Scope says which counter issues tickets: each queue's own, or a wider one,
+	// for several locks with one ticket (AcquireAll). Zero means ScopeQueue. All
+	// clients of a queue need the same.
+	Scope Scope
+
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of
 	// waitpolicy.Default.
 	Poll waitpolicy.Schedule
@@ -184,6 +189,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
 	case c.RequestTimeout >= c.WaiterTTL/2-lease.Margin(c.WaiterTTL):
 		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v", c.RequestTimeout, c.WaiterTTL, lease.Margin(c.WaiterTTL))
+	case c.Scope < ScopeQueue || c.Scope > ScopeShared:
+		return fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeShared are possible", int(c.Scope))
 	case len(c.Owner) > maxOwner:
 		return fmt.Errorf("Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:

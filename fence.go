@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -95,30 +96,46 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	if err := l.Err(); err != nil {
 		return err
 	}
-	held, cancel := l.within(ctx)
-	defer cancel()
-	check := l.Condition()
-	fenced := append(append([]types.TransactWriteItem{}, items...), types.TransactWriteItem{ConditionCheck: &check})
-	token, alone := random.Text(held), l.isAlone()
+	return transact(ctx, []*Lock{l}, l.Err, items)
+}
+
+// transact makes the writes only if all of the locks are held, one or more; end
+// is the reason if not.
+func transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
+	held := ctx
+	fenced := append([]types.TransactWriteItem{}, items...)
+	alone := make([]bool, len(locks))
+	for i, l := range locks {
+		var cancel func()
+		held, cancel = l.within(held)
+		defer cancel()
+		check := l.Condition()
+		alone[i] = l.isAlone()
+		fenced = append(fenced, types.TransactWriteItem{ConditionCheck: &check})
+	}
+	first, token := locks[0], random.Text(held)
 	unknown, begun := false, time.Now()
 	for retries := retry.For(transactPatience); ; {
-		err := l.queue.Transact(held, token, fenced)
+		err := first.queue.Transact(held, token, fenced)
 		reasons := table.Reasons(err)
 		unknown = unknown || err != nil && reasons == nil && table.Applied(err, true)
+		if len(reasons) == len(fenced) {
+			if i := slices.Index(reasons[len(items):], table.ReasonFailed); i >= 0 {
+				if alone[i] && !locks[i].isAlone() {
+					return fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", locks[i].key)
+				}
+				return locks[i].fenced()
+			}
+		}
 		switch {
 		case err == nil:
 			return nil
-		case len(reasons) == len(fenced) && reasons[len(items)] == table.ReasonFailed:
-			if alone && !l.isAlone() {
-				return fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", l.key)
-			}
-			return l.fenced()
 		case !table.Passing(reasons) && !table.Transient(err), !retries.Pause(held), time.Since(begun) > transactPatience+time.Minute:
 			// The last: this process stood still, and the token may be forgotten.
 			if unknown {
-				return &UnknownOutcomeError{Key: l.key, Err: err, Ctx: ctx.Err(), End: l.Err()}
+				return &UnknownOutcomeError{Key: first.key, Err: err, Ctx: ctx.Err(), End: end()}
 			}
-			return fmt.Errorf("queuelock: %s: transact: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
+			return fmt.Errorf("queuelock: %s: transact: %w", first.key, errors.Join(err, ctx.Err(), end()))
 		}
 	}
 }

@@ -17,7 +17,8 @@ type Progress struct {
 	// TicketsAhead is how many tickets were issued before its own that can
 	// still be served: those of the waiters ahead, of waiters whose rows are
 	// still on their way, and of some who have given up. Never less than
-	// Position-1, but for rows that some other program wrote.
+	// Position-1, but for rows that some other program wrote. With a wider
+	// Config.Scope it is Position-1: other tickets are of other queues.
 	TicketsAhead int
 	// Serving is who is being served; nil if nobody is.
 	Serving *Holder
@@ -43,6 +44,7 @@ type Progress struct {
 // All Acquires of one client share one poller for each queue. One that is
 // behind another of its client does not look: it is told once, by its ticket
 // alone, where it stands at the most, and again when it is the first of them.
+// (With a wider Config.Scope it is told how many of its client are ahead.)
 func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }
 
 // progress is what a waiter is given to tell; nil if nobody listens.

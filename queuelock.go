@@ -113,7 +113,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //
 // An idle lock costs one request (one write unit), the first use of a key two.
 // With NoWait a busy one costs one, and with waitpolicy.Attempts one for each
-// attempt. Waiting costs three more requests, the looks (a read unit each), and a
+// attempt. (With a wider Config.Scope these are two each.) Waiting costs three more requests, the looks (a read unit each), and a
 // write unit each half WaiterTTL.
 //
 // The lock does not end with ctx: it ends with Release, or when it is lost.
@@ -130,12 +130,7 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 		return nil, err
 	}
 	defer end()
-	w, grant, err := waiter.Acquire(ctx, waiter.Config{
-		Queue: q, Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
-		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.mode,
-		Progress: c.progress(cfg.progress, key, q, begun),
-	}, wait)
+	w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, c.progress(cfg.progress, key, q, begun)), wait)
 	if err != nil {
 		return nil, acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
 	}
@@ -253,6 +248,16 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
 	}
 	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.leave() }, nil
+}
+
+// waiter is what an acquire goes by in one queue.
+func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progress)) waiter.Config {
+	return waiter.Config{
+		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
+		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
+		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.mode,
+		Progress: progress,
+	}
 }
 
 // errWaitOver is the cause with which the record wait ends a context.

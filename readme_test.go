@@ -216,7 +216,7 @@ func sources(t *testing.T, root, suffix string) string {
 
 func TestGoSnippetsStandInCompiledExamples(t *testing.T) {
 	var compiled []string
-	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
+	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "example_several_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
 		compiled = append(compiled, strings.TrimSpace(line))
 	}
 	stands := func(lines []string) bool {
@@ -300,6 +300,13 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 			t.Error("no answer of a TAKE was lost")
 		}
 		release(t, held)
+
+		// NUMBER, REGISTER; with NoWait; RAISE
+		wide, dbWide := open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeShared})
+		releaseAll(t, acquireAll(t, wide, waitpolicy.NoWait, "x", "y"))
+		releaseAll(t, acquireAll(t, wide, waitpolicy.Forever, "x", "y"))
+		forgetCounters(t, table, dbWide)
+		releaseAll(t, acquireAll(t, wide, waitpolicy.Forever, "x", "y"))
 	})
 	documented := map[string]bool{}
 	for _, s := range snippets(t) {
@@ -355,6 +362,9 @@ func abstract(expression string) string {
 		{`(granted <|granted =|granted <=|ticketNumber =) [1-9]\d*`, "$1 :t"},
 		{`(holders\.#id\.ticket =) \d+`, "$1 :t"},
 		{`servingAfter = \d+`, "servingAfter = :t - 1"},
+		{`if_not_exists\(servingAfter, \d+\)`, "if_not_exists(servingAfter, :t - 1)"},
+		{`BETWEEN 0 AND \d{1,9}\)`, "BETWEEN 0 AND :t - 1)"},
+		{`SET ticketNumber = :t IF ticketNumber < \d+`, "SET ticketNumber = :n IF ticketNumber < :n"},
 		{`servingAfter < [1-9]\d*`, "servingAfter < :t - 1"},
 		{`beat = \d+`, "beat = :beat"},
 		{`dataSet (=|<=) \d+`, "dataSet $1 :n"},

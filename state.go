@@ -16,6 +16,8 @@ type State struct {
 	Key Key
 	// Issued is the last ticket that was taken; zero: the lock was never used.
 	Issued ticket.Number
+	// Scope says which counter issues the tickets.
+	Scope Scope
 	// Permits is how many hold at once, of a semaphore; zero: it is a lock.
 	Permits int
 	// Serving is who is being served, in the order of tickets; empty: nobody.
@@ -95,7 +97,7 @@ func (c *Client) served(q table.Queue, last waiter.Standing) *Holder {
 }
 
 func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observer) *State {
-	s := &State{Key: key, Issued: sight.Record.TicketNumber, Permits: sight.Record.Permits, Turn: sight.Record.Turn, ReadAt: lease.Middle(q.Clock(), sight.ReadAt)}
+	s := &State{Key: key, Issued: sight.Record.TicketNumber, Scope: scopeOf(sight.Record.Scope), Permits: sight.Record.Permits, Turn: sight.Record.Turn, ReadAt: lease.Middle(q.Clock(), sight.ReadAt)}
 	if s.ReadAt.IsZero() {
 		s.ReadAt = sight.ReadAt
 	}

@@ -100,6 +100,13 @@ func (s *Spot) First() bool {
 	return s.lines.first(s.key) == s
 }
 
+// Ahead is how many waiters of the line have lower tickets.
+func (s *Spot) Ahead() int {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	return max(0, slices.Index(s.lines.lines[s.key], s))
+}
+
 // Woken yields a value when the waiter has become the first of its line, or
 // when a turn ended in this process.
 func (s *Spot) Woken() <-chan struct{} { return s.wake }

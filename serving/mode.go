@@ -91,6 +91,15 @@ func (n names) isKind(m Mode) expression.ConditionBuilder {
 	return n.permits.AttributeNotExists()
 }
 
+// fits is the condition that the record takes tickets of the mode: it is of its
+// kind, and one that does not say how its holders hold is not made to.
+func (n names) fits(m Mode) expression.ConditionBuilder {
+	if m.Shared {
+		return n.isKind(m).And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
+	}
+	return n.isKind(m)
+}
+
 // isShared says that those who hold share. holdMode is present with holders and
 // absent with it.
 func (n names) isShared() expression.ConditionBuilder {

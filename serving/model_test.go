@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/queuelock/queuelock/internal/engines"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -22,7 +23,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
 
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
@@ -82,6 +83,21 @@ func (s *state) take(id string, idleOnly bool) bool {
 		s.Present, s.After, s.Holders = true, s.Number, map[string]held{id: {Ticket: s.Number + 1}}
 	}
 	s.Number++
+	return true
+}
+
+func (s *state) register(id string, t int, idleOnly bool) bool {
+	switch {
+	case !s.Exists:
+		*s = state{Exists: true, Present: true, Number: t, After: t - 1, Holders: map[string]held{id: {Ticket: t}}}
+		return true
+	case s.Number >= t, idleOnly && len(s.Holders) > 0:
+		return false
+	}
+	if !s.Present {
+		s.Present, s.After, s.Holders = true, t-1, map[string]held{id: {Ticket: t}}
+	}
+	s.Number = t
 	return true
 }
 
@@ -167,7 +183,8 @@ func seen(rec serving.Record) state {
 type client struct {
 	name    string
 	ids     int
-	tickets []int          // that it took
+	numbers []int          // of a wider counter
+	tickets []int          // that it took, or registered
 	grants  map[string]int // id to ticket, of what it was granted or tried to claim
 	evicts  []serving.Holder
 }
@@ -185,37 +202,44 @@ func TestRecordFollowsTheProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			runs := 0
-			rapid.Check(t, func(rt *rapid.T) {
-				runs++
-				followsTheProtocol(t, rt, tb, queueOf(tb, fmt.Sprint("e", runs)))
-			})
+			for _, scope := range []serving.Scope{serving.ScopeQueue, serving.ScopeShared} {
+				rapid.Check(t, func(rt *rapid.T) {
+					runs++
+					followsTheProtocol(t, rt, tb, queueOf(tb, fmt.Sprint("e", runs)), scope)
+				})
+			}
 		})
 	}
 }
 
-func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q table.Queue) {
+func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q table.Queue, scope serving.Scope) {
 	ctx := t.Context()
 	m := state{}
 	clients := []*client{{name: "a"}, {name: "b"}, {name: "c"}}
 	for _, c := range clients {
 		c.grants = map[string]int{}
 	}
-	lastGrant, clock := 0, 0
+	lastGrant, clock, counter := 0, 0, 0
+	ops := []string{
+		"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
+		"hand off", "hand off", "quieten", "look at holders", "evict", "remove",
+	}
+	if scope != serving.ScopeQueue {
+		ops = append([]string{"number", "number", "register", "register", "register", "register if idle", "register again"}, ops[3:]...)
+	}
 	known := map[string]bool{}
 
 	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 		c := rapid.SampledFrom(clients).Draw(rt, "client")
 		ids := slices.Sorted(maps.Keys(c.grants))
-		op := rapid.SampledFrom([]string{
-			"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
-			"hand off", "hand off", "quieten", "look at holders", "evict", "remove",
-		}).Draw(rt, "op")
+		op := rapid.SampledFrom(ops).Draw(rt, "op")
 		lost := rapid.IntRange(0, 4).Draw(rt, "answer lost") == 0
 
 		before := m.clone()
 		var rec serving.Record
 		var err error
 		var apply func() bool // on the model
+		number := 0           // that is registered
 		sdkRetries := true    // a lost answer is followed by the same request
 		var send func() (serving.Record, error)
 		pick := func() (string, int) {
@@ -230,6 +254,25 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
 			if lost && !m.Exists {
 				lost = false // of two requests; see TestALostAnswerOfATakeIsFoundByItsID
+			}
+		case "number":
+			counter += rapid.IntRange(1, 3).Draw(rt, "numbers") // those between are of other queues
+			c.numbers = append(c.numbers, counter)
+			continue
+		case "register", "register if idle", "register again":
+			if len(c.numbers) == 0 {
+				continue
+			}
+			// A new id, or one that may have been sent with this ticket before.
+			number = rapid.SampledFrom(c.numbers).Draw(rt, "number")
+			id := fmt.Sprintf("%s-of-%d", c.name, number)
+			if op != "register again" {
+				id = c.newID()
+			}
+			sdkRetries = false
+			apply = func() bool { return m.register(id, number, op == "register if idle") }
+			send = func() (serving.Record, error) {
+				return serving.Register(ctx, q, entryOf(id), n(number), scope, op == "register if idle")
 			}
 		case "claim", "claim again":
 			if len(c.tickets) == 0 || op == "claim again" && len(ids) == 0 {
@@ -347,6 +390,9 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			if m.Number > before.Number {
 				c.tickets = append(c.tickets, m.Number)
 			}
+		}
+		if number > 0 && m.Number >= number && !lost {
+			c.tickets = append(c.tickets, number) // a row may be put
 		}
 		for id, h := range m.Holders {
 			if !before.holds(id) {

@@ -15,7 +15,7 @@ var (
 // names are the paths of one queue's record, and the conditions that are made
 // of them.
 type names struct {
-	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits expression.NameBuilder
+	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope expression.NameBuilder
 }
 
 func namesOf(q table.Queue) names {
@@ -29,6 +29,7 @@ func namesOf(q table.Queue) names {
 		turn:         path(table.AttrTurn),
 		holdMode:     path(table.AttrHoldMode),
 		permits:      path(table.AttrPermits),
+		scope:        path(table.AttrScope),
 	}
 }
 

@@ -20,6 +20,7 @@ type Record struct {
 	TicketNumber ticket.Number // last ticket issued
 	Granted      ticket.Number // highest ticket claimed
 	Turn         Turn
+	Scope        Scope
 
 	// Present says that holders and servingAfter are present; Holders may be
 	// empty all the same.
@@ -72,6 +73,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	attrGranted, attrServingAfter, attrHolders := q.Attr(table.AttrGranted), q.Attr(table.AttrServingAfter), q.Attr(table.AttrHolders)
 	rec := Record{Exists: true, TicketNumber: ticket.Read(r, q.Attr(table.AttrTicketNumber))}
 	rec.Turn = decodeTurn(item[q.Attr(table.AttrTurn)])
+	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
 	rec.Present = r.Has(attrHolders)
 	if rec.Present != r.Has(attrServingAfter) {
 		r.Fail(attrHolders, "and %s must be present together or absent together", attrServingAfter)

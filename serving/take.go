@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -21,10 +22,11 @@ import (
 //
 // Right-hand sides read the item as it was, so servingAfter becomes the number
 // before the one that is issued. It asks that the item is a record, so that
-// nobody is served by one that some other program wrote, and that it is the
-// record of a lock, or of a semaphore of so many permits, as the entry's mode
-// says; a semaphore has no holdMode. With idleOnly it asks as well that there is
-// room for one more, so that a busy lock costs one request and burns no ticket.
+// nobody is served by one that some other program wrote, that no wider counter
+// issues its tickets, and that it is the record of a lock, or of a semaphore of
+// so many permits, as the entry's mode says; a semaphore has no holdMode. With
+// idleOnly it asks as well that there is room for one more, so that a busy lock
+// costs one request and burns no ticket.
 //
 // A *MismatchError says that the queue is of another kind.
 //
@@ -63,11 +65,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	} else {
 		rider.Seed[q.Attr(table.AttrPermits)] = table.Int(int64(e.Mode.Permits))
 	}
-	condition := n.wellFormed().And(n.isKind(e.Mode))
-	if e.Mode.Shared {
-		// A record that does not say how its holders hold must not be made to.
-		condition = condition.And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
-	}
+	condition := n.wellFormed().And(n.scope.AttributeNotExists()).And(n.fits(e.Mode))
 	if idleOnly {
 		condition = condition.And(n.holders.AttributeNotExists().Or(n.admits(e.Mode)))
 	}
@@ -99,7 +97,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	if err != nil {
 		return Record{}, err
 	}
-	if err := e.Mode.mismatch(q, rec); err != nil {
+	if err := cmp.Or(ScopeQueue.mismatch(q, rec), e.Mode.mismatch(q, rec)); err != nil {
 		return Record{}, err
 	}
 	if _, says := item[q.Attr(table.AttrHoldMode)]; e.Mode.Shared && rec.Present && !says {

@@ -16,7 +16,12 @@
 //   - life: no row, and no holder, is removed by somebody else before its lease
 //     has ended (if Actor says who sends what);
 //   - the end and the beats of a lease that stands never fall;
-//   - the counter and the floor never fall, and a record never disappears.
+//   - the counter and the floor never fall, and a record never disappears, nor
+//     changes its scope.
+//
+// In a queue of a wider scope a ticket counts as issued when it was registered. One
+// that came to its REGISTER after a later one was not, and is judged for the order
+// of others only. Counters of wider scopes are no records.
 //
 // It does not know the protocol's operations: a change by any means is judged.
 package audit
@@ -63,11 +68,12 @@ type Audit struct {
 // queue is what is known of one queue.
 type queue struct {
 	exists  bool
-	counter *big.Int
+	scope   string   // "": the record is the queue's counter
+	counter *big.Int // the last ticket that was registered, in the wider scopes
 	floor   *big.Int
 	last    *big.Int          // ticket of the last grant
 	holders map[string]holder // ids now in the record
-	issued  map[string]int    // ticket → request that issued it
+	issued  map[string]int    // ticket → request that issued it, or registered it
 	rows    map[string]*row   // ticket → its row
 }
 

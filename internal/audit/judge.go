@@ -35,7 +35,7 @@ func (a *Audit) compare() {
 		q := a.queues[key]
 		if q == nil {
 			q = &queue{
-				exists: true, counter: new(big.Int), floor: new(big.Int), last: new(big.Int),
+				counter: new(big.Int), floor: new(big.Int), last: new(big.Int),
 				holders: map[string]holder{}, issued: map[string]int{}, rows: map[string]*row{},
 			}
 			a.queues[key] = q
@@ -64,11 +64,19 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	if counter.Cmp(q.counter) < 0 {
 		a.violate(key, "the counter fell from %s to %s", q.counter, counter)
 	}
-	for n := new(big.Int).Set(q.counter); n.Cmp(counter) < 0; {
+	scope, wide := it["scope"]
+	if q.exists && scope.S != q.scope {
+		a.violate(key, "the scope changed from %q to %q", q.scope, scope.S)
+	}
+	if wide && counter.Cmp(q.counter) > 0 {
+		// Numbers between are of other queues, or not registered yet.
+		q.issued[counter.String()] = a.requests
+	}
+	for n := new(big.Int).Set(q.counter); !wide && n.Cmp(counter) < 0; {
 		n.Add(n, big.NewInt(1))
 		q.issued[n.String()] = a.requests
 	}
-	q.counter = counter
+	q.exists, q.scope, q.counter = true, scope.S, counter
 
 	after, present := it["servingAfter"]
 	servingAfter := whole(after.N)

@@ -17,6 +17,7 @@ const (
 	AttrTurn         = "turn"         // record, M: mean and deviation of recent turns
 	AttrHoldMode     = "holdMode"     // record of a lock, S: how those in holders hold; present and absent with holders
 	AttrPermits      = "permits"      // record of a semaphore, N: how many hold at once, for life; absent from a lock's
+	AttrScope        = "scope"        // record, S: which wider counter issues its tickets, for life; absent: the record does
 
 	AttrBeat      = "beat"      // entry and row, N: number of renewals
 	AttrUntil     = "until"     // entry and row, N: end of the lease, ms on DynamoDB's clock
@@ -35,7 +36,7 @@ const (
 )
 
 var reserved = []string{
-	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrBeat, AttrUntil, AttrTTL,
+	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope, AttrBeat, AttrUntil, AttrTTL,
 	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
 	AttrDelay,
 }

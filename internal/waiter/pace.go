@@ -22,14 +22,17 @@ type pace struct {
 	moved      time.Time     // the last sight that showed a change
 	holder     string        // who was being served then
 	mean       time.Duration // between two grants, as seen
+	gaps       bool          // tickets of the queue do not follow each other: a wider counter issues them
+	ahead      int           // then, how many were ahead
+	passed     int           // then, how many were granted since the first sight, at the least
 	// As judged last.
 	clearIn time.Duration
 	turns   int
 	joins   bool
 }
 
-// see takes a sight in.
-func (p *pace) see(sight queue.Sight) {
+// see takes a sight in, with so many ahead.
+func (p *pace) see(sight queue.Sight, ahead int) {
 	floor := sight.Record.Floor()
 	holder := ""
 	if len(sight.Record.Holders) > 0 {
@@ -37,14 +40,28 @@ func (p *pace) see(sight queue.Sight) {
 	}
 	if p.begun.IsZero() {
 		p.begun, p.beginFloor, p.moved = sight.ReadAt, floor, sight.ReadAt
+		p.floor = floor
 	}
 	if floor != p.floor || holder != p.holder {
 		p.moved = sight.ReadAt
 	}
-	if grants := floor.After(p.beginFloor); floor != p.floor && grants > 0 {
+	if grants := p.grants(floor, ahead); floor != p.floor && grants > 0 {
 		p.mean = sight.ReadAt.Sub(p.begun) / time.Duration(min(grants, 1<<31))
 	}
-	p.floor, p.holder = floor, holder
+	p.floor, p.holder, p.ahead = floor, holder, ahead
+}
+
+// grants is how many were made since the first sight. Where numbers have gaps
+// it is told by those who were ahead and are not any more; some may have given
+// up, so that turns are taken to be shorter than they were, and never longer.
+func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
+	if !p.gaps {
+		return floor.After(p.beginFloor)
+	}
+	if floor != p.floor {
+		p.passed += max(1, p.ahead-ahead)
+	}
+	return uint64(p.passed)
 }
 
 func (p *pace) judged(j queue.Judgement) { p.clearIn, p.turns, p.joins = j.ClearIn, j.Turns, j.Joins }
@@ -73,6 +90,16 @@ func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Du
 		o.Elapsed = p.elapsed(w, rec, now)
 	}
 	return w.Schedule.Delay(o, random.Float64(ctx))
+}
+
+// slowest is after how long to look again if nobody hurries: as late as is
+// possible without missing that all that is in the way has expired.
+func (p *pace) slowest(ctx context.Context, w *Waiter) time.Duration {
+	d := w.Schedule.Slowest
+	if p.clearIn > 0 {
+		d = min(d, p.clearIn)
+	}
+	return random.Around(ctx, d*2/3) // not all at once
 }
 
 // before is how many turns come between the present one and the waiter's own.

@@ -34,6 +34,9 @@ func (t *turn) tell(rec serving.Record) {
 		Tickets:  int(min(t.ticket.After(rec.Floor()), 1<<30)) - 1,
 		Wait:     t.pace.estimate(t.Waiter, rec, time.Now()),
 	}
+	if t.Counter != nil {
+		p.Tickets = p.Ahead // most of the numbers between are of other queues
+	}
 	now := told{ticket: t.ticket, ahead: p.Ahead, tickets: p.Tickets}
 	if len(rec.Holders) > 0 {
 		now.serving, now.data = rec.Holders[0].ID, rec.Holders[0].DataSet

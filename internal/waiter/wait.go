@@ -26,6 +26,7 @@ type turn struct {
 	retries *retry.Schedule
 	rounds  int
 	asked   bool // a LOOK or CLAIM was sent
+	eager   bool // it has one of the Slots
 }
 
 // wait waits for the waiter's ticket to be served. sight is what TAKE returned.
@@ -33,12 +34,32 @@ type turn struct {
 func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
 	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
 	if !noWait {
-		t.spot = w.Lines.Join(w.Queue, w.ticket)
-		defer t.spot.Leave()
-		t.place = w.enqueue(ctx, t.spot)
-		defer t.place.leave()
-		t.asked = w.careful // stalled before: nothing runs beside the ENQUEUE
+		t.join(ctx)
+		defer t.leave()
 	}
+	return t.run(ctx, sight, noWait)
+}
+
+// join puts the ticket into the queue and into the line of this process.
+func (t *turn) join(ctx context.Context) {
+	t.spot = t.Lines.Join(t.Queue, t.ticket)
+	if t.Counter != nil {
+		// Before a look, nothing else is known.
+		t.standing.Ahead = t.spot.Ahead()
+		t.pace.turns = t.standing.Ahead
+	}
+	t.place = t.enqueue(ctx, t.spot)
+	t.asked = t.careful // stalled before: nothing runs beside the ENQUEUE
+}
+
+// leave takes it out of both, the row in the background.
+func (t *turn) leave() {
+	t.place.leave()
+	t.spot.Leave()
+}
+
+// run waits for the ticket to be served.
+func (t *turn) run(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
 	// With the floor right below the ticket nobody can be ahead, and what TAKE
 	// returned is all there is to see.
 	seen := t.next(sight.Record)
@@ -62,7 +83,13 @@ func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Gran
 			if noWait {
 				return Grant{}, ErrBusy
 			}
-			woken, err := t.rest(ctx, w.pace.delay(ctx, w, sight.Record))
+			delay, slots := t.pace.delay(ctx, t.Waiter, sight.Record), t.Slots
+			if t.eager || slots == nil {
+				slots = nil // which never has one
+			} else {
+				delay = max(delay, t.pace.slowest(ctx, t.Waiter))
+			}
+			woken, err := t.rest(ctx, delay, slots)
 			if err != nil {
 				return Grant{}, err
 			}
@@ -207,7 +234,7 @@ func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Reco
 func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, error) {
 	for t.spot != nil && !t.spot.First() {
 		t.tell(last)
-		if _, err := t.rest(ctx, t.Schedule.Slowest); err != nil {
+		if _, err := t.rest(ctx, t.Schedule.Slowest, nil); err != nil {
 			return queue.Sight{}, err
 		}
 	}
@@ -255,14 +282,17 @@ func (t *turn) failed(ctx context.Context, what string, err error) (step, Grant,
 }
 
 // rest sleeps. It reports whether it was woken because a turn ended in this
-// process, or because the waiter has become the first of its line.
-func (t *turn) rest(ctx context.Context, d time.Duration) (woken bool, err error) {
+// process, or because the waiter has become the first of its line. It ends as well
+// when the turn gets one of the slots, which it keeps.
+func (t *turn) rest(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-t.spot.Woken():
 		woken = true
+	case slots <- struct{}{}:
+		t.eager = true
 	case <-t.place.failed:
 		return false, placeProblem(t.place.err)
 	case <-ctx.Done():
@@ -296,6 +326,6 @@ func (w *Waiter) note(sight queue.Sight, ahead int) {
 		Serving: sight.Record.Holders,
 		SeenAt:  sight.ReadAt,
 	}
-	w.pace.see(sight)
+	w.pace.see(sight, ahead)
 	w.pace.turns = ahead
 }

@@ -33,6 +33,7 @@ const answerGrace = time.Second
 // Config is what a waiter shares with the others of its client.
 type Config struct {
 	Queue    table.Queue
+	Counter  *Counter // issues the tickets, in the wider scopes; nil: the queue's record does
 	Observer *lease.Observer
 	Lines    *queue.Lines
 	Log      *slog.Logger
@@ -51,6 +52,10 @@ type Config struct {
 	Progress func(Progress)
 	// Background runs what need not be waited for; the client's Close does.
 	Background func(func())
+	// Slots is shared by those who wait for several locks, all of which they
+	// need: one who has a slot looks as often as if it waited alone, the others
+	// seldom, as their turn is of no use before the others'. Nil: all look.
+	Slots chan struct{}
 }
 
 // Grant is a place in the record.
@@ -101,11 +106,16 @@ type Waiter struct {
 	standing Standing
 	pace     pace
 	told     told
+
+	// In the wider scopes.
+	highest ticket.Number // ticketNumber of a record, the highest that was seen
+	turn    *turn         // between Enter and Await
+	sight   queue.Sight   // what Enter saw
 }
 
 // New returns a Waiter. It makes no request.
 func New(c Config) *Waiter {
-	return &Waiter{Config: c}
+	return &Waiter{Config: c, pace: pace{gaps: c.Counter != nil}}
 }
 
 // Standing is what the waiter last saw. It is for after Run.
@@ -215,6 +225,9 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		patience = quickPatience
 	}
 	retries := retry.For(patience)
+	if w.Counter != nil {
+		return w.takeWide(ctx, idleOnly, retries)
+	}
 	for {
 		if ctx.Err() != nil {
 			return rec, false, ctx.Err()

@@ -1,0 +1,597 @@
+package queuelock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/audit"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+var shared = queuelock.Config{Scope: queuelock.ScopeShared}
+
+// keysOf are keys of those entities.
+func keysOf(entities ...string) []queuelock.Key {
+	var keys []queuelock.Key
+	for _, entity := range entities {
+		keys = append(keys, queuelock.Key{Entity: entity})
+	}
+	return keys
+}
+
+// acquireAll is AcquireAll where it must succeed.
+func acquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) *queuelock.Locks {
+	t.Helper()
+	locks, err := c.AcquireAll(t.Context(), keysOf(entities...), wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locks
+}
+
+func releaseAll(t *testing.T, locks *queuelock.Locks) {
+	t.Helper()
+	if err := locks.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// several is what an AcquireAll in the background came to.
+type severalOutcome struct {
+	locks *queuelock.Locks
+	err   error
+	at    time.Time
+}
+
+func queueUpAll(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) <-chan severalOutcome {
+	done := make(chan severalOutcome, 1)
+	go func() {
+		locks, err := c.AcquireAll(ctx, keysOf(entities...), wait)
+		done <- severalOutcome{locks, err, time.Now()}
+	}()
+	return done
+}
+
+// nothingLeft fails the test if a row, or a holder, is in the table.
+func nothingLeft(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	for _, item := range table.Items() {
+		sk := item["sk"].(*types.AttributeValueMemberS).Value
+		holders, _ := item["holders"].(*types.AttributeValueMemberM)
+		if strings.Contains(sk, "/") && !strings.HasSuffix(sk, "/"+strings.Repeat("0", 38)) || holders != nil && len(holders.Value) > 0 {
+			t.Errorf("left behind: %v", item)
+		}
+	}
+}
+
+func TestAllLocksAreHeldWithOneTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		c, _ := open(t, table, "a", shared)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+		locks, err := c.AcquireAll(ctx, keysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.Forever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel() // ends the wait only
+		common, ok := locks.Ticket()
+		var entities []string
+		for _, lock := range locks.All() {
+			entities = append(entities, lock.Key().Entity)
+			if lock.Ticket() != common || lock.Err() != nil || locks.Get(queuelock.Key{Entity: lock.Key().Entity}) != lock {
+				t.Errorf("%s: ticket %s of %s, %v", lock.Key(), lock.Ticket(), common, lock.Err())
+			}
+		}
+		if !ok || common != ticket.FromUint64(1) || !slices.Equal(entities, []string{"stock/7", "order/7", "account/1"}) {
+			t.Errorf("ticket %s, %v, of %q", common, ok, entities)
+		}
+		if locks.Get(queuelock.Key{Entity: "stock/7", Reason: "other"}) != nil {
+			t.Error("a lock that was not asked for")
+		}
+		time.Sleep(time.Hour)
+		if locks.Err() != nil || locks.Context().Err() != nil || locks.Context().Value(key{}) != "trace" {
+			t.Errorf("after an hour: %v, %v", locks.Err(), locks.Context().Err())
+		}
+		for range 2 {
+			releaseAll(t, locks)
+		}
+		<-locks.Done()
+		if !errors.Is(locks.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(locks.Context()), queuelock.ErrReleased) {
+			t.Errorf("released: %v, %v", locks.Err(), context.Cause(locks.Context()))
+		}
+		nothingLeft(t, table)
+	})
+}
+
+func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	for _, test := range []struct {
+		scope queuelock.Scope
+		keys  []queuelock.Key
+		say   string
+	}{
+		{queuelock.ScopeShared, nil, "no keys"},
+		{queuelock.ScopeQueue, []queuelock.Key{}, "no keys"},
+		{queuelock.ScopeShared, keysOf("a", ""), "the entity is empty"},
+		{queuelock.ScopeEntity, keysOf("a", "b"), `"a" and "b", which have no common ticket`},
+	} {
+		c, _ := open(t, table, "a", queuelock.Config{Scope: test.scope})
+		if _, err := c.AcquireAll(t.Context(), test.keys, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), test.say) {
+			t.Errorf("%v of %v: %v, want that %s", test.scope, test.keys, err, test.say)
+		}
+	}
+	if n := table.Counts().Total().Sent; n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func TestSeveralReasonsOfAnEntityAreLockedWithItsTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeEntity})
+		for i := range uint64(3) {
+			locks, err := c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := locks.Ticket(); !ok || got != ticket.FromUint64(i+1) {
+				t.Errorf("ticket %s, %v", got, ok)
+			}
+			releaseAll(t, locks)
+		}
+		nothingLeft(t, table)
+	})
+}
+
+// The time of a number whose registration is held up: somebody with a later one
+// is served, so it is worth nothing, and what it had elsewhere is given back.
+func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		slow, dbSlow := open(t, table, "slow", shared)
+		fast, _ := open(t, table, "fast", shared)
+		releaseAll(t, acquireAll(t, fast, waitpolicy.Forever, "a", "b"))
+
+		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
+		waiting := queueUpAll(t.Context(), slow, waitpolicy.Forever, "b", "a")
+		<-gate.Reached() // it holds a, with ticket 2
+		later := acquireAll(t, fast, waitpolicy.Forever, "b")
+		if got, _ := later.Ticket(); got != ticket.FromUint64(3) {
+			t.Fatalf("the later ticket is %s", got)
+		}
+		gate.Release()
+		time.Sleep(time.Second)
+		free := acquireAll(t, fast, waitpolicy.NoWait, "c")
+		releaseAll(t, free)
+		both := queueUpAll(t.Context(), fast, waitpolicy.Forever, "a") // ticket 6: behind the new number, 4
+		time.Sleep(time.Second)
+		select {
+		case got := <-waiting:
+			t.Fatalf("served past the holder of b: %+v", got)
+		case got := <-both:
+			t.Fatalf("served past the holder of a: %+v", got)
+		default:
+		}
+		releaseAll(t, later)
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if n, _ := got.locks.Ticket(); n != ticket.FromUint64(4) {
+			t.Errorf("ticket %s, want a new one", n)
+		}
+		releaseAll(t, got.locks)
+		next := <-both
+		if next.err != nil {
+			t.Fatal(next.err)
+		}
+		releaseAll(t, next.locks)
+		nothingLeft(t, table)
+	})
+}
+
+// Two that want the same locks, named in different orders, while others take
+// single ones of them.
+func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+		for seed := range uint64(12) {
+			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					random := rand.New(rand.NewPCG(seed, 7))
+					watch := audit.New(embedded.New(embedded.Config{}), "queuelock", time.Now)
+					table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(2*time.Millisecond))
+					table.Inject(queuelocktest.DelayRequest(9*time.Millisecond).WithProbability(0.3, seed))
+					table.Inject(queuelocktest.DelayResponse(7*time.Millisecond).WithProbability(0.3, seed+1))
+					entities := []string{"a", "b", "c", "d", "e"}
+					use := map[string]string{}
+					last := map[string]ticket.Number{}
+					var mu sync.Mutex
+					var wg sync.WaitGroup
+					for p := range 5 {
+						name := fmt.Sprint("p", p)
+						c, _ := open(t, table, name, queuelock.Config{Scope: scope})
+						var turns [][]string
+						for range 6 {
+							mine := slices.Clone(entities)
+							random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+							turns = append(turns, mine[:1+random.IntN(4)])
+						}
+						wg.Go(func() {
+							for _, mine := range turns {
+								locks, err := c.AcquireAll(t.Context(), keysOf(mine...), waitpolicy.For(10*time.Minute))
+								if err != nil {
+									t.Errorf("%s: %v", name, err)
+									return
+								}
+								mu.Lock()
+								for _, lock := range locks.All() {
+									entity := lock.Key().Entity
+									if other := use[entity]; other != "" {
+										t.Errorf("%s and %s hold %s", name, other, entity)
+									}
+									if !last[entity].Less(lock.Ticket()) {
+										t.Errorf("%s: ticket %s after %s", entity, lock.Ticket(), last[entity])
+									}
+									use[entity], last[entity] = name, lock.Ticket()
+								}
+								mu.Unlock()
+								time.Sleep(time.Duration(len(mine)) * 5 * time.Millisecond)
+								mu.Lock()
+								for _, entity := range mine {
+									use[entity] = ""
+								}
+								mu.Unlock()
+								if err := locks.Release(t.Context()); err != nil {
+									t.Errorf("%s: %v", name, err)
+								}
+							}
+						})
+					}
+					wg.Wait()
+					time.Sleep(time.Second)
+					nothingLeft(t, table)
+					for _, v := range watch.Violations() {
+						t.Error(v)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+		t.Run(scope.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
+				b, _ := open(t, table, "b", queuelock.Config{Scope: scope})
+				held := acquireAll(t, a, waitpolicy.NoWait, "m")
+				_, err := b.AcquireAll(t.Context(), keysOf("z", "m", "a"), waitpolicy.NoWait)
+				busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+				if !ok || busy.Key.Entity != "m" || busy.Serving == nil || busy.Serving.Owner != "a" {
+					t.Errorf("%v, want that m is busy", err)
+				}
+				if n := table.Counts()["PutItem"].Applied; scope == queuelock.ScopeShared && n != 1 {
+					t.Errorf("%d items were put, want the counter and no row", n)
+				}
+				begun := time.Now()
+				if _, err := b.AcquireAll(t.Context(), keysOf("z", "m", "a"), waitpolicy.Attempts(3, 10*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%v", err)
+				}
+				if took := time.Since(begun); took < 15*time.Second || took > 21*time.Second {
+					t.Errorf("three attempts took %v", took)
+				}
+				releaseAll(t, acquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
+				time.AfterFunc(5*time.Second, func() {
+					if err := held.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				releaseAll(t, acquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
+				time.Sleep(time.Second)
+				nothingLeft(t, table)
+			})
+		})
+	}
+}
+
+func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+		for _, how := range []string{"wait over", "cancelled", "closed"} {
+			t.Run(fmt.Sprint(scope, "/", how), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+					a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
+					b, _ := open(t, table, "b", queuelock.Config{Scope: scope})
+					held := acquireAll(t, a, waitpolicy.NoWait, "c")
+					ctx, cancel := context.WithCancelCause(t.Context())
+					wait, reason := waitpolicy.For(time.Minute), errors.New("no more need")
+					if how == "wait over" {
+						wait = waitpolicy.For(3 * time.Second)
+					}
+					waiting := queueUpAll(ctx, b, wait, "d", "c", "b", "a")
+					time.Sleep(2 * time.Second)
+					switch how {
+					case "cancelled":
+						cancel(reason)
+					case "closed":
+						if err := b.Close(t.Context()); err != nil {
+							t.Error(err)
+						}
+					}
+					got := <-waiting
+					cancel(nil)
+					missed, ok := errors.AsType[*queuelock.NotAcquiredError](got.err)
+					switch {
+					case how == "closed":
+						ok = errors.Is(got.err, queuelock.ErrClosed)
+					case ok:
+						ok = missed.Key.Entity == "c" && missed.Serving != nil && errors.Is(got.err, context.Canceled) == (how == "cancelled") && errors.Is(got.err, reason) == (how == "cancelled")
+					}
+					if !ok {
+						t.Errorf("%v", got.err)
+					}
+					releaseAll(t, acquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
+					releaseAll(t, held)
+					time.Sleep(time.Second)
+					nothingLeft(t, table)
+				})
+			})
+		}
+	}
+}
+
+// A process that dies in the middle holds up the others for its leases and no
+// longer: that of its locks, and that of its rows.
+func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := queuelock.Config{Scope: queuelock.ScopeShared, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := open(t, table, "a", cfg)
+		b, db := open(t, table, "b", cfg)
+		held := acquireAll(t, a, waitpolicy.NoWait, "c")
+		queueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b", "c", "d")
+		time.Sleep(15 * time.Second)
+		db.Partition() // b holds a, b and d, and waits for c
+		died := time.Now()
+		time.Sleep(time.Second)
+		releaseAll(t, held)
+		locks := acquireAll(t, a, waitpolicy.Forever, "d", "c", "b", "a")
+		if took := time.Since(died); took > 22*time.Second {
+			t.Errorf("all were had after %v", took)
+		}
+		releaseAll(t, locks)
+	})
+}
+
+func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := open(t, table, "a", shared)
+		b, _ := open(t, table, "b", shared)
+		var entities []string
+		for i := range 300 {
+			entities = append(entities, fmt.Sprint("e", i))
+		}
+		var held *queuelock.Locks
+		if n := cost(table, func() { held = acquireAll(t, a, waitpolicy.Forever, entities...) }).Sent; n != 302 {
+			t.Errorf("300 idle locks took %d requests, want one for each, one for the number and one for the first number", n)
+		}
+		waiting := queueUpAll(t.Context(), b, waitpolicy.For(time.Hour), entities...)
+		time.Sleep(10 * time.Second)
+		if looks := cost(table, func() { time.Sleep(time.Minute) }).ReadUnits; looks > 3000 {
+			t.Errorf("%v looks in a minute, want those of sixteen queues, and few more", looks)
+		}
+		if held.Err() != nil {
+			t.Fatal(held.Err())
+		}
+		released := time.Now()
+		if n := cost(table, func() { releaseAll(t, held) }).Sent; n > 700 {
+			t.Errorf("the release of 300 locks took %d requests", n)
+		}
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if took := got.at.Sub(released); took > 5*time.Second {
+			t.Errorf("handed over in %v", took)
+		}
+		if len(got.locks.All()) != 300 || got.locks.Err() != nil {
+			t.Errorf("%d locks, %v", len(got.locks.All()), got.locks.Err())
+		}
+		time.Sleep(time.Minute)
+		releaseAll(t, got.locks)
+		time.Sleep(time.Second)
+		nothingLeft(t, table)
+	})
+}
+
+func TestALockLostWhileOthersAreWaitedForBeginsAnew(t *testing.T) {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+		t.Run(scope.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+				a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
+				b, _ := open(t, table, "b", queuelock.Config{Scope: scope})
+				held := acquireAll(t, a, waitpolicy.NoWait, "b")
+				waiting := queueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+				time.Sleep(time.Second)
+				evict(t, table, "a")
+				time.Sleep(40 * time.Second)
+				releaseAll(t, held)
+				got := <-waiting
+				if got.err != nil || got.locks.Err() != nil {
+					t.Fatalf("%v, %v", got.err, got.locks.Err())
+				}
+				if n, ok := got.locks.Ticket(); ok && n != ticket.FromUint64(3) {
+					t.Errorf("ticket %s, want a new one", n)
+				}
+				releaseAll(t, got.locks)
+				nothingLeft(t, table)
+			})
+		})
+	}
+}
+
+// evict takes a lock away from whoever holds it, as an operator does.
+func evict(t *testing.T, table *queuelocktest.Table, entity string) {
+	t.Helper()
+	db := table.Client("operator")
+	for _, item := range table.Items() {
+		holders, ok := item["holders"].(*types.AttributeValueMemberM)
+		if ok && item["pk"].(*types.AttributeValueMemberS).Value == entity {
+			clear(holders.Value)
+			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "a", shared)
+		locks := acquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
+		evict(t, table, "b")
+		<-locks.Done()
+		lost, ok := errors.AsType[*queuelock.LostError](locks.Err())
+		if !ok || lost.Key.Entity != "b" || !errors.Is(context.Cause(locks.Context()), queuelock.ErrLost) || locks.Get(queuelock.Key{Entity: "a"}).Err() != nil {
+			t.Errorf("%v, %v", locks.Err(), context.Cause(locks.Context()))
+		}
+		for range 2 {
+			err := locks.Release(t.Context())
+			if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" {
+				t.Errorf("%v, want that b was lost", err)
+			}
+		}
+		nothingLeft(t, table)
+
+		// One that is released by itself ends it as well.
+		locks = acquireAll(t, c, waitpolicy.NoWait, "a", "b")
+		release(t, locks.Get(queuelock.Key{Entity: "a"}))
+		<-locks.Done()
+		if !errors.Is(locks.Err(), queuelock.ErrReleased) {
+			t.Errorf("%v", locks.Err())
+		}
+		releaseAll(t, locks)
+	})
+}
+
+// What cannot be released does not keep the others from it.
+func TestReleaseOfAllTriesEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "a", shared)
+		locks := acquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
+		time.Sleep(2 * time.Second)
+		bad := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).On("b", ""))
+		err := locks.Release(t.Context())
+		if err == nil || errors.Is(err, queuelock.ErrLost) || strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("%v, want that b could not be released", err)
+		}
+		other, _ := open(t, table, "b", shared)
+		releaseAll(t, acquireAll(t, other, waitpolicy.NoWait, "a", "c"))
+		bad.Remove()
+		releaseAll(t, locks)
+		nothingLeft(t, table)
+	})
+}
+
+func TestTransactAsksForAllLocks(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := open(t, table, "a", shared)
+		locks := acquireAll(t, c, waitpolicy.Forever, "a", "b", "c")
+		note := func(n string) types.TransactWriteItem {
+			return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: "note"}, "sk": &types.AttributeValueMemberS{Value: n},
+			}}}
+		}
+		if err := locks.Transact(t.Context(), note("1")); err != nil {
+			t.Fatal(err)
+		}
+		many := make([]types.TransactWriteItem, 98)
+		for _, items := range [][]types.TransactWriteItem{nil, many} {
+			if err := locks.Transact(t.Context(), items...); err == nil || !strings.Contains(err.Error(), "100 in all") {
+				t.Errorf("%d items: %v", len(items), err)
+			}
+		}
+		evict(t, table, "b")
+		err := locks.Transact(t.Context(), note("2"))
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" {
+			t.Errorf("%v, want that b was lost", err)
+		}
+		if err := locks.Transact(t.Context(), note("3")); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v", err)
+		}
+		for _, item := range table.Items() {
+			if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk == "2" || sk == "3" {
+				t.Errorf("written without the lock: %v", item)
+			}
+		}
+		if err := locks.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := open(t, table, "a", shared)
+		b, _ := open(t, table, "b", shared)
+		held := acquireAll(t, a, waitpolicy.NoWait, "a", "b", "c")
+		time.AfterFunc(5*time.Second, func() {
+			if err := held.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		told := map[string]int{} // no mutex: one goroutine
+		locks, err := b.AcquireAll(t.Context(), keysOf("c", "b", "a", "d"), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
+			told[p.Key.Entity]++
+			if p.Position != 1 || p.TicketsAhead != 0 {
+				t.Errorf("%+v", p)
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
+			t.Errorf("told %v", told)
+		}
+		releaseAll(t, locks)
+
+		// And a panic of it leaves all queues.
+		held = acquireAll(t, a, waitpolicy.NoWait, "b")
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic is gone")
+				}
+			}()
+			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b", "c"), waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
+			t.Errorf("%v, %v", locks, err)
+		}()
+		releaseAll(t, held)
+		time.Sleep(time.Second)
+		nothingLeft(t, table)
+	})
+}

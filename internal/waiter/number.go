@@ -1,0 +1,129 @@
+package waiter
+
+import (
+	"context"
+	"errors"
+
+	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Counter issues the tickets of several queues.
+type Counter struct {
+	ticket.Master
+	Scope serving.Scope // of those queues
+}
+
+// takeWide is take in the wider scopes: NUMBER, then REGISTER.
+func (w *Waiter) takeWide(ctx context.Context, idleOnly bool, retries *retry.Schedule) (rec serving.Record, ticketed bool, err error) {
+	for round := 0; ; round++ {
+		t, err := w.number(ctx, retries)
+		if err != nil {
+			return rec, false, err
+		}
+		rec, err = w.register(ctx, t, idleOnly, retries)
+		switch {
+		case !errors.Is(err, errTakeAnew):
+			return rec, err == nil, err
+		case idleOnly && round >= quickTries:
+			return rec, false, ErrBusy
+		}
+	}
+}
+
+// number asks the counter for a number until there is one that is above all
+// that this waiter has seen registered before it asked. One that is not proves
+// that the counter has lost numbers it had issued: then it is raised.
+func (w *Waiter) number(ctx context.Context, retries *retry.Schedule) (ticket.Number, error) {
+	for {
+		if ctx.Err() != nil {
+			return ticket.Number{}, ctx.Err()
+		}
+		t, err := w.Counter.Next(ctx)
+		if err == nil {
+			w.failure = nil
+			if w.highest.Less(t) {
+				return t, nil
+			}
+			w.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and is raised", "counter", w.Counter.What, "queue", w.Queue.String(), "number", t, "raised", w.highest)
+			if err = w.Counter.Raise(ctx, w.highest); err == nil {
+				continue
+			}
+		}
+		if !table.Transient(err) {
+			if ctx.Err() != nil && w.failure == nil {
+				w.failure = err // no answer came, in all that time
+			}
+			return ticket.Number{}, err
+		}
+		if err := w.again(ctx, retries, "take a number", err); err != nil {
+			return ticket.Number{}, err
+		}
+	}
+}
+
+// register sends REGISTER, with a new id each attempt, until it is answered:
+// without an answer t must not be put into the queue. A nil error says that it
+// may be, or that one of the waiter's ids is in the record; errTakeAnew that t is
+// worth nothing. With idleOnly it returns ErrBusy if somebody is being served
+// who is alive.
+func (w *Waiter) register(ctx context.Context, t ticket.Number, idleOnly bool, retries *retry.Schedule) (rec serving.Record, err error) {
+	w.ticket = t
+	var open []*attempt // whose REGISTER of t was not answered
+	for {
+		if ctx.Err() != nil {
+			return rec, ctx.Err()
+		}
+		a, e := w.newAttempt(false)
+		patient, cancel := linger.Context(ctx, answerGrace)
+		rec, err = serving.Register(patient, w.Queue, e, t, w.Counter.Scope, idleOnly)
+		cancel()
+		refused := errors.Is(err, serving.ErrRefused)
+		switch {
+		case err == nil, refused && t.Compare(rec.TicketNumber) <= 0:
+			// It is in the record, or no REGISTER of t will ever be applied.
+			for _, a := range open {
+				a.unknown = false
+			}
+			w.failure = nil
+			w.saw(rec)
+			w.note(queue.See(rec), 0)
+			if _, mine := rec.Mine(w.ids()...); !mine && t.Compare(rec.Floor()) <= 0 {
+				return rec, errTakeAnew
+			}
+			return rec, nil
+		case refused && idleOnly:
+			if free, err := w.free(ctx, rec); err != nil || !free {
+				return rec, err
+			}
+			continue
+		case refused:
+			// The record that refused it has gone, or says otherwise by now.
+		default:
+			a.unknown = table.Applied(err, true)
+			if a.unknown {
+				open = append(open, a)
+			}
+			if !table.Transient(err) {
+				if ctx.Err() != nil && w.failure == nil {
+					w.failure = err
+				}
+				return rec, err
+			}
+		}
+		if err := w.again(ctx, retries, "register a ticket", err); err != nil {
+			return rec, err
+		}
+	}
+}
+
+// saw remembers how high tickets of the scope are at the least.
+func (w *Waiter) saw(rec serving.Record) {
+	if w.highest.Less(rec.TicketNumber) {
+		w.highest = rec.TicketNumber
+	}
+}
