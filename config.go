@@ -79,6 +79,7 @@ type options struct {
 
 	dangers  []danger
 	progress func(Progress)
+	placed   func(Handle)
 
 	delay time.Duration
 }

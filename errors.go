@@ -141,6 +141,9 @@ func acquireError(ctx context.Context, key Key, err error, serving *Holder, last
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
+	if gone := goneError(key, err); gone != nil {
+		return gone
+	}
 	if cause == nil && !errors.Is(err, waiter.ErrBusy) {
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}

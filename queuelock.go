@@ -120,6 +120,11 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // Calling Acquire again is safe, and is a new place at the end of the queue.
 // Locks are not reentrant.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
+	return c.acquire(ctx, key, wait, nil, opts)
+}
+
+// acquire is Acquire, and Resume if there is something to go on with.
+func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, from *waiter.Handle, opts []Option) (*Lock, error) {
 	begun := time.Now()
 	cfg, q, err := c.prepare(key, wait, opts)
 	if err != nil {
@@ -130,10 +135,13 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 		return nil, err
 	}
 	defer end()
-	w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, c.progress(cfg.progress, key, q, begun)), wait)
+	config := c.waiter(cfg, q, c.progress(cfg.progress, key, q, begun))
+	config.Resume, config.Placed = from, placed(cfg.placed, key)
+	w, grant, err := waiter.Acquire(ctx, config, wait)
 	if err != nil {
 		return nil, acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
 	}
+	cfg.mode = w.Mode // of a lock that was resumed, what the record says
 	lock := c.hold(ctx, key, cfg, q, grant)
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.

@@ -32,7 +32,11 @@ var attrID = expression.Name(table.AttrID)
 // there is another's. Calling again, after an answer or the want of one, is
 // safe.
 func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id string, err error) {
-	err = q.Put(ctx, row.item(q), expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)))
+	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)), earlier)
+}
+
+func put(ctx context.Context, q table.Queue, row Row, condition expression.ConditionBuilder, earlier []string) (id string, err error) {
+	err = q.Put(ctx, row.item(q), condition)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return row.ID, err
@@ -47,6 +51,17 @@ func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id
 		return there, nil
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
+}
+
+// Resume puts the row into the place of one whose id begins with that of a process
+// that has ended, or where there is none at that ticket. Its id must be new, and
+// earlier ones are as for Enqueue, as is what it returns. So of several that
+// resume one place, one does, and whoever kept the row before finds that it is
+// gone. One request; one more with an older engine if it is refused. Calling
+// again is safe.
+func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
+	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)).
+		Or(attrID.BeginsWith(from+"-")), earlier)
 }
 
 // Heartbeat renews the lease of a waiting row to until, on DynamoDB's clock;

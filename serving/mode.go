@@ -63,8 +63,9 @@ func (m Mode) kind() string {
 	return "a lock"
 }
 
-// mismatch is a *MismatchError if the record is of another kind.
-func (m Mode) mismatch(q table.Queue, rec Record) error {
+// Fits returns a *MismatchError if the record is of another kind. It makes no
+// request.
+func (m Mode) Fits(q table.Queue, rec Record) error {
 	if is := (Mode{Permits: rec.Permits}); rec.Exists && is.Permits != m.Permits {
 		return &MismatchError{Queue: q.String(), Is: is.kind(), Wanted: m.kind()}
 	}

@@ -27,8 +27,9 @@ func (s Scope) kind() string {
 	return "a queue of ScopeQueue"
 }
 
-// mismatch is a *MismatchError if the record is of another scope.
-func (s Scope) mismatch(q table.Queue, rec Record) error {
+// Fits returns a *MismatchError if the record is of another scope. It makes no
+// request.
+func (s Scope) Fits(q table.Queue, rec Record) error {
 	if rec.Exists && rec.Scope != s {
 		return &MismatchError{Queue: q.String(), Is: rec.Scope.kind(), Wanted: s.kind()}
 	}

@@ -51,6 +51,11 @@ type Audit struct {
 	// requests.
 	Granted func(queue, ticket, owner string)
 
+	// Resumes says that the owner next may go on with what stands in the table of
+	// the owner old, which has died. Nil: nobody may. To be set before the first
+	// request.
+	Resumes func(old, next string) bool
+
 	engine http.Handler
 	table  string
 	now    func() time.Time

@@ -50,6 +50,9 @@ func (a *Audit) compare() {
 			r.since = a.requests
 			if old := q.rows[number]; old != nil {
 				r.since = old.since
+				if a.resumed(old.life, r.life) {
+					continue
+				}
 				a.judgeRenewal(key, "the row of ticket "+number, old.life, r.life)
 			}
 		}
@@ -87,7 +90,7 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	floorBefore := q.floor
 	for id, h := range q.holders {
 		if _, stands := holders[id]; !stands {
-			if !h.ghost {
+			if !h.ghost && !a.succeeded(q, h, holders) {
 				a.judgeRemoval(key, "holder "+id, h.life)
 			}
 		}
@@ -106,11 +109,16 @@ func (a *Audit) judge(key string, q *queue, it item) {
 			now[id] = h
 			continue
 		}
-		a.grants++
 		ticket := new(big.Int).Add(servingAfter, big.NewInt(1))
 		if t, ok := entry.M["ticket"]; ok {
 			ticket = whole(t.N)
 		}
+		if a.succeeds(q, ticket, h.life, holders) {
+			h.ticket = ticket.String()
+			now[id] = h
+			continue
+		}
+		a.grants++
 		if ticket.Cmp(q.last) <= 0 {
 			a.violate(key, "ticket %s was granted after ticket %s", ticket, q.last)
 		}
@@ -151,6 +159,32 @@ func crowded(record, holders item) bool {
 	}
 	for _, entry := range holders {
 		if entry.M["mode"].S != "shared" && len(holders) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// resumed says that what stood there was taken over by one that may.
+func (a *Audit) resumed(old, now life) bool {
+	return old.id != now.id && a.Resumes != nil && a.Resumes(old.owner, now.owner)
+}
+
+// succeeded says that another holder has resumed the one that is gone: it has the
+// same ticket.
+func (a *Audit) succeeded(q *queue, gone holder, holders item) bool {
+	for id, entry := range holders {
+		if _, before := q.holders[id]; !before && entry.M["ticket"].N == gone.ticket && a.resumed(gone.life, life{id: id, owner: entry.M["owner"].S}) {
+			return true
+		}
+	}
+	return false
+}
+
+// succeeds says that a holder has resumed one that is gone.
+func (a *Audit) succeeds(q *queue, ticket *big.Int, now life, holders item) bool {
+	for id, h := range q.holders {
+		if _, stands := holders[id]; !stands && h.ticket == ticket.String() && a.resumed(h.life, now) {
 			return true
 		}
 	}

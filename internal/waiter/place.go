@@ -24,6 +24,7 @@ type place struct {
 	w        *Waiter
 	spot     *queue.Spot
 	row      queue.Row
+	from     string   // of the row to be resumed; empty once it was, or if there is none
 	ids      []string // ids of rows put so far; all but the last may be late
 	renewals *lease.Renewals
 	cancel   context.CancelFunc
@@ -43,6 +44,9 @@ func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
 	p := &place{
 		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan struct{}),
 		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: w.Mode.String()},
+	}
+	if w.Resume != nil {
+		p.from = w.Resume.ID
 	}
 	w.places.Go(func() { p.keep(ctx) })
 	return p
@@ -124,9 +128,15 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 		earlier := p.ids
 		p.ids = append(p.ids, p.row.ID)
 		patient, cancel := linger.Context(ctx, answerGrace)
-		id, err := queue.Enqueue(patient, w.Queue, p.row, earlier...)
+		var id string
+		if p.from != "" {
+			id, err = queue.Resume(patient, w.Queue, p.row, p.from, earlier...)
+		} else {
+			id, err = queue.Enqueue(patient, w.Queue, p.row, earlier...)
+		}
 		cancel()
 		if err == nil {
+			p.from = ""
 			fresh = id == p.row.ID && len(earlier) == 0
 			p.row.ID = id
 			return sent, fresh, nil

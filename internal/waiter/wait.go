@@ -34,6 +34,9 @@ type turn struct {
 func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
 	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
 	if !noWait {
+		if w.Placed != nil {
+			w.Placed(w.handle())
+		}
 		t.join(ctx)
 		defer t.leave()
 	}
@@ -132,6 +135,12 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		}
 		if ctx.Err() != nil {
 			return done, Grant{}, ctx.Err()
+		}
+		switch found, err := t.takeOver(ctx, sight); {
+		case err != nil:
+			return t.failed(ctx, "resume", err)
+		case found:
+			continue
 		}
 		j := sight.Judge(t.Queue, t.ticket, t.Mode, nil, t.Observer)
 		t.note(*sight, j.Ahead)

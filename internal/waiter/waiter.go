@@ -50,6 +50,11 @@ type Config struct {
 	// Progress is told, by the goroutine of Run, what has changed for a waiter
 	// that goes on to wait; nil: nobody is.
 	Progress func(Progress)
+	// Resume is what to go on with; nil: take a number.
+	Resume *Handle
+	// Placed is told, by the goroutine of Run, the handle of each place in the
+	// queue, before its row is put; nil: nobody is.
+	Placed func(Handle)
 	// Background runs what need not be waited for; the client's Close does.
 	Background func(func())
 	// Slots is shared by those who wait for several locks, all of which they
@@ -144,6 +149,9 @@ func (w *Waiter) Run(ctx context.Context, noWait bool) (Grant, error) {
 func (w *Waiter) Wait() { w.places.Wait() }
 
 func (w *Waiter) acquire(ctx context.Context, noWait bool) (Grant, error) {
+	if w.Resume != nil {
+		return w.resume(ctx, noWait)
+	}
 	for {
 		rec, ticketed, err := w.take(ctx, noWait)
 		if err != nil {

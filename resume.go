@@ -1,0 +1,85 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Handle names a lock that is held, or a place in a queue, for Client.Resume. Save
+// it where the process finds it after a restart; it can be encoded as JSON.
+type Handle struct {
+	Key    Key
+	Ticket ticket.Number
+	// ID is that of the Acquire, 26 letters and digits. Whoever has it can take
+	// the lock over.
+	ID string
+}
+
+// ErrGone says that what a handle names is there no more.
+var ErrGone = errors.New("queuelock: what the handle names is gone")
+
+// Handle names the lock for Client.Resume. It makes no request.
+func (l *Lock) Handle() Handle {
+	h := waiter.Grant{ID: l.id, Ticket: l.ticket}.Handle()
+	return Handle{Key: l.key, Ticket: h.Ticket, ID: h.ID}
+}
+
+// OnHandle has f told the handle of the place in the queue, before the place is
+// taken: when Acquire begins to wait, and again when it was overtaken and has
+// taken another ticket. An Acquire that is served at once has no place: save
+// Lock.Handle. None by default, or with nil. Given twice, the last counts. It
+// makes no request.
+//
+// f is called by the goroutine that called Acquire, which waits for it; it must
+// not call Close.
+func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
+
+// Resume goes on where a process that has ended left off: it returns the lock
+// that the handle names, with its ticket, if it is still in the serving record,
+// and waits on in its place if its ticket can still be granted. Else it returns
+// an error that matches ErrGone: the lock was released, or its lease has ended and
+// somebody evicted it, or the place was lost. It then takes no new place: Acquire
+// does.
+//
+// The process that saved the handle must have ended. One that has not is not told
+// at once: its protected writes (Lock.Condition, Lock.Transact) are refused from
+// then on, and its next heartbeat learns of the loss, as after an eviction. Of
+// several that resume one handle, one does, and the others get ErrGone. The
+// handle is worth nothing after that; save the new lock's.
+//
+// The options are those of Acquire, given anew; Shared and Permits as with the
+// Acquire that is resumed. A lock that was downgraded is resumed as shared. Data
+// of the holder is kept unless WithData gives other. The rest is as for Acquire:
+// the wait, the errors, and that nothing of the attempt is left when it fails. So
+// one that gives up, after a request to take the lock over that got no answer,
+// gives the lock back.
+//
+// Requests: a look, and one to take the lock over; or one for the row, and those of
+// waiting.
+func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
+	if h.ID == "" || h.Ticket.IsZero() {
+		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
+	}
+	return c.acquire(ctx, h.Key, wait, &waiter.Handle{ID: h.ID, Ticket: h.Ticket}, opts)
+}
+
+// placed is what a waiter is given to tell of its places; nil if nobody listens.
+func placed(f func(Handle), key Key) func(waiter.Handle) {
+	if f == nil {
+		return nil
+	}
+	return func(h waiter.Handle) { f(Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID}) }
+}
+
+// goneError makes waiter.ErrGone public.
+func goneError(key Key, err error) error {
+	if errors.Is(err, waiter.ErrGone) {
+		return fmt.Errorf("%w: %s: %w", ErrGone, key, err)
+	}
+	return nil
+}

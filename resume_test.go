@@ -1,0 +1,378 @@
+package queuelock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// reborn is a client of a process that has taken the place of one that died.
+func reborn(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
+	return open(t, table, name, tenSeconds)
+}
+
+// saved is a handle that was written down and read again.
+func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
+	t.Helper()
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &read); err != nil || read != h {
+		t.Fatalf("%s is read as %+v, %v", text, read, err)
+	}
+	return read
+}
+
+func TestALockIsResumedWithItsTicket(t *testing.T) {
+	for name, claimed := range map[string]bool{"served at once": false, "after a wait": true} {
+		for fault, f := range map[string]*queuelocktest.Fault{
+			"no fault":      nil,
+			"request lost":  ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1)),
+			"response lost": ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
+			"it comes late": ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
+		} {
+			inBubble(t, name+", "+fault, func(t *testing.T) {
+				table := watched(t)
+				old, dbOld := open(t, table, "old", tenSeconds)
+				other, _ := open(t, table, "other", tenSeconds)
+				var before *queuelock.Lock
+				if claimed {
+					first := acquire(t, other, waitpolicy.NoWait)
+					waiting := queueUp(t.Context(), old, waitpolicy.Forever)
+					time.Sleep(time.Second)
+					release(t, first)
+					time.Sleep(time.Second)
+					before = granted(t, "the one that dies", waiting)
+				} else {
+					before = acquire(t, old, waitpolicy.NoWait, queuelock.WithData([]byte("kept")))
+				}
+				h := saved(t, before.Handle())
+				condition := before.Condition()
+				behind := queueUp(t.Context(), other, waitpolicy.Forever)
+				time.Sleep(2 * time.Second)
+				dbOld.Partition() // dead
+				c, db := reborn(t, table, "new")
+				if f != nil {
+					db.Inject(*f)
+				}
+				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lock.Ticket() != before.Ticket() {
+					t.Errorf("resumed with ticket %s, want %s", lock.Ticket(), before.Ticket())
+				}
+				if s, err := c.Inspect(t.Context(), order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
+					t.Errorf("%+v, %v", s, err)
+				}
+				if err := withCondition(t, table, condition); err == nil {
+					t.Error("a write of the process that died was made")
+				}
+				if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.Resume(t.Context(), h, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
+					t.Errorf("the same handle once more: %v", err)
+				}
+				time.Sleep(time.Minute)
+				if err := lock.Err(); err != nil {
+					t.Errorf("it is not kept: %v", err)
+				}
+				stillWaits(t, "the one behind", behind)
+				release(t, lock)
+				time.Sleep(3 * time.Second)
+				release(t, granted(t, "the one behind", behind))
+			})
+		}
+	}
+}
+
+// A process that is not dead, as somebody believed, learns of it at its next
+// heartbeat.
+func TestTheProcessThatWasResumedLosesItsLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := watched(t)
+		old, _ := open(t, table, "old", tenSeconds)
+		before := acquire(t, old, waitpolicy.NoWait)
+		c, _ := reborn(t, table, "new")
+		lock, err := c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		var lost *queuelock.LostError
+		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != queuelock.Evicted {
+			t.Errorf("the old process: %v", err)
+		}
+		if err := before.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("its release: %v", err)
+		}
+		if lock.Err() != nil {
+			t.Error(lock.Err())
+		}
+		release(t, lock)
+	})
+}
+
+func TestAPlaceIsResumed(t *testing.T) {
+	for name, swept := range map[string]bool{"its row stands": false, "its row was swept": true} {
+		inBubble(t, name, func(t *testing.T) {
+			table := watched(t)
+			holder, _ := open(t, table, "holder", tenSeconds)
+			old, dbOld := open(t, table, "old", tenSeconds)
+			behind, _ := open(t, table, "behind", tenSeconds)
+			held := acquire(t, holder, waitpolicy.NoWait)
+			var h queuelock.Handle
+			go func() {
+				_, err := old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+				if err == nil {
+					t.Error("the dead was served")
+				}
+			}()
+			time.Sleep(time.Second)
+			dbOld.Partition()
+			second := queueUp(t.Context(), behind, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			if swept {
+				time.Sleep(time.Minute)
+			}
+			c, _ := reborn(t, table, "new")
+			resumed := make(chan outcome, 2)
+			for range 2 { // of two, one does
+				go func() {
+					lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.Forever)
+					resumed <- outcome{lock, err, time.Now()}
+				}()
+				time.Sleep(time.Second)
+			}
+			if got := <-resumed; !errors.Is(got.err, queuelock.ErrGone) {
+				t.Errorf("the second that resumes: %+v", got)
+			}
+			release(t, held)
+			time.Sleep(5 * time.Second)
+			lock := granted(t, "the resumed place", resumed)
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			stillWaits(t, "the one behind", second)
+			release(t, lock)
+			time.Sleep(5 * time.Second)
+			release(t, granted(t, "the one behind", second))
+			time.Sleep(time.Minute)
+			if rows, holders := rowsAndHolders(t, holder); rows+holders != 0 {
+				t.Errorf("%d rows and %d holders are left", rows, holders)
+			}
+		})
+	}
+}
+
+// A CLAIM of the process that died may arrive after its place was resumed.
+func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := watched(t)
+		holder, _ := open(t, table, "holder", tenSeconds)
+		old, dbOld := open(t, table, "old", tenSeconds)
+		held := acquire(t, holder, waitpolicy.NoWait)
+		var h queuelock.Handle
+		go func() {
+			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+		}()
+		time.Sleep(time.Second)
+		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
+		release(t, held)
+		<-claim.Reached()
+		dbOld.Partition()
+		c, _ := reborn(t, table, "new")
+		resumed := make(chan outcome, 1)
+		go func() {
+			lock, err := c.Resume(t.Context(), h, waitpolicy.Forever)
+			resumed <- outcome{lock, err, time.Now()}
+		}()
+		claim.Release()
+		time.Sleep(5 * time.Second)
+		lock := granted(t, "the resumed place", resumed)
+		if lock.Ticket() != h.Ticket {
+			t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+		}
+		release(t, lock)
+	})
+}
+
+func TestWhatIsGoneIsNotResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := watched(t)
+		a, dbA := open(t, table, "a", tenSeconds)
+		b, db := open(t, table, "b", tenSeconds)
+		gone := func(what string, h queuelock.Handle) {
+			t.Helper()
+			before := len(table.Items())
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				lock, err := b.Resume(t.Context(), h, wait)
+				if !errors.Is(err, queuelock.ErrGone) || errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%s: %v, %v", what, lock, err)
+				}
+			}
+			if after := len(table.Items()); after != before {
+				t.Errorf("%s: %d items became %d", what, before, after)
+			}
+		}
+		gone("of a queue that nobody has used", queuelock.Handle{Key: order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"})
+		lock := acquire(t, a, waitpolicy.NoWait)
+		h := lock.Handle()
+		gone("another id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"})
+		gone("a part of its id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: h.ID[:20]})
+		release(t, lock)
+		gone("released", h)
+		lost := acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		next := acquire(t, b, waitpolicy.For(time.Minute))
+		dbA.Heal()
+		time.Sleep(time.Second) // rows are deleted in the background
+		gone("evicted", lost.Handle())
+		release(t, next)
+		time.Sleep(time.Second)
+		before := db.Counts().Total().Sent
+		for name, h := range map[string]queuelock.Handle{"empty": {}, "no id": {Key: order, Ticket: h.Ticket}, "no ticket": {Key: order, ID: h.ID}, "no key": {Ticket: h.Ticket, ID: h.ID}} {
+			if _, err := b.Resume(t.Context(), h, waitpolicy.NoWait); err == nil || errors.Is(err, queuelock.ErrGone) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if sent := db.Counts().Total().Sent - before; sent != 0 {
+			t.Errorf("%d requests were sent for bad handles", sent)
+		}
+	})
+}
+
+// An exclusive lock that was downgraded is resumed as shared.
+func TestADowngradedLockIsResumedAsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := watched(t)
+		a, dbA := open(t, table, "a", tenSeconds)
+		r, _ := open(t, table, "r", tenSeconds)
+		before := acquire(t, a, waitpolicy.NoWait)
+		h := before.Handle()
+		if err := before.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		reader := acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
+		dbA.Partition()
+		c, _ := reborn(t, table, "new")
+		lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
+		if err != nil || !lock.Shared() {
+			t.Fatalf("%+v, %v", lock, err)
+		}
+		if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if lock.Err() != nil || reader.Err() != nil {
+			t.Error(lock.Err(), reader.Err())
+		}
+		release(t, reader)
+		release(t, lock)
+	})
+}
+
+func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := watched(t)
+		holder, _ := open(t, table, "holder", tenSeconds)
+		old, dbOld := open(t, table, "old", tenSeconds)
+		held := acquire(t, holder, waitpolicy.NoWait)
+		var h queuelock.Handle
+		go func() {
+			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+		}()
+		time.Sleep(time.Second)
+		dbOld.Partition()
+		c, _ := reborn(t, table, "new")
+		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("%v", err)
+		}
+		if rows, _ := rowsAndHolders(t, holder); rows != 0 {
+			t.Errorf("%d rows are left", rows)
+		}
+		release(t, held)
+	})
+}
+
+func TestEngineResume(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, dbA := open(t, table, "a", fast)
+		b, _ := open(t, table, "b", fast)
+		before := acquire(t, a, waitpolicy.NoWait)
+		var h queuelock.Handle
+		placed := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, _ = a.Acquire(ctx, order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place; close(placed) }))
+		}()
+		<-placed
+		dbA.Partition()
+		lock, err := b.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
+		if err != nil || lock.Ticket() != before.Ticket() {
+			t.Fatal(lock, err)
+		}
+		if _, err := b.Resume(t.Context(), before.Handle(), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
+			t.Errorf("once more: %v", err)
+		}
+		release(t, lock)
+		place, err := b.Resume(t.Context(), h, waitpolicy.For(time.Minute))
+		if err != nil || place.Ticket() != h.Ticket {
+			t.Fatal(place, err)
+		}
+		release(t, place)
+		cancel()
+	})
+}
+
+func ExampleClient_Resume() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	order := queuelock.Key{Entity: "order-7"}
+	crashes, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "worker-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = crashes.Close(ctx) }() // only so that it leaves nothing running here
+	lock, err := crashes.Acquire(ctx, order, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	file, err := json.Marshal(lock.Handle()) // kept where the next process finds it
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var handle queuelock.Handle
+	if err := json.Unmarshal(file, &handle); err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1, started again", time.Minute)
+	defer closed()
+	lock, err = locks.Resume(ctx, handle, waitpolicy.For(time.Minute))
+	if errors.Is(err, queuelock.ErrGone) {
+		lock, err = locks.Acquire(ctx, order, waitpolicy.For(time.Minute))
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("goes on with ticket", lock.Ticket())
+	// Output:
+	// goes on with ticket 1
+}
