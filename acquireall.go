@@ -79,7 +79,8 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 		if err == nil {
 			return newLocks(ctx, s.given, locks, s.numbered), nil
 		}
-		if try >= tries || !errors.Is(err, ErrNotAcquired) && !table.Transient(err) || !pause(ctx, wait) {
+		_, stands := errors.AsType[*UnreleasedError](err)
+		if try >= tries || stands || !errors.Is(err, ErrNotAcquired) && !table.Transient(err) || !pause(ctx, wait) {
 			return nil, err
 		}
 	}
@@ -164,6 +165,9 @@ func (s *several) acquire(ctx context.Context, noWait bool) ([]*Lock, error) {
 		}
 		undone := r.undo()
 		again := errors.Is(err, waiter.ErrTakeAnew) || errors.Is(err, errLostMeanwhile)
+		if _, stands := errors.AsType[*UnreleasedError](undone); stands {
+			return nil, errors.Join(r.failure(err, at), undone) // it would wait for itself
+		}
 		switch {
 		case again && noWait && number >= quickRounds:
 			err = waiter.ErrBusy
@@ -329,6 +333,9 @@ func (r *round) undo() error {
 			w.Wait()
 		case r.numbered:
 			w.Leave(r.caller)
+		}
+		if orphan := w.Orphan(); orphan != nil {
+			errs[i] = &UnreleasedError{Key: r.members[i].key, Ticket: orphan.Ticket, Err: orphan.Err}
 		}
 	})
 	for _, w := range r.waiters {

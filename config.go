@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -81,7 +82,8 @@ type options struct {
 	progress func(Progress)
 	placed   func(Handle)
 
-	delay time.Duration
+	delay      time.Duration
+	failClosed bool
 }
 
 // settings are what one Acquire goes by: the client's, as its options change
@@ -125,6 +127,9 @@ func (s settings) validate() error {
 		return err
 	}
 	if err := validDelay(s.delay); err != nil {
+		return err
+	}
+	if err := s.validFailClosed(); err != nil {
 		return err
 	}
 	for _, d := range s.dangers {
@@ -207,7 +212,17 @@ func (c Config) layout(tableName string) table.Layout {
 }
 
 func (s settings) holderTerms() lease.Terms {
-	return lease.Terms{TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay}
+	return lease.Terms{TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed}
+}
+
+// grantTerms are of the lease that a grant begins with.
+func (s settings) grantTerms() lease.Terms {
+	terms := s.holderTerms()
+	if s.failClosed {
+		terms.TTL = waiter.Grace(s.RequestTimeout)
+		terms.Margin = lease.Margin(terms.TTL)
+	}
+	return terms
 }
 
 func (c Config) waiterTerms() lease.Terms {

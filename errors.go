@@ -64,6 +64,9 @@ func (e *NotAcquiredError) Error() string {
 		if !e.Serving.Since.IsZero() {
 			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
 		}
+		if e.Serving.FailClosed {
+			s += ", without a lease"
+		}
 		s += ")"
 	}
 	if e.Blocked != nil {

@@ -49,12 +49,13 @@ type Lock struct {
 
 	parting partingState // guarded by mu; of a write that releases it as well
 
-	// gate lets one Release at a time through, and guards settled and result:
-	// what came of the one that needs no repetition. It is no mutex because it
+	// gate lets one Release at a time through, and guards unsure, settled and
+	// result: what came of the one that needs no repetition. It is no mutex because it
 	// is kept across a request.
 	gate    chan struct{}
 	settled bool
 	result  error
+	unsure  bool // of a fail-closed lock: a Release was sent that was not answered
 }
 
 // hold makes a Lock of a grant and starts its heartbeat.
@@ -73,7 +74,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	inner, cancel := context.WithCancelCause(ctx)
 	l.ctx, l.cancel = lockContext{inner, l, cancel}, cancel
 	first := l.terms.Interval
-	if grant.Lease.Until.IsZero() {
+	if grant.Lease.Until.IsZero() && !l.terms.FailClosed {
 		// A process's first request knows no time yet, so its entry does not
 		// say when the lease ends, and whoever waits must watch for a whole
 		// one. That is mended early, but late enough for a short turn to cost
@@ -82,7 +83,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	}
 	l.keeper = heartbeat.Start(ctx, grant.Sent, heartbeat.Config{
 		TTL: l.terms.TTL, Interval: l.terms.Interval, Margin: l.terms.Margin, First: first,
-		Warnings: l.warnings(cfg.dangers),
+		Warnings: l.warnings(cfg.dangers), Endless: l.terms.FailClosed,
 	}, l.renew)
 	c.mu.Lock()
 	c.locks[l] = struct{}{}

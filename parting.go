@@ -114,7 +114,7 @@ func (p *parting) made(quiet bool) {
 // record, and that is known not to have been made.
 func (p *parting) gone() error {
 	p.open = false
-	if p.before == partingUnknown && time.Now().Before(p.keeper.Deadline()) && p.finish(ErrReleased) {
+	if p.before == partingUnknown && (p.terms.FailClosed || time.Now().Before(p.keeper.Deadline())) && p.finish(ErrReleased) {
 		// An earlier call's, which was given up without an answer.
 		p.before = partingMade
 		p.client.forget(p.Lock)

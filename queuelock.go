@@ -34,6 +34,7 @@
 //	| a holder is cut off             | its context is cancelled before the lease ends |
 //	| an answer is lost               | found out by id, never granted twice       |
 //	| the table does not answer       | tried for one TTL, 30 s at least, then an error |
+//	| a fail-closed holder dies       | all wait for an operator (Client.Evict)    |
 //
 // Each package below is one noun of this: ticket, serving (the record that
 // decides), queue (the waiting room), waitpolicy, heartbeat, sweeper. Package
@@ -127,6 +128,9 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, from *waiter.Handle, opts []Option) (*Lock, error) {
 	begun := time.Now()
 	cfg, q, err := c.prepare(key, wait, opts)
+	if err == nil && from != nil && cfg.failClosed {
+		err = errors.New("queuelock: Resume and FailClosed cannot be combined: a lock without a lease is not resumed")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +143,11 @@ func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, fro
 	config.Resume, config.Placed = from, placed(cfg.placed, key)
 	w, grant, err := waiter.Acquire(ctx, config, wait)
 	if err != nil {
-		return nil, acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
+		err = acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
+		if orphan := w.Orphan(); orphan != nil {
+			err = errors.Join(err, &UnreleasedError{Key: key.normal(), Ticket: orphan.Ticket, Err: orphan.Err})
+		}
+		return nil, err
 	}
 	cfg.mode = w.Mode // of a lock that was resumed, what the record says
 	lock := c.hold(ctx, key, cfg, q, grant)
@@ -221,7 +229,8 @@ type Swept = sweeper.Swept
 // Close cancels all waiters, releases all locks held, each tried whatever
 // becomes of the others, and waits for all that runs in the background, at
 // most until ctx ends; the releases have Config.RequestTimeout even then. The
-// error joins those of the releases; what was not released, leases end. After
+// error joins those of the releases; what was not released, leases end, unless
+// it fails closed (FailClosed). After
 // a Close that returned nil no goroutine of the client is left. Its methods
 // return ErrClosed from the start. Calling it again tries again what failed.
 func (c *Client) Close(ctx context.Context) error {
@@ -262,7 +271,7 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progress)) waiter.Config {
 	return waiter.Config{
 		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
-		Holder: cfg.holderTerms(), Waiter: cfg.waiterTerms(),
+		Holder: cfg.grantTerms(), Waiter: cfg.waiterTerms(),
 		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.mode,
 		Progress: progress,
 	}

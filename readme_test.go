@@ -216,7 +216,7 @@ func sources(t *testing.T, root, suffix string) string {
 
 func TestGoSnippetsStandInCompiledExamples(t *testing.T) {
 	var compiled []string
-	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "example_several_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
+	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "example_failclosed_test.go")+read(t, "example_several_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
 		compiled = append(compiled, strings.TrimSpace(line))
 	}
 	stands := func(lines []string) bool {
@@ -289,6 +289,12 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 		playResume(t, table, a)
 
 		dbDead.Heal()
+		held = acquire(t, a, waitpolicy.NoWait, queuelock.FailClosed()) // CONFIRM
+		time.Sleep(31 * time.Second)                                    // its HEARTBEAT
+		if err := b.Evict(t.Context(), order, held.Ticket()); err != nil {
+			t.Error(err)
+		}
+		<-held.Done()
 		acquire(t, dead, waitpolicy.NoWait)
 		dbDead.Partition()
 		held = acquire(t, b, waitpolicy.Forever) // EVICT

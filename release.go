@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Release ends the turn and gives way to the next in line. Its context is
@@ -21,7 +22,8 @@ import (
 // table's: the lock may still be in the table, its lease will end it, and
 // Release may be called again. Transient failures are retried until the lease
 // ends, or for Config.RequestTimeout after ctx has: a deferred Release, whose
-// ctx has often ended already, still does its work.
+// ctx has often ended already, still does its work. For a lock that fails
+// closed, see FailClosed.
 //
 // One request. Two if somebody has queued unnoticed since; and after a wait in
 // the queue one more in the background, if nobody is left in it.
@@ -45,6 +47,8 @@ func (l *Lock) Release(ctx context.Context) error {
 	if err == nil || errors.Is(err, ErrLost) {
 		l.settled, l.result = true, err
 		l.client.forget(l)
+	} else if l.terms.FailClosed {
+		return err // Close tries it again: nothing else ends it
 	} else if left := time.Until(l.keeper.Deadline()) + l.terms.Margin; left > 0 {
 		// Close need not try it again once the lease has ended it.
 		time.AfterFunc(left, func() { l.client.forget(l) })
@@ -56,6 +60,9 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // giveBack takes the lock out of the record.
 func (l *Lock) giveBack(ctx context.Context) error {
+	if l.terms.FailClosed {
+		return l.giveBackUnleased(ctx)
+	}
 	l.mu.Lock()
 	seen, end, gone := l.seen, l.end, l.parting == partingMade
 	l.mu.Unlock()
@@ -121,8 +128,11 @@ func (l *Lock) giveBack(ctx context.Context) error {
 
 // quieten puts the queue back on the path where the next Acquire is one
 // request: QUIET of the protocol. Nothing depends on it.
-func (l *Lock) quieten() {
-	if _, err := serving.Quieten(context.WithoutCancel(l.ctx), l.queue, l.ticket); err != nil && !errors.Is(err, serving.ErrRefused) {
-		l.client.cfg.Logger.Debug("queuelock: an idle queue was not put back on the short path", "queue", l.queue.String(), "error", err)
+func (l *Lock) quieten() { l.client.quieten(context.WithoutCancel(l.ctx), l.queue, l.ticket) }
+
+// quieten is quieten of a lock that was granted with that ticket.
+func (c *Client) quieten(ctx context.Context, q table.Queue, granted ticket.Number) {
+	if _, err := serving.Quieten(ctx, q, granted); err != nil && !errors.Is(err, serving.ErrRefused) {
+		c.cfg.Logger.Debug("queuelock: an idle queue was not put back on the short path", "queue", q.String(), "error", err)
 	}
 }

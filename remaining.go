@@ -19,9 +19,15 @@ import (
 // again. A process that stood still does not know how long it was between this
 // call and what it does next: so it is a reason to begin a piece of work, and
 // no permission to end it; see Lock.Condition.
+//
+// A lock that fails closed (FailClosed) has no deadline: it is the longest
+// Duration while the lock is held.
 func (l *Lock) Remaining() time.Duration {
 	if l.Err() != nil {
 		return 0
+	}
+	if l.terms.FailClosed {
+		return lease.Forever
 	}
 	return max(0, time.Until(l.keeper.Deadline()))
 }
@@ -39,6 +45,9 @@ func (l *Lock) Remaining() time.Duration {
 // One request, after that of a heartbeat under way, if there is one: renewals
 // of a lock are made one after the other. Calls that wait at the same time
 // share one. It takes at most Config.RequestTimeout for each.
+//
+// Of a lock that fails closed, which has no lease, it asks the table whether the
+// lock is still held.
 func (l *Lock) Extend(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err

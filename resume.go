@@ -52,7 +52,9 @@ func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } 
 // several that resume one handle, one does, and the others get ErrGone. The
 // handle is worth nothing after that; save the new lock's.
 //
-// The options are those of Acquire, given anew; Shared and Permits as with the
+// A lock that fails closed (FailClosed) is not resumed: an operator must look.
+//
+// The options are those of Acquire, given anew, without FailClosed; Shared and Permits as with the
 // Acquire that is resumed. A lock that was downgraded is resumed as shared. Data
 // of the holder is kept unless WithData gives other. The rest is as for Acquire:
 // the wait, the errors, and that nothing of the attempt is left when it fails. So

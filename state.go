@@ -52,6 +52,10 @@ type Holder struct {
 	// better. TTL is the length of its lease, and Delay for how long others wait
 	// beyond its end (LockDelay), which is part of Remaining.
 	Remaining, TTL, Delay time.Duration
+	// FailClosed says that it has no lease (option FailClosed): only itself, or
+	// an operator by Client.Evict, ends its turn. Remaining is then the longest
+	// Duration, and TTL zero.
+	FailClosed bool
 	// Data is what the holder has told of itself, by WithData or SetData; nil
 	// if nothing.
 	Data []byte
@@ -79,7 +83,7 @@ type Waiter struct {
 func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) Holder {
 	holder := Holder{
 		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
-		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, Data: h.Data,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, FailClosed: h.Lease.Endless(), Data: h.Data,
 	}
 	if !h.Since.IsZero() {
 		holder.Age = max(0, now.Sub(h.Since))

@@ -29,6 +29,9 @@
 //	| Expired     | the deadline passed and no renewal failed: this process stood still |
 //	| Unreachable | the deadline passed and renewals had failed, or hung         |
 //
+// A lease that has no end (Config.Endless) has no deadline either: it is lost by
+// being Evicted, and in no other way, and renewals that fail are tried for ever.
+//
 // It knows nothing of DynamoDB: what a renewal is, is the caller's function.
 package heartbeat
 
@@ -91,13 +94,19 @@ func (e *LossError) Unwrap() error { return e.Err }
 // tried again.
 type Renew func(ctx context.Context) error
 
-// Config is the rhythm of a Keeper. All but First are required.
+// Config is the rhythm of a Keeper. TTL, Interval and, with an end, Margin are
+// required.
 type Config struct {
 	TTL      time.Duration // length of the lease
 	Interval time.Duration // from a renewal to the next; less than TTL
 	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
 	First    time.Duration // from the start to the first renewal; zero: at once
 	Warnings []Warning     // of a deadline that comes near
+
+	// Endless says that the lease has no end: there is no deadline, Margin is not
+	// used and Warnings are not given; TTL is what the rhythm of retries is taken
+	// from.
+	Endless bool
 }
 
 // Keeper keeps one lease. Its methods are safe for concurrent use.
@@ -127,10 +136,12 @@ func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	k := &Keeper{
 		config: c, renew: renew, cancel: cancel,
 		asks: make(chan chan error), lost: make(chan struct{}), stopped: ctx.Done(), ended: make(chan struct{}),
-		deadline: sent.Add(c.TTL - c.Margin),
 	}
-	for _, w := range c.Warnings {
-		k.warnings = append(k.warnings, warning{Warning: w})
+	if !c.Endless {
+		k.deadline = sent.Add(c.TTL - c.Margin)
+		for _, w := range c.Warnings {
+			k.warnings = append(k.warnings, warning{Warning: w})
+		}
 	}
 	go k.run(ctx, sent)
 	return k
@@ -147,7 +158,8 @@ func (k *Keeper) Err() error {
 	return k.loss
 }
 
-// Deadline is when the lease is lost unless it is renewed before.
+// Deadline is when the lease is lost unless it is renewed before; zero if it
+// has no end.
 func (k *Keeper) Deadline() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -166,7 +178,7 @@ func (k *Keeper) Check() error {
 // look gives the warnings that are due, and then declares the lease lost if
 // its deadline has passed; k.mu is held.
 func (k *Keeper) look() {
-	if k.loss != nil {
+	if k.loss != nil || k.config.Endless {
 		return
 	}
 	now := time.Now()
@@ -273,8 +285,11 @@ type answer struct {
 // attempt renews once, for at most what is left until the deadline.
 func (k *Keeper) attempt(ctx context.Context) answer {
 	a := answer{sent: time.Now()}
-	ctx, cancel := context.WithDeadline(ctx, k.Deadline())
-	defer cancel()
+	if !k.config.Endless {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, k.Deadline())
+		defer cancel()
+	}
 	a.err = k.renew(ctx)
 	return a
 }
@@ -297,7 +312,9 @@ func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.Exponentia
 		// An answer that came after the deadline has lost the race with the
 		// timer only by chance; what counts is when it was sent.
 		k.failed = nil
-		k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
+		if !k.config.Endless {
+			k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
+		}
 		retry.Reset()
 		return time.Until(a.sent.Add(k.config.Interval)), true
 	case errors.Is(a.err, ErrEvicted):
@@ -320,12 +337,17 @@ func (k *Keeper) drain(answers <-chan answer) {
 }
 
 // retries is the schedule of attempts after one that failed: quick at first,
-// and some twenty of them in half a lease, if they fail at once.
+// and some twenty of them in half a lease, if they fail at once. Without an end
+// there is no hurry, and they slow down to the interval.
 func (k *Keeper) retries() *backoff.ExponentialBackOff {
+	slowest := k.config.TTL / 40
+	if k.config.Endless {
+		slowest = k.config.Interval
+	}
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(k.config.TTL/200),
 		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(k.config.TTL/40),
+		backoff.WithMaxInterval(slowest),
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithRandomizationFactor(0), // settle does that
 	)

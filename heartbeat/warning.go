@@ -1,6 +1,9 @@
 package heartbeat
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Warning is told when little is left of a lease: when no renewal was
 // confirmed, and Margin or less is left until the deadline. It is told once
@@ -40,6 +43,9 @@ func (k *Keeper) warn(now time.Time) {
 
 // untilAlarm is the time until the next warning, or the deadline.
 func (k *Keeper) untilAlarm() time.Duration {
+	if k.config.Endless {
+		return math.MaxInt64
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	next := k.deadline

@@ -69,7 +69,7 @@ func FuzzGet(f *testing.F) {
 		var ids []string
 		for _, h := range rec.Holders {
 			ids = append(ids, h.ID)
-			if h.Lease.TTL <= 0 || h.Lease.TTL > lease.Max || h.Lease.Delay < 0 || h.Lease.Delay > lease.MaxDelay {
+			if h.Lease.TTL <= 0 && !h.Lease.Endless() || h.Lease.TTL > lease.Max || h.Lease.Delay < 0 || h.Lease.Delay > lease.MaxDelay {
 				t.Fatalf("a lease of %v", h.Lease.TTL)
 			}
 			if mine, ok := rec.Mine(h.ID); !ok || mine.ID != h.ID {

@@ -282,7 +282,7 @@ func requireSane(t interface {
 		t.Fatalf("%d holders were conjured out of %v", len(rec.Holders), item["holders"])
 	}
 	for _, h := range rec.Holders {
-		if h.Lease.TTL <= 0 || h.Lease.TTL > lease.Max || h.Ticket.IsZero() && h.Lease.Beat == 0 {
+		if h.Lease.TTL <= 0 && !h.Lease.Endless() || h.Lease.TTL > lease.Max || h.Ticket.IsZero() && h.Lease.Beat == 0 {
 			e := entries.Value[h.ID].(*types.AttributeValueMemberM).Value
 			if _, ok := e["ticket"]; !ok {
 				t.Fatalf("conjured the holder %+v", h)

@@ -20,9 +20,9 @@ import (
 // earlier attempt whose answer was lost had released, or the holder had been
 // evicted; the caller's own deadline tells which. Calling again is safe. After
 // any other error the holder's lease ends the turn.
-func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, idle bool) (rec Record, quiet bool, err error) {
+func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, idle bool, opts ...table.Option) (rec Record, quiet bool, err error) {
 	if idle {
-		rec, err = ReleaseFast(ctx, q, id, t, turn)
+		rec, err = ReleaseFast(ctx, q, id, t, turn, opts...)
 		if err == nil || !errors.Is(err, ErrRefused) {
 			return rec, false, err
 		}
@@ -30,7 +30,7 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 			return rec, false, err // the hand-off would be refused as well
 		}
 	}
-	rec, err = HandOff(ctx, q, id, turn)
+	rec, err = HandOff(ctx, q, id, turn, opts...)
 	// After a refused fast form somebody holds a ticket, and will go on.
 	return rec, err == nil && !idle && rec.Present && len(rec.Holders) == 0 && rec.Quiet(t), err
 }
@@ -50,9 +50,9 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 // id is in it, HandOff; if not, an earlier attempt had released, or the holder
 // was evicted, which its own deadline tells. One request. Calling again is
 // safe.
-func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn) (Record, error) {
+func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, opts ...table.Option) (Record, error) {
 	update, condition := fastForm(q, id, t, turn)
-	return write(ctx, q, update, condition)
+	return write(ctx, q, update, condition, opts...)
 }
 
 func fastForm(q table.Queue, id string, t ticket.Number, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
@@ -66,9 +66,9 @@ func fastForm(q table.Queue, id string, t ticket.Number, turn Turn) (expression.
 //
 // On success it returns the record; ErrRefused and the record as for
 // ReleaseFast. One request. Calling again is safe.
-func HandOff(ctx context.Context, q table.Queue, id string, turn Turn) (Record, error) {
+func HandOff(ctx context.Context, q table.Queue, id string, turn Turn, opts ...table.Option) (Record, error) {
 	update, condition := handOffForm(q, id, turn)
-	return write(ctx, q, update, condition)
+	return write(ctx, q, update, condition, opts...)
 }
 
 func handOffForm(q table.Queue, id string, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {

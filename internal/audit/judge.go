@@ -194,7 +194,7 @@ func (a *Audit) succeeds(q *queue, ticket *big.Int, now life, holders item) bool
 // judgeRenewal notes a lease that was set back while it stood: by a request that
 // came late, or that wrote over somebody's row.
 func (a *Audit) judgeRenewal(key, what string, before, now life) {
-	if now.until.Before(before.until) {
+	if now.until.Before(before.until) && !now.endless {
 		a.violate(key, "the end of %s of %s fell from %v to %v", what, now.owner, before.until, now.until)
 	}
 	if now.id == before.id && whole(now.beat).Cmp(whole(before.beat)) < 0 {
@@ -205,6 +205,10 @@ func (a *Audit) judgeRenewal(key, what string, before, now life) {
 // judgeRemoval notes what was removed by somebody else while its lease ran.
 func (a *Audit) judgeRemoval(key, what string, l life) {
 	if a.Actor == nil || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
+		return
+	}
+	if l.endless {
+		a.violate(key, "%s of %s was removed by %s, although it has no lease", what, l.owner, a.actor)
 		return
 	}
 	if now := a.now(); now.Before(l.until.Add(l.delay)) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {

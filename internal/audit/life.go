@@ -10,11 +10,16 @@ type life struct {
 	until time.Time     // zero if the owner did not know the time
 	ends  time.Time     // a full lease after it was last renewed: whoever has watched it for as long may end it
 	delay time.Duration // for which others wait beyond until; part of ends
+
+	endless bool // it has no lease: nobody else may end it
 }
 
 // alive says that a lease has not ended, by its end or else by how long ago it
 // was renewed.
 func (l life) alive(now time.Time) bool {
+	if l.endless {
+		return true
+	}
 	if l.until.IsZero() {
 		return now.Before(l.ends)
 	}
@@ -26,9 +31,10 @@ func (l life) alive(now time.Time) bool {
 // have seen nothing of that.
 func (a *Audit) lives(id string, it item) life {
 	before := a.leases[id]
+	_, leased := it["ttl"]
 	l := life{
 		id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends,
-		delay: length(it["delay"].N),
+		delay: length(it["delay"].N), endless: it["failClosed"].BOOL && !leased,
 	}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
 		whole := length(it["ttl"].N) + l.delay

@@ -10,6 +10,7 @@ import (
 
 type item map[string]struct {
 	S, N string
+	BOOL bool
 	M    item
 }
 

@@ -17,6 +17,8 @@
 // ended the queue stays closed. Both judgements reckon the end so much later;
 // the owner's deadline is what it was.
 //
+// One that is failClosed, and has neither until nor ttl, never ends.
+//
 // The second needs no clock but the observer's own, and costs a newcomer up
 // to one ttl. It serves where there is no until (a process's very first
 // request knows no time yet), where the engine sends no date, and by option.
@@ -26,7 +28,10 @@
 package lease
 
 import (
+	"math"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
 )
@@ -38,6 +43,9 @@ const Max = 7 * 24 * time.Hour
 // MaxDelay is the longest lock delay that is believed.
 const MaxDelay = 24 * time.Hour
 
+// Forever is how long a lease lives on that has no end.
+const Forever time.Duration = math.MaxInt64
+
 // Lease is what an entry or a row says of its own life.
 type Lease struct {
 	Beat  int64
@@ -47,14 +55,32 @@ type Lease struct {
 	// Delay is for how long others wait beyond the end of the lease. Of a
 	// holder alone.
 	Delay time.Duration
+
+	// FailClosed says that the holder wants no lease. Until it has confirmed its
+	// grant it has a short one all the same; from then on it has neither TTL nor
+	// Until. Of a holder alone.
+	FailClosed bool
 }
 
+// Endless reports whether the lease never ends: nobody may judge it dead.
+func (l Lease) Endless() bool { return l.FailClosed && l.TTL == 0 }
+
 // Length is how long others wait for a lease that is not renewed any more.
-func (l Lease) Length() time.Duration { return l.TTL + l.Delay }
+func (l Lease) Length() time.Duration {
+	if l.Endless() {
+		return Forever
+	}
+	return l.TTL + l.Delay
+}
 
 // ReadHolder takes a lease out of a holder's entry.
 func ReadHolder(r *table.Reader) Lease {
+	failClosed := r.OptionalBool(table.AttrFailClosed)
+	if failClosed && !r.Has(table.AttrTTL) && !r.Has(table.AttrUntil) {
+		return Lease{Beat: r.Int(table.AttrBeat), FailClosed: true}
+	}
 	l := Read(r)
+	l.FailClosed = failClosed && l.TTL > 0
 	if ms, ok := r.OptionalInt(table.AttrDelay); ok {
 		if ms < 0 || ms > MaxDelay.Milliseconds() {
 			r.Fail(table.AttrDelay, "is %d ms, between 0 and %d are needed", ms, MaxDelay.Milliseconds())
@@ -86,6 +112,12 @@ func Read(r *table.Reader) Lease {
 // Fill writes a lease's attributes into an entry or a row.
 func (l Lease) Fill(item table.Item) {
 	item[table.AttrBeat] = table.Int(l.Beat)
+	if l.FailClosed {
+		item[table.AttrFailClosed] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	if l.Endless() {
+		return
+	}
 	item[table.AttrTTL] = table.Int(l.TTL.Milliseconds())
 	if !l.Until.IsZero() {
 		item[table.AttrUntil] = table.Int(l.Until.UnixMilli())

@@ -16,6 +16,9 @@ type Terms struct {
 	Margin time.Duration
 	// Delay is for how long others wait after the end of a lease that was lost.
 	Delay time.Duration
+	// FailClosed says that the lease is to have no end. What it begins with
+	// has one, until it is confirmed.
+	FailClosed bool
 }
 
 // Margin is a tenth of a lease, or less for a long one: two seconds, and a
@@ -26,7 +29,7 @@ func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+
 // and the time on DynamoDB's clock at which it begins; zero if that clock is
 // not known.
 func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
-	return Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay}, Middle(clock, sent)
+	return Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, Middle(clock, sent)
 }
 
 // until errs on the late side: nobody may end the lease before the owner's own
@@ -69,8 +72,11 @@ func NewRenewals(t Terms, clock *dbclock.Clock, begun Lease) *Renewals {
 }
 
 // Next is the end to write with a request that is sent at that instant; zero
-// if DynamoDB's clock was never known.
+// if DynamoDB's clock was never known, and of a lease that has no end.
 func (r *Renewals) Next(sent time.Time) time.Time {
+	if r.terms.FailClosed {
+		return time.Time{}
+	}
 	if next := r.terms.until(r.clock, sent); next.After(r.until) {
 		r.until = next
 	}

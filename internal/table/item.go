@@ -134,6 +134,18 @@ func (r *Reader) OptionalText(attribute string) string {
 	return r.Text(attribute)
 }
 
+// OptionalBool reads a boolean that may be absent; it is false then.
+func (r *Reader) OptionalBool(attribute string) bool {
+	switch v := r.Item[attribute].(type) {
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	case nil:
+	default:
+		r.fail(attribute, "is %s, a boolean is needed", TypeName(v))
+	}
+	return false
+}
+
 // Map reads a map.
 func (r *Reader) Map(attribute string) Item {
 	switch v := r.Item[attribute].(type) {

@@ -19,26 +19,27 @@ const (
 	AttrPermits      = "permits"      // record of a semaphore, N: how many hold at once, for life; absent from a lock's
 	AttrScope        = "scope"        // record, S: which wider counter issues its tickets, for life; absent: the record does
 
-	AttrBeat      = "beat"      // entry and row, N: number of renewals
-	AttrUntil     = "until"     // entry and row, N: end of the lease, ms on DynamoDB's clock
-	AttrTTL       = "ttl"       // entry and row, N: length of the lease, ms
-	AttrDelay     = "delay"     // entry, N: for how long the queue stays closed after a lease that was lost, ms
-	AttrSince     = "since"     // entry, N: when it was granted, ms on DynamoDB's clock
-	AttrOwner     = "owner"     // entry and row, S
-	AttrTicket    = "ticket"    // entry, N: present if it came by CLAIM
-	AttrData      = "data"      // entry, B: the holder's own; absent if it has none
-	AttrDataSet   = "dataSet"   // entry, N: which SetData wrote data; absent before the first
-	AttrID        = "id"        // row, S
-	AttrMode      = "mode"      // row, S, and entry that shares
-	AttrCreatedAt = "createdAt" // row, N: ms on DynamoDB's clock, or the host's if unknown
-	AttrMean      = "mean"      // turn, N: ms
-	AttrDeviation = "deviation" // turn, N: ms
+	AttrBeat       = "beat"       // entry and row, N: number of renewals
+	AttrUntil      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock
+	AttrTTL        = "ttl"        // entry and row, N: length of the lease, ms
+	AttrDelay      = "delay"      // entry, N: for how long the queue stays closed after a lease that was lost, ms
+	AttrFailClosed = "failClosed" // entry, BOOL: true once confirmed means that it has no lease
+	AttrSince      = "since"      // entry, N: when it was granted, ms on DynamoDB's clock
+	AttrOwner      = "owner"      // entry and row, S
+	AttrTicket     = "ticket"     // entry, N: present if it came by CLAIM
+	AttrData       = "data"       // entry, B: the holder's own; absent if it has none
+	AttrDataSet    = "dataSet"    // entry, N: which SetData wrote data; absent before the first
+	AttrID         = "id"         // row, S
+	AttrMode       = "mode"       // row, S, and entry that shares
+	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
+	AttrMean       = "mean"       // turn, N: ms
+	AttrDeviation  = "deviation"  // turn, N: ms
 )
 
 var reserved = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope, AttrBeat, AttrUntil, AttrTTL,
 	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
-	AttrDelay,
+	AttrDelay, AttrFailClosed,
 }
 
 // Layout names a table and the attributes of it that the user may choose.

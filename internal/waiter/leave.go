@@ -32,8 +32,7 @@ func (w *Waiter) leave(ctx context.Context) {
 	// sent last are the likeliest to be still under way.
 	unknown = unknown[max(0, len(unknown)-serving.MaxEvicted):]
 	if _, err := w.remove(ctx, unknown...); err != nil {
-		w.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
-			"queue", w.Queue.String(), "ids", unknown, "ttl", w.Holder.TTL, "error", err)
+		w.abandon(unknown, err)
 	}
 }
 

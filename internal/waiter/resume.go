@@ -93,6 +93,10 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 		if !w.Resume.names(h) {
 			continue
 		}
+		if h.Lease.FailClosed {
+			// Whoever took it over, and gave up, would open the queue.
+			return true, fmt.Errorf("ticket %s of %q is held without a lease, and is not resumed: an operator must evict it", h.Ticket, w.Queue)
+		}
 		w.Mode.Shared = h.Shared
 		a, e := w.newAttempt(true)
 		if len(e.Data) == 0 {

@@ -47,11 +47,13 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number, noWait bool) (grant
 	}
 	w.sight.Saw(rec)
 	if grant, ok := w.served(ctx, &w.sight); ok {
-		return grant, true, nil
+		grant, err = w.confirmed(ctx, grant, nil, noWait)
+		return grant, err == nil, err
 	}
 	w.turn = &turn{Waiter: w, retries: retry.For(w.Patience)}
 	if noWait {
 		grant, err = w.turn.run(ctx, w.sight, true)
+		grant, err = w.confirmed(ctx, grant, err, true)
 		return grant, err == nil, err
 	}
 	w.careful = true // the next queue is entered when this row stands
@@ -66,6 +68,7 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	if w.turn.eager {
 		<-w.Slots
 	}
+	grant, err = w.confirmed(ctx, grant, err, false)
 	if err == nil {
 		w.turn.leave()
 		w.Background(w.places.Wait)

@@ -41,7 +41,7 @@ type Config struct {
 	Data     []byte // of the holder's entry
 	Mode     serving.Mode
 
-	Holder lease.Terms // of the lease once served
+	Holder lease.Terms // of the lease once served; if FailClosed, until that is confirmed
 	Waiter lease.Terms // of the row's lease
 
 	Schedule waitpolicy.Schedule
@@ -97,6 +97,8 @@ type attempt struct {
 	claimed bool
 	unknown bool // it was not answered: it may be in the record, or get there
 	left    bool // it was given up, and is never adopted again
+
+	confirming ticket.Number // a CONFIRM was sent for it, with that ticket; zero: none
 }
 
 // Waiter is one acquire. Make it with New and call Run once.
@@ -111,6 +113,7 @@ type Waiter struct {
 	standing Standing
 	pace     pace
 	told     told
+	orphan   *Orphan
 
 	// In the wider scopes.
 	highest ticket.Number // ticketNumber of a record, the highest that was seen
@@ -135,7 +138,7 @@ func (w *Waiter) Standing() Standing {
 // queue.
 func (w *Waiter) Run(ctx context.Context, noWait bool) (Grant, error) {
 	w.prefix = random.Text(ctx)
-	grant, err := w.acquire(ctx, noWait)
+	grant, err := w.granted(ctx, noWait)
 	if err != nil {
 		w.leave(ctx)
 		return Grant{}, err

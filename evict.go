@@ -1,0 +1,141 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+var (
+	// ErrNotServed says that nobody is being served with the ticket given to
+	// Evict: it has ended its turn, or never had one.
+	ErrNotServed = errors.New("nobody is served with this ticket")
+	// ErrLeased says that the holder given to Evict has a lease, which ends by
+	// itself.
+	ErrLeased = errors.New("this holder has a lease, which ends by itself")
+)
+
+// EvictError says why Evict did nothing. It matches ErrNotServed or ErrLeased.
+type EvictError struct {
+	Key    Key
+	Ticket ticket.Number
+	// Serving is who is being served, in the order of tickets.
+	Serving []Holder
+	Err     error // ErrNotServed or ErrLeased
+}
+
+func (e *EvictError) Error() string {
+	s := fmt.Sprintf("queuelock: evict %s ticket %s: %v", e.Key, e.Ticket, e.Err)
+	var others []string
+	for _, h := range e.Serving {
+		if h.Ticket == e.Ticket {
+			s += fmt.Sprintf(": %.*s, in %v unless it is renewed", maxOwner, h.Owner, max(0, h.Remaining).Round(time.Millisecond))
+			continue
+		}
+		others = append(others, fmt.Sprintf("%.*s (ticket %s)", maxOwner, h.Owner, h.Ticket))
+	}
+	switch {
+	case !errors.Is(e.Err, ErrNotServed):
+	case len(others) == 0:
+		s += ", nor with another"
+	default:
+		s += "; served: " + strings.Join(others, ", ")
+	}
+	return s
+}
+
+// Unwrap returns Err.
+func (e *EvictError) Unwrap() error { return e.Err }
+
+// Evict ends the turn of a holder that fails closed (FailClosed), by the ticket
+// that Inspect, or "queuelock status", shows. The next in line is served.
+//
+// Make sure first that its process is dead, or stopped for good. One that lives
+// learns of it with its next heartbeat, up to Config.HeartbeatInterval later, and
+// works on until then. Its protected writes (Lock.Condition, Lock.Transact) are
+// refused from now on; whatever else it does is not.
+//
+// nil says that the holder is gone: evicted by this call, or released meanwhile.
+// *EvictError says that nothing was done, and matches ErrNotServed if nobody is
+// served with that ticket, as after an earlier Evict, or ErrLeased if the holder
+// has a lease: so Evict never makes two that believe in theirs. (A lock that
+// fails closed has one for the moment between its grant and its confirmation.)
+// ErrClosed after Close. Any other error is the table's, or ctx's: the holder may
+// be gone. Calling it again is safe, and never evicts another.
+//
+// Two requests: one read and one conditional write; and, if nobody waits, one
+// more in the background, for which Close waits. What fails in passing is tried
+// again for as long as ctx lives, at most for 30 s.
+func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
+	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
+	if err != nil {
+		return err
+	}
+	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return err
+	}
+	defer end()
+	key = key.normal()
+	var rec serving.Record
+	err = passing(ctx, func() error {
+		rec, err = serving.Get(ctx, q)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("queuelock: evict %s: %w", key, err)
+	}
+	holder, err := c.dismissible(key, q, rec, t)
+	if err != nil {
+		return err
+	}
+	err = passing(ctx, func() error {
+		rec, err = serving.Dismiss(ctx, q, holder.ID)
+		return err
+	})
+	if err != nil && !errors.Is(err, serving.ErrRefused) {
+		return fmt.Errorf("queuelock: evict %s ticket %s: it may be gone: %w", key, t, err)
+	}
+	// Refused: it was there, and is gone. Ids do not come back.
+	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder, as an operator wants", "queue", q.String(), "ticket", t, "owner", holder.Owner)
+	c.lines.Wake(q)
+	if rec.Present && len(rec.Holders) == 0 && rec.Quiet(t) {
+		c.background.run(func() { c.quieten(context.WithoutCancel(ctx), q, t) })
+	}
+	return nil
+}
+
+// dismissible is the holder with that ticket, if Evict may end its turn.
+func (c *Client) dismissible(key Key, q table.Queue, rec serving.Record, t ticket.Number) (serving.Holder, error) {
+	readAt := time.Now()
+	e := &EvictError{Key: key, Ticket: t, Err: ErrNotServed}
+	for _, h := range rec.Holders {
+		if h.Ticket == t && h.Lease.Endless() {
+			return h, nil
+		}
+		if h.Ticket == t {
+			e.Err = ErrLeased
+		}
+		e.Serving = append(e.Serving, newHolder(q, h, c.observer, readAt, lease.Middle(q.Clock(), readAt)))
+	}
+	return serving.Holder{}, e
+}
+
+// passing makes a request, and again if it failed in passing.
+func passing(ctx context.Context, request func() error) error {
+	for retries := retry.For(minPatience); ; {
+		err := request()
+		if err == nil || !table.Transient(err) || !retries.Pause(ctx) {
+			return err
+		}
+	}
+}
