@@ -14,7 +14,7 @@ import (
 // Exit codes. Those from 64 to 78 are of BSD's sysexits, and are chosen so
 // that they are seldom a command's own.
 const (
-	exitFailed      = 1   // the demo saw something wrong; what has no code of its own
+	exitFailed      = 1   // the demo saw something wrong; nobody to evict; what has no code of its own
 	exitUsage       = 64  // EX_USAGE: the command line, or a name or value in it
 	exitUnavailable = 69  // EX_UNAVAILABLE: DynamoDB, the table, the AWS settings, a port
 	exitLost        = 70  // the lock was lost while the command ran

@@ -49,7 +49,8 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
   queuelock local                                  # an in-memory DynamoDB, for development
   queuelock create-table                           # once
   queuelock run deploy/prod -- ./deploy.sh         # one at a time, in order
-  queuelock status deploy/prod                     # who is served, who waits`,
+  queuelock status deploy/prod                     # who is served, who waits
+  queuelock evict payroll --ticket 7               # a holder without a lease is dead`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -67,7 +68,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newStatus(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newChaosWorker(), newVersion())
+	root.AddCommand(newRun(), newStatus(), newEvict(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newChaosWorker(), newVersion())
 	return root
 }
 

@@ -33,10 +33,14 @@ const (
 	maxTTL = 7 * 24 * time.Hour
 )
 
+// maxDelay is the bound of queuelock.LockDelay.
+const maxDelay = 24 * time.Hour
+
 type runFlags struct {
 	settings
 	reason, wait string
-	ttl          time.Duration
+	ttl, delay   time.Duration
+	failClosed   bool
 
 	key     queuelock.Key
 	command []string
@@ -70,6 +74,18 @@ somebody else may hold the lock: a loss is known a tenth of --ttl before, at mos
 the loss is that an operator took the lock away, there is no such time. On Linux the
 command is killed if queuelock itself is (what the command has started itself is not).
 
+--wait takes a duration, such as 90s, for which to wait in the queue; "forever"; "0", to try
+once; or a number of attempts and the longest pause between two of them, such as 5x2s, to
+try without a place in the queue.
+
+--lock-delay keeps the lock closed for so long after it was lost, and not after it was
+released: for requests of the command that are still on their way.
+
+--fail-closed takes the lock without a lease. It ends with the command, and in no other way:
+if queuelock or its host dies, everybody waits until somebody has looked ("queuelock status")
+and has evicted the holder ("queuelock evict"). --ttl is then only twice the time between two
+heartbeats, by which this process learns of an eviction.
+
 If standard input and output are the terminal, the command's group is put in the
 foreground of it, so that it can read from it and gets its Ctrl-C; Ctrl-Z is ignored then,
 because a lease runs on while its holder is stopped. In a pipeline, the command cannot
@@ -81,7 +97,8 @@ read from the terminal itself.`,
 Exit codes:
   the command's own; 128 + n if signal n ended it, or if signal n came while waiting
   64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings; or the
+       command has ended, and its lock of --fail-closed could not be released
   70   the lock was lost while the command ran; it was stopped
   75   the lock was not acquired in time (--wait); the command was not run
   126  the command cannot be executed
@@ -106,16 +123,35 @@ Exit codes:
 		},
 	}
 	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock"); locks of different reasons are independent`)
-	cmd.Flags().StringVar(&f.wait, "wait", "60s", `how long to wait for the lock: a duration, "0" or "forever"`)
+	cmd.Flags().StringVar(&f.wait, "wait", "60s", `how long to wait for the lock: a duration, "0", "forever", or attempts such as "5x2s"`)
 	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a dead holder keeps others waiting as long")
+	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "for how long nobody is served after the lock was lost, at most 24h")
+	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
 	f.addFlags(cmd)
 	return cmd
+}
+
+// options are those of the acquire.
+func (f *runFlags) options() ([]queuelock.Option, error) {
+	switch {
+	case f.delay < 0 || f.delay > maxDelay || f.delay%time.Millisecond != 0:
+		return nil, usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
+	case f.failClosed && f.delay > 0:
+		return nil, usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
+	case f.failClosed:
+		return []queuelock.Option{queuelock.FailClosed()}, nil
+	}
+	return []queuelock.Option{queuelock.LockDelay(f.delay)}, nil
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
 	wait, err := waitpolicy.Parse(f.wait)
 	if err != nil {
-		return usagef("--wait %s: need 0, forever or a duration such as 5s", f.wait)
+		return usagef("--wait %s: need 0, forever or a duration such as 5s, or attempts such as 5x2s", f.wait)
+	}
+	options, err := f.options()
+	if err != nil {
+		return err
 	}
 	if f.ttl < minTTL || f.ttl > maxTTL {
 		return usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
@@ -153,7 +189,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if limit, limited := wait.Limit(); limited {
 		wait = waitpolicy.For(max(0, limit-time.Since(begun)))
 	}
-	lock, err := f.acquire(cmd, client, wait, signals)
+	lock, err := f.acquire(cmd, client, wait, signals, options)
 	if err != nil {
 		return err
 	}
@@ -161,7 +197,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	ctx, cancel := f.ending(cmd)
 	defer cancel()
 	releaseErr := lock.Release(ctx)
+	_, stands := errors.AsType[*queuelock.UnreleasedError](releaseErr)
 	switch {
+	case stands:
+		return unavailable(releaseErr) // somebody must evict it
 	case errors.Is(releaseErr, queuelock.ErrLost):
 		return releaseErr // it outweighs whatever the command has returned
 	case err != nil:
@@ -239,7 +278,7 @@ func (f *runFlags) look(ctx context.Context, client *queuelock.Client, limit tim
 // queue to be left, but not for ever: a DynamoDB that does not answer cannot
 // hold up somebody who wants to go, and who says so twice goes at once. What is
 // left in the queue then, its leases end.
-func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) (*queuelock.Lock, error) {
+func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal, options []queuelock.Option) (*queuelock.Lock, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	type answer struct {
@@ -249,7 +288,7 @@ func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait wa
 	answers := make(chan answer, 1)
 	begun := time.Now()
 	go func() {
-		lock, err := client.Acquire(ctx, f.key, wait)
+		lock, err := client.Acquire(ctx, f.key, wait, options...)
 		answers <- answer{lock, err}
 	}()
 	select {
@@ -258,6 +297,9 @@ func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait wa
 		// Nothing but a signal ends ctx before its parent: what else was in the
 		// way at the end is the table's failure.
 		failed := ok && missed.Err != nil && cmd.Context().Err() == nil
+		if _, stands := errors.AsType[*queuelock.UnreleasedError](a.err); stands {
+			failed = true
+		}
 		if a.err != nil && (!ok || failed) {
 			a.err = unavailable(a.err)
 		}

@@ -34,13 +34,15 @@ A lease that is over belongs to somebody who died, or is cut off: the next to lo
 queue removes them. What is left of a lease is what is left at the least. A "?" is the
 age of a holder whose process did not know the time yet when it was served: it is known
 after its first heartbeat. What a holder tells of itself is printed below, as text, or in
-base64 if it is not text of one line.
+base64 if it is not text of one line. A holder without a lease ("run --fail-closed") is shown
+as such, with the command that evicts it. What is left of a lease includes a lock delay.
 
 --json prints one object: entity, reason, issued (the last ticket), read_at, serving and
 waiting (lists), turn (mean_seconds and deviation_seconds of recent turns). Tickets are
 strings, durations numbers of seconds (ages and what is left of leases to a tenth), times
 RFC 3339; what is not known is null. What a holder tells of itself is in data_base64, and
-in data if it is text in UTF-8.
+in data if it is text in UTF-8. A holder without a lease has fail_closed, and null for
+remaining_seconds, ttl_seconds and delay_seconds.
 
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
@@ -111,15 +113,18 @@ type statusTurn struct {
 }
 
 type statusHolder struct {
-	Ticket    string     `json:"ticket"`
-	Owner     string     `json:"owner"`
-	Since     *time.Time `json:"since"`
-	Age       *float64   `json:"age_seconds"`
-	Remaining float64    `json:"remaining_seconds"`
-	TTL       float64    `json:"ttl_seconds"`
-	Expired   bool       `json:"expired"`
-	Data      *string    `json:"data"`
-	Base64    []byte     `json:"data_base64"`
+	Ticket string     `json:"ticket"`
+	Owner  string     `json:"owner"`
+	Since  *time.Time `json:"since"`
+	Age    *float64   `json:"age_seconds"`
+	// Without a lease, the three are null.
+	Remaining  *float64 `json:"remaining_seconds"`
+	TTL        *float64 `json:"ttl_seconds"`
+	Delay      *float64 `json:"delay_seconds"`
+	FailClosed bool     `json:"fail_closed"`
+	Expired    bool     `json:"expired"`
+	Data       *string  `json:"data"`
+	Base64     []byte   `json:"data_base64"`
 }
 
 type statusWaiter struct {
@@ -142,7 +147,11 @@ func newStatusReport(s *queuelock.State) statusReport {
 	for _, h := range s.Serving {
 		holder := statusHolder{
 			Ticket: h.Ticket.String(), Owner: h.Owner,
-			Remaining: tenths(h.Remaining), TTL: h.TTL.Seconds(), Expired: h.Remaining <= 0, Base64: h.Data,
+			FailClosed: h.FailClosed, Expired: h.Remaining <= 0, Base64: h.Data,
+		}
+		if !h.FailClosed {
+			remaining, ttl, delay := tenths(h.Remaining), h.TTL.Seconds(), h.Delay.Seconds()
+			holder.Remaining, holder.TTL, holder.Delay = &remaining, &ttl, &delay
 		}
 		if text := string(h.Data); text != "" && utf8.ValidString(text) {
 			holder.Data = &text
@@ -190,7 +199,7 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		if !h.Since.IsZero() {
 			age = readable(h.Age)
 		}
-		fmt.Fprintf(w, "served\t%s\t%s\t%s\t%s\n", h.Ticket, h.Owner, age, left(h.Remaining, h.TTL))
+		fmt.Fprintf(w, "served\t%s\t%s\t%s\t%s\n", h.Ticket, h.Owner, age, leftOf(h))
 	}
 	for _, p := range s.Waiting {
 		if p.Problem != nil {
@@ -201,6 +210,14 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, h := range s.Serving {
+		if !h.FailClosed {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "\nno lease: nobody else ends the turn of %s; if its process is dead, evict with: %s\n", h.Ticket, evictCommand(s.Key, h.Ticket)); err != nil {
+			return err
+		}
 	}
 	for _, h := range s.Serving {
 		if len(h.Data) == 0 {
@@ -225,6 +242,17 @@ func printable(text string) bool {
 
 // tenths is a duration in seconds. DynamoDB's clock is not known any better.
 func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
+
+// leftOf is what is left of a holder's lease, and of its lock delay.
+func leftOf(h queuelock.Holder) string {
+	switch {
+	case h.FailClosed:
+		return "no lease"
+	case h.Delay > 0 && h.Remaining > 0:
+		return fmt.Sprintf("%s of %s + %s", readable(h.Remaining), readable(h.TTL), readable(h.Delay))
+	}
+	return left(h.Remaining, h.TTL)
+}
 
 func left(remaining, ttl time.Duration) string {
 	if remaining <= 0 {

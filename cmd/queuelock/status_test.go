@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -63,8 +64,9 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	state := &queuelock.State{
 		Key: queuelock.Key{Entity: "x", Reason: "why"}, Issued: ticket.Max, ReadAt: at,
 		Serving: []queuelock.Holder{
-			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Data: []byte("step 2\n")},
+			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
 			{Ticket: ticket.FromUint64(8), Owner: "b", TTL: time.Minute, Data: []byte("\xff\xfe")},
+			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
 		},
 		Waiting: []queuelock.Waiter{
 			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
@@ -89,6 +91,8 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "age_seconds": 1.5,
       "remaining_seconds": 30,
       "ttl_seconds": 60,
+      "delay_seconds": 1.5,
+      "fail_closed": false,
       "expired": false,
       "data": "step 2\n",
       "data_base64": "c3RlcCAyCg=="
@@ -100,9 +104,24 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "age_seconds": null,
       "remaining_seconds": 0,
       "ttl_seconds": 60,
+      "delay_seconds": 0,
+      "fail_closed": false,
       "expired": true,
       "data": null,
       "data_base64": "//4="
+    },
+    {
+      "ticket": "9",
+      "owner": "d",
+      "since": null,
+      "age_seconds": null,
+      "remaining_seconds": null,
+      "ttl_seconds": null,
+      "delay_seconds": null,
+      "fail_closed": true,
+      "expired": false,
+      "data": null,
+      "data_base64": null
     }
   ],
   "waiting": [

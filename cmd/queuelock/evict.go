@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// evictLimit bounds the requests of an eviction, the library's repetitions
+// included.
+const evictLimit = 30 * time.Second
+
+type evictFlags struct {
+	settings
+	reason, ticket string
+	json           bool
+}
+
+func newEvict() *cobra.Command {
+	var f evictFlags
+	cmd := &cobra.Command{
+		Use:   "evict ENTITY --ticket N",
+		Short: "Take the lock from a holder that has no lease",
+		Long: `Ends the turn of the holder with ticket N, which took the lock of ENTITY without a lease
+("run --fail-closed"): nobody else would ever end it. The next in line is served.
+
+First make sure that the holder's process is dead, or stopped for good. One that lives learns
+of it by its next heartbeat, and works on until then. What it writes on the condition that it
+holds the lock is refused from now on; whatever else it does is not.
+
+"queuelock status" shows the ticket. A holder that has a lease is not evicted: it ends by
+itself. Calling it again is safe, and never evicts another.
+
+--json prints one object: entity, reason, ticket (a string) and evicted (true).
+
+Exit codes:
+  1    nothing was done: nobody is served with this ticket, or its holder has a lease
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+		Example: `  queuelock status payroll
+  queuelock evict payroll --ticket 7`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return usagef("ENTITY is missing: name what is locked")
+			case 1:
+				return nil
+			}
+			return usagef("%q is one argument too many", args[1])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, queuelock.Key{Entity: args[0], Reason: f.reason})
+		},
+	}
+	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
+	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the ticket of the holder, as status shows it")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	f.addFlags(cmd)
+	return cmd
+}
+
+// evictReport is an eviction for machines.
+type evictReport struct {
+	Entity  string `json:"entity"`
+	Reason  string `json:"reason"`
+	Ticket  string `json:"ticket"`
+	Evicted bool   `json:"evicted"`
+}
+
+func (f *evictFlags) run(cmd *cobra.Command, key queuelock.Key) error {
+	if f.ticket == "" {
+		return usagef("--ticket is missing: name the holder, as 'queuelock status %s' shows it", quoted(key.Entity))
+	}
+	number, err := ticket.Parse(f.ticket)
+	if err != nil {
+		return usagef("--ticket %s: need a whole number", f.ticket)
+	}
+	if err := checkArguments(cmd.Context(), key, f.table, queuelock.Config{}); err != nil {
+		return err
+	}
+	db, err := f.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	client, err := queuelock.New(db, f.table, queuelock.Config{})
+	if err != nil {
+		return usagef("%w", err)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), evictLimit)
+	defer cancel()
+	err = client.Evict(ctx, key, number)
+	_ = client.Close(ctx) // of what runs in the background nothing depends
+	if _, nobody := errors.AsType[*queuelock.EvictError](err); nobody {
+		return err
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	if f.json {
+		report := evictReport{Entity: key.Entity, Reason: key.Reason, Ticket: number.String(), Evicted: true}
+		if report.Reason == "" {
+			report.Reason = queuelock.DefaultReason
+		}
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", key, number)
+	return err
+}
+
+// evictCommand is what evicts a holder.
+func evictCommand(key queuelock.Key, number ticket.Number) string {
+	command := "queuelock evict " + quoted(key.Entity)
+	if key.Reason != "" && key.Reason != queuelock.DefaultReason {
+		command += " --reason " + quoted(key.Reason)
+	}
+	return command + " --ticket " + number.String()
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.:@%+=,-", r)
+	}
+	if word != "" && word[0] != '-' && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

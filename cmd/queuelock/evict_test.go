@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// failClosed holds an entity's lock without a lease, by a client that is closed
+// at the end of the test.
+func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
+	t.Helper()
+	lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
+	e := newEngine(t)
+	key := queuelock.Key{Entity: "pay roll", Reason: "it's due"}
+	lock := e.failClosed(t, key)
+	o := invoke(t, "status", "pay roll", "--reason", "it's due")
+	if want := `queuelock evict 'pay roll' --reason 'it'\''s due' --ticket 1`; o.code != 0 || !strings.Contains(o.stdout, "no lease") || !strings.HasSuffix(o.stdout, want+"\n") {
+		t.Errorf("exit code %d, stdout %q, want %s at its end", o.code, o.stdout, want)
+	}
+	var report statusReport
+	o = invoke(t, "status", "pay roll", "--reason", "it's due", "--json")
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || len(report.Serving) != 1 || !report.Serving[0].FailClosed || report.Serving[0].Remaining != nil {
+		t.Errorf("%v: %s", err, o.stdout)
+	}
+
+	for _, words := range []string{"ticket 2", "nobody is served with this ticket", "somebody else (ticket 1)"} {
+		if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "2"); o.code != exitFailed || !strings.Contains(o.stderr, words) || o.stdout != "" {
+			t.Errorf("exit code %d, stdout %q, stderr %q does not say %q", o.code, o.stdout, o.stderr, words)
+		}
+	}
+	o = invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1", "--json")
+	if want := `{"entity":"pay roll","reason":"it's due","ticket":"1","evicted":true}` + "\n"; o.code != 0 || o.stdout != want || o.stderr != "" {
+		t.Errorf("%+v, want %q", o, want)
+	}
+	if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1"); o.code != exitFailed || !strings.Contains(o.stderr, "nor with another") {
+		t.Errorf("again: %+v", o)
+	}
+	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+		t.Errorf("%v", err)
+	}
+	if o := invoke(t, "status", "pay roll", "--reason", "it's due"); !strings.HasSuffix(o.stdout, "idle; the last ticket was 1\n") {
+		t.Errorf("stdout %q", o.stdout)
+	}
+}
+
+func TestEvictLeavesALeaseAlone(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	o := invoke(t, "evict", "x", "--ticket", "1")
+	if o.code != exitFailed || !strings.Contains(o.stderr, "a lease, which ends by itself") || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("%+v", o)
+	}
+	if err := lock.Extend(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if o := invoke(t, "evict", "never/used", "--ticket", "1"); o.code != exitFailed {
+		t.Errorf("%+v", o)
+	}
+	if o := invoke(t, "evict", "x", "--ticket", "1", "--table", "nosuch"); o.code != exitUnavailable || !strings.Contains(o.stderr, "create-table") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestRunWithoutALease(t *testing.T) {
+	e := newEngine(t)
+	b := start(t, t.Context(), "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
+	b.expect(t, "ready")
+	if h := e.state(t, "x").Serving; len(h) != 1 || !h[0].FailClosed {
+		t.Errorf("%+v", h)
+	}
+	if o := invoke(t, "run", "x", "--wait", "2x10ms", "--", "echo", "ran"); o.code != exitNotAcquired || !strings.Contains(o.stderr, "without a lease") {
+		t.Errorf("%+v", o)
+	}
+	openFIFO(t)
+	if o := b.wait(t); o.code != 5 || o.stderr != "" {
+		t.Errorf("%+v, want exit code 5", o)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+func TestRunEndsItsCommandWhenItIsEvicted(t *testing.T) {
+	e := newEngine(t)
+	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 100")
+	b.expect(t, "ready")
+	if o := invoke(t, "evict", "x", "--ticket", "1"); o.code != 0 || o.stdout != "\"x\" (lock): ticket 1 is evicted\n" {
+		t.Errorf("%+v", o)
+	}
+	if o := b.wait(t); o.code != exitLost || !strings.Contains(o.stderr, "evicted") {
+		t.Errorf("%+v, want exit code %d", o, exitLost)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
+	e := newEngine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	b := start(t, ctx, "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
+	b.expect(t, "ready")
+	close(e.stuck)
+	openFIFO(t)
+	if o := b.wait(t); o.code != exitUnavailable || !strings.Contains(o.stderr, "may still stand") || !strings.Contains(o.stderr, "evict") {
+		t.Errorf("%+v, want exit code %d and what to do", o, exitUnavailable)
+	}
+}
+
+func TestRunKeepsTheLockDelay(t *testing.T) {
+	e := newEngine(t)
+	b := start(t, t.Context(), "run", "x", "--lock-delay", "90s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
+	b.expect(t, "ready")
+	if h := e.state(t, "x").Serving; len(h) != 1 || h[0].Delay != 90*time.Second {
+		t.Errorf("%+v", h)
+	}
+	if o := invoke(t, "status", "x"); !strings.Contains(o.stdout, " of 1m0s + 1m30s\n") {
+		t.Errorf("stdout %q", o.stdout)
+	}
+	openFIFO(t)
+	if o := b.wait(t); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+func TestWordsAreQuotedForAShell(t *testing.T) {
+	for word, want := range map[string]string{"deploy/prod": "deploy/prod", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'", "$(rm)": "'$(rm)'", "é": "'é'"} {
+		if got := quoted(word); got != want {
+			t.Errorf("%q is quoted as %s, want %s", word, got, want)
+		}
+	}
+	if got := evictCommand(queuelock.Key{Entity: "x", Reason: "lock"}, ticket.FromUint64(3)); got != "queuelock evict x --ticket 3" {
+		t.Errorf("%q", got)
+	}
+}
