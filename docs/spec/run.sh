@@ -79,6 +79,37 @@ ok queuelock 2-processes-one-no-wait -DN=2 -DNOWAIT=2 -DLOST=1 -DCYCLES=2
 ok queuelock 3-processes-one-no-wait -DN=3 -DNOWAIT=4
 ok queuelock 2-processes-one-no-wait-crash -DN=2 -DNOWAIT=2 -DEVICT=1 -DCRASH=1
 ok lease lease -DTTL=4 -DEND=10
+ok modes readers-3 -DN=3 -DREADERS=5
+ok modes readers-2-crash-lost -DN=2 -DREADERS=1 -DCRASH=1 -DLOST=1 -DCYCLES=2
+ok modes readers-3-evict -DN=3 -DREADERS=5 -DEVICT=1
+ok modes readers-3-sweep -DN=3 -DREADERS=6 -DSWEEP=1
+ok modes readers-2-late-late -DN=2 -DREADERS=1 -DDUP=2
+ok modes readers-2-two-turns-lost -DN=2 -DREADERS=2 -DCYCLES=2 -DLOST=1 -DGIVEUP=1
+ok modes readers-2-older-record -DN=2 -DREADERS=3 -DEXISTS=3 -DLOST=1
+ok modes+cycles readers-2-no-cycle -DN=2 -DREADERS=1 -DEVICT=1 -DSWEEP=1
+ok modes semaphore-3 -DN=3 -DPERMITS=2
+ok modes semaphore-3-sweep -DN=3 -DPERMITS=2 -DSWEEP=1
+ok modes semaphore-2-late -DN=2 -DPERMITS=2 -DDUP=1 -DEVICT=1
+ok modes downgrade-3 -DN=3 -DREADERS=4 -DDOWN=1
+ok modes downgrade-2-late-lost-beat -DN=2 -DREADERS=2 -DDOWN=1 -DDUP=1 -DLOST=1 -DHB=1
+ok modes closed-3 -DN=3 -DCLOSED=7
+ok modes closed-2-late-late -DN=2 -DCLOSED=3 -DDUP=2
+ok modes closed-2-late-evict-give-up -DN=2 -DCLOSED=3 -DDUP=1 -DEVICT=1 -DGIVEUP=1
+ok modes closed-2-lost-crash -DN=2 -DCLOSED=3 -DLOST=1 -DCRASH=1
+ok modes closed-2-operator-beat -DN=2 -DCLOSED=3 -DOPER=1 -DHB=1 -DLOST=1
+ok modes resume-2-late -DN=2 -DRESUMERS=1 -DDUP=1 -DONCE
+ok modes resume-2-lost -DN=2 -DRESUMERS=1 -DLOST=1
+ok modes resume-twice-downgrade -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=2
+ok modes resume-closed-lost-evict -DN=2 -DCLOSED=1 -DRESUMERS=1 -DLOST=1 -DEVICT=1
+ok scopes scope-3 -DN=3 -DQ=1
+ok scopes scope-2-late-late -DN=2 -DQ=1 -DDUP=2
+ok scopes scope-2-reset-lost -DN=2 -DQ=1 -DRESET=1 -DLOST=1
+ok scopes several-2-late -DN=2 -DDUP=1
+ok scopes several-2-lost-give-up -DN=2 -DLOST=1 -DGIVEUP=1
+ok scopes several-2-crash-sweep -DN=2 -DCRASH=1 -DSWEEP=1
+ok scopes several-2-evict -DN=2 -DEVICT=1
+ok scopes+cycles several-2-no-cycle -DN=2 -DEVICT=1
+ok scopes several-3-one-each -DN=3 -DONLY0=2 -DONLY1=4
 ok queuelock BUG_TAKE_SAME_ID -DN=2 -DDUP=2 -DONCE -DBUG_TAKE_SAME_ID
 ok queuelock BUG_FENCE_NO_GRANTED-once -DN=2 -DDUP=2 -DONCE -DBUG_FENCE_NO_GRANTED
 fencing queuelock BUG_FENCE_NO_GRANTED-twice -DN=2 -DDUP=2 -DBUG_FENCE_NO_GRANTED
@@ -101,6 +132,41 @@ quiet queuelock BUG_NO_QUIET -DN=2 -DBUG_NO_QUIET
 judged queuelock BUG_SWEEP_UNCONDITIONAL -DN=3 -DSWEEP=1 -DWHB=1 -DBUG_SWEEP_UNCONDITIONAL
 judged queuelock BUG_EVICT_UNCONDITIONAL -DN=2 -DEVICT=1 -DHB=1 -DBUG_EVICT_UNCONDITIONAL
 rowkept queuelock BUG_NO_REENQUEUE -DN=3 -DSWEEP=1 -DBUG_NO_REENQUEUE
+exclusion modes BUG_READER_NO_MODE -DN=3 -DREADERS=1 -DBUG_READER_NO_MODE
+exclusion modes BUG_WRITER_JOINS -DN=3 -DREADERS=1 -DBUG_WRITER_JOINS
+exclusion modes BUG_ONE_TOO_MANY -DN=3 -DPERMITS=2 -DBUG_ONE_TOO_MANY
+exclusion modes BUG_MODE_STAYS -DN=2 -DREADERS=2 -DCYCLES=2 -DBUG_MODE_STAYS
+exclusion modes OLDER-version -DN=2 -DREADERS=2 -DCYCLES=2 -DOLD=1
+progress modes BUG_READER_REFUSED -DN=2 -DREADERS=3 -DEXISTS=3 -DBUG_READER_REFUSED
+fifo modes BUG_READER_SKIPS -DN=3 -DREADERS=6 -DBUG_READER_SKIPS
+judged modes BUG_FAST_NO_SIZE -DN=3 -DREADERS=7 -DBUG_FAST_NO_SIZE
+fencing modes BUG_CLAIM_NO_GRANTED-modes -DN=3 -DPERMITS=2 -DBUG_CLAIM_NO_GRANTED
+ok modes BUG_CLAIM_NO_SERVINGAFTER-modes -DN=3 -DREADERS=5 -DBUG_CLAIM_NO_SERVINGAFTER
+ended modes BUG_NO_TICKET -DN=2 -DREADERS=3 -DDUP=2 -DBUG_NO_TICKET
+known modes BUG_HELD_NARROW -DN=2 -DREADERS=2 -DDOWN=1 -DHB=1 -DLOST=1 -DBUG_HELD_NARROW
+fence modes BUG_FENCE_WIDE -DN=2 -DREADERS=2 -DDOWN=1 -DDUP=1 -DBUG_FENCE_WIDE
+exclusion modes BUG_DOWN_NO_HELD -DN=2 -DREADERS=2 -DCYCLES=2 -DDOWN=1 -DDUP=1 -DONCE -DBUG_DOWN_NO_HELD
+ok modes BUG_DOWN_NO_SIZE -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DDUP=1 -DBUG_DOWN_NO_SIZE
+alone modes BUG_DOWN_BELIEF -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DBUG_DOWN_BELIEF
+progress modes BUG_CLAIM_CONFIRMED -DN=2 -DCLOSED=3 -DDUP=1 -DGIVEUP=1 -DBUG_CLAIM_CONFIRMED
+ended modes BUG_CONFIRM_NO_TICKET -DN=2 -DCLOSED=1 -DDUP=2 -DBUG_CONFIRM_NO_TICKET
+ok modes BUG_CONFIRM_NO_BEAT -DN=2 -DCLOSED=3 -DDUP=1 -DLOST=1 -DEVICT=1 -DBUG_CONFIRM_NO_BEAT
+confirm modes BUG_EVICT_UNCONDITIONAL-closed -DN=2 -DCLOSED=1 -DEVICT=1 -DBUG_EVICT_UNCONDITIONAL
+confirm modes BUG_EVICT_CONFIRMED -DN=2 -DCLOSED=1 -DEVICT=1 -DBUG_EVICT_CONFIRMED
+left modes BUG_FORGET_BEFORE_CONFIRM -DN=2 -DCLOSED=3 -DDUP=1 -DEVICT=1 -DGIVEUP=1 -DONCE -DBUG_FORGET_BEFORE_CONFIRM
+progress modes CUT-closed -DN=2 -DCLOSED=1 -DLOST=1 -DGIVEUP=1 -DCUT=1
+ended modes BUG_RESUME_NO_HELD -DN=2 -DRESUMERS=1 -DBUG_RESUME_NO_HELD
+ended modes BUG_RESUME_NO_TICKET -DN=2 -DRESUMERS=1 -DDUP=1 -DBUG_RESUME_NO_TICKET
+exclusion modes BUG_RESUME_NO_REMOVE -DN=2 -DRESUMERS=1 -DBUG_RESUME_NO_REMOVE
+exclusion modes BUG_RESUME_HANDLE_MODE -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=1 -DBUG_RESUME_HANDLE_MODE
+confirm modes BUG_RESUME_PROVISIONAL -DN=2 -DCLOSED=1 -DRESUMERS=1 -DEVICT=1 -DBUG_RESUME_PROVISIONAL
+fencing scopes BUG_REGISTER_NO_LESS -DN=2 -DQ=1 -DBUG_REGISTER_NO_LESS
+fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST
+tickets scopes ORDERS-differ -DN=2 -DORDERS=1
+progress scopes BUG_KEEP_HELD -DN=2 -DBUG_KEEP_HELD
+attempts scopes BUG_FLOOR-scopes -DN=3 -DQ=1 -DBUG_FLOOR
+ok scopes BUG_CLAIM_NO_SERVINGAFTER-scopes -DN=3 -DQ=1 -DBUG_CLAIM_NO_SERVINGAFTER
+fencing scopes BUG_FLOOR+CLAIM_NO_SERVINGAFTER-s -DN=3 -DQ=1 -DBUG_FLOOR -DBUG_CLAIM_NO_SERVINGAFTER
 belief lease BUG_UNTIL_BACK -DTTL=4 -DEND=10 -DBUG_UNTIL_BACK
 belief lease BUG_EVICT_UNCONDITIONAL-lease -DTTL=4 -DEND=10 -DBUG_EVICT_UNCONDITIONAL
 belief lease BUG_NO_BEAT -DTTL=4 -DEND=10 -DBUG_NO_BEAT
@@ -121,6 +187,24 @@ ok queuelock+cycles 3-processes-no-cycle -DN=3 -DEXISTS=2
 ok queuelock 2-processes-two-turns-late -DN=2 -DCYCLES=2 -DDUP=1
 ok queuelock 2-processes-evict-evict-lost -DN=2 -DEVICT=2 -DLOST=1
 ok queuelock 2-processes-late-evict -DN=2 -DDUP=1 -DEVICT=1
+ok modes readers-3-crash -DN=3 -DREADERS=5 -DCRASH=1
+ok modes resume-2-lost-crash -DN=2 -DRESUMERS=1 -DLOST=1 -DCRASH=1
+ok modes readers-3-lost-give-up -DN=3 -DREADERS=5 -DLOST=1 -DGIVEUP=1
+ok modes readers-3-late -DN=3 -DREADERS=5 -DDUP=1
+ok modes readers-3-evict-beat -DN=3 -DREADERS=5 -DEVICT=1 -DHB=1
+ok modes semaphore-3-evict -DN=3 -DPERMITS=2 -DEVICT=1
+ok modes semaphore-3-late -DN=3 -DPERMITS=2 -DDUP=1
+ok modes semaphore-3-lost-crash -DN=3 -DPERMITS=2 -DLOST=1 -DCRASH=1
+ok modes semaphore-3-closed-late -DN=3 -DPERMITS=2 -DCLOSED=7 -DDUP=1
+ok modes downgrade-3-late -DN=3 -DREADERS=4 -DDOWN=1 -DDUP=1
+ok modes closed-3-late -DN=3 -DCLOSED=7 -DDUP=1
+ok modes resume-semaphore-late -DN=2 -DPERMITS=2 -DRESUMERS=2 -DDUP=1
+ok scopes scope-3-late -DN=3 -DQ=1 -DDUP=1
+ok scopes scope-3-reset -DN=3 -DQ=1 -DRESET=1
+ok scopes several-3 -DN=3
+ok scopes several-3-two-and-one -DN=3 -DONLY1=4
+ok scopes several-2-late-evict -DN=2 -DDUP=1 -DEVICT=1
+ok scopes several-2-two-turns-lost -DN=2 -DCYCLES=2 -DLOST=1
 LIST
 
 printf '%-36s %10s %6s %8s  %s\n' name states depth seconds result

@@ -1,0 +1,916 @@
+/* Shared and counted locks, fail-closed locks, downgrade and resume, with a
+ * ticket counter for each queue. What queuelock.pml shows for exclusive locks,
+ * and in more detail, is not repeated: a row is put before the first look, the
+ * row's own heartbeats are left out, and the record is there from the start.
+ *
+ * One request is one atomic step, judged by the table when it is applied. What
+ * its answer leads to is decided in the same step; the request that follows is
+ * a step of its own. So any stall lies between any two requests.
+ *
+ * -D options: N processes, CYCLES turns each; READERS, CLOSED, DOWN, OLD: masks
+ * of those that take the lock shared, fail closed, downgrade it while they hold
+ * it, and are of a version without modes; PERMITS (0: a lock); RESUMERS that take
+ * process 0's lock over by its handle; EXISTS (1: the record is quiet, 2: holders
+ * is {} after an exclusive turn with ticket 1, 3: the same, with no holdMode);
+ * and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP,
+ * OPER (an operator removes a live fail-closed holder), CUT (the REMOVE of
+ * LEAVE never gets through). HB: heartbeats of holders. With ONCE, a request
+ * that was answered does not come again. BUG_... plants a mistake.
+ */
+#ifndef N
+#define N 2
+#endif
+#ifndef CYCLES
+#define CYCLES 1
+#endif
+#ifndef READERS
+#define READERS 0
+#endif
+#ifndef CLOSED
+#define CLOSED 0
+#endif
+#ifndef DOWN
+#define DOWN 0
+#endif
+#ifndef OLD
+#define OLD 0
+#endif
+#ifndef PERMITS
+#define PERMITS 0
+#endif
+#ifndef RESUMERS
+#define RESUMERS 0
+#endif
+#ifndef EXISTS
+#define EXISTS 1
+#endif
+#ifndef LOST
+#define LOST 0
+#endif
+#ifndef DUP
+#define DUP 0
+#endif
+#ifndef CRASH
+#define CRASH 0
+#endif
+#ifndef EVICT
+#define EVICT 0
+#endif
+#ifndef SWEEP
+#define SWEEP 0
+#endif
+#ifndef GIVEUP
+#define GIVEUP 0
+#endif
+#ifndef OPER
+#define OPER 0
+#endif
+#ifndef CUT
+#define CUT 0
+#endif
+#ifndef HB
+#define HB 0
+#endif
+#define NP (N + RESUMERS)
+#define T 9               /* tickets are below this */
+#define K 16              /* attempts of one process are below this */
+#define S 4               /* entries of holders */
+#if DUP > 1
+#define SLOTS DUP         /* requests under way that come later */
+#else
+#define SLOTS 1
+#endif
+
+/* The checks, by the names that pan prints with an assertion that fails. They
+ * are never set. */
+hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken_fifo, broken_overtaking, broken_judged, broken_known,
+	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_quiet, broken_attempts, broken_tickets, broken_model;
+
+/* Requests. */
+#define oTAKE 1
+#define oTAKEIN 2         /* a reader's number, where holders has no mode */
+#define oENQ 3
+#define oCLAIM 4
+#define oHB 5
+#define oDOWN 6
+#define oFAST 7
+#define oHAND 8
+#define oQUIET 9
+#define oEVICT 10
+#define oSWEEP 11
+#define oDEL 12
+#define oREM 13
+#define oFENCE 14
+#define oCONF 15
+#define oRESUME 16
+
+/* Modes of the record, of an entry, of what a process believes. */
+#define EXCL 1
+#define SHRD 2
+
+/* The serving record. */
+byte tn = (EXISTS > 1), sa = 0, gr = 0;
+bool pres = (EXISTS > 1); /* holders and servingAfter are present */
+byte mode = (EXISTS == 2 && PERMITS == 0); /* holdMode; 0: absent */
+byte n = 0;               /* entries of holders */
+byte hid[S];              /* id */
+byte htk[S];              /* ticket, if it came by CLAIM or RESUME */
+byte hbt[S];              /* beat */
+byte hmd[S];              /* only for the checks: its mode */
+/* The rows: 0, or owner and number of the row's id. */
+byte row[T];
+
+/* Only for the checks: the last ticket granted to each process, the last that
+ * was granted exclusively, the first ticket issued while its row stood above
+ * the floor, the tickets that were confirmed, and those whose turns have ended. */
+byte g[NP], gx[NP], owed[NP];
+short conf = 0, ended = 0;
+
+/* What each process knows. */
+short lv[NP];             /* its ids that it would adopt, or holds */
+short unk[NP];            /* its ids whose requests were not answered */
+byte wtk[NP];             /* the ticket it waits with; 0: it does not wait */
+byte bel[NP];             /* it believes that it holds, in this mode */
+bool out[NP];             /* its belief was ended by an operator, or by RESUME */
+bool dead[NP];
+byte fin = 0;             /* processes that have ended */
+byte sid = 0, stk = 0;    /* the handle of a lock that was saved */
+byte won = 0;             /* RESUMEs that were applied */
+
+/* Requests that are still under way and will be applied later. */
+byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS];
+short db[SLOTS];
+
+byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP,
+     bGiveup = GIVEUP, bOper = OPER, bCut = CUT, bHB = HB;
+bool twice = 0;           /* a request that was answered has come once more */
+bool leased = 0;          /* something was left behind that only its lease ends */
+
+bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
+
+#define ID(p,i)   (((p)+1)*K + (i))
+#define OWNER(i)  ((i)/K - 1)
+#define BIT(i)    (1 << ((i)%K))
+#define HAS(m,p)  (((m) >> (p)) & 1)
+/* One that takes over asks for what process 0 had. */
+#define WHO(p)    ((p) < N -> (p) : 0)
+#define MODE(p)   (PERMITS > 0 -> 0 : (HAS(READERS,WHO(p)) -> SHRD : EXCL))
+#define CLOSEDID(i) HAS(CLOSED,WHO(OWNER(i)))
+#define MINE1(p,s) (n > s && OWNER(hid[s]) == (p) && (lv[p] & BIT(hid[s])))
+#define MINE(p)   (MINE1(p,0) || MINE1(p,1) || MINE1(p,2) || MINE1(p,3))
+#define IN(i)     ((n > 0 && hid[0] == (i)) || (n > 1 && hid[1] == (i)) || (n > 2 && hid[2] == (i)) || (n > 3 && hid[3] == (i)))
+/* Somebody renews the entry, or is about to remove it. */
+#define LIVE(i)   ((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i))
+/* A process may judge it by its lease: a confirmed one has none. */
+#ifdef BUG_EVICT_CONFIRMED
+#define LEASED(s) 1
+#else
+#define LEASED(s) (!CLOSEDID(hid[s]) || hbt[s] == 0)
+#endif
+#define DEAD1(s)  (n > s && !LIVE(hid[s]) && LEASED(s))
+#define DEADIN    (DEAD1(0) || DEAD1(1) || DEAD1(2) || DEAD1(3))
+#define ALIVE1(s) (n > s && LIVE(hid[s]) && LEASED(s))
+#define ALIVEIN   (ALIVE1(0) || ALIVE1(1) || ALIVE1(2) || ALIVE1(3))
+#define ROW(p,r)  (((p)+1)*4 + (r))
+#define ROWNER(v) ((v)/4 - 1)
+#define FLOOR     ((pres && sa+1 > gr) -> sa+1 : gr)
+#define QUIETFOR(t) (tn == gr || tn == (t))
+#define LIVEROW(u) (!dead[ROWNER(row[u])] && wtk[ROWNER(row[u])] == (u))
+#define GONE1(u,t)  (u < t && row[u] != 0 && !LIVEROW(u))
+#define AHEAD1(u,t) (u < t && u > FLOOR && row[u] != 0 && LIVEROW(u))
+#define GONE(t)  (GONE1(1,t) || GONE1(2,t) || GONE1(3,t) || GONE1(4,t) || GONE1(5,t) || GONE1(6,t) || GONE1(7,t))
+#ifdef BUG_READER_SKIPS
+#define AHEAD(p,t) (!HAS(READERS,p) && AHEAD_(t))
+#else
+#define AHEAD(p,t) AHEAD_(t)
+#endif
+#define AHEAD_(t) (AHEAD1(1,t) || AHEAD1(2,t) || AHEAD1(3,t) || AHEAD1(4,t) || AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t))
+#define OPEN(p)  (n == 0 || (PERMITS > 0 && n < PERMITS) || (MODE(p) == SHRD && mode == SHRD))
+#define NOROW(p,t) (t > FLOOR && (row[t] == 0 || ROWNER(row[t]) != p))
+/* A look would lead to something, with or without a fault. */
+#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || DEADIN || (bEvict > 0 && ALIVEIN) || \
+	(OPEN(p) && !AHEAD(p,t)) || NOROW(p,t) || (bSweep > 0 && AHEAD_(t)) || bGiveup > 0)
+
+hidden byte x, y, z, mo, fb;
+
+/* The floor is about to rise to v without a grant: no ticket with which
+ * somebody waits is passed. */
+inline raise(v) {
+	y = 0;
+	do
+	:: y < NP -> assert(wtk[y] == 0 || wtk[y] <= FLOOR || wtk[y] > v || broken_overtaking); y++
+	:: else -> break
+	od
+}
+
+/* Ticket v is about to be granted to process q. */
+inline grant(v, q) {
+	y = 0;
+	do
+	:: y < NP ->
+		assert(v > g[y] || broken_fencing);
+		assert(y == q || owed[y] == 0 || owed[y] > v || wtk[y] <= FLOOR || broken_fifo);
+		y++
+	:: else -> break
+	od;
+	g[q] = v;
+	if :: mo == EXCL -> gx[q] = v :: else fi
+}
+
+/* Ticket v is about to be issued: its owner is a newcomer to all whose rows
+ * stand above the floor. */
+inline issued(v) {
+	assert(v < T-1 || broken_tickets);
+	y = 0;
+	do
+	:: y < NP ->
+		if
+		:: owed[y] == 0 && wtk[y] > FLOOR && row[wtk[y]] != 0 && ROWNER(row[wtk[y]]) == y -> owed[y] = v
+		:: else
+		fi;
+		y++
+	:: else -> break
+	od
+}
+
+/* z becomes the place of id i; n if it is not there. */
+inline find(i) {
+	z = 0;
+	do :: z < n && hid[z] != (i) -> z++ :: else -> break od
+}
+
+/* Who is together in holders, and who believes what. */
+inline together() {
+	assert(PERMITS == 0 || n <= PERMITS || broken_exclusion);
+	y = 0;
+	do
+	:: y < n ->
+		assert(PERMITS > 0 || n == 1 || hmd[y] == SHRD || broken_exclusion);
+		/* a holder whose entry stands, and who believes to be alone, is */
+		assert(PERMITS > 0 || n == 1 || bel[OWNER(hid[y])] != EXCL || !(lv[OWNER(hid[y])] & BIT(hid[y])) || broken_alone);
+		y++
+	:: else -> break
+	od;
+	y = 0;
+	do
+	:: y < NP ->
+		/* a fail-closed holder that nobody has put out is in */
+		assert(!bel[y] || !HAS(CLOSED,y) || out[y] || (n > 0 && (MINE(y) || IN(sid))) || broken_confirm);
+		y++
+	:: else -> break
+	od
+}
+
+inline put(i, t, m, b) {
+	assert(n < S || broken_model);
+	hid[n] = i; htk[n] = t; hmd[n] = m; hbt[n] = b; n++;
+	together()
+}
+
+#define TICKETAT(s) (htk[s] -> htk[s] : sa+1)
+/* The entry at z goes. */
+inline cut() {
+	n--;
+	do
+	:: z < n -> hid[z] = hid[z+1]; htk[z] = htk[z+1]; hmd[z] = hmd[z+1]; hbt[z] = hbt[z+1]; z++
+	:: else -> break
+	od;
+	hid[n] = 0; htk[n] = 0; hmd[n] = 0; hbt[n] = 0
+}
+
+/* With its turn. */
+inline end_turn() {
+	ended = ended | (1 << TICKETAT(z));
+	cut()
+}
+
+inline idle(q) {
+	raise(tn); gr = tn; pres = 0; sa = 0;
+#ifndef BUG_MODE_STAYS
+	if :: !HAS(OLD,q) -> mode = 0 :: else fi;
+#endif
+}
+
+inline droprow(u) {
+	y = ROWNER(row[u]);
+	if :: wtk[y] == u -> owed[y] = 0 :: else fi;
+	row[u] = 0
+}
+
+/* The conditions that can be left out. */
+#ifdef BUG_READER_NO_MODE
+#define cREADER(p) HAS(READERS,p)
+#else
+#define cREADER(p) (HAS(READERS,p) && mode == SHRD)
+#endif
+#ifdef BUG_WRITER_JOINS
+#define cWRITER (mode == SHRD)
+#else
+#define cWRITER 0
+#endif
+#ifdef BUG_ONE_TOO_MANY
+#define cPERMITS (n <= PERMITS)
+#else
+#define cPERMITS (n < PERMITS)
+#endif
+#ifdef BUG_CLAIM_NO_GRANTED
+#define cGRANTED 1
+#else
+#define cGRANTED (gr < t)
+#endif
+#ifdef BUG_CLAIM_NO_SERVINGAFTER
+#define cSERVINGAFTER 1
+#else
+#define cSERVINGAFTER (sa + 1 < t)
+#endif
+#ifdef BUG_NO_TICKET
+#define cTICKET 1
+#else
+#define cTICKET (htk[z] == t || (htk[z] == 0 && sa + 1 == t))
+#endif
+#ifdef BUG_CONFIRM_NO_TICKET
+#define cCONFIRM 1
+#else
+#define cCONFIRM cTICKET
+#endif
+#ifdef BUG_RESUME_NO_TICKET
+#define cRESUME 1
+#else
+#define cRESUME cTICKET
+#endif
+#define NARROW (gr <= t)
+#ifdef BUG_HELD_NARROW
+#define WIDE (gr <= t)
+#else
+#define WIDE (PERMITS > 0 || mode == SHRD || gr <= t)
+#endif
+#ifdef BUG_FENCE_WIDE
+#define cFENCE WIDE
+#else
+#define cFENCE (b != EXCL || NARROW)
+#endif
+#ifdef BUG_DOWN_NO_SIZE
+#define cALONE 1
+#else
+#define cALONE (n == 1)
+#endif
+#ifdef BUG_CONFIRM_NO_BEAT
+#define cZERO 1
+#else
+#define cZERO (hbt[z] == 0)
+#endif
+#ifdef BUG_FAST_NO_SIZE
+#define cLAST 1
+#else
+#define cLAST (n == 1)
+#endif
+#ifdef BUG_CLAIM_CONFIRMED
+#define FIRSTBEAT(i) CLOSEDID(i)
+#else
+#define FIRSTBEAT(i) 0
+#endif
+#ifdef BUG_RESUME_PROVISIONAL
+#define RESUMEBEAT 0
+#else
+#define RESUMEBEAT (HAS(CLOSED,0))
+#endif
+
+/* A turn that has ended does not come back. */
+#define NOTENDED(t) assert(!(ended & (1 << (t))) || broken_ended)
+
+/* The table applies a request of process p: id, ticket and a further number. */
+inline apply(o, p, i, t, b) {
+	d_step {
+	res = 0; mo = MODE(p); fb = FIRSTBEAT(i);
+	if
+	:: o == oTAKE ->
+		if
+		:: !(mo == SHRD && pres && mode == 0) ->
+			issued(tn+1);
+			if
+			:: !pres ->
+				grant(tn+1, p); sa = tn; pres = 1;
+				if :: mode == 0 && !HAS(OLD,p) -> mode = mo :: else fi;
+				put(i, 0, mo, fb)
+			:: else -> if :: mode == 0 && !HAS(OLD,p) -> mode = mo :: else fi
+			fi;
+			tn++; res = 1
+		:: else
+		fi
+	:: o == oTAKEIN ->
+		if
+		:: pres -> issued(tn+1); if :: mode == 0 -> mode = EXCL :: else fi; tn++; res = 1
+		:: else
+		fi
+	:: o == oENQ ->
+		if
+		:: row[t] == 0 -> row[t] = ROW(p, b); res = 1
+		:: else -> res = (ROWNER(row[t]) == p)
+		fi
+	:: o == oCLAIM ->
+		if
+		:: pres && (n == 0 || (PERMITS > 0 && cPERMITS) || (PERMITS == 0 && (cREADER(p) || cWRITER))) && cGRANTED && cSERVINGAFTER ->
+			grant(t, p); gr = t;
+			if :: !HAS(OLD,p) -> mode = mo :: else fi;
+			put(i, t, mo, fb); res = 1
+		:: else
+		fi
+	:: o == oHB ->
+		find(i);
+		if
+		:: z < n && cTICKET && (b != EXCL || WIDE) ->
+			NOTENDED(t);
+			/* the handle's lock was taken over: nobody renews it any more */
+			assert(won == 0 || i != sid || broken_resume);
+			if :: hbt[z] < 2 -> hbt[z]++ :: else fi; res = 1
+		:: else
+		fi
+	:: o == oDOWN ->
+		find(i);
+		if
+		:: z < n && cTICKET && WIDE && cALONE -> mode = SHRD; hmd[z] = SHRD; res = 1
+#ifdef BUG_DOWN_NO_HELD
+		:: !(z < n && cTICKET && WIDE && cALONE) && pres -> mode = SHRD
+#endif
+		:: else
+		fi
+	:: o == oCONF ->
+		find(i);
+		if
+		:: z < n && cCONFIRM && (b != EXCL || WIDE) && cZERO ->
+			NOTENDED(t); hbt[z] = 1; conf = conf | (1 << t); res = 1
+		:: else
+		fi
+	:: o == oFAST ->
+		find(i);
+		if
+		:: z < n && cLAST && QUIETFOR(t) ->
+			assert(n == 1 || broken_judged);
+			do :: n > 0 -> z = n-1; end_turn() :: else -> break od;
+			idle(p); res = 1
+		:: else
+		fi
+	:: o == oHAND ->
+		find(i);
+		if
+		:: z < n -> end_turn(); res = 1
+		:: else
+		fi
+	:: o == oREM -> /* every id of which there was no answer */
+		x = 0;
+		do
+		:: x < n ->
+			if
+			:: OWNER(hid[x]) == p && (b & BIT(hid[x])) -> z = x; end_turn(); res = 1
+			:: else -> x++
+			fi
+		:: else -> break
+		od
+	:: o == oQUIET ->
+		if
+		:: pres && n == 0 && QUIETFOR(t) -> idle(p); res = 1
+		:: else
+		fi
+	:: o == oEVICT ->
+		find(i);
+		if
+#ifdef BUG_EVICT_UNCONDITIONAL
+		:: z < n ->
+#else
+		:: z < n && hbt[z] == b ->
+#endif
+			/* what was confirmed goes by its holder or by an operator */
+			assert(!CLOSEDID(i) || !(conf & (1 << TICKETAT(z))) || broken_confirm);
+			end_turn(); res = 1
+		:: else
+		fi
+	:: o == oSWEEP ->
+		if
+		:: row[t] != 0 && row[t] == b -> droprow(t); res = 1
+		:: else
+		fi
+	:: o == oDEL ->
+		if
+		:: row[t] != 0 && ROWNER(row[t]) == p -> droprow(t); res = 1
+		:: else
+		fi
+	:: o == oFENCE ->
+		find(i);
+		if
+		:: z < n && cTICKET && cFENCE ->
+			NOTENDED(t);
+			assert(won == 0 || i != sid || broken_resume);
+			/* the write commits. One that was meant to be alone is; and nobody
+			 * was granted the lock exclusively in between. */
+			assert(b != EXCL || n == 1 || broken_fence);
+			y = 0;
+			do :: y < NP -> assert(y == p || gx[y] <= t || broken_fence); y++ :: else -> break od;
+			res = 1
+		:: else
+		fi
+	:: o == oRESUME -> /* b: the mode it believes in */
+		find(sid);
+		if
+#ifdef BUG_RESUME_NO_HELD
+		:: 1 ->
+#else
+#ifdef BUG_RESUME_HANDLE_MODE
+		:: z < n && cTICKET && (b != EXCL || WIDE) ->
+#else
+		:: z < n && cRESUME && (b != EXCL || (mode != SHRD && NARROW)) ->
+#endif
+#endif
+			NOTENDED(t);
+			won++;
+			assert(won < 2 || broken_resume);
+			y = 0;
+			do :: y < NP -> assert(gx[y] <= t || b == 0 || broken_fencing); y++ :: else -> break od;
+#ifndef BUG_RESUME_NO_REMOVE
+			if :: z < n -> cut() :: else fi;
+#endif
+			out[0] = 1; g[p] = t; fb = RESUMEBEAT;
+			put(i, t, b, fb); res = 1
+		:: else
+		fi
+	fi;
+	z = 0; mo = 0; fb = 0
+	}
+}
+
+inline later(o, p, i, t, b) {
+	d_step {
+	x = 0;
+	do :: dop[x] != 0 -> x++ :: else -> break od;
+	dop[x] = o; dp[x] = p; did[x] = i; dt[x] = t; db[x] = b; bDup--
+	}
+}
+
+/* Process p sends a request. unkn: there was no answer; it may have been
+ * applied, may get applied later, or never. */
+inline send(o, p, i, t, b) {
+	unkn = 0;
+	if
+	:: apply(o, p, i, t, b)
+#if LOST > 0
+	:: bLost > 0 -> bLost--; apply(o, p, i, t, b); unkn = 1; res = 0   /* the answer is lost */
+	:: bLost > 0 -> bLost--; unkn = 1; res = 0                         /* the request is lost */
+#endif
+#if DUP > 0
+	:: bDup > 0 -> later(o, p, i, t, b); unkn = 1; res = 0             /* it is late */
+#ifndef ONCE
+	:: bDup > 0 -> later(o, p, i, t, b); twice = 1; apply(o, p, i, t, b) /* it comes twice */
+#endif
+#endif
+	fi
+}
+
+#if DUP > 0
+/* The network: requests that are late are applied at any time, in any order. */
+active proctype Net() {
+	byte m = 0;
+end:	do
+	:: atomic { dop[0] != 0 -> m = 0; goto come }
+#if SLOTS > 1
+	:: atomic { dop[1] != 0 -> m = 1; goto come }
+#endif
+	od;
+come:	atomic {
+		apply(dop[m], dp[m], did[m], dt[m], db[m]);
+		res = 0; dop[m] = 0; dp[m] = 0; did[m] = 0; dt[m] = 0; db[m] = 0; m = 0;
+		goto end
+	}
+}
+#endif
+
+#if CRASH > 0
+/* A process dies, at any time. */
+active proctype Death() {
+	byte p = 0;
+end:	do
+	:: atomic { bCrash > 0 && fin < NP ->
+		bCrash--;
+		if
+		:: !dead[0] -> p = 0
+		:: !dead[NP-1] -> p = NP-1
+#if NP > 2
+		:: !dead[1] -> p = 1
+#endif
+		fi;
+		dead[p] = 1; lv[p] = 0; unk[p] = 0; wtk[p] = 0; owed[p] = 0; bel[p] = 0;
+		p = 0 }
+	od
+}
+#endif
+
+#if CLOSED > 0
+/* An operator ends a fail-closed lock: one whose holder is known to be dead, and
+ * by mistake OPER times. Client.Evict. */
+#define ORPHAN(s) (n > s && CLOSEDID(hid[s]) && hbt[s] > 0 && dead[OWNER(hid[s])])
+active proctype Operator() {
+end:	do
+	:: atomic { ORPHAN(0) -> z = 0; end_turn(); z = 0 }
+	:: atomic { ORPHAN(1) -> z = 1; end_turn(); z = 0 }
+#if OPER > 0
+	:: atomic { bOper > 0 && n > 0 && CLOSEDID(hid[0]) -> bOper--; out[OWNER(hid[0])] = 1; z = 0; end_turn(); z = 0 }
+	:: atomic { bOper > 0 && n > 1 && CLOSEDID(hid[1]) -> bOper--; out[OWNER(hid[1])] = 1; z = 1; end_turn(); z = 0 }
+#endif
+	od
+}
+#endif
+
+/* ahead: live rows ahead of ticket t; gone: the first dead one; more: there are
+ * further dead ones. */
+inline rows(t) {
+	d_step {
+	ahead = 0; gone = 0; more = 0; x = 1;
+	do
+	:: x < t ->
+		if
+		:: row[x] != 0 && !LIVEROW(x) -> if :: gone == 0 -> gone = x :: else -> more = 1 fi
+		:: row[x] != 0 && LIVEROW(x) && x > FLOOR -> ahead = 1
+		:: else
+		fi;
+		x++
+	:: else -> break
+	od;
+#ifdef BUG_READER_SKIPS
+	if :: HAS(READERS,p) -> ahead = 0 :: else fi;
+#endif
+	x = 0
+	}
+}
+
+#define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
+
+/* A process, or, from N on, one that takes over the lock of process 0 by its
+ * handle. */
+proctype Main(byte p) {
+	byte nx = 0;      /* the next attempt */
+	byte t = 0;       /* my ticket */
+	byte id = 0;      /* of the attempt under way, then of the grant */
+	byte md = MODE(p); /* the mode of what I hold, or ask for */
+	byte rid = 0;     /* of my row */
+	bool claimed = 0, fast = 0, more = 0, fenced = 0, wants = HAS(DOWN,p);
+	bool ahead = 0;
+	byte gone = 0, gb = 0, tgt = 0, tb = 0, cycle = 0;
+	{
+	if :: p >= N -> goto resume :: p < N fi;
+take:	skip;
+	atomic {
+		NEWID(p);
+		t = 0; rid = 0;
+		send(oTAKE, p, id, 0, 0);
+		if
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0;
+			if :: goto take :: bGiveup > 0 -> bGiveup--; goto leave fi
+		:: !unkn && MINE(p) -> res = 0; goto found
+		:: !unkn && !MINE(p) && res -> res = 0; t = tn; wtk[p] = t; goto enqueue
+		:: !unkn && !MINE(p) && !res -> goto takein
+		fi
+	}
+takein:	skip; /* holders of a version without modes: a number, and no place */
+	atomic {
+#ifdef BUG_READER_REFUSED
+		!(pres && mode == 0); goto take;
+#endif
+		send(oTAKEIN, p, 0, 0, 0);
+		if
+		:: unkn -> unkn = 0; goto take
+		:: !unkn && res -> res = 0; t = tn; wtk[p] = t; goto enqueue
+		:: !unkn && !res -> goto take
+		fi
+	}
+enqueue: skip;
+	atomic {
+		send(oENQ, p, 0, t, rid);
+		if
+		:: unkn && rid < 3 -> unkn = 0; rid++; goto enqueue
+		:: !unkn -> assert(res || broken_model); rid = row[t]%4; res = 0; goto wait
+		fi
+	}
+wait:	skip; /* LOOK: the record and the rows ahead, in one read. One that would only
+	 * lead to another is left out, so a waiter that nothing ever serves is a
+	 * deadlock. */
+	atomic {
+		TURN(p,t);
+		rows(t);
+		if
+		:: bGiveup > 0 -> bGiveup--; goto leave
+		:: MINE(p) -> goto found
+		:: !MINE(p) && gone != 0 -> gb = row[gone]; goto sweep
+		:: !MINE(p) && gone == 0 && bSweep > 0 && AHEAD_(t) -> /* a live row is judged to have expired */
+			bSweep--; gone = FLOOR+1;
+			do :: row[gone] == 0 -> gone++ :: else -> break od;
+			gb = row[gone]; goto sweep
+		:: !MINE(p) && gone == 0 && DEADIN ->
+			x = 0;
+			do :: !(DEAD1(x)) -> x++ :: else -> break od;
+			tgt = hid[x]; tb = hbt[x]; x = 0; goto evict
+		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(0) -> /* so is a live holder */
+			bEvict--; tgt = hid[0]; tb = hbt[0]; goto evict
+		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(1) ->
+			bEvict--; tgt = hid[1]; tb = hbt[1]; goto evict
+		:: !MINE(p) && gone == 0 && !DEADIN && (t <= FLOOR || !pres) -> goto anew
+		:: !MINE(p) && gone == 0 && !DEADIN && pres && NOROW(p,t) && rid < 3 -> rid++; ahead = 0; goto enqueue
+		:: !MINE(p) && gone == 0 && !DEADIN && pres && t > FLOOR && !ahead && OPEN(p) -> goto claim
+		fi
+	}
+sweep:	skip;
+	atomic { send(oSWEEP, p, 0, gone, gb); gone = 0; gb = 0; more = 0; ahead = 0; unkn = 0; res = 0; goto wait }
+evict:	skip;
+	atomic { send(oEVICT, p, tgt, 0, tb); tgt = 0; tb = 0; ahead = 0; more = 0; unkn = 0; res = 0; goto wait }
+claim:	skip;
+	atomic {
+		more = 0; ahead = 0;
+		NEWID(p);
+		send(oCLAIM, p, id, t, 0);
+		if
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0; goto wait
+		:: !unkn && MINE(p) -> res = 0; goto found
+		:: !unkn && !MINE(p) -> res = 0; goto wait
+		fi
+	}
+anew:	skip; /* the row is deleted before the next TAKE */
+	atomic {
+		more = 0; ahead = 0;
+		if :: wtk[p] != 0 -> wtk[p] = 0; owed[p] = 0 :: else fi;
+		send(oDEL, p, 0, t, 0);
+		if :: unkn -> unkn = 0; goto anew :: !unkn -> res = 0; t = 0; goto take fi
+	}
+	/* The labels that are reached within the step before stand inside: a jump to
+	 * one before an atomic sequence would end the step. Nothing comes by the false. */
+	atomic { false;
+found:		more = 0; ahead = 0; gone = 0;
+		x = 0;
+		do :: !(MINE1(p,x)) -> x++ :: else -> break od;
+		id = hid[x]; claimed = (htk[x] != 0);
+		/* a row that stands is deleted in the background, and counts for nothing */
+		if :: t != 0 && row[t] != 0 && ROWNER(row[t]) == p -> row[t] = 0 :: else fi;
+		t = TICKETAT(x); wtk[p] = 0; owed[p] = 0;
+#ifdef BUG_FORGET_BEFORE_CONFIRM
+		lv[p] = BIT(id); unk[p] = 0;
+#endif
+		fast = (!claimed && n == 1 && QUIETFOR(t));
+		if
+		:: CLOSEDID(id) && hbt[x] == 0 -> x = 0; goto confirm
+		:: else -> x = 0; goto hold
+		fi
+	}
+confirm: skip;
+	atomic {
+		send(oCONF, p, id, t, md);
+		if
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0;
+			if :: goto confirm :: bGiveup > 0 -> bGiveup--; goto leave fi
+		:: !unkn && res -> res = 0; goto hold
+		:: !unkn && !res && IN(id) -> goto hold /* my own, of which there was no answer */
+		:: !unkn && !res && !IN(id) -> goto again /* overtaken, or evicted; the other ids are kept */
+		fi
+	}
+	atomic { false;
+hold:		lv[p] = BIT(id); unk[p] = 0;
+		bel[p] = (PERMITS > 0 -> SHRD : md);
+		out[p] = out[p] && (p == 0 && won > 0);
+		together();
+		if :: RESUMERS > 0 && p == 0 && sid == 0 -> sid = id; stk = t :: else fi;
+		goto held
+	}
+	atomic { false;
+again:		claimed = 0; fast = 0; id = 0;
+		if :: p >= N -> goto end_ :: p < N -> goto take fi
+	}
+held:	skip;
+	atomic {
+		if
+		:: bHB > 0 -> bHB--; send(oHB, p, id, t, md);
+			if
+			:: unkn -> unkn = 0; goto held
+			:: !unkn && res -> res = 0; goto held
+			:: !unkn && !res -> /* a loss: it is one */
+				assert(!IN(id) || twice || broken_known); goto lost
+			fi
+		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, md); unkn = 0; res = 0; goto held
+		:: wants ->
+#ifndef BUG_DOWN_BELIEF
+			/* from the call on, whatever it returns */
+			bel[p] = SHRD;
+#endif
+			wants = 0; goto down
+		:: bEvict > 0 && !CLOSEDID(id) -> bEvict--; goto lost /* by its own clock */
+		:: !wants -> bel[p] = 0; if :: fast -> goto quick :: else -> goto hand fi
+		fi
+	}
+down:	skip;
+	atomic {
+		send(oDOWN, p, id, t, md);
+		if
+		:: unkn -> unkn = 0; if :: goto down :: goto held fi
+		:: !unkn && !IN(id) -> res = 0; goto lost
+		:: !unkn && IN(id) -> assert(res || mode == SHRD || broken_known); res = 0; md = SHRD; bel[p] = SHRD; fenced = 0; goto held
+		fi
+	}
+lost:	skip;
+	atomic { bel[p] = 0; send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto end_ }
+quick:	skip;
+	atomic {
+		send(oFAST, p, id, t, 0);
+		if
+		:: unkn -> unkn = 0; goto quick
+		:: !unkn && !res && IN(id) -> goto hand
+		:: !unkn && (res || !IN(id)) -> res = 0; goto end_
+		fi
+	}
+hand:	skip;
+	atomic {
+		send(oHAND, p, id, t, 0);
+		if
+		:: unkn -> unkn = 0; goto hand
+		:: !unkn && res && n == 0 && QUIETFOR(t) -> res = 0; tgt = t; goto quieten
+		:: !unkn && !(res && n == 0 && QUIETFOR(t)) -> res = 0; goto end_
+		fi
+	}
+quieten: skip;
+	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto end_ }
+leave:	skip;
+	atomic { lv[p] = 0; wtk[p] = 0; owed[p] = 0; more = 0; ahead = 0; gone = 0;
+		if :: t == 0 -> goto remove :: else fi }
+delete:	skip;
+	atomic {
+		send(oDEL, p, 0, t, 0);
+		if :: unkn -> unkn = 0; goto delete :: !unkn -> res = 0; goto remove fi
+	}
+remove:	skip;
+	atomic {
+		if
+		:: unk[p] == 0 -> goto gone_
+		:: unk[p] != 0 && bCut > 0 -> bCut--; leased = 1; unk[p] = 0; goto end_
+		:: unk[p] != 0 -> send(oREM, p, 0, 0, unk[p]);
+			if
+			:: unkn -> unkn = 0; goto remove
+			:: !unkn && res && n == 0 && QUIETFOR(sa+1) -> res = 0; unk[p] = 0; tgt = sa+1; goto quieten
+			:: !unkn && !(res && n == 0 && QUIETFOR(sa+1)) -> res = 0; unk[p] = 0; goto gone_
+			fi
+		fi
+	}
+	atomic { false;
+gone_:		/* nothing that was applied before is left behind */
+		x = 0;
+		do :: x < n -> assert(OWNER(hid[x]) != p || twice || broken_left); x++ :: else -> break od;
+		x = 0; goto end_ }
+resume:	skip;
+	atomic {
+		(sid != 0 || fin >= N);
+		if :: sid == 0 -> goto end_ :: else fi;
+		NEWID(p);
+		send(oRESUME, p, id, stk, md);
+		if
+		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0;
+			if :: goto resume :: bGiveup > 0 -> bGiveup--; goto leave fi
+		:: !unkn && MINE(p) -> res = 0; goto found
+		:: !unkn && !MINE(p) && IN(sid) && mode == SHRD && md == EXCL -> md = SHRD; goto resume
+		:: !unkn && !MINE(p) && !(IN(sid) && mode == SHRD && md == EXCL) -> lv[p] = 0; unk[p] = 0; goto end_
+		fi
+	}
+end_:	skip;
+	atomic {
+		lv[p] = 0; wtk[p] = 0; owed[p] = 0; unk[p] = 0; bel[p] = 0; out[p] = 0;
+		claimed = 0; fast = 0; fenced = 0; t = 0; id = 0; rid = 0; tgt = 0; tb = 0; md = MODE(p); wants = HAS(DOWN,p);
+		res = 0; cycle++;
+		if
+		:: cycle < CYCLES && p < N -> goto take
+		:: else
+		fi
+	}
+	atomic { nx = 0; cycle = 0; fin++; goto stop }
+	} unless { dead[p] -> fin++ }
+stop:	skip
+}
+
+#if SLOTS > 1
+#define ALLCOME (dop[0] == 0 && dop[1] == 0)
+#else
+#define ALLCOME (dop[0] == 0)
+#endif
+
+init {
+	byte i = 0;
+	atomic {
+		do
+		:: i < NP -> run Main(i); i++
+		:: else -> break
+		od
+	}
+	/* Everybody has ended, and what they sent has come. */
+	atomic {
+		fin == NP && ALLCOME;
+		if
+		:: bCrash == CRASH && bDup == DUP && !leased ->
+			assert(n == 0 || broken_clean);
+			i = 1;
+			do :: i < T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
+			/* without any fault, the next TAKE is served at once */
+			assert(!pres || OLD || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bOper < OPER || broken_quiet)
+		:: else
+		fi
+	}
+}
