@@ -8,13 +8,17 @@
  *
  * The owner's clock may fall behind by DRIFT in all, and the observer's run
  * ahead by FAST. MARGIN is how much sooner the owner's deadline is than TTL.
- * BUG_... plants a mistake.
+ * With DELAY, a lock delay, others end the lease so much later, and the owner,
+ * when it learns of its loss, leaves its entry to them. BUG_... plants a mistake.
  */
 #ifndef TTL
 #define TTL 5
 #endif
 #ifndef MARGIN
 #define MARGIN 2
+#endif
+#ifndef DELAY
+#define DELAY 0           /* a lock delay: between the owner's belief and the next holder */
 #endif
 #define DRIFT 1
 #define FAST 1
@@ -27,7 +31,7 @@
 #endif
 
 /* The checks, by the names that pan prints. They are never set. */
-hidden byte broken_belief, broken_outrun;
+hidden byte broken_belief, broken_delay, broken_outrun;
 
 byte now = 0, lag = 0;    /* the table's clock, and how far the owner's is behind */
 #define LOCAL (now - lag)
@@ -43,6 +47,8 @@ bool lost = 0;
 byte last = 0;            /* Renewals.until: the ends it writes never fall */
 byte sent = 0;            /* heartbeats sent */
 #define BELIEVES (!lost && LOCAL < deadline)
+/* The table's clock when the owner's belief ended; only for the check. */
+byte ended = 0;
 
 /* Two heartbeats at most are under way: the one that is awaited, and one that
  * was given up. State: 0 none, 1 on the way, 2 refused, 3 done. */
@@ -62,7 +68,11 @@ bool given[2];
 
 active proctype Clock() {
 end:	do
-	:: atomic { now < END -> now++; if :: lag < DRIFT -> lag++ :: true fi }
+	:: atomic { now < END -> now++; if :: lag < DRIFT -> lag++ :: true fi;
+#if DELAY > 0
+		if :: LOCAL <= deadline -> ended = now :: else fi
+#endif
+		}
 	od
 }
 
@@ -72,6 +82,9 @@ active proctype Owner() {
 	if :: until = TTL; last = until :: until = TTL + ERR; last = until :: true fi;
 end:	do
 	:: atomic { !lost && LOCAL >= deadline -> lost = 1 }
+#ifdef BUG_REMOVE_ON_LOSS
+	:: atomic { lost && there -> assert(now >= ended + DELAY || broken_delay); there = 0 }
+#endif
 	:: atomic { BELIEVES && sent < BEATS && (st[0] == 0 || (given[0] && st[1] == 0)) && (st[1] == 0 || given[1]) ->
 		if :: st[0] == 0 -> i = 0 :: else -> i = 1 fi;
 		if :: e = now + TTL :: e = now + TTL + ERR fi;
@@ -132,18 +145,25 @@ come:	atomic {
 inline remove(b) {
 	atomic {
 		if
-		:: there && SAME(b) -> assert(!BELIEVES || broken_belief); there = 0
+		:: there && SAME(b) ->
+			assert(!BELIEVES || broken_belief);
+			assert(DELAY == 0 || now >= ended + DELAY || broken_delay); there = 0
 		:: else
 		fi
 	}
 }
 
+#ifdef BUG_NO_DELAY
+#define LATER 0
+#else
+#define LATER DELAY
+#endif
 /* internal/lease.Observer, of a waiter. */
 active proctype Other() {
 	byte from = 0, seen = 0;
 end:	do
 	/* by the clock */
-	:: atomic { there && until != 0 && now >= until -> seen = beat }; remove(seen); seen = 0
+	:: atomic { there && until != 0 && now >= until + LATER -> seen = beat }; remove(seen); seen = 0
 	/* by observation: the same beat for the whole of TTL, counted from after the
 	 * read in which it was first seen */
 	:: atomic { there ->
@@ -154,7 +174,7 @@ end:	do
 		seen = beat };
 	   from = now;
 #endif
-		atomic { beat != seen || now + FAST >= from + TTL };
+		atomic { beat != seen || now + FAST >= from + TTL + LATER };
 		if
 		:: beat == seen -> remove(seen)
 		:: beat != seen

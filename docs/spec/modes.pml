@@ -10,7 +10,7 @@
  * -D options: N processes, CYCLES turns each; READERS, CLOSED, DOWN, OLD: masks
  * of those that take the lock shared, fail closed, downgrade it while they hold
  * it, and are of a version without modes; PERMITS (0: a lock); RESUMERS that take
- * process 0's lock over by its handle; EXISTS (1: the record is quiet, 2: holders
+ * process 0's lock over by its handle, or, with PLACE, its place in the queue; EXISTS (1: the record is quiet, 2: holders
  * is {} after an exclusive turn with ticket 1, 3: the same, with no holdMode);
  * and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP,
  * OPER (an operator removes a live fail-closed holder), CUT (the REMOVE of
@@ -88,7 +88,6 @@ hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken
 
 /* Requests. */
 #define oTAKE 1
-#define oTAKEIN 2         /* a reader's number, where holders has no mode */
 #define oENQ 3
 #define oCLAIM 4
 #define oHB 5
@@ -103,6 +102,7 @@ hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken
 #define oFENCE 14
 #define oCONF 15
 #define oRESUME 16
+#define oPLACE 17
 
 /* Modes of the record, of an entry, of what a process believes. */
 #define EXCL 1
@@ -136,6 +136,7 @@ bool dead[NP];
 byte fin = 0;             /* processes that have ended */
 byte sid = 0, stk = 0;    /* the handle of a lock that was saved */
 byte won = 0;             /* RESUMEs that were applied */
+byte srow = 0;            /* with PLACE, the handle is a row: owner and id, and its ticket in stk */
 
 /* Requests that are still under way and will be applied later. */
 byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS];
@@ -298,6 +299,11 @@ inline droprow(u) {
 }
 
 /* The conditions that can be left out. */
+#ifdef BUG_READER_NAMES
+#define cNAMED 1
+#else
+#define cNAMED !(mo == SHRD && pres && mode == 0)
+#endif
 #ifdef BUG_READER_NO_MODE
 #define cREADER(p) HAS(READERS,p)
 #else
@@ -385,7 +391,7 @@ inline apply(o, p, i, t, b) {
 	if
 	:: o == oTAKE ->
 		if
-		:: !(mo == SHRD && pres && mode == 0) ->
+		:: cNAMED ->
 			issued(tn+1);
 			if
 			:: !pres ->
@@ -395,11 +401,6 @@ inline apply(o, p, i, t, b) {
 			:: else -> if :: mode == 0 && !HAS(OLD,p) -> mode = mo :: else fi
 			fi;
 			tn++; res = 1
-		:: else
-		fi
-	:: o == oTAKEIN ->
-		if
-		:: pres -> issued(tn+1); if :: mode == 0 -> mode = EXCL :: else fi; tn++; res = 1
 		:: else
 		fi
 	:: o == oENQ ->
@@ -532,6 +533,21 @@ inline apply(o, p, i, t, b) {
 			put(i, t, b, fb); res = 1
 		:: else
 		fi
+#ifdef PLACE
+	:: o == oPLACE -> /* the row gets another id, and so another owner */
+		if
+#ifdef BUG_PLACE_NO_ID
+		:: row[t] != 0 ->
+#else
+		:: row[t] == srow ->
+#endif
+			won++;
+			assert(won < 2 || broken_resume);
+			/* who passed the row has passed it for good */
+			owed[p] = owed[0]; owed[0] = 0; row[t] = ROW(p, b); res = 1
+		:: else -> res = (row[t] != 0 && ROWNER(row[t]) == p)
+		fi
+#endif
 	fi;
 	z = 0; mo = 0; fb = 0
 	}
@@ -665,19 +681,7 @@ take:	skip;
 			if :: goto take :: bGiveup > 0 -> bGiveup--; goto leave fi
 		:: !unkn && MINE(p) -> res = 0; goto found
 		:: !unkn && !MINE(p) && res -> res = 0; t = tn; wtk[p] = t; goto enqueue
-		:: !unkn && !MINE(p) && !res -> goto takein
-		fi
-	}
-takein:	skip; /* holders of a version without modes: a number, and no place */
-	atomic {
-#ifdef BUG_READER_REFUSED
-		!(pres && mode == 0); goto take;
-#endif
-		send(oTAKEIN, p, 0, 0, 0);
-		if
-		:: unkn -> unkn = 0; goto take
-		:: !unkn && res -> res = 0; t = tn; wtk[p] = t; goto enqueue
-		:: !unkn && !res -> goto take
+		:: !unkn && !MINE(p) && !res -> goto leave /* an error: holders of a version without modes */
 		fi
 	}
 enqueue: skip;
@@ -685,10 +689,16 @@ enqueue: skip;
 		send(oENQ, p, 0, t, rid);
 		if
 		:: unkn && rid < 3 -> unkn = 0; rid++; goto enqueue
-		:: !unkn -> assert(res || broken_model); rid = row[t]%4; res = 0; goto wait
+		:: !unkn && res -> rid = row[t]%4; res = 0; goto wait
+		:: !unkn && !res -> /* somebody else's: only a place that was taken over */
+			assert(won > 0 || broken_model); goto anew
 		fi
 	}
-wait:	skip; /* LOOK: the record and the rows ahead, in one read. One that would only
+wait:	skip;
+#ifdef PLACE
+	atomic { if :: p == 0 && stk == 0 && row[t] != 0 && ROWNER(row[t]) == 0 -> stk = t; srow = row[t] :: else fi }
+#endif
+	/* LOOK: the record and the rows ahead, in one read. One that would only
 	 * lead to another is left out, so a waiter that nothing ever serves is a
 	 * deadlock. */
 	atomic {
@@ -772,12 +782,14 @@ hold:		lv[p] = BIT(id); unk[p] = 0;
 		bel[p] = (PERMITS > 0 -> SHRD : md);
 		out[p] = out[p] && (p == 0 && won > 0);
 		together();
+#ifndef PLACE
 		if :: RESUMERS > 0 && p == 0 && sid == 0 -> sid = id; stk = t :: else fi;
+#endif
 		goto held
 	}
 	atomic { false;
 again:		claimed = 0; fast = 0; id = 0;
-		if :: p >= N -> goto end_ :: p < N -> goto take fi
+		if :: p >= N && srow == 0 -> goto end_ :: else -> goto take fi
 	}
 held:	skip;
 	atomic {
@@ -858,6 +870,19 @@ gone_:		/* nothing that was applied before is left behind */
 		do :: x < n -> assert(OWNER(hid[x]) != p || twice || broken_left); x++ :: else -> break od;
 		x = 0; goto end_ }
 resume:	skip;
+#ifdef PLACE
+	atomic {
+		(stk != 0 || fin >= N);
+		if :: stk == 0 -> goto end_ :: else fi;
+		t = stk; wtk[p] = t;
+		send(oPLACE, p, 0, t, rid);
+		if
+		:: unkn -> unkn = 0; goto resume
+		:: !unkn && res -> res = 0; goto wait
+		:: !unkn && !res -> goto end_
+		fi
+	}
+#endif
 	atomic {
 		(sid != 0 || fin >= N);
 		if :: sid == 0 -> goto end_ :: else fi;

@@ -430,10 +430,10 @@ register: skip;
 #endif
 		fi
 	}
-raise_:	skip; /* a counter that is found below the floor is raised to it */
+raise_:	skip; /* a counter that has lost numbers is raised to those that were registered */
 	atomic {
 		if
-		:: num < FLOOR(q) -> gone = FLOOR(q); send(oRAISE, p, 0, gone, 0, 0); gone = 0; unkn = 0; res = 0
+		:: num < tn[q] -> gone = tn[q]; send(oRAISE, p, 0, gone, 0, 0); gone = 0; unkn = 0; res = 0
 		:: else
 		fi;
 		goto over }
