@@ -306,6 +306,35 @@ func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
 	})
 }
 
+// A process that is told to stop, while the answer to its request to take a lock
+// over is on the way, gives the lock back.
+func TestAResumeThatIsCancelledGivesTheLockBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := watched(t)
+		a, dbA := open(t, table, "a", tenSeconds)
+		before := acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		c, db := reborn(t, table, "new")
+		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		resumed := make(chan outcome, 1)
+		go func() {
+			lock, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever)
+			resumed <- outcome{lock, err, time.Now()}
+		}()
+		<-answer.Reached()
+		cancel()
+		time.Sleep(100 * time.Millisecond)
+		answer.Release()
+		if got := <-resumed; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("%+v", got)
+		}
+		if _, holders := rowsAndHolders(t, c); holders != 0 {
+			t.Errorf("%d holders are left", holders)
+		}
+	})
+}
+
 func TestEngineResume(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := open(t, table, "a", fast)

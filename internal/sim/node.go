@@ -102,7 +102,7 @@ func (w *world) boot(name string, i int) (*node, error) {
 	})
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	cfg := queuelock.Config{
-		TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Owner: name,
+		TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: name,
 		Logger: slog.New(listener{n}),
 	}
 	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second

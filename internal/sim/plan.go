@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/queuelock/queuelock"
 )
 
 // Plan is one run. All of it is drawn from the seed.
@@ -15,6 +17,7 @@ type Plan struct {
 	Workers int // that take turns, in each process
 	Queues  int
 	Kinds   []Kind // of each queue
+	Scope   queuelock.Scope
 
 	TTL     time.Duration
 	Observe bool // Config.ObserveExpiry
@@ -111,6 +114,12 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	p.EarlyTTL = p.Means.TTL > 0 && r.IntN(2) == 0
 	for range p.Queues {
 		p.Kinds = append(p.Kinds, newKind(r))
+	}
+	switch r.IntN(5) {
+	case 0:
+		p.Scope = queuelock.ScopeEntity
+	case 1:
+		p.Scope = queuelock.ScopeShared
 	}
 	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
 		p.Think, p.Hold = p.Think/3, 2*p.Hold // or few would ever hold together

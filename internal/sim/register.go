@@ -79,6 +79,34 @@ func (h *hold) writeStale(r *rand.Rand) {
 	h.wrote(value, begun, err, refused)
 }
 
+// releaseWith writes and releases in one transaction. It reports whether the lock
+// is released, or may be.
+func (h *hold) releaseWith(ctx context.Context) bool {
+	value, item := h.next()
+	begun := h.now()
+	held := h.beliefs.end(h)
+	err := h.lock.ReleaseWith(ctx, item)
+	_, refused := err.(*queuelock.LostError)
+	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+	h.add(h.name, "%s: released with %s: %v", h.owner, value, err)
+	if err != nil && !refused && !unknown && h.lock.Err() == nil && !h.isDead() {
+		if held {
+			h.beliefs.begin(h)
+		}
+		return false // nothing was written, and it is still held
+	}
+	h.wrote(value, begun, err, refused)
+	if !held {
+		return true
+	}
+	op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
+	if err != nil || h.isDead() {
+		op.kind, op.ret = opEnd, never
+	}
+	h.visible.add(h.key, op)
+	return true
+}
+
 // wrote takes the outcome of a write in.
 func (h *hold) wrote(value string, begun int64, err error, refused bool) {
 	op := operation{node: h.name, kind: opWrite, token: h.token, value: value, call: begun, ret: h.now()}
@@ -127,7 +155,6 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		panic(err)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	w.audit.ServeHTTP(rw, r)
 	var t struct {
 		TransactItems []struct {
 			Update struct {
@@ -141,6 +168,8 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 	written := t.TransactItems[0].Update
 	queue := strings.TrimPrefix(written.Key["pk"].S, registerPrefix)
+	before := w.audit.Holders(queue)
+	w.audit.ServeHTTP(rw, r)
 	value, token := written.ExpressionAttributeValues[":value"].S, written.ExpressionAttributeValues[":token"].N
 	out, err := w.direct.GetItem(context.Background(), &dynamodb.GetItemInput{
 		TableName: aws.String(tableName), Key: registerKey(queue), ConsistentRead: aws.Bool(true),
@@ -164,7 +193,8 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	if again {
 		w.violate("the protected write of %s was made twice", value)
 	}
-	if tickets := w.audit.Holders(queue); !slices.Contains(tickets, token) {
+	// One that releases with its write is there before it alone.
+	if tickets := append(before, w.audit.Holders(queue)...); !slices.Contains(tickets, token) {
 		w.violate("a protected write with ticket %s committed while the record of %s serves tickets %q", token, queue, tickets)
 	}
 }

@@ -62,6 +62,19 @@ func (v *visible) add(key queuelock.Key, op operation) {
 	v.queues[name(key)] = append(v.queues[name(key)], op)
 }
 
+// goesOn says that the holder with that token has not ended after all: another
+// process has resumed its lock. It reports whether anybody ever saw the grant.
+func (v *visible) goesOn(key queuelock.Key, token string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	seen := false
+	v.queues[name(key)] = slices.DeleteFunc(v.queues[name(key)], func(op operation) bool {
+		seen = seen || op.kind == opGrant && op.token == token
+		return op.kind == opEnd && op.token == token
+	})
+	return seen
+}
+
 // state is the lock with its register, as one of its kind without faults: those
 // who hold by their tokens, in order, the last token granted, whether it was
 // released rather than lost, and the register's value.

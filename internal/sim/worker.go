@@ -31,8 +31,14 @@ func (n *node) work(k int) {
 		case 1:
 			swept, err := n.client.Sweep(n.with(r), key)
 			n.add(n.name, "sweeps %s: %+v %v", key, swept, err)
+		case 2:
+			n.severalTurns(r, owner)
 		default:
-			n.turn(r, owner, key)
+			if saved, ok := n.takeSaved(r); ok {
+				n.resume(r, owner, saved)
+			} else {
+				n.turn(r, owner, key)
+			}
 		}
 		n.sleep(r, exp(r, n.plan.Think))
 	}
@@ -55,33 +61,79 @@ func (n *node) with(r *rand.Rand) context.Context {
 
 // turn is one Acquire, and what follows it.
 func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
-	wait := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}[r.IntN(5)]
-	limit := 20 * time.Minute
-	if r.IntN(6) == 0 {
-		limit = exp(r, 1500*time.Millisecond)
-	}
-	ctx, cancel := context.WithTimeout(n.with(r), limit)
-	defer cancel()
-	ttl := n.plan.TTL
-	if r.IntN(5) == 0 {
-		ttl *= 2
-	}
+	a := n.newAttempt(r, owner)
 	opts, shares := n.kinds[key].draw(r)
 	if shares {
-		owner += readerSuffix
+		a.owner += readerSuffix
 	}
-	opts = append(opts, queuelock.WithOwner(owner), queuelock.WithTTL(ttl))
-	n.add(n.name, "%s: Acquire %s, %v, at most %v, lease %v", owner, key, wait, limit, ttl)
-	begun, loose, stood := n.now(), n.loose.Load(), n.stood.Load()
-	lock, err := n.client.Acquire(ctx, key, wait, opts...)
-	took := time.Duration(n.now() - begun - (n.stood.Load() - stood))
+	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
+	n.attempt(r, a, key, shares, append(opts, a.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.Option) (*queuelock.Lock, error) {
+		return n.client.Acquire(ctx, key, a.wait, opts...)
+	})
+}
+
+// attempt is what one call that acquires a lock goes by.
+type attempt struct {
+	*node
+	owner string
+	wait  waitpolicy.Wait
+	limit time.Duration // of its context
+	ttl   time.Duration
+	begun int64
+	saved *saved // what it goes on with; nil: it begins anew
+}
+
+func (a *attempt) String() string {
+	return fmt.Sprintf("%v, at most %v, lease %v", a.wait, a.limit, a.ttl)
+}
+
+func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
+	waits := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Attempts(3, time.Second), waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}
+	a := &attempt{node: n, owner: owner, wait: waits[r.IntN(len(waits))], limit: 20 * time.Minute, ttl: n.plan.TTL, begun: n.now()}
+	if r.IntN(6) == 0 {
+		a.limit = exp(r, 1500*time.Millisecond)
+	}
+	if r.IntN(5) == 0 {
+		a.ttl *= 2
+	}
+	return a
+}
+
+// options are those of one lock.
+func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuelock.Option {
+	opts := []queuelock.Option{
+		queuelock.WithOwner(a.owner), queuelock.WithTTL(a.ttl),
+		queuelock.OnHandle(func(h queuelock.Handle) { a.save(a.owner, h, shares, a.begun) }),
+	}
+	if r.IntN(4) == 0 {
+		opts = append(opts, queuelock.WithData([]byte(a.owner)), queuelock.OnProgress(func(p queuelock.Progress) {
+			if p.Position < 1 || p.Ticket.IsZero() || p.Key != key {
+				a.violate("%s: told of %+v", a.owner, p)
+			}
+		}))
+	}
+	if r.IntN(4) == 0 {
+		opts = append(opts, queuelock.LockDelay(time.Duration(1+r.IntN(3))*time.Second))
+	}
+	return opts
+}
+
+// attempt acquires a lock, and uses it.
+func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool, opts []queuelock.Option, acquire func(context.Context, []queuelock.Option) (*queuelock.Lock, error)) {
+	owner := a.owner
+	ctx, cancel := context.WithTimeout(n.with(r), a.limit)
+	defer cancel()
+	loose, stood := n.loose.Load(), n.stood.Load()
+	lock, err := acquire(ctx, opts)
+	took := time.Duration(n.now() - a.begun - (n.stood.Load() - stood))
 	if n.isDead() {
 		return // nobody is there to hear of it
 	}
+	n.forget(owner)
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
 		n.tally.refused.Add(1)
-		n.judgeRefusal(ctx, owner, wait, limit, took, err)
+		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		if n.loose.Load() == loose && isPlain(err) {
 			n.judgeTraces(owner, "an Acquire that failed")
 		}
@@ -90,14 +142,26 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, watched: make(chan struct{})}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, watched: make(chan struct{})}
+	if a.saved != nil {
+		shares = lock.Shared()
+	}
 	h.shared.Store(shares)
-	n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, shares: shares, call: begun, ret: n.now()})
+	if a.saved == nil || !n.visible.goesOn(key, token) {
+		if a.saved != nil {
+			a.begun = a.saved.begun
+		}
+		n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, shares: shares, call: a.begun, ret: n.now()})
+	}
+	n.save(owner, lock.Handle(), shares, n.now())
 	n.beliefs.begin(h)
 	go func() { defer close(h.watched); h.watch() }()
 	h.use(r)
 	h.release(r, loose)
 	<-h.watched
+	if !n.isDead() {
+		n.forget(owner)
+	}
 	if r.Float64() < n.plan.Chances.Stale && !h.shares() {
 		n.sleep(r, exp(r, n.plan.TTL))
 		h.writeStale(r)
@@ -135,10 +199,14 @@ func isPlain(err error) bool {
 }
 
 // judgeRefusal looks at what an Acquire that failed says, and when.
-func (n *node) judgeRefusal(ctx context.Context, owner string, wait waitpolicy.Wait, limit, took time.Duration, err error) {
+func (n *node) judgeRefusal(owner string, wait waitpolicy.Wait, limit, took time.Duration, err error) {
 	bound := limit
 	if d, ok := wait.Limit(); ok {
 		bound = min(bound, d)
+	}
+	if tries, _ := wait.Tries(); tries > 0 {
+		// Each tries for 3 s at the most, leaves, and pauses.
+		bound = min(bound, time.Duration(tries)*20*time.Second)
 	}
 	// A table that does not answer, and leaving, take their time.
 	bound += 4*n.plan.TTL + time.Minute
@@ -146,7 +214,7 @@ func (n *node) judgeRefusal(ctx context.Context, owner string, wait waitpolicy.W
 		n.violate("%s: Acquire gave up after %v, it should have after %v: %v", owner, took, bound, err)
 	}
 	_, busy := errors.AsType[*queuelock.NotAcquiredError](err)
-	if !busy && !errors.Is(err, queuelock.ErrClosed) && n.plan.calm() {
+	if !busy && !errors.Is(err, queuelock.ErrGone) && !errors.Is(err, queuelock.ErrClosed) && n.plan.calm() {
 		n.violate("%s: Acquire failed although nothing had gone wrong: %v", owner, err)
 	}
 }
@@ -173,6 +241,7 @@ type hold struct {
 	key   queuelock.Key
 	lock  *queuelock.Lock
 	token string
+	lease time.Duration
 	n     int // writes
 	// shared says that it holds together with others that do, or may do so by now.
 	shared atomic.Bool
@@ -216,6 +285,17 @@ func (h *hold) use(r *rand.Rand) {
 		default:
 			h.read()
 		}
+		switch {
+		case r.IntN(12) == 0:
+			err := h.lock.SetData(h.with(r), fmt.Append(nil, h.n))
+			h.add(h.name, "%s: sets its data: %v", h.owner, err)
+		case r.IntN(12) == 0:
+			err := h.lock.Extend(h.with(r))
+			h.add(h.name, "%s: extends: %v", h.owner, err)
+			if left := h.lock.Remaining(); err == nil && left > h.lease {
+				h.violate("%s: %v remain of a lease of %v", h.owner, left, h.lease)
+			}
+		}
 		if h.kinds[h.key].Readers > 0 && !h.shares() && r.IntN(4) == 0 {
 			h.downgrade(r)
 		}
@@ -257,6 +337,14 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	defer cancel()
 	if h.lock.Err() != nil {
 		<-h.watched // a loss at this very instant is a loss
+	}
+	if r.IntN(4) == 0 && !h.shares() {
+		if h.releaseWith(ctx) {
+			return
+		}
+		if h.isDead() {
+			return
+		}
 	}
 	begun := h.now()
 	held := h.beliefs.end(h)

@@ -65,6 +65,7 @@ type world struct {
 	throttled time.Time         // guarded by mu; until when the table is
 	values    map[string]bool   // guarded by mu; every value a register has had
 	writes    map[string]string // guarded by mu; how often each register was written
+	saved     map[string]saved  // guarded by mu; handles, by their owners
 }
 
 // tally counts what workers did.
@@ -101,7 +102,7 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -114,6 +115,7 @@ func newWorld(plan Plan) *world {
 	if !plan.Observe && !plan.Dateless {
 		w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
 	}
+	w.audit.Resumes = precedes
 	w.audit.Granted = w.beliefs.granted
 	w.net = faultnet.New(http.HandlerFunc(w.serve), faultnet.Config{LogLimit: 600, WithoutCapacity: true})
 	w.direct = faultnet.SDK(faultnet.New(w.audit, faultnet.Config{LogLimit: 1, WithoutCapacity: true}).Connect("direct", nil))
@@ -218,7 +220,7 @@ func (w *world) kill() {
 func (w *world) judgeTheEnd(ctx context.Context) {
 	time.Sleep(2 * w.plan.TTL) // ghosts of late requests end with their leases
 	db := faultnet.SDK(w.net.Connect("newcomer", func(faultnet.Request) faultnet.Fate { return w.distance() }))
-	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Owner: "newcomer"})
+	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: "newcomer"})
 	if err != nil {
 		w.violate("newcomer: %v", err)
 		return
@@ -264,8 +266,12 @@ func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock
 		for operation, tally := range w.net.Counts("newcomer") {
 			sent += tally.Sent - before[operation].Sent
 		}
-		if turn == 1 && sent != 2 {
-			return fmt.Errorf("an idle lock and its release took %d requests, want 2", sent)
+		want := 2
+		if w.plan.Scope != queuelock.ScopeQueue {
+			want++ // the number is one of its own
+		}
+		if turn == 1 && sent != want {
+			return fmt.Errorf("an idle lock and its release took %d requests, want %d", sent, want)
 		}
 	}
 	return w.sweep(ctx, c, key)
@@ -284,16 +290,25 @@ func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 	return err
 }
 
-// judgeLeftovers counts the items: a record for each queue, and a register.
+// counters is how many counters there are at the most, for two entities.
+func counters(s queuelock.Scope) int {
+	return map[queuelock.Scope]int{queuelock.ScopeEntity: 2, queuelock.ScopeShared: 1}[s]
+}
+
+// judgeLeftovers counts the items: a record for each queue, and a register; and
+// the counters of wider scopes.
 func (w *world) judgeLeftovers(ctx context.Context) error {
 	name := tableName
 	out, err := w.direct.Scan(ctx, &dynamodb.ScanInput{TableName: &name})
 	if err != nil {
 		return err
 	}
-	records, registers, others := 0, 0, 0
+	records, registers, others, most := 0, 0, 0, len(w.keys)
 	for _, item := range out.Items {
 		switch _, record := item["ticketNumber"]; {
+		case record && item["granted"] == nil: // a counter
+			records++
+			most++
 		case record:
 			records++
 		case item["value"] != nil:
@@ -302,7 +317,7 @@ func (w *world) judgeLeftovers(ctx context.Context) error {
 			others++
 		}
 	}
-	if records > len(w.keys) || registers > len(w.keys) || others > 0 {
+	if records > most || counters(w.plan.Scope) < most-len(w.keys) || registers > len(w.keys) || others > 0 {
 		return fmt.Errorf("the table holds %d records, %d registers and %d other items, for %d queues", records, registers, others, len(w.keys))
 	}
 	return nil

@@ -58,26 +58,37 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 		if err := cmp.Or(w.scope().Fits(w.Queue, sight.Record), w.Mode.Fits(w.Queue, sight.Record)); err != nil {
 			return Grant{}, err
 		}
-		if grant, ok := w.served(ctx, &sight); ok {
+		grant, ok, err := w.goOn(ctx, &sight)
+		switch {
+		case ok:
 			return grant, nil
-		}
-		switch found, err := w.takeOver(ctx, &sight); {
 		case err != nil:
 			if _, _, err := t.failed(ctx, "resume", err); err != nil {
 				return Grant{}, err
 			}
 			continue
-		case found:
-			continue
 		}
 		if !sight.Record.Present || w.ticket.Compare(sight.Record.Floor()) <= 0 {
 			return Grant{}, fmt.Errorf("%w: ticket %s of %q is not held, and cannot be granted any more", ErrGone, w.ticket, w.Queue)
 		}
-		grant, err := w.wait(ctx, sight, noWait)
+		grant, err = w.wait(ctx, sight, noWait)
 		if errors.Is(err, errTakeAnew) {
 			err = fmt.Errorf("%w: the place with ticket %s of %q was lost, or somebody else has resumed it", ErrGone, w.ticket, w.Queue)
 		}
 		return grant, err
+	}
+}
+
+// goOn looks for one of the waiter's own ids, and takes those over that it
+// resumes.
+func (w *Waiter) goOn(ctx context.Context, sight *queue.Sight) (Grant, bool, error) {
+	for {
+		if grant, ok := w.served(ctx, sight); ok {
+			return grant, true, nil
+		}
+		if found, err := w.takeOver(ctx, sight); err != nil || !found {
+			return Grant{}, false, err
+		}
 	}
 }
 

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/queuelock/queuelock"
+)
+
+// severalTurns takes several locks at once, and uses them.
+func (n *node) severalTurns(r *rand.Rand, owner string) {
+	var keys []queuelock.Key
+	for _, key := range n.keys {
+		if n.kinds[key].Permits == 0 && (n.plan.Scope != queuelock.ScopeEntity || key.Entity == n.keys[0].Entity) {
+			keys = append(keys, key)
+		}
+	}
+	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	if len(keys) < 2 {
+		return
+	}
+	a := n.newAttempt(r, owner)
+	ctx, cancel := context.WithTimeout(n.with(r), a.limit)
+	defer cancel()
+	n.add(n.name, "%s: AcquireAll %v, %v", owner, keys, a)
+	loose, stood := n.loose.Load(), n.stood.Load()
+	locks, err := n.client.AcquireAll(ctx, keys, a.wait, queuelock.WithOwner(owner), queuelock.WithTTL(a.ttl))
+	took := time.Duration(n.now() - a.begun - (n.stood.Load() - stood))
+	if n.isDead() {
+		return
+	}
+	if err != nil {
+		n.add(n.name, "%s: %v", owner, err)
+		n.tally.refused.Add(1)
+		n.judgeRefusal(owner, a.wait, a.limit, took, err)
+		if n.loose.Load() == loose && isPlain(err) {
+			n.judgeTraces(owner, "an AcquireAll that failed")
+		}
+		return
+	}
+	if len(locks.All()) != len(keys) {
+		n.violate("%s: AcquireAll of %d keys returned %d locks", owner, len(keys), len(locks.All()))
+	}
+	var holds []*hold
+	for i, lock := range locks.All() {
+		n.tally.acquired.Add(1)
+		h := &hold{node: n, owner: fmt.Sprintf("%s+%d", owner, i), key: lock.Key(), lock: lock, token: lock.Ticket().String(), lease: a.ttl, watched: make(chan struct{})}
+		n.add(n.name, "%s: holds %s with ticket %s", owner, h.key, h.token)
+		n.visible.add(h.key, operation{node: n.name, kind: opGrant, token: h.token, call: a.begun, ret: n.now()})
+		n.beliefs.begin(h)
+		go func() { defer close(h.watched); h.watch() }()
+		holds = append(holds, h)
+	}
+	for _, h := range holds {
+		h.use(r)
+		if locks.Err() != nil {
+			break
+		}
+	}
+	n.releaseAll(r, locks, holds)
+	for _, h := range holds {
+		<-h.watched
+	}
+}
+
+// releaseAll gives all back by one call.
+func (n *node) releaseAll(r *rand.Rand, locks *queuelock.Locks, holds []*hold) {
+	n.stand(r.Float64())
+	if n.isDead() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(n.with(r), 10*time.Second)
+	defer cancel()
+	held := map[*hold]bool{}
+	for _, h := range holds {
+		if h.lock.Err() != nil {
+			<-h.watched
+		}
+		held[h] = n.beliefs.end(h)
+	}
+	begun := n.now()
+	err := locks.Release(ctx)
+	dead := n.isDead()
+	n.add(n.name, "%s: released all: %v", holds[0].owner, err)
+	for _, h := range holds {
+		if !held[h] {
+			continue
+		}
+		op := operation{node: n.name, kind: opRelease, token: h.token, call: begun, ret: n.now()}
+		if err != nil || dead {
+			op.kind, op.ret = opEnd, never
+		}
+		n.visible.add(h.key, op)
+		if errors.Is(err, queuelock.ErrLost) {
+			n.tally.lost.Add(1)
+		}
+	}
+}
