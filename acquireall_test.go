@@ -170,7 +170,7 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 		releaseAll(t, acquireAll(t, fast, waitpolicy.Forever, "a", "b"))
 
 		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
-		waiting := queueUpAll(t.Context(), slow, waitpolicy.Forever, "b", "a")
+		waiting := queueUpAll(t.Context(), slow, waitpolicy.For(time.Hour), "b", "a")
 		<-gate.Reached() // it holds a, with ticket 2
 		later := acquireAll(t, fast, waitpolicy.Forever, "b")
 		if got, _ := later.Ticket(); got != ticket.FromUint64(3) {
@@ -180,7 +180,7 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 		time.Sleep(time.Second)
 		free := acquireAll(t, fast, waitpolicy.NoWait, "c")
 		releaseAll(t, free)
-		both := queueUpAll(t.Context(), fast, waitpolicy.Forever, "a") // ticket 6: behind the new number, 4
+		both := queueUpAll(t.Context(), fast, waitpolicy.For(time.Hour), "a") // ticket 6: behind the new number, 4
 		time.Sleep(time.Second)
 		select {
 		case got := <-waiting:

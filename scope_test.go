@@ -219,14 +219,14 @@ func TestAScopeThatContradictsTheQueuesIsRefusedBothWays(t *testing.T) {
 						continue
 					}
 					c, _ := open(t, table, "other", queuelock.Config{Scope: wanted})
-					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
 						_, err := c.Acquire(t.Context(), key, wait)
 						mismatch, ok := errors.AsType[*queuelock.MismatchError](err)
 						if !ok || !strings.Contains(mismatch.Is, is.String()) || !strings.Contains(mismatch.Wanted, wanted.String()) || errors.Is(err, queuelock.ErrNotAcquired) {
 							t.Errorf("%v of a queue of %v: %v", wanted, is, err)
 						}
 					}
-					_, err := c.AcquireAll(t.Context(), []queuelock.Key{key, {Entity: "e", Reason: "A" + wanted.String()}}, waitpolicy.Forever)
+					_, err := c.AcquireAll(t.Context(), []queuelock.Key{key, {Entity: "e", Reason: "A" + wanted.String()}}, waitpolicy.For(5*time.Second))
 					if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
 						t.Errorf("AcquireAll by %v of a queue of %v: %v", wanted, is, err)
 					}
