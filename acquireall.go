@@ -50,7 +50,8 @@ const sideBySide = 16
 // wait and ctx bound the whole, as for Acquire. With NoWait no row is put, and the
 // first lock that is busy ends the attempt; with waitpolicy.Attempts so does each.
 // Options are those of each lock. OnProgress is told of each queue, by the
-// goroutine that called AcquireAll.
+// goroutine that called AcquireAll; OnHandle is told nothing, as there is no place
+// in a queue to go on with.
 //
 // Errors are those of Acquire: of the key that stood in the way, or the first in
 // the order of keys that was still waited for. Nothing of the attempt is left in

@@ -197,6 +197,9 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 		if n, _ := got.locks.Ticket(); n != ticket.FromUint64(4) {
 			t.Errorf("ticket %s, want a new one", n)
 		}
+		if n := dbSlow.Counts()["PutItem"].Sent; n != 1 {
+			t.Errorf("%d rows were put, want none with the ticket that was overtaken", n)
+		}
 		releaseAll(t, got.locks)
 		next := <-both
 		if next.err != nil {
@@ -591,6 +594,36 @@ func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
 			t.Errorf("%v, %v", locks, err)
 		}()
 		releaseAll(t, held)
+		time.Sleep(time.Second)
+		nothingLeft(t, table)
+	})
+}
+
+func TestTheNextQueueIsGoneToWhenTheRowInTheLastStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := open(t, table, "a", shared)
+		b, db := open(t, table, "b", shared)
+		held := acquireAll(t, a, waitpolicy.NoWait, "a")
+		gate := db.Inject(queuelocktest.HoldResponse().Of("PutItem").On("a", ""))
+		next := db.Inject(queuelocktest.DelayRequest(0).Of("UpdateItem").On("b", ""))
+		waiting := queueUpAll(t.Context(), b, waitpolicy.Forever, "b", "a")
+		<-gate.Reached()
+		time.Sleep(time.Second)
+		if next.Fired() != 0 {
+			t.Error("b was gone to before the row in a was known to stand")
+		}
+		gate.Release()
+		time.Sleep(time.Second)
+		if next.Fired() != 1 {
+			t.Error("b was not gone to")
+		}
+		releaseAll(t, held)
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		releaseAll(t, got.locks)
 		time.Sleep(time.Second)
 		nothingLeft(t, table)
 	})

@@ -100,6 +100,17 @@ func TestRequestsOfTheREADME(t *testing.T) {
 		}
 	})
 
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		c, _ := open(t, table, "a", shared)
+		releaseAll(t, acquireAll(t, c, waitpolicy.Forever, "a", "b", "c"))
+		var locks *queuelock.Locks
+		add("acquire an idle lock, with a wider scope", cost(table, func() { locks = acquireAll(t, c, waitpolicy.Forever, "a") }))
+		releaseAll(t, locks)
+		add("acquire three idle locks with one ticket", cost(table, func() { locks = acquireAll(t, c, waitpolicy.Forever, "a", "b", "c") }))
+		add("release the three", cost(table, func() { releaseAll(t, locks) }))
+	})
+
 	var printed strings.Builder
 	fmt.Fprintln(&printed, "| case | requests | write units | read units |")
 	fmt.Fprintln(&printed, "|---|---|---|---|")

@@ -10,6 +10,10 @@
 //	               became present
 //	granted        highest ticket claimed
 //	turn           mean and deviation of recent turns, for those who wait
+//	scope          which wider counter issues the tickets, or absent
+//
+// With a wider counter ticketNumber is the highest ticket that was registered, and
+// REGISTER takes the place of TAKE.
 //
 // It promises that never more than one holder is in the record, and that the
 // tickets of successive holders strictly increase, whatever is lost, late,

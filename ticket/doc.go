@@ -26,6 +26,9 @@
 //	| the item is not a counter                   | *table.MalformedError; nothing is written  |
 //	| the counter stands at 10^38-1               | ErrExhausted; nothing is written           |
 //
+// A counter may also be an item by itself, and issue the tickets of several
+// queues: Next, and Raise, should it have been lost.
+//
 // Where the neighbours are: serving rides its own attributes on the increment,
 // so that taking a number and being served at once are one request.
 package ticket

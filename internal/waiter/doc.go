@@ -16,6 +16,10 @@
 //	  ▼                        ▼
 //	served                   served ──► row deleted in the background
 //
+// In the wider scopes NUMBER and REGISTER take the place of TAKE. A waiter for one
+// of several locks is given its number: Enter, and, if it is not served, Await, or
+// Leave.
+//
 // What it promises: at the end of Run either one of its ids is in the record
 // and is returned as a Grant, or no row of it is left, and no holder, as far
 // as requests got through; what did not, its leases end. What it does not
