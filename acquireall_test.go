@@ -86,7 +86,7 @@ func TestAllLocksAreHeldWithOneTicket(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		c, _ := open(t, table, "a", shared)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
-		locks, err := c.AcquireAll(ctx, keysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.Forever)
+		locks, err := c.AcquireAll(ctx, keysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.For(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -475,7 +475,11 @@ func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
 		c, _ := open(t, table, "a", shared)
 		locks := acquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
 		evict(t, table, "b")
-		<-locks.Done()
+		select {
+		case <-locks.Done():
+		case <-time.After(time.Minute):
+			t.Error("the context goes on, with a lock that was lost a minute ago")
+		}
 		lost, ok := errors.AsType[*queuelock.LostError](locks.Err())
 		if !ok || lost.Key.Entity != "b" || !errors.Is(context.Cause(locks.Context()), queuelock.ErrLost) || locks.Get(queuelock.Key{Entity: "a"}).Err() != nil {
 			t.Errorf("%v, %v", locks.Err(), context.Cause(locks.Context()))
@@ -624,6 +628,66 @@ func TestTheNextQueueIsGoneToWhenTheRowInTheLastStands(t *testing.T) {
 			t.Fatal(got.err)
 		}
 		releaseAll(t, got.locks)
+		time.Sleep(time.Second)
+		nothingLeft(t, table)
+	})
+}
+
+func TestSeveralLocksCanBeSharedAndCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := open(t, table, "a", shared)
+		b, _ := open(t, table, "b", shared)
+		c, _ := open(t, table, "c", shared)
+		take := func(c *queuelock.Client, opts ...queuelock.Option) *queuelock.Locks {
+			t.Helper()
+			locks, err := c.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.For(time.Hour), opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return locks
+		}
+		first, second := take(a, queuelock.Shared()), take(b, queuelock.Shared())
+		writer := queueUpAll(t.Context(), c, waitpolicy.For(time.Hour), "b", "a")
+		time.Sleep(time.Second)
+		if _, err := a.AcquireAll(t.Context(), keysOf("b"), waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a reader passed a writer: %v", err)
+		}
+		releaseAll(t, first)
+		time.Sleep(time.Second)
+		select {
+		case <-writer:
+			t.Fatal("a writer was served beside a reader")
+		default:
+		}
+		releaseAll(t, second)
+		got := <-writer
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		releaseAll(t, got.locks)
+		time.Sleep(time.Second)
+
+		pool := func(c *queuelock.Client, n int) (*queuelock.Locks, error) {
+			return c.AcquireAll(t.Context(), keysOf("pool-1", "pool-2"), waitpolicy.For(time.Minute), queuelock.Permits(n))
+		}
+		var held []*queuelock.Locks
+		for _, c := range []*queuelock.Client{a, b} {
+			locks, err := pool(c, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, locks)
+		}
+		if _, err := pool(c, 2); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a third of two: %v", err)
+		}
+		if mismatch, ok := errors.AsType[*queuelock.MismatchError](func() error { _, err := pool(c, 3); return err }()); !ok || !strings.Contains(mismatch.Is, "2") {
+			t.Errorf("another number of permits: %v", mismatch)
+		}
+		for _, locks := range held {
+			releaseAll(t, locks)
+		}
 		time.Sleep(time.Second)
 		nothingLeft(t, table)
 	})

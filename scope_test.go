@@ -97,8 +97,21 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 				t.Errorf("%v, busy, NoWait: %d requests, want 2", scope, spent.Sent)
 			}
 			free(held)
+			var locks *queuelock.Locks
+			spent = cost(table, func() {
+				var err error
+				if locks, err = c.AcquireAll(t.Context(), []queuelock.Key{key("b"), key("a"), key("c")}, waitpolicy.Forever); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if spent.Sent != 4 {
+				t.Errorf("%v: three idle locks took %d requests, want 4", scope, spent.Sent)
+			}
+			if spent := cost(table, func() { releaseAll(t, locks) }); spent.Sent != 3 {
+				t.Errorf("%v: their release took %d requests, want 3", scope, spent.Sent)
+			}
 			state, err := c.Inspect(t.Context(), key("a"))
-			if err != nil || state.Scope != scope || state.Issued != ticket.FromUint64(3) {
+			if err != nil || state.Scope != scope || state.Issued != ticket.FromUint64(6) {
 				t.Errorf("%v: inspected %+v, %v", scope, state, err)
 			}
 		}
