@@ -371,15 +371,15 @@ func playModes(t *testing.T, c *queuelock.Client) {
 func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 	crashes, db := open(t, table, "crashes", queuelock.Config{})
 	held := acquire(t, crashes, waitpolicy.NoWait)
-	var place queuelock.Handle
+	places := make(chan queuelock.Handle, 10)
 	go func() {
-		if _, err := crashes.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { place = h })); err == nil {
+		if _, err := crashes.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { places <- h })); err == nil {
 			t.Error("a process that has crashed was served")
 		}
 	}()
 	time.Sleep(time.Second)
 	db.Partition()
-	for _, handle := range []queuelock.Handle{held.Handle(), place} {
+	for _, handle := range []queuelock.Handle{held.Handle(), <-places} {
 		lock, err := c.Resume(t.Context(), handle, waitpolicy.For(time.Minute))
 		if err != nil {
 			t.Error(err)
