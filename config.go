@@ -2,6 +2,7 @@ package queuelock
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -49,6 +50,11 @@ type Config struct {
 	// each other and from the library's own attributes.
 	PartitionKey, SortKey, TTLAttribute string
 
+	// ItemPrefix begins the names of the attributes that LockItem keeps on an
+	// item. Zero means "lock_". At most 200 bytes, without brackets. It must be
+	// the same in every process that locks the item.
+	ItemPrefix string
+
 	// ObserveExpiry judges other owners' leases by observation alone, never by
 	// DynamoDB's clock: a lease has ended if it was not renewed for its full
 	// length while this process watched. A dead holder then costs a newcomer
@@ -84,6 +90,8 @@ type options struct {
 
 	delay      time.Duration
 	failClosed bool
+
+	createItem bool
 }
 
 // settings are what one Acquire goes by: the client's, as its options change
@@ -140,6 +148,14 @@ func (s settings) validate() error {
 	return nil
 }
 
+// noItem refuses what is for LockItem only.
+func (s settings) noItem() error {
+	if s.createItem {
+		return errors.New("CreateItem is for LockItem only")
+	}
+	return nil
+}
+
 const (
 	defaultTTL            = 60 * time.Second
 	defaultWaiterTTL      = 15 * time.Second
@@ -159,6 +175,7 @@ func (c Config) withDefaults() Config {
 	c.PartitionKey = cmp.Or(c.PartitionKey, "pk")
 	c.SortKey = cmp.Or(c.SortKey, "sk")
 	c.TTLAttribute = cmp.Or(c.TTLAttribute, "expiresAt")
+	c.ItemPrefix = cmp.Or(c.ItemPrefix, "lock_")
 	c.Poll.Fastest = cmp.Or(c.Poll.Fastest, waitpolicy.Default.Fastest)
 	c.Poll.SlowestNext = cmp.Or(c.Poll.SlowestNext, waitpolicy.Default.SlowestNext)
 	c.Poll.Slowest = cmp.Or(c.Poll.Slowest, waitpolicy.Default.Slowest)
@@ -204,7 +221,7 @@ func (c Config) validate() error {
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
 		return fmt.Errorf("Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
 	}
-	return nil
+	return validItemPrefix(c.ItemPrefix)
 }
 
 func (c Config) layout(tableName string) table.Layout {

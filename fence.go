@@ -142,7 +142,7 @@ func transact(ctx context.Context, locks []*Lock, end func() error, items []type
 
 // fenced is the error of a lock whose record says that it is held no more.
 func (l *Lock) fenced() error {
-	if l.parted() {
+	if l.parted(nil) {
 		return ErrReleased
 	}
 	return l.evicted()

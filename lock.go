@@ -47,6 +47,8 @@ type Lock struct {
 
 	dataSet int64 // guarded by mu; which SetData was the last to begin
 
+	granted table.Item // the item, if it is one of the caller's own, as it was granted
+
 	parting partingState // guarded by mu; of a write that releases it as well
 
 	// gate lets one Release at a time through, and guards unsure, settled and
@@ -66,6 +68,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1), given: make(chan struct{}),
 	}
+	l.granted, l.seen.Item = grant.Record.Item, nil
 	if me, ok := grant.Record.Mine(grant.ID); ok {
 		l.dataSet = me.DataSet
 	}
@@ -153,7 +156,7 @@ func (l *Lock) renew(ctx context.Context) error {
 		Since: lease.Middle(l.queue.Clock(), l.since),
 	})
 	if errors.Is(err, serving.ErrRefused) {
-		if l.parted() {
+		if l.parted(&rec) {
 			return errParted
 		}
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
@@ -173,7 +176,7 @@ func (l *Lock) renew(ctx context.Context) error {
 func (l *Lock) saw(rec serving.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seen = rec
+	l.seen, l.seen.Item = rec, nil
 	if me, ok := rec.Mine(l.id); ok && me.Shared {
 		l.shared, l.alone = true, false
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/queuelock/queuelock/serving"
 )
 
 // partingState is what is known of a write of the caller's that also releases
@@ -25,11 +28,13 @@ var errParted = errors.New("the lock is not in the serving record: a write that 
 
 // parted reports whether a lock that its record does not hold any more was, for
 // all that is known, released by a write of its own. Nobody else can have
-// removed it yet, but an operator: its deadline has not passed.
-func (l *Lock) parted() bool {
+// removed it yet, but an operator: its deadline has not passed. rec is the
+// record, if it was shown.
+func (l *Lock) parted(rec *serving.Record) bool {
+	by := rec != nil && l.byOthers(*rec)
 	l.mu.Lock()
 	state := l.parting
-	if state == partingUnknown && l.end == nil {
+	if state == partingUnknown && l.end == nil && !by {
 		l.parting = partingMade
 	}
 	l.mu.Unlock()
@@ -37,12 +42,20 @@ func (l *Lock) parted() bool {
 	case partingSent, partingMade:
 		return true
 	case partingUnknown:
-		if l.finish(ErrReleased) {
+		if !by && l.finish(ErrReleased) {
 			l.client.forget(l)
 			return true
 		}
 	}
 	return false
+}
+
+// byOthers reports whether a record that does not hold the lock any more shows
+// that it was no write of its own which released it: the record was made anew, or
+// another process has resumed the lock.
+func (l *Lock) byOthers(rec serving.Record) bool {
+	return rec.TicketNumber.Less(l.ticket) ||
+		slices.ContainsFunc(rec.Holders, func(h serving.Holder) bool { return h.Ticket == l.ticket })
 }
 
 // parting is such a write, under way. The lock is held, and kept by its
@@ -111,10 +124,10 @@ func (p *parting) made(quiet bool) {
 }
 
 // gone is the error of a write that was refused because the lock is not in its
-// record, and that is known not to have been made.
-func (p *parting) gone() error {
+// record, which is rec, and that is known not to have been made.
+func (p *parting) gone(rec serving.Record) error {
 	p.open = false
-	if p.before == partingUnknown && (p.terms.FailClosed || time.Now().Before(p.keeper.Deadline())) && p.finish(ErrReleased) {
+	if p.before == partingUnknown && !p.byOthers(rec) && (p.terms.FailClosed || time.Now().Before(p.keeper.Deadline())) && p.finish(ErrReleased) {
 		// An earlier call's, which was given up without an answer.
 		p.before = partingMade
 		p.client.forget(p.Lock)

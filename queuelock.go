@@ -6,7 +6,8 @@
 // queue, looks when its turn may come, and is served by one conditional write.
 // A [Lock] keeps its lease by heartbeats; its context is cancelled when it is
 // lost. [Lock.Release] gives way to the next in line. [Client.Do] is all of
-// that around a function.
+// that around a function. [Client.LockItem] keeps a lock on an item of your own,
+// and returns the item with it.
 //
 //	          Acquire                                     Release
 //	(nothing) ───────► waiting ───────► held ───────────────────► released
@@ -134,6 +135,11 @@ func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, fro
 	if err != nil {
 		return nil, err
 	}
+	return c.serve(ctx, begun, key, cfg, q, wait, from)
+}
+
+// serve waits in that queue, as those settings say.
+func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (*Lock, error) {
 	ctx, end, err := c.begin(ctx, wait)
 	if err != nil {
 		return nil, err
@@ -284,7 +290,7 @@ var errWaitOver = errors.New("the record wait is over")
 func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
 	cfg := c.cfg.with(opts)
 	key = key.normal()
-	for _, err := range []error{key.validate(), wait.Validate(), cfg.validate()} {
+	for _, err := range []error{key.validate(), wait.Validate(), cfg.validate(), cfg.noItem()} {
 		if err != nil {
 			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 		}

@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -109,6 +111,25 @@ func TestRequestsOfTheREADME(t *testing.T) {
 		releaseAll(t, locks)
 		add("acquire three idle locks with one ticket", cost(table, func() { locks = acquireAll(t, c, waitpolicy.Forever, "a", "b", "c") }))
 		add("release the three", cost(table, func() { releaseAll(t, locks) }))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		release(t, acquire(t, a, waitpolicy.Forever))
+		lock := acquire(t, a, waitpolicy.Forever)
+		add("`ReleaseWith` one item, nobody queued", cost(table, func() {
+			if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); err != nil {
+				t.Error(err)
+			}
+		}))
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		var item *queuelock.ItemLock
+		add("`LockItem`, the first lock of an item", cost(table, func() { item = lockItem(t, a, u.key(key), waitpolicy.Forever) }))
+		add("`UpdateAndRelease`, nobody queued", cost(table, func() { updated(t, item, addOne()) }))
+		add("`LockItem`, idle", cost(table, func() { item = lockItem(t, a, u.key(key), waitpolicy.Forever) }))
+		release(t, item.Lock)
 	})
 
 	var printed strings.Builder
@@ -227,7 +248,7 @@ func sources(t *testing.T, root, suffix string) string {
 
 func TestGoSnippetsStandInCompiledExamples(t *testing.T) {
 	var compiled []string
-	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "example_failclosed_test.go")+read(t, "example_several_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
+	for _, line := range strings.Split(read(t, "example_test.go")+read(t, "example_fence_test.go")+read(t, "example_failclosed_test.go")+read(t, "example_item_test.go")+read(t, "example_several_test.go")+read(t, "queuelocktest/example_test.go"), "\n") {
 		compiled = append(compiled, strings.TrimSpace(line))
 	}
 	stands := func(lines []string) bool {
@@ -269,7 +290,8 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 		table.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			sent[abstract(r.Expression())] = true
+			// The prefix of the names on items.
+			sent[abstract(strings.ReplaceAll(r.Expression(), "lock_", ""))] = true
 			return false
 		}))
 		a, _ := open(t, table, "a", queuelock.Config{})
@@ -296,6 +318,7 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 		release(t, got.lock)    // QUIET
 		time.Sleep(time.Second)
 		release(t, acquire(t, a, waitpolicy.NoWait)) // RELEASE, fast
+		playItems(t, table, a, b)
 		playModes(t, a)
 		playResume(t, table, a)
 
@@ -341,6 +364,24 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 			t.Errorf("the protocol does not show the expression\n%s", expression)
 		}
 	}
+}
+
+// playItems plays what is asked of locks on items. What is asked of any record is
+// the same, but for the names.
+func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client) {
+	key, whole := anOrder()
+	u := usersTable(t, table, key)
+	u.put(whole)
+	lock := lockItem(t, a, u.key(key), waitpolicy.Forever) // seeded
+	waiting := queueUpForItem(t.Context(), b, u.key(key), waitpolicy.Forever)
+	time.Sleep(100 * time.Millisecond)
+	updated(t, lock, addOne(), expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
+	got := <-waiting                                                                  // CLAIM
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	release(t, got.lock.Lock)
+	time.Sleep(time.Second)
 }
 
 // playModes plays what is asked of holders that are not alone.
@@ -401,6 +442,7 @@ func abstract(expression string) string {
 		{`(holders\.#id\.since), \d+`, "$1, :since"},
 		{`(granted <|granted =|granted <=|ticketNumber =) [1-9]\d*`, "$1 :t"},
 		{`(holders\.#id\.ticket =) \d+`, "$1 :t"},
+		{`ticketNumber >= \d+`, "ticketNumber >= :t"},
 		{`servingAfter = \d+`, "servingAfter = :t - 1"},
 		{`if_not_exists\(servingAfter, \d+\)`, "if_not_exists(servingAfter, :t - 1)"},
 		{`BETWEEN 0 AND \d{1,9}\)`, "BETWEEN 0 AND :t - 1)"},

@@ -83,7 +83,7 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 				gone = true // an attempt may have arrived before the read
 				continue
 			case !held:
-				return p.gone()
+				return p.gone(rec)
 			case form.form == serving.FormFast && table.Passing(reasons[:len(items)]):
 				// Refused for certain, if none was sent before it that may
 				// arrive yet; and that would take the holder out as well.

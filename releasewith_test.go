@@ -283,6 +283,28 @@ func TestAReleaseWithoutAnAnswerIsNoLoss(t *testing.T) {
 		}
 		release(t, lock)
 	})
+	inBubble(t, "but one that was resumed elsewhere is lost", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		lost := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := lock.ReleaseWith(ctx, deposit(table, nil)); err == nil {
+			t.Fatal("it was to have an unknown outcome")
+		}
+		lost.Remove()
+		other, _ := open(t, table, "other", queuelock.Config{})
+		resumed, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-lock.Done()
+		if !errors.Is(lock.Err(), queuelock.ErrLost) {
+			t.Errorf("the lock's end is %v", lock.Err())
+		}
+		release(t, resumed)
+	})
 	inBubble(t, "nor to other writes", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := open(t, table, "c", queuelock.Config{})
@@ -668,9 +690,10 @@ func TestReleaseWithUnderRandomFaultsWritesExactlyWhenItSays(t *testing.T) {
 
 func TestReleaseWithWorksInEveryMode(t *testing.T) {
 	for name, opts := range map[string][]queuelock.Option{
-		"shared":     {queuelock.Shared()},
-		"permits":    {queuelock.Permits(3)},
-		"lock delay": {queuelock.LockDelay(time.Minute)},
+		"shared":      {queuelock.Shared()},
+		"permits":     {queuelock.Permits(3)},
+		"lock delay":  {queuelock.LockDelay(time.Minute)},
+		"fail closed": {queuelock.FailClosed()},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -679,7 +702,7 @@ func TestReleaseWithWorksInEveryMode(t *testing.T) {
 			var locks []*queuelock.Lock
 			for range 3 {
 				locks = append(locks, acquire(t, c, waitpolicy.For(time.Minute), opts...))
-				if name == "lock delay" {
+				if name != "shared" && name != "permits" {
 					break
 				}
 			}
@@ -689,7 +712,11 @@ func TestReleaseWithWorksInEveryMode(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Second)
-			if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait, opts...)) }); spent.Sent != 2 {
+			want := 2
+			if name == "fail closed" {
+				want = 3 // CONFIRM
+			}
+			if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait, opts...)) }); spent.Sent != want {
 				t.Errorf("the queue is off the short path: a turn took %d requests", spent.Sent)
 			}
 		})
@@ -702,13 +729,13 @@ func TestEngineReleaseWithCommitsTheWorkWithTheRelease(t *testing.T) {
 		b, _ := open(t, table, "b", queuelock.Config{})
 		release(t, acquire(t, a, waitpolicy.NoWait))
 		lock := acquire(t, a, waitpolicy.NoWait)
-		spent := cost(table, func() {
+		n := sent(table, func() {
 			if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); err != nil {
 				t.Fatal(err)
 			}
 		})
-		if spent.Sent != 1 || balance(table) != "1" {
-			t.Errorf("%d requests; the account holds %s", spent.Sent, balance(table))
+		if n != 1 || balance(table) != "1" {
+			t.Errorf("%d requests; the account holds %s", n, balance(table))
 		}
 		// With somebody behind it, and an answer that is lost.
 		lock = acquire(t, a, waitpolicy.NoWait)

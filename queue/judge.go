@@ -89,7 +89,9 @@ func (s Sight) Judge(q table.Queue, t ticket.Number, mode serving.Mode, ids []st
 	switch {
 	case mine:
 		j.Do, j.Me = Served, me
-	case t.Compare(floor) <= 0:
+	case t.Compare(floor) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
+		// The second: the record was deleted and made anew. Its counter did not
+		// issue this ticket.
 		j.Do = Overtaken
 	case !s.Record.Present:
 		j.Do = TakeAnew

@@ -31,7 +31,8 @@ func (s *Sight) Saw(rec serving.Record) { s.Record, s.ReadAt = rec, time.Now() }
 // query that follows every page. With the floor right below t nobody can be
 // ahead, and a read of the record is enough; floor is what the caller last
 // saw, or zero. One request, and one more for each further megabyte of rows:
-// some 3,000.
+// some 3,000. Of an item of the user's own, the item first and then the rows: one
+// request more.
 func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Sight, error) {
 	if !floor.IsZero() && floor == t.Previous() {
 		rec, err := serving.Get(ctx, q)
@@ -45,9 +46,16 @@ func LookAll(ctx context.Context, q table.Queue) (Sight, error) {
 	return look(ctx, q, q.LastSortKey())
 }
 
-func look(ctx context.Context, q table.Queue, to string) (Sight, error) {
+// look reads the record before the rows: whose row stood when it was read is
+// seen. A record on an item of the user's own takes a request more.
+func look(ctx context.Context, q table.Queue, to string) (s Sight, err error) {
+	if q.Home != nil {
+		if s.Record, err = serving.Get(ctx, q); err != nil {
+			return s, err
+		}
+	}
 	items, err := q.Range(ctx, q.RecordSortKey(), to)
-	s := Sight{ReadAt: time.Now()}
+	s.ReadAt = time.Now()
 	if err != nil {
 		return s, err
 	}
@@ -55,6 +63,9 @@ func look(ctx context.Context, q table.Queue, to string) (Sight, error) {
 		if sortKey(q, item) != q.RecordSortKey() {
 			s.Rows = append(s.Rows, decode(q, item))
 			continue
+		}
+		if q.Home != nil {
+			continue // no record of this queue's
 		}
 		if s.Record, err = serving.Decode(q, item); err != nil {
 			return s, err

@@ -21,6 +21,9 @@ import (
 // holdMode = "shared". At a semaphore size(holders) < permits is asked, and
 // there is no holdMode.
 //
+// On an item of the user's own, which may have been deleted and made anew with
+// another counter, ticketNumber >= t is asked as well.
+//
 // On success it returns the record, with the entry in it. Refused, ErrRefused
 // and the record: the caller's own id in it means that an earlier answer was
 // lost. One request; the SDK client's own retries are off, so that a refusal
@@ -34,9 +37,11 @@ func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record
 	if e.Mode.Permits == 0 {
 		update = update.Set(n.holdMode, expression.Value(table.String(e.Mode.String())))
 	}
-	return write(ctx, q, update,
-		n.admits(e.Mode).
-			And(n.granted.LessThan(number(t))).
-			And(n.servingAfter.LessThan(number(t.Previous()))),
-		table.Once())
+	condition := n.admits(e.Mode).
+		And(n.granted.LessThan(number(t))).
+		And(n.servingAfter.LessThan(number(t.Previous())))
+	if q.Home != nil {
+		condition = condition.And(n.ticketNumber.GreaterThanEqual(number(t)))
+	}
+	return write(ctx, q, update, condition, table.Once())
 }

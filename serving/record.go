@@ -2,6 +2,7 @@ package serving
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,8 @@ import (
 
 // Record is the serving record as one read or write showed it.
 type Record struct {
+	// Item is the whole item, if the record is kept on one of the user's own.
+	Item   table.Item
 	Exists bool // false: nobody ever took a ticket in this queue
 
 	TicketNumber ticket.Number // last ticket issued
@@ -69,9 +72,12 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
 	}
+	if q.Home != nil && !slices.ContainsFunc(slices.Collect(maps.Keys(item)), q.Home.Owns) {
+		return Record{Item: item}, nil
+	}
 	r := &table.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
 	attrGranted, attrServingAfter, attrHolders := q.Attr(table.AttrGranted), q.Attr(table.AttrServingAfter), q.Attr(table.AttrHolders)
-	rec := Record{Exists: true, TicketNumber: ticket.Read(r, q.Attr(table.AttrTicketNumber))}
+	rec := Record{Exists: true, Item: homeItem(q, item), TicketNumber: ticket.Read(r, q.Attr(table.AttrTicketNumber))}
 	rec.Turn = decodeTurn(item[q.Attr(table.AttrTurn)])
 	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
 	rec.Present = r.Has(attrHolders)
@@ -123,6 +129,13 @@ func decodePermits(r *table.Reader, attribute string) int {
 		return 0
 	}
 	return int(permits)
+}
+
+func homeItem(q table.Queue, item table.Item) table.Item {
+	if q.Home == nil {
+		return nil
+	}
+	return item
 }
 
 // decodeTurn reads what only serves to guess; so a bad value is no turn rather

@@ -73,6 +73,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	master := ticket.Master{
 		Store: q.Record(), Key: q.RecordKey(), Attribute: q.Attr(table.AttrTicketNumber),
 		What: "serving record of \"" + q.String() + "\"",
+		Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Names: q.RecordNames(),
 	}
 	item, err := master.Take(ctx, rider)
 	refused, wasRefused := errors.AsType[*table.Refused](err)

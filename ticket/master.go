@@ -16,6 +16,13 @@ type Master struct {
 	// Attribute is the counter's name in the item.
 	Attribute string
 	What      string // names that item in errors
+	// Host says that the item is the user's own, and has other attributes
+	// beside the counter: it is seeded by an update that leaves them alone. Create
+	// lets one that is missing be created.
+	Host, Create bool
+	// Names are all attributes that may stand beside the counter on a Host, its
+	// own included: with one of them there, it is not seeded.
+	Names []string
 }
 
 // Rider is what goes with an increment in the same request. The zero Rider is
@@ -41,7 +48,9 @@ var one = expression.Value(table.Int(1))
 // and it is not the last. It returns the item as it is after that; its
 // ticketNumber is the ticket.
 //
-// A missing counter is seeded with ticket 1, by a second request. Refused by
+// A missing counter is seeded with ticket 1, by a second request. Where its item
+// is the user's own and is missing, it is ErrNoItem: one request, and one more
+// for a process that has not seen yet whether the engine shows items. Refused by
 // the rider's condition, it returns *table.Refused with the item; or ErrSeeded
 // with it, after a third request, where an older engine sends no item.
 //
@@ -66,7 +75,14 @@ func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
 	if !ok {
 		return item, err
 	}
-	if refused.Item == nil {
+	if m.Host {
+		if err := m.look(ctx, refused); err != nil {
+			return nil, err
+		}
+		if m.fresh(refused.Item) {
+			return m.seedHost(ctx, rider)
+		}
+	} else if refused.Item == nil {
 		return m.seed(ctx, rider)
 	}
 	if problem := m.problem(refused.Item); problem != nil {
@@ -127,7 +143,7 @@ func MayHaveTaken(err error) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, ErrSeeded), errors.Is(err, ErrExhausted):
+	case errors.Is(err, ErrSeeded), errors.Is(err, ErrExhausted), errors.Is(err, ErrNoItem):
 		return false
 	}
 	if _, ok := errors.AsType[*table.MalformedError](err); ok {

@@ -78,6 +78,9 @@ func (l Layout) Need() string {
 
 func (s *Store) translate(ctx, bounded context.Context, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		if len(failed.Item) > 0 {
+			s.shows.Store(true)
+		}
 		return &Refused{Item: failed.Item}
 	}
 	if operation == transactWriteItems {
@@ -85,7 +88,7 @@ func (s *Store) translate(ctx, bounded context.Context, operation string, err er
 		return s.problem(ctx, bounded, operation, err)
 	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return &SchemaError{Table: s.layout.Table, Found: "no such table in this account, region and endpoint", Need: s.layout.Need(), Err: err}
+		return &SchemaError{Table: s.layout.Table, Found: "no such table in this account, region and endpoint", Need: s.need(), Err: err}
 	}
 	if schema := s.schemaProblem(ctx, err); schema != nil {
 		return schema
@@ -126,11 +129,11 @@ func (s *Store) schemaProblem(ctx context.Context, err error) error {
 	if describeErr != nil || out.Table == nil {
 		return nil
 	}
-	found, ok := s.layout.Check(out.Table)
+	found, ok := s.check(out.Table)
 	if ok {
 		return nil
 	}
-	return &SchemaError{Table: s.layout.Table, Found: found, Need: s.layout.Need(), Err: err}
+	return &SchemaError{Table: s.layout.Table, Found: found, Need: s.need(), Err: err}
 }
 
 // Check says in words which keys a table has, and whether they are the

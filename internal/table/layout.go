@@ -86,13 +86,6 @@ type Queue struct {
 	Home *Home
 }
 
-// Home is an item that carries a serving record beside attributes of its own.
-type Home struct {
-	Table  string
-	Key    Item
-	Prefix string // of the record's attributes
-}
-
 // numberWidth is the length of a padded ticket: DynamoDB keeps numbers exact
 // to 38 digits.
 const numberWidth = 38
@@ -138,7 +131,7 @@ func (q Queue) RecordKey() Item {
 // Record is the table in which the serving record is kept.
 func (q Queue) Record() *Store {
 	if q.Home != nil {
-		return q.At(q.Home.Table)
+		return q.on(q.Home)
 	}
 	return q.Store
 }

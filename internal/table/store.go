@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,12 +33,14 @@ type Store struct {
 	layout  Layout
 	clock   *dbclock.Clock
 	timeout time.Duration
+	home    *Home        // nil, but for the table of an item of the user's own
+	shows   *atomic.Bool // an item that refused a write was shown
 }
 
 // NewStore makes a Store. Each call of it is given timeout to answer, the SDK
 // client's retries included. It does no I/O.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool)}
 }
 
 // Within returns the same table, with another bound on each call.
@@ -45,13 +48,6 @@ func (s *Store) Within(timeout time.Duration) *Store {
 	bounded := *s
 	bounded.timeout = timeout
 	return &bounded
-}
-
-// At returns another table of the same region, with the same clock.
-func (s *Store) At(tableName string) *Store {
-	other := *s
-	other.layout.Table = tableName
-	return &other
 }
 
 // Clock is the estimate of DynamoDB's clock that all calls feed.
@@ -82,15 +78,20 @@ func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBu
 	if err != nil {
 		return nil, err
 	}
+	return s.Write(ctx, key, Write{*e.Update(), *e.Condition(), e.Names(), e.Values()}, opts...)
+}
+
+// Write is Update of expressions that are built already.
+func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (Item, error) {
 	var item Item
-	err = s.call(ctx, "UpdateItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+	err := s.call(ctx, "UpdateItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
 		out, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName:                           &s.layout.Table,
 			Key:                                 key,
-			UpdateExpression:                    e.Update(),
-			ConditionExpression:                 e.Condition(),
-			ExpressionAttributeNames:            e.Names(),
-			ExpressionAttributeValues:           e.Values(),
+			UpdateExpression:                    &w.Update,
+			ConditionExpression:                 &w.Condition,
+			ExpressionAttributeNames:            w.Names,
+			ExpressionAttributeValues:           w.Values,
 			ReturnValues:                        types.ReturnValueAllNew,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}, fns...)

@@ -1,0 +1,115 @@
+package queuelock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// withAnOrder is a client of a DynamoDB in memory that has an order.
+func withAnOrder(ctx context.Context) (*dynamodb.Client, map[string]types.AttributeValue, error) {
+	db := newMemoryTable()
+	if err := createOrders(ctx, db); err != nil {
+		return nil, nil, err
+	}
+	key := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-7"}}
+	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+		"id": key["id"], "total": &types.AttributeValueMemberN{Value: "100"},
+	}})
+	return db, key, err
+}
+
+// A read, a change and a write of an item under a fair lock: two requests when
+// nobody waits.
+func ExampleClient_LockItem() {
+	ctx := context.Background()
+	db, key, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+
+	reprice := func(ctx context.Context, item map[string]types.AttributeValue) (int, error) {
+		number, ok := item["total"].(*types.AttributeValueMemberN)
+		if !ok {
+			return 0, errors.New("the order has no total")
+		}
+		total, err := strconv.Atoi(number.Value)
+		fmt.Println("it was", total)
+		return total + 20, errors.Join(err, ctx.Err())
+	}
+	change := func() (err error) {
+		item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, item.Release(ctx)) }() // if it was not released by the update
+		total, err := reprice(ctx, item.Item())
+		if err != nil {
+			return err
+		}
+		_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("total"), expression.Value(total)))
+		return err
+	}
+	for range 2 {
+		if err := change(); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	missing := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}
+	_, err = locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: missing}, waitpolicy.NoWait)
+	fmt.Println(errors.Is(err, queuelock.ErrNoItem))
+	// Output:
+	// it was 100
+	// it was 120
+	// true
+}
+
+// An update whose own condition is false writes nothing, and the lock is held
+// on.
+func ExampleItemLock_UpdateAndRelease() {
+	ctx := context.Background()
+	db, key, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	total := expression.Name("total")
+	pay := expression.Set(total, total.Minus(expression.Value(500)))
+	_, err = item.UpdateAndRelease(ctx, pay, total.GreaterThanEqual(expression.Value(500)))
+	if refused, ok := errors.AsType[*queuelock.ConditionError](err); ok {
+		fmt.Println("not enough, there is only", refused.Current["total"].(*types.AttributeValueMemberN).Value)
+	}
+	fmt.Println("still held:", item.Err() == nil)
+	after, err := item.UpdateAndRelease(ctx, expression.Set(expression.Name("note"), expression.Value("declined")))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("released, with", len(after), "attributes:", errors.Is(item.Err(), queuelock.ErrReleased))
+	// Output:
+	// not enough, there is only 100
+	// still held: true
+	// released, with 3 attributes: true
+}

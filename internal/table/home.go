@@ -1,0 +1,114 @@
+package table
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Home is an item that carries a serving record beside attributes of its own.
+type Home struct {
+	Table  string
+	Key    Item
+	Prefix string // of the record's attributes
+	// Create lets the item be created where it is missing.
+	Create bool
+}
+
+// recordNames are the serving record's own attributes, of any kind of queue.
+var recordNames = []string{
+	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
+}
+
+// RecordNames are the names of all attributes that the queue's record may have.
+func (q Queue) RecordNames() []string {
+	var names []string
+	for _, name := range recordNames {
+		names = append(names, q.Attr(name))
+	}
+	return names
+}
+
+// Owns reports whether an attribute is one of the serving record's, and not the
+// user's.
+func (h *Home) Owns(name string) bool {
+	rest, ok := strings.CutPrefix(name, h.Prefix)
+	return ok && slices.Contains(recordNames, rest)
+}
+
+// Strip is the item without the serving record's attributes.
+func (h *Home) Strip(item Item) Item {
+	own := maps.Clone(item)
+	maps.DeleteFunc(own, func(name string, _ types.AttributeValue) bool { return h.Owns(name) })
+	return own
+}
+
+// need says in words which table the item asks for.
+func (h *Home) need() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
+		parts = append(parts, fmt.Sprintf("%q (%s)", name, KeyType(h.Key[name])))
+	}
+	return "a table with the key " + strings.Join(parts, " and ")
+}
+
+// check reports whether the item's key has the attributes of the table's.
+func (h *Home) check(t *types.TableDescription) bool {
+	kinds := map[string]types.ScalarAttributeType{}
+	for _, a := range t.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
+	}
+	for _, k := range t.KeySchema {
+		name := aws.ToString(k.AttributeName)
+		if h.Key[name] == nil || KeyType(h.Key[name]) != string(kinds[name]) {
+			return false
+		}
+	}
+	return len(t.KeySchema) == len(h.Key)
+}
+
+// KeyType is the type of a key's value as a table's schema names it, or "" if a
+// key cannot have it.
+func KeyType(v types.AttributeValue) string {
+	switch v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S"
+	case *types.AttributeValueMemberN:
+		return "N"
+	case *types.AttributeValueMemberB:
+		return "B"
+	}
+	return ""
+}
+
+// on returns the table of an item of the user's own, with the same clock.
+func (s *Store) on(h *Home) *Store {
+	other := *s
+	other.layout.Table, other.home = h.Table, h
+	return &other
+}
+
+func (s *Store) need() string {
+	if s.home != nil {
+		return s.home.need()
+	}
+	return s.layout.Need()
+}
+
+// check says in words which keys the table has, and whether they are those
+// that are asked for.
+func (s *Store) check(t *types.TableDescription) (found string, ok bool) {
+	found, ok = s.layout.Check(t)
+	if s.home != nil {
+		ok = s.home.check(t)
+	}
+	return found, ok
+}
+
+// ShowsRefusing reports whether the engine has shown an item that refused a
+// write. If it has, a refusal without one says that there is no item.
+func (s *Store) ShowsRefusing() bool { return s.shows.Load() }

@@ -1,0 +1,80 @@
+package table
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Write is an update on a condition, as a request has it.
+type Write struct {
+	Update, Condition string
+	Names             map[string]string
+	Values            map[string]types.AttributeValue
+}
+
+// placeholders are what the SDK's builder puts in the place of names and values:
+// #0, :0. It names nothing in any other way.
+var placeholders = regexp.MustCompile(`([#:])(\d+)`)
+
+// tops are the placeholders of names that begin a path.
+var tops = regexp.MustCompile(`(?:^|[^.#\w])(#\d+)`)
+
+// clauses are the keywords of an update; the builder puts each of them at the
+// beginning of a line.
+var clauses = []string{"ADD", "DELETE", "REMOVE", "SET"}
+
+// Join makes one write of the lock's own and the user's: both updates, on both
+// conditions. Neither is changed.
+func Join(own, users expression.Expression) (Write, error) {
+	w := Write{Names: maps.Clone(own.Names()), Values: maps.Clone(own.Values())}
+	if w.Values == nil {
+		w.Values = map[string]types.AttributeValue{}
+	}
+	for placeholder, name := range users.Names() {
+		w.Names[apart(placeholder)] = name
+	}
+	for placeholder, value := range users.Values() {
+		w.Values[apart(placeholder)] = value
+	}
+	if len(w.Values) == 0 {
+		w.Values = nil // DynamoDB refuses an empty map
+	}
+	parts := map[string][]string{}
+	for _, text := range []string{*own.Update(), apart(*users.Update())} {
+		for line := range strings.Lines(text) {
+			keyword, actions, _ := strings.Cut(strings.TrimSpace(line), " ")
+			parts[keyword] = append(parts[keyword], actions)
+		}
+	}
+	for _, keyword := range clauses {
+		if actions := parts[keyword]; len(actions) > 0 {
+			w.Update += keyword + " " + strings.Join(actions, ", ") + "\n"
+			delete(parts, keyword)
+		}
+	}
+	if len(parts) > 0 {
+		return Write{}, fmt.Errorf("the update expression %q cannot be read", *users.Update())
+	}
+	w.Condition = *own.Condition()
+	if condition := users.Condition(); condition != nil {
+		w.Condition = "(" + w.Condition + ") AND (" + apart(*condition) + ")"
+	}
+	return w, nil
+}
+
+// apart gives the user's placeholders names that the lock's own never have.
+func apart(text string) string { return placeholders.ReplaceAllString(text, "${1}u$2") }
+
+// TopNames are the attributes of the item that an update names.
+func TopNames(e expression.Expression) []string {
+	var names []string
+	for _, match := range tops.FindAllStringSubmatch(*e.Update(), -1) {
+		names = append(names, e.Names()[match[1]])
+	}
+	return names
+}

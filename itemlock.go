@@ -1,0 +1,132 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// ErrNoItem says that the item to be locked is missing, or was deleted by
+// somebody while LockItem waited. Nothing was created; see CreateItem.
+var ErrNoItem = errors.New("queuelock: there is no such item")
+
+// ItemLock is a lock on an item of the caller's own. It is a Lock in all else:
+// it keeps its lease, has a fencing token, and is released or lost. Its Key is
+// that of its queue in the client's table, which is made of the item's key.
+// Transact and ReleaseWith are for writes of other items: DynamoDB refuses a
+// transaction that names one item twice. Its Handle cannot be resumed.
+type ItemLock struct {
+	*Lock
+	itemKey ItemKey
+	item    table.Item // without the lock's attributes
+}
+
+// ItemKey is which item is locked.
+func (l *ItemLock) ItemKey() ItemKey { return l.itemKey }
+
+// Item is the whole item as it was when the lock was granted, without the lock's
+// own attributes: a consistent read, made by the request that was granted, and
+// nobody who takes the lock has changed it since. The map is the caller's own,
+// its values are not.
+func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.item) }
+
+// CreateItem lets LockItem create an item that is missing, with nothing but its
+// key and the lock's attributes. It is for LockItem only.
+func CreateItem() Option { return func(o *options) { o.createItem = true } }
+
+// LockItem takes its turn at an item of the caller's own, in any table of the
+// region, and returns it locked, with the item as it is: a lock and a consistent
+// read in one. UpdateAndRelease writes it and gives it back.
+//
+// The lock is kept on the item itself, in attributes whose names begin with
+// Config.ItemPrefix; while nobody is there, in two numbers, ticketNumber and
+// granted. The item's own attributes are never touched. Those who wait have
+// their rows in the client's table. Every program that writes the item must leave
+// the lock's attributes as they are: a PutItem of the whole item removes them,
+// and thereby the lock.
+//
+// Waiting, errors and options are those of Acquire. A missing item is ErrNoItem,
+// unless CreateItem is given. An item that is deleted, or put anew without the
+// lock's attributes, while it is locked: its lock is lost, with cause Evicted,
+// known by the next heartbeat; those who wait get ErrNoItem, or go on with the
+// new item. A new item counts tickets from 1 again: what was fenced with the
+// deleted one's tickets refuses them. An attribute with one of the lock's names
+// that holds something else is a *MalformedError. Shared, Permits, FailClosed and
+// OnHandle are refused, and Config.Scope does not apply: an item has a counter of its own.
+//
+// An idle item costs one request, the first lock of an item two, a missing one
+// one (two where it is the process's first refusal of all). A look while waiting
+// is two: the item, and the rows. DynamoDB counts write units by the size of the
+// whole item, for each heartbeat and each ticket: locks on items of more than a
+// few KB are better kept apart, by Acquire.
+func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {
+	begun := time.Now()
+	cfg, q, err := c.prepareItem(item, wait, opts)
+	if err != nil {
+		return nil, err
+	}
+	key := Key{Entity: q.Entity, Reason: q.Reason}
+	lock, err := c.serve(ctx, begun, key, cfg, q, wait, nil)
+	switch {
+	case errors.Is(err, ticket.ErrNoItem) && !errors.Is(err, ErrNotAcquired):
+		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
+	case err != nil:
+		return nil, err
+	}
+	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.granted)}, nil
+}
+
+// InspectItem says who has locked an item and who waits for it, as Inspect does.
+// A missing item, and one that was never locked, have issued no ticket. Two
+// consistent reads: the item, and the rows (one request for each megabyte). It
+// changes nothing.
+func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*State, error) {
+	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	sight, err := queue.LookAll(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("queuelock: inspect item %s: %w", item, err)
+	}
+	return newState(Key{Entity: q.Entity, Reason: q.Reason}, q, sight, c.observer), nil
+}
+
+// prepareItem checks the arguments of a call about an item.
+func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
+	cfg := c.cfg.with(opts)
+	cfg.Scope = ScopeQueue
+	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
+	var err error
+	switch {
+	case cfg.mode != (serving.Mode{}):
+		err = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
+	case cfg.failClosed:
+		err = errors.New("LockItem: FailClosed is for Acquire: an operator has no way to evict the holder of an item")
+	case cfg.placed != nil:
+		err = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
+	}
+	for _, err := range []error{item.validate(home), wait.Validate(), cfg.validate(), err} {
+		if err != nil {
+			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
+		}
+	}
+	return cfg, table.Queue{
+		Store: c.store.Within(cfg.RequestTimeout), Entity: item.entity(cfg.ItemPrefix), Reason: ItemReason, Home: home,
+	}, nil
+}

@@ -1,0 +1,49 @@
+package serving
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// UpdateAndRelease is RELEASE, in that form, and the user's own update of the
+// item that carries the record, in one write: on the form's condition and the
+// user's. users must have an update, and may have a condition.
+//
+// On success it returns the record. Refused, ErrRefused and the record: if the
+// id is in it, the form was not possible, which Fast tells of its own part, or the
+// user's condition was false. One request; the SDK client's own retries are off.
+// Of any number of calls one is applied at the most.
+func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, id string, t ticket.Number, users expression.Expression) (Record, error) {
+	update, condition := f.of(q, id, t, Turn{})
+	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
+	if err != nil {
+		return Record{}, err
+	}
+	w, err := table.Join(own, users)
+	if err != nil {
+		return Record{}, err
+	}
+	item, err := q.Record().Write(ctx, q.RecordKey(), w, table.Once())
+	if refused, ok := errors.AsType[*table.Refused](err); ok {
+		rec, err := Refusal(ctx, q, refused.Item)
+		if err != nil {
+			return Record{}, err
+		}
+		return rec, ErrRefused
+	} else if err != nil {
+		return Record{}, err
+	}
+	return Decode(q, item)
+}
+
+// Fast reports whether the fast form of RELEASE is possible to the holder id,
+// served with ticket t.
+func (r Record) Fast(id string, t ticket.Number) bool {
+	_, mine := r.Mine(id)
+	return mine && len(r.Holders) == 1 && r.Quiet(t)
+}

@@ -1,0 +1,574 @@
+package queuelock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// updatesOfItems are the requests of UpdateAndRelease on an item's amount.
+func updatesOfItems(f queuelocktest.Fault) queuelocktest.Fault {
+	return f.Of("UpdateItem").Mentioning("amount = amount + 1")
+}
+
+func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"no fault":               queuelocktest.DelayRequest(0),
+		"request lost":           queuelocktest.LoseRequest().Times(2),
+		"response lost":          queuelocktest.LoseResponse().Times(2),
+		"response never comes":   queuelocktest.SwallowResponse().Times(3), // heartbeats are refused meanwhile
+		"throttled":              queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
+		"arrives twice":          queuelocktest.Duplicate(time.Second),
+		"arrives late":           queuelocktest.LandLate(30 * time.Millisecond).Times(1),
+		"arrives after the next": queuelocktest.LandLate(20 * time.Second).Times(1),
+		"conflict":               queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
+		"slow":                   queuelocktest.DelayRequest(900 * time.Millisecond),
+		"requests are very late": queuelocktest.DelayRequest(time.Hour).LandingAnyway().Times(2),
+		"server's own fault":     queuelocktest.Refuse(queuelocktest.InternalError).Times(2),
+		"answers come very late": queuelocktest.DelayResponse(time.Hour).Times(2),
+	} {
+		for _, queued := range []bool{false, true} {
+			for _, older := range []bool{false, true} {
+				inBubble(t, fmt.Sprintf("%s, queued: %v, older engine: %v", name, queued, older), func(t *testing.T) {
+					var opts []queuelocktest.Option
+					if older {
+						opts = append(opts, queuelocktest.WithoutFailedItem())
+					}
+					table := queuelocktest.NewTable(t, opts...)
+					key, whole := anOrder()
+					u := usersTable(t, table, key)
+					u.put(whole)
+					var log journal
+					c, db := open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.logger()})
+					other, _ := open(t, table, "other", queuelock.Config{})
+					lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+					var waiting <-chan itemOutcome
+					if queued {
+						waiting = queueUpForItem(t.Context(), other, u.key(key), waitpolicy.Forever)
+						synctest.Wait()
+					}
+					db.Inject(updatesOfItems(fault))
+					after := updated(t, lock, addOne())
+					equal(t, "what it returned", after, with(whole, item{"amount": num(101)}))
+					if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
+						t.Errorf("the lock's end is %v", lock.Err())
+					}
+					if queued {
+						got := <-waiting
+						if got.err != nil {
+							t.Fatal(got.err)
+						}
+						release(t, got.lock.Lock)
+					}
+					if err := table.Settle(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+						t.Errorf("the amount is %v after one update", got)
+					}
+					if log.saysLost() {
+						t.Error("the release was taken for a loss")
+					}
+					if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrReleased) {
+						t.Errorf("a second one gave %v", err)
+					}
+					release(t, lock.Lock)
+					next := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+					equal(t, "the item at the next lock", next.Item(), with(whole, item{"amount": num(101)}))
+					release(t, next.Lock)
+				})
+			}
+		}
+	}
+}
+
+func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
+	amount := expression.Name("amount")
+	for _, queued := range []bool{false, true} {
+		inBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key, whole := anOrder()
+			u := usersTable(t, table, key)
+			u.put(whole)
+			c, db := open(t, table, "c", queuelock.Config{})
+			other, _ := open(t, table, "other", queuelock.Config{})
+			lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+			want := 1
+			if queued {
+				queueUpForItem(t.Context(), other, u.key(key), waitpolicy.Forever)
+				synctest.Wait()
+				want = 2 // the fast form and the hand-off
+			}
+			before := db.Counts()
+			after, err := lock.UpdateAndRelease(t.Context(), addOne(), amount.Equal(expression.Value(100)), amount.LessThan(expression.Value(50)))
+			refused, ok := errors.AsType[*queuelock.ConditionError](err)
+			if !ok || after != nil || errors.Is(err, queuelock.ErrLost) {
+				t.Fatalf("got %v", err)
+			}
+			equal(t, "the current item", refused.Current, whole)
+			says(t, err, "order-7", u.name, "condition", "held")
+			if spent := db.Counts().Sub(before).Total(); spent.Sent != want {
+				t.Errorf("it took %d requests, want %d", spent.Sent, want)
+			}
+			time.Sleep(5 * time.Minute)
+			if lock.Err() != nil {
+				t.Fatalf("the lock has ended by it: %v", lock.Err())
+			}
+			equal(t, "what it returned then", updated(t, lock, addOne(), amount.Equal(expression.Value(100)), amount.GreaterThan(expression.Value(50))),
+				with(whole, item{"amount": num(101)}))
+		})
+	}
+}
+
+func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
+	inBubble(t, "names", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		c, _ := open(t, table, "c", queuelock.Config{ItemPrefix: "l.k_"})
+		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		dotted := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(name) }
+		one := expression.Value(1)
+		spent := cost(table, func() {
+			for name, update := range map[string]expression.UpdateBuilder{
+				"l.k_granted":      expression.Set(dotted("l.k_granted"), one),
+				"l.k_holders":      expression.Set(expression.Name("amount"), one).Remove(dotted("l.k_holders")),
+				"l.k_servingAfter": expression.Remove(dotted("l.k_servingAfter")),
+				"l.k_ticketNumber": expression.Add(dotted("l.k_ticketNumber"), one),
+				"l.k_turn":         expression.Set(dotted("l.k_turn"), one),
+				"l.k_permits":      expression.Set(dotted("l.k_permits"), one),
+				"l.k_holdMode":     expression.Set(expression.Name("amount"), one).Set(expression.Name("x"), expression.IfNotExists(expression.Name("y"), dotted("l.k_holdMode"))),
+				"id":               expression.Set(expression.Name("id"), expression.Value("other")),
+			} {
+				_, err := lock.UpdateAndRelease(t.Context(), update)
+				says(t, err, fmt.Sprintf("%q", name))
+			}
+			_, err := lock.UpdateAndRelease(t.Context(), expression.Set(dotted("l.k_holders").AppendName(dotted("x")), one))
+			says(t, err, `"l.k_holders"`)
+			_, err = lock.UpdateAndRelease(t.Context(), expression.UpdateBuilder{})
+			says(t, err, "UpdateAndRelease", "UpdateBuilder")
+			_, err = lock.UpdateAndRelease(t.Context(), addOne(), expression.ConditionBuilder{})
+			says(t, err, "UpdateAndRelease", "ConditionBuilder")
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err = lock.UpdateAndRelease(over, addOne())
+			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.Canceled) {
+				t.Errorf("with a context that had ended: %v", err)
+			}
+		})
+		if spent.Sent != 0 {
+			t.Errorf("%d requests were sent", spent.Sent)
+		}
+		// What only DynamoDB can tell: nothing is written, and the lock is held.
+		for _, update := range []expression.UpdateBuilder{
+			expression.Set(expression.Name("amount"), one).Set(expression.Name("amount"), one),
+			expression.Set(expression.Name("amount"), expression.Plus(expression.Name("missing"), one)),
+			expression.Add(expression.Name("lock"), one),
+		} {
+			_, err := lock.UpdateAndRelease(t.Context(), update)
+			_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+			if err == nil || unknown || lock.Err() != nil {
+				t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
+			}
+		}
+		// Names that look like the lock's are the user's own, and conditions may
+		// name anything. The caller's builders may be used again.
+		update := addOne().Set(expression.Name("holders.l"), one).Remove(expression.Name("lock_color")).
+			Set(expression.Name("l").AppendName(expression.Name("k_granted")), one)
+		u.put(with(u.get(key), item{"l": object(item{"k_granted": num(0)})}))
+		condition := expression.Name("amount").LessThan(expression.Value(1000)).And(dotted("l.k_granted").LessThan(dotted("l.k_ticketNumber")))
+		for n := range 2 {
+			after := updated(t, lock, update, condition)
+			want := with(without(whole, "lock_color"), item{"amount": num(101 + n), "holders": object(item{"x": num(1), "l": num(1)}), "l": object(item{"k_granted": num(1)})})
+			equal(t, "what it returned", after, want)
+			if n == 0 {
+				lock = lockItem(t, c, u.key(key), waitpolicy.NoWait)
+				condition = expression.Name("amount").LessThan(expression.Value(1000))
+			}
+		}
+	})
+}
+
+// Any update that a user may write changes the item as it would without the
+// lock, and leaves the lock's own attributes to it.
+func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
+		name := rapid.SampledFrom(names)
+		initial := item{"id": str("x")}
+		for range rapid.IntRange(0, 8).Draw(r, "attributes") {
+			initial[name.Draw(r, "name")] = num(rapid.IntRange(0, 9).Draw(r, "value"))
+		}
+		var update expression.UpdateBuilder
+		want, used := maps.Clone(initial), map[string]bool{}
+		for range rapid.IntRange(1, 6).Draw(r, "actions") {
+			n := name.Draw(r, "target")
+			if used[n] {
+				continue
+			}
+			used[n] = true
+			path, v := expression.NameNoDotSplit(n), rapid.IntRange(0, 99).Draw(r, "by")
+			switch rapid.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
+			case "set":
+				update, want[n] = update.Set(path, expression.Value(v)), num(v)
+			case "remove":
+				update = update.Remove(path)
+				delete(want, n)
+			case "add":
+				update = update.Add(path, expression.Value(v))
+				sum := v
+				if old, ok := initial[n].(*types.AttributeValueMemberN); ok {
+					var was int
+					fmt.Sscan(old.Value, &was)
+					sum += was
+				}
+				want[n] = num(sum)
+			case "copy":
+				update, want[n] = update.Set(path, expression.IfNotExists(path, expression.Value(v))), num(v)
+				if old, ok := initial[n]; ok {
+					want[n] = old
+				}
+			}
+		}
+		prefix := rapid.SampledFrom([]string{"", "l.", "#", "lock", "u"}).Draw(r, "prefix")
+		condition := rapid.Bool().Draw(r, "with a condition")
+		queued := rapid.Bool().Draw(r, "queued")
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key := item{"id": str("x")}
+			u := usersTable(t, table, key)
+			u.put(initial)
+			c, _ := open(t, table, "c", queuelock.Config{ItemPrefix: prefix})
+			other, _ := open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
+			lock, err := c.LockItem(t.Context(), u.key(key), waitpolicy.NoWait)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if !reflect.DeepEqual(lock.Item(), initial) {
+				r.Fatalf("the item is %v, want %v", plain(lock.Item()), plain(initial))
+			}
+			var waiting <-chan itemOutcome
+			if queued {
+				waiting = queueUpForItem(t.Context(), other, u.key(key), waitpolicy.Forever)
+				synctest.Wait()
+			}
+			var conditions []expression.ConditionBuilder
+			if condition {
+				conditions = append(conditions, expression.AttributeExists(expression.Name("id")), expression.Value(1).LessThan(expression.Value(2)).Or(expression.AttributeExists(expression.Name("nothing"))))
+			}
+			after, err := lock.UpdateAndRelease(t.Context(), update, conditions...)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if !reflect.DeepEqual(after, want) {
+				r.Fatalf("it returned\n%v\nwant\n%v", plain(after), plain(want))
+			}
+			if queued {
+				got := <-waiting
+				if got.err != nil {
+					r.Fatal(got.err)
+				}
+				if !reflect.DeepEqual(got.lock.Item(), want) {
+					r.Fatalf("the next has\n%v\nwant\n%v", plain(got.lock.Item()), plain(want))
+				}
+				release(t, got.lock.Lock)
+			}
+		})
+	})
+}
+
+func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
+	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, users, *queuelocktest.Client, *queuelock.ItemLock, item) {
+		table := queuelocktest.NewTable(t)
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		c, db := open(t, table, "c", cfg)
+		return table, u, db, lockItem(t, c, u.key(key), waitpolicy.NoWait), key
+	}
+	inBubble(t, "cut off for good, after it was made", func(t *testing.T) {
+		_, u, db, lock, key := prepare(t, queuelock.Config{TTL: 10 * time.Second})
+		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		db.Inject(queuelocktest.LoseRequest())
+		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err)
+		if !ok || errors.Is(err, queuelock.ErrLost) || !errors.Is(unknown.End, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+			t.Errorf("the amount is %v", got)
+		}
+	})
+	inBubble(t, "it lands late, and a second call tells", func(t *testing.T) {
+		table, u, db, lock, key := prepare(t, queuelock.Config{})
+		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := lock.UpdateAndRelease(ctx, addOne())
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
+			t.Fatalf("got %v, and the lock's end is %v", err, lock.Err())
+		}
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("the second call gave %v", err)
+		}
+		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+			t.Errorf("the amount is %v", got)
+		}
+	})
+	inBubble(t, "it lands late, after the release", func(t *testing.T) {
+		table, u, db, lock, key := prepare(t, queuelock.Config{})
+		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := lock.UpdateAndRelease(ctx, addOne()); err == nil {
+			t.Fatal("it was to be unknown")
+		}
+		release(t, lock.Lock)
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(100)) {
+			t.Errorf("the amount is %v: it was updated after the release", got)
+		}
+	})
+	inBubble(t, "one is on its way, the next is refused by the caller's condition", func(t *testing.T) {
+		_, _, db, lock, _ := prepare(t, queuelock.Config{})
+		db.Inject(updatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
+		_, err := lock.UpdateAndRelease(t.Context(), addOne(), expression.Name("amount").Equal(expression.Value(0)))
+		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+		_, refused := errors.AsType[*queuelock.ConditionError](err)
+		if !unknown || refused {
+			t.Errorf("got %v", err)
+		}
+		release(t, lock.Lock)
+	})
+	inBubble(t, "refused until the end", func(t *testing.T) {
+		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second})
+		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
+		if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v, want ErrLost: every attempt was refused", err)
+		}
+	})
+	inBubble(t, "the deadline passes before the refusal", func(t *testing.T) {
+		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second, RequestTimeout: 2 * time.Second})
+		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		db.Inject(queuelocktest.LoseRequest().After(0))
+		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+			t.Errorf("got %v", err)
+		}
+	})
+	inBubble(t, "Close", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		stuck := db.Inject(updatesOfItems(queuelocktest.SwallowResponse()))
+		done := make(chan error, 1)
+		go func() {
+			_, err := lock.UpdateAndRelease(t.Context(), addOne())
+			done <- err
+		}()
+		<-stuck.Reached()
+		begun := time.Now()
+		if err := c.Close(t.Context()); err != nil || time.Since(begun) > time.Second {
+			t.Errorf("Close took %v: %v", time.Since(begun), err)
+		}
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
+			t.Error("the call that Close cut short was to have an unknown outcome")
+		}
+	})
+}
+
+func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
+	for seed := range uint64(20) {
+		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			key, whole := anOrder()
+			u := usersTable(t, table, key)
+			u.put(whole)
+			c, db := open(t, table, "c", queuelock.Config{})
+			lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+			db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").WithProbability(0.3, seed))
+			db.Inject(queuelocktest.Duplicate(20*time.Millisecond).Of("UpdateItem").WithProbability(0.3, seed))
+			var made atomic.Int64
+			var wg sync.WaitGroup
+			for i := range 6 {
+				wg.Go(func() {
+					time.Sleep(time.Duration(i*int(seed)%7) * time.Millisecond)
+					if i == 5 {
+						if err := lock.Release(t.Context()); err != nil {
+							t.Error(err)
+						}
+						return
+					}
+					if _, err := lock.UpdateAndRelease(t.Context(), addOne()); err == nil {
+						made.Add(1)
+					} else if !errors.Is(err, queuelock.ErrReleased) {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if err := table.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(100+made.Load())) || made.Load() > 1 {
+				t.Errorf("%d calls updated, and the amount is %v", made.Load(), got)
+			}
+		})
+	}
+}
+
+// Read, modify, write: the new amount is reckoned by the process from what the
+// lock showed, so one update too many or too few shows.
+func TestReadModifyWriteUnderRandomFaultsLosesNoUpdate(t *testing.T) {
+	for seed := range uint64(10) {
+		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+			key, whole := anOrder()
+			u := usersTable(t, table, key)
+			u.put(whole)
+			var log journal
+			var wg sync.WaitGroup
+			for i := range 3 {
+				c, db := open(t, table, fmt.Sprint("c", i), queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.logger()})
+				db.Inject(queuelocktest.LandLate(300*time.Millisecond).Of("UpdateItem").Mentioning("amount").WithProbability(0.25, seed))
+				db.Inject(queuelocktest.LoseResponse().WithProbability(0.2, seed+1))
+				db.Inject(queuelocktest.Duplicate(500*time.Millisecond).Of("UpdateItem").Mentioning("amount").WithProbability(0.3, seed+2))
+				wg.Go(func() {
+					for range 4 {
+						lock, err := c.LockItem(t.Context(), u.key(key), waitpolicy.For(10*time.Minute))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						var amount int
+						fmt.Sscan(lock.Item()["amount"].(*types.AttributeValueMemberN).Value, &amount)
+						time.Sleep(1500 * time.Millisecond)
+						if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Value(amount+1))); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if err := table.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(112)) || log.saysLost() {
+				t.Errorf("the amount is %v, want 112; a lock was called lost: %v", got, log.saysLost())
+			}
+		})
+	}
+}
+
+// sent counts the requests that f makes, but for heartbeats, which come when a
+// slow engine takes its time, and the reads in which an older engine says what
+// it does not say with a refusal.
+func sent(table *queuelocktest.Table, f func()) int {
+	var n atomic.Int64
+	counting := table.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
+		if !strings.Contains(r.Expression(), ".beat + 1") && r.Operation != "GetItem" {
+			n.Add(1)
+		}
+		return false
+	}))
+	f()
+	counting.Remove()
+	return int(n.Load())
+}
+
+func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := open(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
+		b, dbB := open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
+		key := item{"id": num(7), "sort": bin(1, 2)}
+		u := usersTable(t, table, key)
+		if _, err := a.LockItem(t.Context(), u.key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNoItem) || len(u.get(key)) != 0 {
+			t.Errorf("a missing item gave %v; it holds %v", err, u.get(key))
+		}
+		_, whole := anOrder()
+		whole = with(without(whole, "id"), key)
+		u.put(whole)
+		whole = u.get(key)
+		if n := sent(table, func() { release(t, lockItem(t, a, u.key(key), waitpolicy.NoWait).Lock) }); n != 3 {
+			t.Errorf("the first cycle took %d requests", n)
+		}
+		n := sent(table, func() {
+			lock := lockItem(t, a, u.key(key), waitpolicy.NoWait)
+			equal(t, "the item", lock.Item(), whole)
+			whole = with(whole, item{"amount": num(101)})
+			equal(t, "what UpdateAndRelease returned", updated(t, lock, addOne(), expression.Name("amount").Equal(expression.Value(100))), whole)
+		})
+		if n != 2 {
+			t.Errorf("read, modify, write took %d requests", n)
+		}
+		lock := lockItem(t, a, u.key(key), waitpolicy.NoWait)
+		if _, err := b.LockItem(t.Context(), u.key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a locked item: %v", err)
+		}
+		waiting := queueUpForItem(t.Context(), b, u.key(key), waitpolicy.For(30*time.Second))
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			state, err := a.InspectItem(t.Context(), u.key(key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(state.Waiting) == 1 || time.Now().After(deadline) {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		_, err := lock.UpdateAndRelease(t.Context(), addOne(), expression.Name("amount").Equal(expression.Value(0)))
+		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
+			t.Errorf("got %v", err)
+		} else {
+			equal(t, "the current item", refused.Current, whole)
+		}
+		// Its own attributes, by a path that cannot be seen through before.
+		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Plus(expression.Name("missing"), expression.Value(1)))); err == nil || lock.Err() != nil {
+			t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
+		}
+		updated(t, lock, addOne())
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		dbB.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(2)))
+		whole = with(whole, item{"amount": num(103)})
+		equal(t, "what UpdateAndRelease returned", updated(t, got.lock, addOne()), whole)
+		made := lockItem(t, a, u.key(with(key, item{"id": num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
+		equal(t, "a created item", made.Item(), with(key, item{"id": num("-0.5")}))
+		u.delete(with(key, item{"id": num("-0.5")}))
+		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("of a deleted item: %v", err)
+		}
+		if left := u.get(with(key, item{"id": num("-0.5")})); len(left) != 0 {
+			t.Errorf("the deleted item is back: %v", left)
+		}
+	})
+}
