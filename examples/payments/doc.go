@@ -19,6 +19,8 @@
 //	|                                    | until somebody charges it again  |                                     |
 //	| a long charge                      | costs heartbeats, and needs a    | costs nothing                       |
 //	|                                    | process that keeps running       |                                     |
+//	| requests of a charge, of an intent | 2                                | 2, and 4 of the worker              |
+//	| of up to 1 KB; write units         | 2, and 1 each 30 s               | 8                                   |
 //	| the amount during a charge         | kept by the lock, as long as it  | kept by the state, for as long as   |
 //	|                                    | is held                          | it takes                            |
 //
@@ -47,7 +49,12 @@
 // what is written is the amount that the gateway took, the late process's own
 // write is refused, and the next Charge returns [ErrOtherAmount], upon which
 // somebody has to pay back or ask for more. Until that Charge, the intent is
-// CREATED. Optimistic has no such gap: no amount changes after CHARGE_REQUESTED.
+// CREATED. A [queuelock.LockDelay] makes it rarer, and a wait after a crash
+// longer. Optimistic has no such gap: no amount changes after CHARGE_REQUESTED.
+//
+// The lock stands on the intent: a heartbeat is a write of the whole item, and
+// costs a write unit for each KB of it. A program that puts a whole intent into
+// the table removes the lock.
 //
 // Optimistic: between the request and the worker's pass, nothing happens. Two
 // workers may call the gateway for one intent; it takes the money once. All rows

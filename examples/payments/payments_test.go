@@ -435,7 +435,7 @@ func TestADeclinedCardIsFinal(t *testing.T) {
 
 // Charges and changes by many, over a network that loses requests and answers.
 func TestWhatIsChargedIsWhatTheIntentSays(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		both(t, func(t *testing.T, kind string, w *world) {
 			w.gateway.latency = 300 * time.Millisecond
 			faults := []*queuelocktest.Injection{
@@ -469,6 +469,40 @@ func TestWhatIsChargedIsWhatTheIntentSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.settled(intent.Amount)
+		})
+	}
+}
+
+// Without trouble, and where nobody waits.
+func TestRequestsOfACharge(t *testing.T) {
+	for kind, want := range map[string]struct {
+		requests int
+		writes   float64
+	}{
+		"pessimistic": {2, 2},     // a locking read; an update that releases
+		"optimistic":  {2 + 4, 8}, // a read, a transaction of two; a query, two reads, a transaction of two
+	} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				p := w.process("a")
+				if _, err := changeAmount[kind](p, t.Context(), 200); err != nil { // the first use costs more
+					t.Fatal(err)
+				}
+				load := 0
+				if kind == "optimistic" {
+					load = 1 // charge looks at the outcome
+				}
+				before := w.table.Counts()
+				if _, err := charge[kind](p, t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				spent := w.table.Counts().Sub(before).Total()
+				if spent.Sent-load != want.requests || spent.WriteUnits != want.writes {
+					t.Errorf("a charge took %d requests and %g write units, want %d and %g", spent.Sent-load, spent.WriteUnits, want.requests, want.writes)
+				}
+				w.settled(200)
+			})
 		})
 	}
 }

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Pessimistic charges under a lock on the intent: whoever else wants to charge or
-// change it waits, in order, until the gateway has answered.
+// Pessimistic charges under a locking read of the intent: whoever else wants to
+// charge or change it waits, in order, until the gateway has answered.
 type Pessimistic struct {
 	Store   Store
 	Gateway Gateway
@@ -48,7 +47,7 @@ func (p *Pessimistic) Charge(ctx context.Context, id string) (after Intent, err 
 		return lock.intent, err
 	}
 	after = lock.intent.settled(outcome)
-	if err := lock.save(held, after); err != nil {
+	if err := lock.saveAndRelease(held, after); err != nil {
 		return lock.intent, err
 	}
 	if after.Amount != lock.intent.Amount {
@@ -78,7 +77,7 @@ func (p *Pessimistic) ChangeAmount(ctx context.Context, id string, amount int64)
 		default:
 			after.Amount = amount
 		}
-		if err := lock.save(ctx, after); err != nil {
+		if err := lock.saveAndRelease(ctx, after); err != nil {
 			return lock.intent, err
 		}
 	}
@@ -90,38 +89,35 @@ func (p *Pessimistic) ChangeAmount(ctx context.Context, id string, amount int64)
 
 // lockedIntent is an intent, and the lock under which it was read.
 type lockedIntent struct {
-	*queuelock.Lock
-	table  string
+	*queuelock.ItemLock
 	intent Intent
 }
 
-// lock waits for the intent's lock, and reads it: two requests if nobody else is
-// there.
+// lock waits for the intent's lock, and has the intent from the request that was
+// granted it: one request if nobody else is there.
 func (p *Pessimistic) lock(ctx context.Context, id string) (*lockedIntent, error) {
-	lock, err := p.Locks.Acquire(ctx, queuelock.Key{Entity: "intent/" + id, Reason: "payment"}, p.Wait)
+	lock, err := p.Locks.LockItem(ctx, queuelock.ItemKey{Table: p.Store.Table, Key: intentKey(id)}, p.Wait)
+	if errors.Is(err, queuelock.ErrNoItem) {
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
 	if err != nil {
 		return nil, err
 	}
-	intent, err := p.Store.Load(ctx, id)
+	intent, err := decode(lock.Item())
 	if err != nil {
 		return nil, errors.Join(err, lock.Release(ctx))
 	}
-	return &lockedIntent{lock, p.Store.Table, intent}, nil
+	return &lockedIntent{lock, intent}, nil
 }
 
-// save writes the intent if the lock is still held, whatever this process
-// believes: one request. The error is queuelock.ErrLost if it is not.
-func (l *lockedIntent) save(ctx context.Context, i Intent) error {
-	update := expression.Set(expression.Name("amount"), expression.Value(number(i.Amount))).
+// saveAndRelease writes the intent and gives the lock back, both or neither, if
+// the lock is still held, whatever this process believes: one request. The error
+// is queuelock.ErrLost if it is not.
+func (l *lockedIntent) saveAndRelease(ctx context.Context, i Intent) error {
+	_, err := l.UpdateAndRelease(ctx, expression.
+		Set(expression.Name("amount"), expression.Value(number(i.Amount))).
 		Set(expression.Name("state"), expression.Value(text(string(i.State)))).
 		Set(expression.Name("charge"), expression.Value(text(i.Charge))).
-		Set(expression.Name("reason"), expression.Value(text(i.Reason)))
-	e, err := expression.NewBuilder().WithUpdate(update).Build()
-	if err != nil {
-		return err
-	}
-	return l.Transact(ctx, types.TransactWriteItem{Update: &types.Update{
-		TableName: &l.table, Key: intentKey(i.ID), UpdateExpression: e.Update(),
-		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
-	}})
+		Set(expression.Name("reason"), expression.Value(text(i.Reason))))
+	return err
 }
