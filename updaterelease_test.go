@@ -184,7 +184,8 @@ func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 		} {
 			_, err := lock.UpdateAndRelease(t.Context(), update)
 			_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-			if err == nil || unknown || lock.Err() != nil {
+			_, schema := errors.AsType[*queuelock.TableError](err)
+			if err == nil || unknown || schema || lock.Err() != nil {
 				t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
 			}
 		}
@@ -363,6 +364,29 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		release(t, lock.Lock)
+	})
+	inBubble(t, "a lost answer, a throttle, and then an answer", func(t *testing.T) {
+		_, u, db, lock, key := prepare(t, queuelock.Config{})
+		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		db.Inject(updatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
+		updated(t, lock, addOne())
+		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+			t.Errorf("the amount is %v", got)
+		}
+	})
+	inBubble(t, "the item is deleted, and a second call cannot tell", func(t *testing.T) {
+		_, u, db, lock, key := prepare(t, queuelock.Config{})
+		lost := db.Inject(updatesOfItems(queuelocktest.LoseRequest()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := lock.UpdateAndRelease(ctx, addOne()); err == nil {
+			t.Fatal("it was to be unknown")
+		}
+		lost.Remove()
+		u.delete(key)
+		if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("the second call gave %v", err)
+		}
 	})
 	inBubble(t, "refused until the end", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second})
