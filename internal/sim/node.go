@@ -82,6 +82,7 @@ func (w *world) live(i int) {
 		workers.Wait()
 		n.closing.Wait()
 		n.shutDown()
+		n.disown(n.name)
 		if !n.isDead() && !n.isRetired() || !time.Now().Before(w.end) {
 			return
 		}
@@ -172,6 +173,7 @@ func (n *node) die(why string) {
 		return
 	}
 	n.add(n.name, "dies: %s", why)
+	n.disown(n.name)
 	n.conn.Cut()
 	n.beliefs.die(n)
 	n.cancel(errDied)

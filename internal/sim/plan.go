@@ -39,10 +39,13 @@ type Plan struct {
 type Kind struct {
 	Readers float64 // chance of a turn to share
 	Permits int     // of a semaphore
+	Closed  float64 // chance of a turn to fail closed
 }
 
 func newKind(r *rand.Rand) Kind {
-	switch r.IntN(6) {
+	switch r.IntN(7) {
+	case 3:
+		return Kind{Closed: 0.3 + 0.7*r.Float64()}
 	case 0, 1:
 		return Kind{Readers: 0.3 + 0.5*r.Float64()}
 	case 2:

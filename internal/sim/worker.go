@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -66,6 +67,9 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	if shares {
 		a.owner += readerSuffix
 	}
+	if a.closed = r.Float64() < n.kinds[key].Closed; a.closed {
+		opts = append(opts, queuelock.FailClosed())
+	}
 	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
 	n.attempt(r, a, key, shares, append(opts, a.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.Option) (*queuelock.Lock, error) {
 		return n.client.Acquire(ctx, key, a.wait, opts...)
@@ -81,10 +85,16 @@ type attempt struct {
 	ttl   time.Duration
 	begun int64
 	saved *saved // what it goes on with; nil: it begins anew
+
+	closed bool // it fails closed
 }
 
 func (a *attempt) String() string {
-	return fmt.Sprintf("%v, at most %v, lease %v", a.wait, a.limit, a.ttl)
+	s := fmt.Sprintf("%v, at most %v, lease %v", a.wait, a.limit, a.ttl)
+	if a.closed {
+		s += ", fails closed"
+	}
+	return s
 }
 
 func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
@@ -112,7 +122,7 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 			}
 		}))
 	}
-	if r.IntN(4) == 0 {
+	if r.IntN(4) == 0 && !a.closed {
 		opts = append(opts, queuelock.LockDelay(time.Duration(1+r.IntN(3))*time.Second))
 	}
 	return opts
@@ -134,6 +144,9 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.add(n.name, "%s: %v", owner, err)
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
+		if a.closed && strings.Contains(err.Error(), "operator") {
+			n.disown(owner)
+		}
 		if n.loose.Load() == loose && isPlain(err) {
 			n.judgeTraces(owner, "an Acquire that failed")
 		}
@@ -142,7 +155,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, watched: make(chan struct{})}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, closed: a.closed, watched: make(chan struct{})}
 	if a.saved != nil {
 		shares = lock.Shared()
 	}
@@ -237,12 +250,13 @@ func (p Plan) calm() bool {
 // hold is a lock that a worker holds, or held.
 type hold struct {
 	*node
-	owner string
-	key   queuelock.Key
-	lock  *queuelock.Lock
-	token string
-	lease time.Duration
-	n     int // writes
+	owner  string
+	key    queuelock.Key
+	lock   *queuelock.Lock
+	token  string
+	lease  time.Duration
+	closed bool // it has none
+	n      int  // writes
 	// shared says that it holds together with others that do, or may do so by now.
 	shared atomic.Bool
 	// watched is closed when the lock's end has been noted.
@@ -292,7 +306,7 @@ func (h *hold) use(r *rand.Rand) {
 		case r.IntN(12) == 0:
 			err := h.lock.Extend(h.with(r))
 			h.add(h.name, "%s: extends: %v", h.owner, err)
-			if left := h.lock.Remaining(); err == nil && left > h.lease {
+			if left := h.lock.Remaining(); err == nil && left > h.lease && !h.closed {
 				h.violate("%s: %v remain of a lease of %v", h.owner, left, h.lease)
 			}
 		}
@@ -349,6 +363,14 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	begun := h.now()
 	held := h.beliefs.end(h)
 	err := h.lock.Release(ctx)
+	for h.closed && err != nil && !errors.Is(err, queuelock.ErrLost) && !h.isDead() {
+		h.add(h.name, "%s: is not released yet: %v", h.owner, err)
+		h.sleep(r, 5*time.Second)
+		h.stand(r.Float64())
+		again, done := context.WithTimeout(h.with(r), 10*time.Second)
+		err = h.lock.Release(again)
+		done()
+	}
 	dead := h.isDead()
 	h.add(h.name, "%s: released: %v", h.owner, err)
 	if held {

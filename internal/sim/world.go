@@ -66,6 +66,7 @@ type world struct {
 	values    map[string]bool   // guarded by mu; every value a register has had
 	writes    map[string]string // guarded by mu; how often each register was written
 	saved     map[string]saved  // guarded by mu; handles, by their owners
+	disowned  map[string]bool   // guarded by mu; processes that have ended, and owners that gave up
 }
 
 // tally counts what workers did.
@@ -102,7 +103,7 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -166,6 +167,9 @@ func (w *world) run() {
 	weather, stop := context.WithCancel(ctx)
 	var sky sync.WaitGroup
 	sky.Go(func() { w.weather(weather) })
+	watch, leave := context.WithCancel(ctx)
+	var office sync.WaitGroup
+	office.Go(func() { w.operator(watch) })
 
 	time.Sleep(time.Until(w.end))
 	stop()
@@ -187,6 +191,9 @@ func (w *world) run() {
 	if err := w.net.Settle(ctx); err != nil {
 		w.violate("requests are still under way: %v", err)
 	}
+	time.Sleep(15 * time.Second) // for the operator's last round
+	leave()
+	office.Wait()
 	w.judgeTheEnd(random.With(ctx, random.New(w.plan.Seed, 98)))
 	w.net.Close()
 }
