@@ -365,7 +365,10 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	err := h.lock.Release(ctx)
 	for h.closed && err != nil && !errors.Is(err, queuelock.ErrLost) && !h.isDead() {
 		h.add(h.name, "%s: is not released yet: %v", h.owner, err)
-		h.sleep(r, 5*time.Second)
+		select {
+		case <-time.After(5 * time.Second):
+		case <-h.ctx.Done():
+		}
 		h.stand(r.Float64())
 		again, done := context.WithTimeout(h.with(r), 10*time.Second)
 		err = h.lock.Release(again)
