@@ -125,11 +125,15 @@ const fastestPoll = 400 * time.Millisecond
 // died is only tidied up, so that no goroutine of it is left: nothing that it
 // sends arrives.
 func (n *node) shutDown() {
-	limit := 2*n.plan.TTL + time.Minute
+	limit, dead := 2*n.plan.TTL+time.Minute, n.isDead()
 	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 99)), limit)
 	defer cancel()
 	err := n.client.Close(ctx)
-	if ctx.Err() != nil {
+	if dead && err != nil {
+		n.world.mu.Lock()
+		n.undead = append(n.undead, n)
+		n.world.mu.Unlock()
+	} else if ctx.Err() != nil {
 		n.violate("%s: Close took more than %v: %v", n.name, limit, err)
 	}
 	n.mu.Lock()
@@ -137,6 +141,17 @@ func (n *node) shutDown() {
 	n.mu.Unlock()
 	n.most(peak)
 	n.add(n.name, "closed, after at most %d requests in a second: %v", peak, err)
+}
+
+// bury ends what still goes on in a process that has died, once nothing of it is
+// in the table any more: a lock that fails closed believes until it is told.
+func (n *node) bury() {
+	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 96)), 2*n.plan.TTL+time.Minute)
+	defer cancel()
+	n.conn.Heal()
+	if err := n.client.Close(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) {
+		n.violate("%s: what is left of it does not end: %v", n.name, err)
+	}
 }
 
 func (n *node) isDead() bool {

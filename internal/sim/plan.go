@@ -125,7 +125,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.Scope = queuelock.ScopeShared
 	}
 	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
-		p.Think, p.Hold = p.Think/3, 2*p.Hold // or few would ever hold together
+		p.Think, p.Hold = p.Think/2, 2*p.Hold // or few would ever hold together
 	}
 	return p
 }

@@ -265,7 +265,11 @@ type hold struct {
 
 // watch tells beliefs and the visible history when the lock is lost.
 func (h *hold) watch() {
-	<-h.lock.Done()
+	select {
+	case <-h.lock.Done():
+	case <-h.ctx.Done():
+		return // it died with its process
+	}
 	err := h.lock.Err()
 	if !h.beliefs.end(h) {
 		return

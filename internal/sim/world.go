@@ -66,6 +66,7 @@ type world struct {
 	values    map[string]bool   // guarded by mu; every value a register has had
 	writes    map[string]string // guarded by mu; how often each register was written
 	saved     map[string]saved  // guarded by mu; handles, by their owners
+	undead    []*node           // guarded by mu; that have died, and could not be closed
 	disowned  map[string]bool   // guarded by mu; processes that have ended, and owners that gave up
 }
 
@@ -194,6 +195,9 @@ func (w *world) run() {
 	time.Sleep(15 * time.Second) // for the operator's last round
 	leave()
 	office.Wait()
+	for _, n := range w.undead {
+		n.bury()
+	}
 	w.judgeTheEnd(random.With(ctx, random.New(w.plan.Seed, 98)))
 	w.net.Close()
 }

@@ -31,7 +31,7 @@ func (t *turn) tell(rec serving.Record) {
 	}
 	p := Progress{
 		Standing: t.standing,
-		Tickets:  int(min(t.ticket.After(rec.Floor()), 1<<30)) - 1,
+		Tickets:  ticketsAhead(t.ticket, rec),
 		Wait:     t.pace.estimate(t.Waiter, rec, time.Now()),
 	}
 	if t.Counter != nil {
@@ -46,4 +46,9 @@ func (t *turn) tell(rec serving.Record) {
 	}
 	t.told = now
 	t.Progress(p)
+}
+
+// ticketsAhead is how many tickets between the floor and t can still be served.
+func ticketsAhead(t ticket.Number, rec serving.Record) int {
+	return int(min(t.After(rec.Floor()), 1<<30)) - 1
 }

@@ -71,6 +71,7 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 		if !sight.Record.Present || w.ticket.Compare(sight.Record.Floor()) <= 0 {
 			return Grant{}, fmt.Errorf("%w: ticket %s of %q is not held, and cannot be granted any more", ErrGone, w.ticket, w.Queue)
 		}
+		w.note(sight, ticketsAhead(w.ticket, sight.Record))
 		grant, err = w.wait(ctx, sight, noWait)
 		if errors.Is(err, errTakeAnew) {
 			err = fmt.Errorf("%w: the place with ticket %s of %q was lost, or somebody else has resumed it", ErrGone, w.ticket, w.Queue)

@@ -250,7 +250,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		switch {
 		case err == nil:
 			w.ticket, w.failure = rec.TicketNumber, nil
-			w.note(queue.See(rec), int(min(rec.TicketNumber.After(rec.Floor()), 1<<30))-1)
+			w.note(queue.See(rec), ticketsAhead(rec.TicketNumber, rec))
 			return rec, true, nil
 		case errors.Is(err, ticket.ErrSeeded):
 			continue // by somebody else, once in a queue's life
