@@ -34,6 +34,7 @@ const (
 	opWriteUnknown             // it may have been made, or may yet be
 	opRead                     // the register was read
 	opDowngrade                // the holder shares from now on
+	opResume                   // another process has gone on with a lock that was given up, and not released
 )
 
 // never is when a call returned of which nobody knows when it did.
@@ -49,7 +50,7 @@ type operation struct {
 }
 
 func (o operation) String() string {
-	kinds := []string{"grant", "release", "loss", "end", "write", "refused write", "unknown write", "read", "downgrade"}
+	kinds := []string{"grant", "release", "loss", "end", "write", "refused write", "unknown write", "read", "downgrade", "resume"}
 	return fmt.Sprintf("%s: %s token %s value %q from %v to %v", o.node, kinds[o.kind], o.token, o.value, time.Duration(o.call), time.Duration(o.ret))
 }
 
@@ -62,17 +63,18 @@ func (v *visible) add(key queuelock.Key, op operation) {
 	v.queues[name(key)] = append(v.queues[name(key)], op)
 }
 
-// goesOn says that the holder with that token has not ended after all: another
-// process has resumed its lock. It reports whether anybody ever saw the grant.
-func (v *visible) goesOn(key queuelock.Key, token string) bool {
+// goesOn says that another process has resumed the lock with that token. One that
+// ended without a word has not ended after all. It reports whether anybody ever
+// saw the grant, and whether the holder had given it up since.
+func (v *visible) goesOn(key queuelock.Key, token string) (seen, lost bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	seen := false
 	v.queues[name(key)] = slices.DeleteFunc(v.queues[name(key)], func(op operation) bool {
 		seen = seen || op.kind == opGrant && op.token == token
+		lost = lost || op.kind == opLoss && op.token == token
 		return op.kind == opEnd && op.token == token
 	})
-	return seen
+	return seen, lost
 }
 
 // state is the lock with its register, as one of its kind without faults: those
@@ -116,6 +118,16 @@ func step(s state, op operation) (bool, state) {
 			return false, s
 		}
 		s.last, s.released = op.token, false
+		if op.shares {
+			s.readers += op.token + " "
+		} else {
+			s.writer = op.token
+		}
+		return true, s
+	case opResume:
+		if s.writer != "" || s.readers != "" && !op.shares || s.last != op.token && !op.shares || s.released {
+			return false, s
+		}
 		if op.shares {
 			s.readers += op.token + " "
 		} else {

@@ -34,6 +34,8 @@ func (n *node) work(k int) {
 			n.add(n.name, "sweeps %s: %+v %v", key, swept, err)
 		case 2:
 			n.severalTurns(r, owner)
+		case 3:
+			n.turnAtItem(r, owner)
 		default:
 			if saved, ok := n.takeSaved(r); ok {
 				n.resume(r, owner, saved)
@@ -160,11 +162,20 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		shares = lock.Shared()
 	}
 	h.shared.Store(shares)
-	if a.saved == nil || !n.visible.goesOn(key, token) {
-		if a.saved != nil {
-			a.begun = a.saved.begun
+	grant := operation{node: n.name, kind: opGrant, token: token, shares: shares, call: a.begun, ret: n.now()}
+	if a.saved != nil {
+		seen, lost := n.visible.goesOn(key, token)
+		switch {
+		case lost:
+			grant.kind = opResume
+		case !seen:
+			grant.call = a.saved.begun
 		}
-		n.visible.add(key, operation{node: n.name, kind: opGrant, token: token, shares: shares, call: a.begun, ret: n.now()})
+		if !seen || lost {
+			n.visible.add(key, grant)
+		}
+	} else {
+		n.visible.add(key, grant)
 	}
 	n.save(owner, lock.Handle(), shares, n.now())
 	n.beliefs.begin(h)
@@ -358,6 +369,10 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	}
 	if r.IntN(4) == 0 && !h.shares() {
 		if h.releaseWith(ctx) {
+			// If that is not known to have been made, the lock is still to be released.
+			if err := h.lock.Release(ctx); h.closed {
+				h.releaseAtLast(r, err)
+			}
 			return
 		}
 		if h.isDead() {
@@ -367,16 +382,8 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	begun := h.now()
 	held := h.beliefs.end(h)
 	err := h.lock.Release(ctx)
-	for h.closed && err != nil && !errors.Is(err, queuelock.ErrLost) && !h.isDead() {
-		h.add(h.name, "%s: is not released yet: %v", h.owner, err)
-		select {
-		case <-time.After(5 * time.Second):
-		case <-h.ctx.Done():
-		}
-		h.stand(r.Float64())
-		again, done := context.WithTimeout(h.with(r), 10*time.Second)
-		err = h.lock.Release(again)
-		done()
+	if h.closed {
+		err = h.releaseAtLast(r, err)
 	}
 	dead := h.isDead()
 	h.add(h.name, "%s: released: %v", h.owner, err)
@@ -400,6 +407,23 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 			h.violate("%s: a second Release gave %v", h.owner, err)
 		}
 	}
+}
+
+// releaseAtLast repeats a Release until it is known to be released: nothing else
+// ends a lock without a lease while its process lives.
+func (h *hold) releaseAtLast(r *rand.Rand, err error) error {
+	for err != nil && !errors.Is(err, queuelock.ErrLost) && !h.isDead() {
+		h.add(h.name, "%s: is not released yet: %v", h.owner, err)
+		select {
+		case <-time.After(5 * time.Second):
+		case <-h.ctx.Done():
+		}
+		h.stand(r.Float64())
+		ctx, cancel := context.WithTimeout(h.with(r), 10*time.Second)
+		err = h.lock.Release(ctx)
+		cancel()
+	}
+	return err
 }
 
 // judgeTracesOfHolder: a lock that was released is not in the record. (Its row

@@ -66,6 +66,8 @@ type world struct {
 	values    map[string]bool   // guarded by mu; every value a register has had
 	writes    map[string]string // guarded by mu; how often each register was written
 	saved     map[string]saved  // guarded by mu; handles, by their owners
+	amounts   map[int]bool      // guarded by mu; written to the account
+	mayAdd    map[int]int       // guarded by mu; by how many each may have been
 	undead    []*node           // guarded by mu; that have died, and could not be closed
 	disowned  map[string]bool   // guarded by mu; processes that have ended, and owners that gave up
 }
@@ -104,7 +106,7 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, amounts: map[int]bool{}, mayAdd: map[int]int{}}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -241,8 +243,14 @@ func (w *world) judgeTheEnd(ctx context.Context) {
 			w.violate("newcomer at %s: %v", key, err)
 		}
 	}
+	if err := w.useItem(ctx, c); err != nil {
+		w.violate("newcomer at the item: %v", err)
+	}
 	if err := c.Close(ctx); err != nil {
 		w.violate("newcomer: close: %v", err)
+	}
+	if err := w.judgeItem(ctx); err != nil {
+		w.violate("%v", err)
 	}
 	if err := w.judgeLeftovers(ctx); err != nil {
 		w.violate("%v", err)
@@ -322,6 +330,9 @@ func (w *world) judgeLeftovers(ctx context.Context) error {
 			most++
 		case record:
 			records++
+		case item["amount"] != nil || item["lock_ticketNumber"] != nil || isRowOfItem(item):
+			// Rows of those who died waiting for the item are swept by whoever waits
+			// for it, or else by the table's TTL.
 		case item["value"] != nil:
 			registers++
 		default:
