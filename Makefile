@@ -3,7 +3,7 @@
 GO      ?= go
 ENGINES ?= embedded,dynoxide,dynamodb-local
 CHAOS   ?= 2m
-SEEDS   ?= 300
+SEEDS   ?= 250
 
 .PHONY: help
 help: ## list the targets
@@ -34,7 +34,7 @@ spec-full: ## the same, and larger searches: hours, and up to 6 GB of memory
 	sh docs/spec/run.sh full
 
 .PHONY: sim
-sim: ## SEEDS simulated clusters (default 300) of ten minutes each, of seeds that nobody has run before
+sim: ## SEEDS simulated clusters (default 250) of ten minutes each, of seeds that nobody has run before
 	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestOneSeedIsOneRun|TestSeedsOfPastMistakes' -v ./internal/sim -sim.seeds $(SEEDS)
 
 .PHONY: sim-planted

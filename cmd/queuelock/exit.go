@@ -52,6 +52,9 @@ func usagef(format string, args ...any) error {
 // unavailable is a failure of what the program works with. A table that is not
 // there is easily mended, so it says how.
 func unavailable(err error) error {
+	if _, mismatch := errors.AsType[*queuelock.MismatchError](err); mismatch {
+		return &exitError{exitUsage, err} // the queue is there, and is not what was asked for
+	}
 	_, wrong := errors.AsType[*queuelock.TableError](err)
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); wrong && missing {
 		err = fmt.Errorf("%w; `queuelock create-table` makes it", err)

@@ -33,6 +33,9 @@ const (
 	maxTTL = 7 * 24 * time.Hour
 )
 
+// maxPermits is the bound of queuelock.Permits.
+const maxPermits = 500
+
 // maxDelay is the bound of queuelock.LockDelay.
 const maxDelay = 24 * time.Hour
 
@@ -41,6 +44,8 @@ type runFlags struct {
 	reason, wait string
 	ttl, delay   time.Duration
 	failClosed   bool
+	shared       bool
+	permits      int // zero: a lock
 
 	key     queuelock.Key
 	command []string
@@ -77,6 +82,10 @@ command is killed if queuelock itself is (what the command has started itself is
 --wait takes a duration, such as 90s, for which to wait in the queue; "forever"; "0", to try
 once; or a number of attempts and the longest pause between two of them, such as 5x2s, to
 try without a place in the queue.
+
+--shared takes the lock together with others that are shared, and --permits N makes it a
+semaphore: up to N hold at once. All wait in one queue, in order. A lock is a semaphore of N,
+or none, for life.
 
 --lock-delay keeps the lock closed for so long after it was lost, and not after it was
 released: for requests of the command that are still on their way.
@@ -125,6 +134,8 @@ Exit codes:
 	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock"); locks of different reasons are independent`)
 	cmd.Flags().StringVar(&f.wait, "wait", "60s", `how long to wait for the lock: a duration, "0", "forever", or attempts such as "5x2s"`)
 	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a dead holder keeps others waiting as long")
+	cmd.Flags().BoolVar(&f.shared, "shared", false, "together with others that are shared")
+	cmd.Flags().IntVar(&f.permits, "permits", 0, "up to so many hold at once, at most 500; 0: a lock")
 	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "for how long nobody is served after the lock was lost, at most 24h")
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
 	f.addFlags(cmd)
@@ -138,10 +149,22 @@ func (f *runFlags) options() ([]queuelock.Option, error) {
 		return nil, usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
 	case f.failClosed && f.delay > 0:
 		return nil, usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
-	case f.failClosed:
-		return []queuelock.Option{queuelock.FailClosed()}, nil
+	case f.permits < 0 || f.permits > maxPermits:
+		return nil, usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
+	case f.shared && f.permits > 0:
+		return nil, usagef("--shared and --permits: a semaphore has no writers; use one of them")
 	}
-	return []queuelock.Option{queuelock.LockDelay(f.delay)}, nil
+	var options []queuelock.Option
+	if f.shared {
+		options = append(options, queuelock.Shared())
+	}
+	if f.permits > 0 {
+		options = append(options, queuelock.Permits(f.permits))
+	}
+	if f.failClosed {
+		return append(options, queuelock.FailClosed()), nil
+	}
+	return append(options, queuelock.LockDelay(f.delay)), nil
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {

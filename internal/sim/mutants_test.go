@@ -124,6 +124,36 @@ var mutants = []mutant{
 		`\d holders at once|believed to hold`, 1,
 	},
 	{
+		"a REGISTER that comes late", "serving/register.go",
+		"known := n.ticketNumber.Between(zero, number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
+		`the counter fell|the floor|was granted after ticket|believed to hold`, 1,
+	},
+	{
+		"a fail-closed lock that was never confirmed", "internal/waiter/confirm.go",
+		"if err != nil || !w.Holder.FailClosed {", "if err != nil || w.Holder.FailClosed || true {",
+		`believed to hold|was granted after ticket`, 1,
+	},
+	{
+		"a lock delay that others do not keep", "internal/lease/observer.go",
+		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
+		`was removed by`, 1,
+	},
+	{
+		"a release with writes that does not ask for its holder", "serving/release.go",
+		"turn), n.isHolder(id)", "turn), n.holders.AttributeExists()",
+		`an update is lost|committed while|was made twice|not linearizable`, 1,
+	},
+	{
+		"another token for each attempt at a release with writes", "releasewith.go",
+		"l.queue.Transact(p.held, form.token, form.items)", "l.queue.Transact(p.held, (form.token + random.Text(p.held))[:36], form.items)",
+		`not linearizable|was made twice`, 1,
+	},
+	{
+		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
+		"\t\tgrant, ok, err := w.goOn(ctx, &sight)\n", "\t\tgrant, ok, err := w.goOn(ctx, &sight)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, ctx.Err()\n\t\t}\n",
+		`has left \[holder`, 63,
+	},
+	{
 		"another token for each attempt of a transaction", "fence.go",
 		"l.queue.Transact(held, token, fenced)", "l.queue.Transact(held, (token + random.Text(held))[:36], fenced)",
 		`was made twice`, 4,

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRunSharesOrCounts(t *testing.T) {
+	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			run := func(args ...string) []string { return append(append([]string{"run", "x"}, flags...), args...) }
+			b := start(t, t.Context(), run("--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
+			b.expect(t, "ready")
+			if o := invoke(t, run("--wait", "10s", "--", "echo", "both")...); o.code != 0 || o.stdout != "both\n" {
+				t.Errorf("beside it: %+v", o)
+			}
+			alone := invoke(t, "run", "x", "--wait", "0", "--", "echo", "alone")
+			if name == "shared" && alone.code != exitNotAcquired {
+				t.Errorf("alone: %+v", alone)
+			}
+			if name == "permits" && (alone.code != exitUsage || !strings.Contains(alone.stderr, "a semaphore of 2, and a lock is asked for")) {
+				t.Errorf("as a lock: %+v", alone)
+			}
+			openFIFO(t)
+			if o := b.wait(t); o.code != 0 || o.stderr != "" {
+				t.Errorf("%+v", o)
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
+}
