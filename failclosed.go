@@ -84,7 +84,12 @@ func (l *Lock) giveBackUnleased(ctx context.Context) error {
 	case parting == partingMade:
 		return nil // by a ReleaseWith that was not answered
 	case errors.Is(end, ErrLost):
-		return end // by being evicted: nothing is left of it
+		// By being evicted. Should it stand all the same, nothing else would ever end
+		// it.
+		if _, _, err := serving.Remove(ctx, l.queue, l.id); err != nil && !errors.Is(err, serving.ErrRefused) {
+			return errors.Join(end, &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err})
+		}
+		return end
 	}
 	l.unsure = l.unsure || parting == partingUnknown
 	turn := seen.Turn.Add(time.Since(l.since))

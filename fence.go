@@ -30,7 +30,12 @@ import (
 // Made while the lock is exclusive, the check also asks that no later ticket was
 // granted: after Downgrade it fails once another has joined.
 func (l *Lock) Condition() types.ConditionCheck {
-	check, err := serving.Fence(l.queue, l.id, l.ticket, l.isAlone())
+	return l.condition(l.isAlone())
+}
+
+// condition is the check of a lock that is alone, or of one that may not be.
+func (l *Lock) condition(alone bool) types.ConditionCheck {
+	check, err := serving.Fence(l.queue, l.id, l.ticket, alone)
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
@@ -99,6 +104,17 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	return transact(ctx, []*Lock{l}, l.Err, items)
 }
 
+// stillHeld reads the record, and reports whether the lock is in it. A read that
+// fails says nothing: the next heartbeat tells.
+func (l *Lock) stillHeld(ctx context.Context) bool {
+	rec, err := serving.Get(ctx, l.queue)
+	if err != nil {
+		return true
+	}
+	_, held := rec.Held(l.id, l.ticket)
+	return held
+}
+
 // transact makes the writes only if all of the locks are held, one or more; end
 // is the reason if not.
 func transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
@@ -109,8 +125,8 @@ func transact(ctx context.Context, locks []*Lock, end func() error, items []type
 		var cancel func()
 		held, cancel = l.within(held)
 		defer cancel()
-		check := l.Condition()
 		alone[i] = l.isAlone()
+		check := l.condition(alone[i])
 		fenced = append(fenced, types.TransactWriteItem{ConditionCheck: &check})
 	}
 	first, token := locks[0], random.Text(held)
@@ -121,7 +137,7 @@ func transact(ctx context.Context, locks []*Lock, end func() error, items []type
 		unknown = unknown || err != nil && reasons == nil && table.Applied(err, true)
 		if len(reasons) == len(fenced) {
 			if i := slices.Index(reasons[len(items):], table.ReasonFailed); i >= 0 {
-				if alone[i] && !locks[i].isAlone() {
+				if alone[i] && !locks[i].isAlone() && locks[i].stillHeld(held) {
 					return fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", locks[i].key)
 				}
 				return locks[i].fenced()

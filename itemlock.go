@@ -22,7 +22,8 @@ var ErrNoItem = errors.New("queuelock: there is no such item")
 
 // ItemLock is a lock on an item of the caller's own. It is a Lock in all else:
 // it keeps its lease, has a fencing token, and is released or lost. Its Key is
-// that of its queue in the client's table, which is made of the item's key.
+// that of its queue in the client's table, which is made of the item's key: for
+// errors and logs, and not for Acquire, which would make a lock of its own there.
 // Transact and ReleaseWith are for writes of other items: DynamoDB refuses a
 // transaction that names one item twice. Its Handle cannot be resumed.
 type ItemLock struct {

@@ -2,6 +2,7 @@ package queuelock_test
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 
@@ -14,7 +15,15 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
+func TestMain(m *testing.M) {
+	if underRace {
+		// Random schedules are many without the race detector, and in the simulator.
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(engines.Main(m))
+}
 
 var order = queuelock.Key{Entity: "order-7"}
 

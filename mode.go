@@ -21,6 +21,10 @@ import (
 // tickets may be there still: a resource that refuses tokens below the highest
 // it has seen is for what writers send, and readers need Lock.Condition.
 //
+// As many as 500 hold together; others wait. All clients of a queue must know of
+// shared locks: one of a version that does not could leave a mode behind in which
+// readers join a writer.
+//
 // Requests are those of any lock. One who joins readers was not served by its
 // first request, as the lock was not idle, and so costs what one who has queued
 // costs: four or five requests in all, and a look for each reader just ahead. With
@@ -37,8 +41,8 @@ func Shared() Option { return func(o *options) { o.mode.Shared = true } }
 // The first to come to an idle semaphore is served by one request, as with a
 // lock; others cost what one who has queued costs, also while permits are free.
 // Each holder's entry makes the record larger, by some 200 bytes: beyond five
-// holders each write costs a write unit more for each five. Lock.Ticket is as for
-// Shared.
+// holders each write costs a write unit more for each five. With WithData it grows
+// by as much: all entries share the 400 KB of an item. Lock.Ticket is as for Shared.
 func Permits(n int) Option {
 	return func(o *options) {
 		o.mode.Permits = n
@@ -93,14 +97,19 @@ func (l *Lock) isAlone() bool {
 // nil says that it is shared, by this call or an earlier one. An error that
 // matches ErrLost says that the lock was lost, and ErrReleased that it was
 // released. A semaphore's permit cannot be downgraded: an error, and nothing is
-// sent. Any other error is the table's, or that of ctx: the lock is held, and may
-// be shared already. Calling again is safe.
+// sent, as beside a ReleaseWith, and after one of which it is not known whether it
+// was made; nor can an item's lock be. Any
+// other error is the table's, or that of ctx: the lock is held, and may be shared
+// already, or may yet become so. Calling again is safe.
 //
 // One request; none if it is known to be shared. Conflicts with transactions,
 // throttles and lost answers are retried until ctx or the lock ends.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.mode.Permits > 0 {
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.key)
+	}
+	if l.queue.Home != nil {
+		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.key)
 	}
 	if err := l.Err(); err != nil {
 		return err
@@ -109,8 +118,13 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return nil
 	}
 	l.mu.Lock()
-	l.alone = false
+	// A ReleaseWith of before must not make its writes beside others.
+	unsettled := l.parting != partingNone
+	l.alone = l.alone && unsettled
 	l.mu.Unlock()
+	if unsettled {
+		return fmt.Errorf("queuelock: downgrade %s: a ReleaseWith is under way, or it is not known whether it was made: release it", l.key)
+	}
 	held, cancel := l.within(ctx)
 	defer cancel()
 	for retries := retry.For(0); ; {

@@ -377,6 +377,56 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 	})
 }
 
+// A write that was on its way before a downgrade does not take a held lock for
+// lost, and a write with a release is not made beside readers.
+func TestWritesBesideADowngrade(t *testing.T) {
+	inBubble(t, "a transaction", func(t *testing.T) {
+		table := watched(t)
+		w, dbW := open(t, table, "w", tenSeconds)
+		r, _ := open(t, table, "r", tenSeconds)
+		lock := acquire(t, w, waitpolicy.NoWait)
+		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1))
+		written := make(chan error, 1)
+		go func() { written <- lock.Transact(t.Context(), deposit(table, nil)) }()
+		<-late.Reached()
+		if err := lock.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		reader := acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared())
+		late.Release()
+		if err := <-written; err == nil || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v, want that it was downgraded", err)
+		}
+		if balance(table) != "0" || lock.Err() != nil {
+			t.Errorf("the balance is %s, the lock %v", balance(table), lock.Err())
+		}
+		release(t, reader)
+		release(t, lock)
+	})
+	inBubble(t, "with a release", func(t *testing.T) {
+		table := watched(t)
+		w, dbW := open(t, table, "w", tenSeconds)
+		lock := acquire(t, w, waitpolicy.NoWait)
+		dbW.Inject(queuelocktest.LandLate(time.Minute).Of("TransactWriteItems").Times(1))
+		dbW.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var unknown *queuelock.UnknownOutcomeError
+		if err := lock.ReleaseWith(ctx, deposit(table, nil)); !errors.As(err, &unknown) {
+			t.Fatalf("%v", err)
+		}
+		spent := cost(table, func() {
+			if err := lock.Downgrade(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		})
+		if spent.Sent != 0 || lock.Shared() {
+			t.Errorf("%+v was sent, shared %v", spent, lock.Shared())
+		}
+		release(t, lock)
+	})
+}
+
 // A reader that dies is evicted alone; those who share with it are not disturbed.
 func TestADeadReaderIsEvictedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

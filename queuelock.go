@@ -1,5 +1,6 @@
-// Package queuelock gives processes fair, first-in-first-out, exclusive access
-// to an entity through Amazon DynamoDB.
+// Package queuelock gives processes fair, first-in-first-out access to an entity
+// through Amazon DynamoDB: exclusive, unless the options Shared or Permits say
+// otherwise.
 //
 // [Client.Acquire] takes a number from an atomic counter and, if nobody is
 // there, is served with the same request. Otherwise it waits in a row of the
@@ -14,8 +15,8 @@
 //	                      │   granted     │ evicted, expired, unreachable
 //	   ErrNotAcquired ◄───┘               └──────────────────────► lost
 //
-// What is guaranteed: never two holders in the table, under any stall, crash,
-// retry, lost or late answer; tickets that strictly increase from holder to
+// What is guaranteed: never two holders in the table, or more than the mode
+// allows, under any stall, crash, retry, lost or late answer; tickets that strictly increase from holder to
 // holder; order among those whose rows stand; and that a process which runs
 // knows of its loss, by its own monotonic clock, before anybody may be served
 // after it. (That clock stands still while a whole host is suspended.)

@@ -31,7 +31,8 @@ func (l *Lock) Handle() Handle {
 
 // OnHandle has f told the handle of the place in the queue, before the place is
 // taken: when Acquire begins to wait, and again when it was overtaken and has
-// taken another ticket. An Acquire that is served at once has no place: save
+// taken another ticket. A Resume tells it once it has the place: until then the
+// handle that it was given is the good one. An Acquire that is served at once has no place: save
 // Lock.Handle. None by default, or with nil. Given twice, the last counts. It
 // makes no request.
 //
@@ -53,6 +54,8 @@ func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } 
 // handle is worth nothing after that; save the new lock's.
 //
 // A lock that fails closed (FailClosed) is not resumed: an operator must look.
+//
+// A lock that is in its LockDelay is resumed too: the delay is for others.
 //
 // The options are those of Acquire, given anew, without FailClosed; Shared and Permits as with the
 // Acquire that is resumed. A lock that was downgraded is resumed as shared. Data

@@ -39,7 +39,7 @@ func (m Mode) Room(rec Record, live int) bool {
 	case m.Permits > 0:
 		return live < m.Permits
 	case m.Shared:
-		return live == 0 || rec.Shared
+		return live == 0 || rec.Shared && live < MaxPermits
 	}
 	return live == 0
 }
@@ -79,7 +79,7 @@ func (n names) admits(m Mode) expression.ConditionBuilder {
 	case m.Permits > 0:
 		return n.holders.Size().LessThan(n.permits)
 	case m.Shared:
-		return n.nobody().Or(n.isShared())
+		return n.nobody().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(MaxPermits)))))
 	}
 	return n.nobody()
 }

@@ -208,6 +208,9 @@ func (n *node) heal() {
 // so before and after each request.
 func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := n.chances("stands still at "+n.count(req), 0)
+	// Of requests that are sent at the same instant, which is first is up to the
+	// goroutine scheduler; here it is up to the seed.
+	time.Sleep(time.Duration(1 + r.IntN(1<<16)))
 	if n.stand(r.Float64()) && r.IntN(2) == 0 {
 		// It was about to send: its time-out fires at the same moment, and
 		// comes too late to keep it from that.

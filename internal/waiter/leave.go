@@ -21,8 +21,13 @@ func (w *Waiter) leave(ctx context.Context) {
 	w.places.Wait()
 	var unknown []string
 	for _, a := range w.attempts {
-		if a.unknown {
+		if a.unknown && a.confirming.IsZero() {
 			unknown = append(unknown, a.id)
+		}
+	}
+	for _, a := range w.attempts {
+		if a.unknown && !a.confirming.IsZero() {
+			unknown = append(unknown, a.id) // last: no lease would end it
 		}
 	}
 	if len(unknown) == 0 {

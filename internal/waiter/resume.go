@@ -87,6 +87,9 @@ func (w *Waiter) goOn(ctx context.Context, sight *queue.Sight) (Grant, bool, err
 		if grant, ok := w.served(ctx, sight); ok {
 			return grant, true, nil
 		}
+		if ctx.Err() != nil {
+			return Grant{}, false, ctx.Err()
+		}
 		if found, err := w.takeOver(ctx, sight); err != nil || !found {
 			return Grant{}, false, err
 		}
@@ -105,6 +108,9 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 		if !w.Resume.names(h) {
 			continue
 		}
+		if h.Lease.FailClosed && !h.Lease.Endless() {
+			return true, fmt.Errorf("%w: ticket %s of %q was granted without a lease, and was not confirmed", ErrGone, h.Ticket, w.Queue)
+		}
 		if h.Lease.FailClosed {
 			// Whoever took it over, and gave up, would open the queue.
 			return true, fmt.Errorf("ticket %s of %q is held without a lease, and is not resumed: an operator must evict it", h.Ticket, w.Queue)
@@ -119,6 +125,12 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 		cancel()
 		if errors.Is(err, serving.ErrRefused) {
 			err = nil
+			if again, stands := rec.Mine(h.ID); stands && again.Shared == h.Shared {
+				return true, &table.MalformedError{
+					Item: fmt.Sprintf("serving record of %q", w.Queue), Attribute: w.Queue.Attr(table.AttrHolders) + "." + h.ID,
+					Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", h.Ticket),
+				}
+			}
 		} else {
 			a.unknown = err != nil && table.Applied(err, true)
 		}

@@ -1,6 +1,7 @@
 package waiter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -26,6 +27,7 @@ type turn struct {
 	retries *retry.Schedule
 	rounds  int
 	asked   bool // a LOOK or CLAIM was sent
+	placed  bool // a resumed place was told
 	eager   bool // it has one of the Slots
 }
 
@@ -34,7 +36,7 @@ type turn struct {
 func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
 	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
 	if !noWait {
-		if w.Placed != nil {
+		if w.Placed != nil && w.Resume == nil {
 			w.Placed(w.handle())
 		}
 		t.join(ctx)
@@ -185,6 +187,9 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		rec, err := t.claim(ctx)
 		switch {
 		case errors.Is(err, serving.ErrRefused):
+			if err := cmp.Or(t.scope().Fits(t.Queue, rec), t.Mode.Fits(t.Queue, rec)); err != nil {
+				return done, Grant{}, err // it was made anew
+			}
 			sight.Saw(rec)
 			sight.Rows = nil
 			if again := sight.Judge(t.Queue, t.ticket, t.Mode, t.ids(), t.Observer); again.Do == queue.Claim {
@@ -207,6 +212,10 @@ func (t *turn) besideEnqueue(ctx context.Context) error {
 	}
 	select {
 	case <-t.place.stands:
+		if t.Placed != nil && t.Resume != nil && !t.placed {
+			t.placed = true // until here the handle that is resumed is the good one
+			t.Placed(t.handle())
+		}
 		return nil
 	case <-t.place.failed:
 		return placeProblem(t.place.err)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package queuelock_test
+
+const underRace = false
