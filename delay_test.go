@@ -25,7 +25,7 @@ func TestALostLockKeepsItsQueueClosedForItsDelay(t *testing.T) {
 			release(t, acquire(t, c, waitpolicy.NoWait))
 			lock := acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
 			waiting := queueUp(t.Context(), other, waitpolicy.Forever)
-			time.Sleep(61 * time.Second) // it is renewed, and not at this very instant; the delay stays
+			time.Sleep(63 * time.Second) // it is renewed, and not at this very instant; the delay stays
 			if h := must(other.Inspect(t.Context(), order)).Serving[0]; h.Delay != lockDelay || h.TTL != ttl || h.Remaining < ttl/2+lockDelay-2*time.Second || h.Remaining > ttl+lockDelay+time.Second {
 				t.Errorf("Inspect says %+v", h)
 			}

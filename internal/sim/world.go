@@ -265,7 +265,7 @@ func (w *world) distance() faultnet.Fate {
 // useTwice takes a lock in the clear, and then once more: after one quiet
 // cycle it costs one request, and its release one.
 func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
-	ctx, cancel := context.WithTimeout(ctx, 6*w.plan.TTL+time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 12*w.plan.TTL+2*time.Minute)
 	defer cancel()
 	if w.kinds[key] != (Kind{}) {
 		// A ghost that leaves room for others is in nobody's way: it ends when
@@ -303,7 +303,7 @@ func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 		if _, err := c.Sweep(ctx, key); err != nil {
 			return err
 		}
-		time.Sleep(w.plan.TTL + time.Second)
+		time.Sleep(2*w.plan.TTL + 4*time.Second) // the longest lease, and lock delay
 	}
 	_, err := c.Sweep(ctx, key)
 	return err

@@ -50,5 +50,5 @@ func (t *turn) tell(rec serving.Record) {
 
 // ticketsAhead is how many tickets between the floor and t can still be served.
 func ticketsAhead(t ticket.Number, rec serving.Record) int {
-	return int(min(t.After(rec.Floor()), 1<<30)) - 1
+	return max(0, int(min(t.After(rec.Floor()), 1<<30))-1)
 }
