@@ -3,6 +3,7 @@ package queuelock_test
 import (
 	"context"
 	"flag"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,14 @@ func queueUp(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) <-c
 		done <- outcome{lock, err, time.Now()}
 	}()
 	return done
+}
+
+// onceItWaits is an option that closes the channel once the Acquire has looked,
+// and goes on to wait with its ticket.
+func onceItWaits() (<-chan struct{}, queuelock.Option) {
+	queued := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(queued) })
+	return queued, queuelock.OnProgress(func(queuelock.Progress) { tell() })
 }
 
 // rowsAndHolders counts what is in the table beside the record.

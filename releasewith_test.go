@@ -739,13 +739,9 @@ func TestEngineReleaseWithCommitsTheWorkWithTheRelease(t *testing.T) {
 		}
 		// With somebody behind it, and an answer that is lost.
 		lock = acquire(t, a, waitpolicy.NoWait)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
-		for deadline := time.Now().Add(10 * time.Second); ; {
-			if rows, _ := rowsAndHolders(t, a); rows == 1 || time.Now().After(deadline) {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		queued, waits := onceItWaits()
+		waiting := lockBy(t, b, waits)
+		<-queued
 		dbA.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(2))
 		if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); err != nil || balance(table) != "2" {
 			t.Errorf("with somebody behind it: %v; the account holds %s", err, balance(table))

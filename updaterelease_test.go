@@ -556,17 +556,9 @@ func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
 		if _, err := b.LockItem(t.Context(), u.key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a locked item: %v", err)
 		}
-		waiting := queueUpForItem(t.Context(), b, u.key(key), waitpolicy.For(30*time.Second))
-		for deadline := time.Now().Add(10 * time.Second); ; {
-			state, err := a.InspectItem(t.Context(), u.key(key))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(state.Waiting) == 1 || time.Now().After(deadline) {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		queued, waits := onceItWaits()
+		waiting := queueUpForItem(t.Context(), b, u.key(key), waitpolicy.For(30*time.Second), waits)
+		<-queued
 		_, err := lock.UpdateAndRelease(t.Context(), addOne(), expression.Name("amount").Equal(expression.Value(0)))
 		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
 			t.Errorf("got %v", err)
