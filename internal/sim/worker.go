@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -146,7 +145,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.add(n.name, "%s: %v", owner, err)
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
-		if a.closed && strings.Contains(err.Error(), "operator") {
+		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
 			n.disown(owner)
 		}
 		if n.loose.Load() == loose && isPlain(err) {
