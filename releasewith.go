@@ -70,7 +70,7 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 		if len(reasons) == len(form.items) && reasons[len(items)] == table.ReasonFailed {
 			item := table.ReasonItem(err, len(items))
 			rec, readErr := serving.Refusal(p.held, l.queue, item)
-			_, held := rec.Mine(l.id)
+			_, held := rec.Held(l.id, l.ticket)
 			switch {
 			case readErr != nil:
 				err, reasons = readErr, nil

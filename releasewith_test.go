@@ -441,6 +441,36 @@ func TestAnEarlierFormThatArrivesInBetweenIsFoundOut(t *testing.T) {
 	}
 }
 
+// A call is given up, and is made after that; then a TAKE arrives once more and
+// puts the id back that it names: the next call makes nothing.
+func TestAReleaseIsOfItsTicketAndNotOfAGhost(t *testing.T) {
+	inBubble(t, "a TAKE arrives again", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		release(t, acquire(t, c, waitpolicy.NoWait)) // the record is there
+		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
+		lock := acquire(t, c, waitpolicy.NoWait)
+		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := lock.ReleaseWith(ctx, deposit(table, nil)); err == nil {
+			t.Fatal("the first call was answered")
+		}
+		late.Release()
+		synctest.Wait()
+		again.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, holders := rowsAndHolders(t, c); holders != 1 || balance(table) != "1" {
+			t.Fatalf("%d holders, and the account holds %s: the ghost of ticket %s was to be there", holders, balance(table), lock.Ticket())
+		}
+		if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) || balance(table) != "1" {
+			t.Errorf("the second call gave %v, and the account holds %s", err, balance(table))
+		}
+	})
+}
+
 // An engine that does not say why it refused is asked for the record. An
 // attempt may arrive before that read.
 func TestAnAttemptThatArrivesBeforeTheRecordIsReadIsFoundOut(t *testing.T) {

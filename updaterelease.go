@@ -52,8 +52,9 @@ func (e *ConditionError) Error() string {
 // or the lock ends, or the client is closed. No attempt is made after another,
 // since each takes the holder out of the item: one that is refused because an
 // earlier one was made says that it was. The item is then returned as it stands
-// at that time, perhaps with changes of those who had the lock next. Where
-// somebody has deleted the item meanwhile, that cannot be told, and the outcome
+// at that time, perhaps with changes of those who had the lock next. Which of two
+// calls it was, if the first had no answer, that does not say: the outcome of
+// the second is unknown too. Where somebody has deleted the item meanwhile, that cannot be told, and the outcome
 // is unknown. (An operator who has removed the holder by hand at that time is not
 // told from it.) Heartbeats go on meanwhile. Another release of the same lock waits
 // for this one.
@@ -71,16 +72,17 @@ func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.Updat
 	form, queued := p.form(), false
 	for retries := retry.For(0); ; {
 		rec, err := serving.UpdateAndRelease(p.held, l.queue, form, l.id, l.ticket, users)
-		_, held := rec.Mine(l.id)
+		_, held := rec.Held(l.id, l.ticket)
 		switch {
 		case err == nil:
 			p.made(!queued && form == serving.FormHandOff && len(rec.Holders) == 0 && rec.Quiet(l.ticket))
 			return l.queue.Home.Strip(rec.Item), nil
 		case errors.Is(err, serving.ErrRefused) && !held && !p.open:
 			return nil, p.gone(rec)
-		case errors.Is(err, serving.ErrRefused) && !held && p.Err() == nil && !p.byOthers(rec):
+		case errors.Is(err, serving.ErrRefused) && !held && p.before != partingUnknown && p.Err() == nil && !p.byOthers(rec):
 			// Nobody could have taken the holder out yet: an attempt of this
-			// call's own has, and its answer was lost.
+			// call's own has, and its answer was lost. (Or that of an earlier call:
+			// which of them, nothing tells.)
 			p.made(false)
 			return l.queue.Home.Strip(rec.Item), nil
 		case errors.Is(err, serving.ErrRefused) && !held:

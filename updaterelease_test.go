@@ -337,6 +337,31 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
+	inBubble(t, "it lands late, and a second call whose own first attempt is lost cannot tell", func(t *testing.T) {
+		table, u, db, lock, key := prepare(t, queuelock.Config{})
+		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := lock.UpdateAndRelease(ctx, addOne()); err == nil {
+			t.Fatal("the first call was answered")
+		}
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		db.Inject(updatesOfItems(queuelocktest.LoseRequest().Times(1)))
+		amount := expression.Name("amount")
+		_, err := lock.UpdateAndRelease(t.Context(), expression.Set(amount, amount.Plus(expression.Value(10))))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+			t.Errorf("the second call gave %v", err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+			t.Errorf("the amount is %v", got)
+		}
+	})
 	inBubble(t, "it lands late, after the release", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
@@ -424,6 +449,41 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		}
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
 			t.Error("the call that Close cut short was to have an unknown outcome")
+		}
+	})
+}
+
+// An update was made, its answer lost, and before it is sent again a TAKE arrives
+// once more and puts the id back that it names: it is not made twice.
+func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
+	inBubble(t, "a TAKE arrives again", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		c, db := open(t, table, "c", queuelock.Config{})
+		release(t, lockItem(t, c, u.key(key), waitpolicy.NoWait).Lock) // the record is there
+		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
+		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		second := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		done := make(chan error, 1)
+		go func() {
+			_, err := lock.UpdateAndRelease(t.Context(), addOne())
+			done <- err
+		}()
+		<-second.Reached()
+		again.Release()
+		synctest.Wait()
+		if state := must(c.InspectItem(t.Context(), u.key(key))); len(state.Serving) != 1 {
+			t.Fatalf("%+v: the ghost of ticket %s was to be there", state, lock.Ticket())
+		}
+		second.Release()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+			t.Errorf("the amount is %v, after one update", got)
 		}
 	})
 }

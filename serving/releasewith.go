@@ -13,22 +13,26 @@ import (
 // Form is one of the two forms of RELEASE.
 type Form int
 
-// The forms. Each is refused unless the holder is in the record, and takes it
-// out: of any number of requests, of either form, one is applied at the most.
+// The forms. Each is refused unless the holder is in the record with its ticket,
+// and takes it out: of any number of requests, of either form, one is applied at
+// the most. The ticket is asked for too, unlike by Release, because something
+// else is written with it: a TAKE that arrives once more puts the id back, and a
+// release that is late would write again.
 const (
 	FormFast    Form = iota + 1 // as ReleaseFast
 	FormHandOff                 // as HandOff
 )
 
 func (f Form) of(q table.Queue, id string, t ticket.Number, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
+	update, condition := handOffForm(q, id, turn)
 	if f == FormFast {
-		return fastForm(q, id, t, turn)
+		update, condition = fastForm(q, id, t, turn)
 	}
-	return handOffForm(q, id, turn)
+	return update, condition.And(namesOf(q).served(id, t))
 }
 
 // ReleaseIn is RELEASE as an item of a transaction of the caller's: the same
-// update on the same condition. Refused, the transaction's reason for it has
+// update on the same condition, and that of the ticket. Refused, the transaction's reason for it has
 // the record (Refusal). It makes no request.
 func ReleaseIn(q table.Queue, f Form, id string, t ticket.Number, turn Turn) (types.Update, error) {
 	update, condition := f.of(q, id, t, turn)

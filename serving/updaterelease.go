@@ -44,6 +44,6 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, id string, t t
 // Fast reports whether the fast form of RELEASE is possible to the holder id,
 // served with ticket t.
 func (r Record) Fast(id string, t ticket.Number) bool {
-	_, mine := r.Mine(id)
+	_, mine := r.Held(id, t)
 	return mine && len(r.Holders) == 1 && r.Quiet(t)
 }
