@@ -43,7 +43,8 @@ type NotAcquiredError struct {
 	// Position is the caller's place among those who wait, as last seen: 1 was
 	// next. 0 if it did not queue.
 	Position int
-	// Serving is who was being served, as last seen; nil if nobody was.
+	// Serving is who was being served, as last seen, of several the one with the
+	// lowest ticket; nil if nobody was.
 	Serving *Holder
 	// Err is the context's error, if that ended the wait, and the table's, if
 	// that did not answer at the time; else nil.

@@ -20,7 +20,8 @@ type Progress struct {
 	// Position-1, but for rows that some other program wrote. With a wider
 	// Config.Scope it is Position-1: other tickets are of other queues.
 	TicketsAhead int
-	// Serving is who is being served; nil if nobody is.
+	// Serving is who is being served, of several the one with the lowest ticket;
+	// nil if nobody is.
 	Serving *Holder
 	// Waited is for how long Acquire has tried.
 	Waited time.Duration

@@ -49,9 +49,8 @@ func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
 	})
 }
 
-// The first request of a process knows no time; its heartbeat says since when
-// it holds the lock.
-func TestTheAgeOfAFirstLockIsKnownAfterAHeartbeat(t *testing.T) {
+// The first request of a process may know no time.
+func TestTheAgeOfAFirstLockIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := open(t, table, "a", queuelock.Config{})
@@ -59,6 +58,29 @@ func TestTheAgeOfAFirstLockIsKnownAfterAHeartbeat(t *testing.T) {
 		time.Sleep(time.Minute)
 		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age - time.Minute).Abs() > time.Second {
 			t.Errorf("%+v, want an age of a minute", h)
+		}
+	})
+}
+
+func TestThoseWhoAreServedAreToldInTheOrderOfTickets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", queuelock.Config{})
+		var held []*queuelock.Lock
+		for range 8 {
+			held = append(held, acquire(t, c, waitpolicy.NoWait, queuelock.Permits(8)))
+		}
+		for i, h := range must(c.Inspect(t.Context(), order)).Serving {
+			if h.Ticket != held[i].Ticket() {
+				t.Errorf("holder %d has ticket %s, want %s", i, h.Ticket, held[i].Ticket())
+			}
+		}
+		_, err := c.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Permits(8))
+		if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Serving.Ticket != held[0].Ticket() {
+			t.Errorf("%v, want that ticket %s is being served", err, held[0].Ticket())
+		}
+		for _, lock := range held {
+			release(t, lock)
 		}
 	})
 }

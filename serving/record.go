@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,7 +30,7 @@ type Record struct {
 	// empty all the same.
 	Present      bool
 	ServingAfter ticket.Number
-	Holders      []Holder // by id
+	Holders      []Holder // in the order of tickets
 	Shared       bool     // the holders share: others that do may join them
 
 	Permits int // of a semaphore; zero: it is a lock
@@ -100,7 +101,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 		for id, entry := range r.Map(attrHolders) {
 			rec.Holders = append(rec.Holders, decodeHolder(r, attrHolders, rec, id, entry))
 		}
-		slices.SortFunc(rec.Holders, func(a, b Holder) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(rec.Holders, func(a, b Holder) int { return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID)) })
 	}
 	return rec, r.Err
 }
