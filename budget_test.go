@@ -17,10 +17,49 @@ import (
 func TestFirstUseOfAKeyCostsTwoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
+		c, _ := openMet(t, table, "a", queuelock.Config{})
 		spent := cost(table, func() { acquire(t, c, waitpolicy.Forever) })
 		if spent.Sent != 2 || spent.WriteUnits != 2 || spent.ReadUnits != 0 {
 			t.Errorf("first use: %+v, want 2 requests, 2 WCU, 0 RCU", spent)
+		}
+	})
+}
+
+// The first lock of a process is a read more, by which it learns DynamoDB's time.
+// A busy one it need not ask twice.
+func TestTheFirstLockOfAProcessCostsAReadMore(t *testing.T) {
+	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+		inBubble(t, wait.String(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, _ := open(t, table, "a", queuelock.Config{})
+			release(t, acquire(t, a, wait))
+			b, _ := open(t, table, "b", queuelock.Config{})
+			var held *queuelock.Lock
+			if spent := cost(table, func() { held = acquire(t, b, wait) }); spent.Sent != 2 || spent.WriteUnits != 1 || spent.ReadUnits != 1 {
+				t.Errorf("its first lock: %+v, want 2 requests, 1 WCU, 1 RCU", spent)
+			}
+			release(t, held)
+			if spent := cost(table, func() { held = acquire(t, b, wait) }); spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
+				t.Errorf("its second: %+v, want 1 request, 1 WCU, 0 RCU", spent)
+			}
+			c, _ := open(t, table, "c", queuelock.Config{})
+			spent := cost(table, func() {
+				if _, err := c.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("NoWait on a busy lock: %v", err)
+				}
+			})
+			if spent.Sent != 1 || spent.WriteUnits != 0 || spent.ReadUnits != 1 {
+				t.Errorf("its first NoWait, on a busy lock: %+v, want 1 request, 0 WCU, 1 RCU", spent)
+			}
+			release(t, held)
+		})
+	}
+	inBubble(t, "an engine without dates", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
+		c, _ := open(t, table, "a", queuelock.Config{})
+		release(t, acquire(t, c, waitpolicy.NoWait))
+		if spent := cost(table, func() { acquire(t, c, waitpolicy.NoWait) }); spent.Sent != 1 {
+			t.Errorf("it is asked for one again: %+v", spent)
 		}
 	})
 }
@@ -51,7 +90,7 @@ func TestNoWaitOnABusyLockCostsOneRequestAndNoTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
+		b, _ := openMet(t, table, "b", queuelock.Config{})
 		held := acquire(t, a, waitpolicy.NoWait)
 		spent := cost(table, func() {
 			if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {

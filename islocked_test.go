@@ -162,9 +162,9 @@ func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
 }
 
 // A lease without an end is found to be over by watching it.
-func TestAHolderThatDiedAtItsFirstRequestIsWatched(t *testing.T) {
+func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
 		a, db := open(t, table, "a", tenSeconds)
 		acquire(t, a, waitpolicy.NoWait)
 		db.Partition()

@@ -65,7 +65,7 @@ func CreateItem() Option { return func(o *options) { o.createItem = true } }
 // that holds something else is a *MalformedError. Shared, Permits, FailClosed and
 // OnHandle are refused, and Config.Scope does not apply: an item has a counter of its own.
 //
-// An idle item costs one request, the first lock of an item two, a missing one
+// An idle item costs one request (a client's first lock a read more), the first lock of an item two, a missing one
 // one (two where it is the process's first refusal of all). A look while waiting
 // is two: the item, and the rows. DynamoDB counts write units by the size of the
 // whole item, for each heartbeat and each ticket: locks on items of more than a

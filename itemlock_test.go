@@ -224,8 +224,8 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		key, whole := anOrder()
 		u := usersTable(t, table, key)
 		u.put(whole)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, dbB := open(t, table, "b", queuelock.Config{})
+		a, _ := openMet(t, table, "a", queuelock.Config{})
+		b, dbB := openMet(t, table, "b", queuelock.Config{})
 		spends := func(what string, requests int, units float64, f func()) {
 			t.Helper()
 			if spent := cost(table, func() { f(); time.Sleep(100 * time.Millisecond) }); spent.Sent != requests || spent.WriteUnits != units || spent.ReadUnits != 0 {
@@ -284,7 +284,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 			table := queuelocktest.NewTable(t, opts...)
 			key, _ := anOrder()
 			u := usersTable(t, table, key)
-			c, _ := open(t, table, "c", queuelock.Config{})
+			c, _ := openMet(t, table, "c", queuelock.Config{})
 			spent := cost(table, func() {
 				_, err := c.LockItem(t.Context(), u.key(key), waitpolicy.Forever)
 				if !errors.Is(err, queuelock.ErrNoItem) {

@@ -25,6 +25,37 @@ const ttl = 10 * time.Second
 var tenSeconds = queuelock.Config{TTL: ttl, WaiterTTL: 4 * time.Second}
 
 // A key of unpadded numbers sorts 10 before 9.
+// A process dies in its very first turn, and those after it wait for less than its
+// lease, each in a process of its own: a job that is started each minute, or one
+// that crashes in a loop.
+func TestACrashInTheFirstTurnIsGotPastByProcessesThatHardlyWait(t *testing.T) {
+	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(4 * time.Second), waitpolicy.Attempts(3, time.Second)} {
+		inBubble(t, wait.String(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+			a, db := open(t, table, "a", tenSeconds)
+			acquire(t, a, wait)
+			db.Partition()
+			died := time.Now()
+			for time.Since(died) < 30*time.Second {
+				c, _ := open(t, table, "next", tenSeconds)
+				lock, err := c.Acquire(t.Context(), order, wait)
+				if err == nil {
+					if after := time.Since(died); after < 9*time.Second {
+						t.Errorf("served %v after the crash", after)
+					}
+					release(t, lock)
+					return
+				}
+				if !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+			}
+			t.Error("nobody gets past it")
+		})
+	}
+}
+
 func TestWaitersAreServedInOrderOfTicketsAcrossPowersOfTen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -273,9 +304,9 @@ func TestACrashedHolderIsTakenOverWithoutOneMoreLease(t *testing.T) {
 	})
 }
 
-// The very first request of a process knows no time; what it leaves is judged
-// by observation until its first heartbeat.
-func TestAHolderThatDiesAtItsFirstRequestIsTakenOverByObservation(t *testing.T) {
+// What the very first request of a process leaves is judged by its end, or, where
+// no time is to be had, by observation.
+func TestAHolderThatDiesAtItsFirstRequestIsTakenOver(t *testing.T) {
 	for _, opts := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutDate()}, {queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, opts...)

@@ -78,7 +78,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	l.ctx, l.cancel = lockContext{inner, l, cancel}, cancel
 	first := l.terms.Interval
 	if grant.Lease.Until.IsZero() && !l.terms.FailClosed {
-		// A process's first request knows no time yet, so its entry does not
+		// It was granted before DynamoDB's time was known, so its entry does not
 		// say when the lease ends, and whoever waits must watch for a whole
 		// one. That is mended early, but late enough for a short turn to cost
 		// no request more.

@@ -16,6 +16,17 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// openMet is open of a client whose table has answered before: its first TAKE
+// needs no read.
+func openMet(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
+	t.Helper()
+	c, db := open(t, table, name, cfg)
+	if _, err := c.Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	return c, db
+}
+
 func TestMain(m *testing.M) {
 	if underRace {
 		// Random schedules are many without the race detector, and in the simulator.

@@ -500,7 +500,7 @@ func TestNoWaitOfOneWhoWouldJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := watched(t)
 		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
+		b, _ := openMet(t, table, "b", queuelock.Config{})
 		w, _ := open(t, table, "w", queuelock.Config{})
 		busy := func(what string, most int, opts ...queuelock.Option) {
 			t.Helper()

@@ -16,7 +16,7 @@ import (
 func TestATableThatDoesNotAnswerIsAnErrorAndNotABusyLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := openMet(t, table, "a", queuelock.Config{})
 		silent := db.Inject(queuelocktest.SwallowRequest())
 		begun := time.Now()
 		_, err := c.Acquire(t.Context(), order, waitpolicy.Forever)

@@ -151,7 +151,7 @@ func TestHoleLateRow(t *testing.T) {
 			// one, is served first, and then A's row lands.
 			table := queuelocktest.NewTable(t)
 			first, _ := open(t, table, "first", queuelock.Config{})
-			a, dbA := open(t, table, "a", queuelock.Config{})
+			a, dbA := openMet(t, table, "a", queuelock.Config{})
 			b, _ := open(t, table, "b", queuelock.Config{})
 			held := acquire(t, first, waitpolicy.Forever)
 

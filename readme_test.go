@@ -40,8 +40,9 @@ func TestRequestsOfTheREADME(t *testing.T) {
 	add := func(what string, spent queuelocktest.Tally) { rows = append(rows, costRow{what, spent}) }
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, dbB := open(t, table, "b", queuelock.Config{})
+		a, _ := openMet(t, table, "a", queuelock.Config{})
+		b, dbB := openMet(t, table, "b", queuelock.Config{})
+		fresh, _ := open(t, table, "c", queuelock.Config{})
 
 		var held *queuelock.Lock
 		first := cost(table, func() { held = acquire(t, a, waitpolicy.Forever) })
@@ -49,6 +50,8 @@ func TestRequestsOfTheREADME(t *testing.T) {
 		add("acquire an idle lock", cost(table, func() { held = acquire(t, a, waitpolicy.Forever) }))
 		add("release it, nobody queued", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
 		add("the first use of a key", first)
+		add("acquire an idle lock, the first of a process", cost(table, func() { held = acquire(t, fresh, waitpolicy.Forever) }))
+		release(t, held)
 
 		held = acquire(t, a, waitpolicy.Forever)
 		add("`NoWait` on a busy lock", cost(table, func() {

@@ -137,6 +137,7 @@ func (e Estimate) Settled(local time.Time, length time.Duration) (earliest time.
 type Clock struct {
 	mu       sync.Mutex
 	estimate Estimate // guarded by mu
+	answered bool     // guarded by mu
 }
 
 // New returns a Clock without an estimate.
@@ -147,6 +148,21 @@ func (c *Clock) Observe(sent, received, date time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.estimate = c.estimate.Narrow(sent, received, date)
+}
+
+// Answered says that a request was answered, with a date or without.
+func (c *Clock) Answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered = true
+}
+
+// Unasked reports whether no request was answered yet: the next may bring a
+// date.
+func (c *Clock) Unasked() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.answered && c.estimate.at.IsZero()
 }
 
 // At says between which times DynamoDB's clock stands at a local instant, or

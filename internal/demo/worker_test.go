@@ -202,9 +202,9 @@ func TestAWorkerReportsALossAndGoesOn(t *testing.T) {
 			writer.Close()
 		}()
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(1100 * time.Millisecond) // not at the instant of a heartbeat
 			client.Partition()
-			time.Sleep(1500 * time.Millisecond)
+			time.Sleep(2 * time.Second) // longer than any lease
 			client.Heal()
 		}()
 		result := make(chan []Record)
@@ -249,6 +249,10 @@ func TestAWorkerThatFailsSaysWhy(t *testing.T) {
 
 // broken is a DynamoDB whose every request fails for good.
 type broken struct{ queuelock.DynamoDB }
+
+func (broken) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return nil, errors.New("no such place")
+}
 
 func (broken) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return nil, errors.New("no such place")

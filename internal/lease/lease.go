@@ -20,8 +20,8 @@
 // One that is failClosed, and has neither until nor ttl, never ends.
 //
 // The second needs no clock but the observer's own, and costs a newcomer up
-// to one ttl. It serves where there is no until (a process's very first
-// request knows no time yet), where the engine sends no date, and by option.
+// to one ttl. It serves where there is no until, where the engine sends no
+// date, and by option.
 //
 // A judgement is never the permission to remove anything: whoever removes
 // asks in the same write for the beat that was judged.

@@ -218,6 +218,7 @@ func (s *Store) call(ctx context.Context, operation string, opts []Option, do fu
 	metadata, err := do(bounded, fns...)
 	received := time.Now()
 	if err == nil {
+		s.clock.Answered()
 		// The SDK keeps the answer's Date header, parsed, in the metadata.
 		if date, ok := awsmiddleware.GetServerTime(metadata); ok {
 			s.clock.Observe(sent, received, date)

@@ -1,6 +1,7 @@
 package waiter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,6 +240,9 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 	if w.Counter != nil {
 		return w.takeWide(ctx, idleOnly, retries)
 	}
+	if err := w.meet(ctx, idleOnly, retries); err != nil {
+		return rec, false, err
+	}
 	for {
 		if ctx.Err() != nil {
 			return rec, false, ctx.Err()
@@ -277,6 +281,42 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 			return rec, false, err
 		}
 	}
+}
+
+// meet reads the record, if the table has not answered any request yet, for the
+// date of the answer. A TAKE that knows no time leaves a lease without an end,
+// which others can judge only by watching it for its full length. Should this
+// process die before its first heartbeat, nobody who waits for less could ever
+// tell, however often he came again. With idleOnly the record may say that it is
+// busy, ErrBusy, and no TAKE is needed.
+func (w *Waiter) meet(ctx context.Context, idleOnly bool, retries *retry.Schedule) error {
+	for w.Queue.Clock().Unasked() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		rec, err := serving.Get(ctx, w.Queue)
+		switch {
+		case err == nil && idleOnly && w.occupied(rec):
+			_, err := w.free(ctx, rec)
+			return err
+		case err == nil:
+			w.failure = nil
+			return nil
+		case !table.Transient(err):
+			return err
+		}
+		if err := w.again(ctx, retries, "read the record for DynamoDB's time", err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// occupied reports whether a record that was read would refuse the waiter for
+// those who hold, and for nothing else: that TAKE must say.
+func (w *Waiter) occupied(rec serving.Record) bool {
+	return rec.Present && cmp.Or(serving.ScopeQueue.Fits(w.Queue, rec), w.Mode.Fits(w.Queue, rec)) == nil &&
+		(!w.Mode.Shared || rec.Shared) && !w.Mode.Room(rec, len(rec.Holders))
 }
 
 // free evicts the dead holders of a record that refused a TAKE, and reports
