@@ -3,16 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
 )
 
-// checkArguments asks the library what it thinks of a key, a table's name and
-// a configuration: whatever it refuses before its first request is the
-// caller's to mend.
+// checkArguments asks the library what it thinks of a key and a configuration:
+// whatever it refuses before its first request is the caller's to mend. So is a
+// table's name that DynamoDB does not allow.
 func checkArguments(ctx context.Context, key queuelock.Key, table string, cfg queuelock.Config) error {
+	if err := checkTable("--table", table); err != nil {
+		return err
+	}
 	client, err := queuelock.New(nowhere{}, table, cfg)
 	if err == nil {
 		_, err = client.Inspect(ctx, key)
@@ -21,6 +26,49 @@ func checkArguments(ctx context.Context, key queuelock.Key, table string, cfg qu
 		return usagef("%w", err)
 	}
 	return nil
+}
+
+// tableName is a table's name as DynamoDB allows it, or an ARN that ends with
+// one. Of an ARN's other parts only their number is checked: they are AWS's to
+// judge, and engines that are not AWS have regions of their own.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+var tableName = regexp.MustCompile(`^(arn:[^:]+:dynamodb:[^:]*:[^:]*:table/)?[a-zA-Z0-9_.-]{3,255}$`)
+
+// checkTable checks a table's name that a flag gives. DynamoDB would refuse a
+// wrong one as well, but as a failure of its own, after the credentials were
+// looked for.
+func checkTable(flag, name string) error {
+	switch {
+	case name == "":
+		return usagef("%s is empty: name the table", flag)
+	case !tableName.MatchString(name):
+		return usagef("%s %q: need 3 to 255 letters, digits, \"_\", \".\" or \"-\", or the ARN of a table", flag, name)
+	}
+	return nil
+}
+
+// oneEntity wants one argument, which names what is locked.
+func oneEntity(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return usagef("ENTITY is missing: name what is locked")
+	case 1:
+		return nil
+	}
+	return tooMany(cmd, args[1], "")
+}
+
+// noArguments refuses arguments, as a usage error.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return tooMany(cmd, args[0], "")
+	}
+	return nil
+}
+
+// tooMany is the error of one argument too many, where that says where.
+func tooMany(cmd *cobra.Command, arg, where string) error {
+	return usagef("%q is one argument too many%s: see '%s --help'", arg, where, cmd.CommandPath())
 }
 
 var errNowhere = errors.New("this is no DynamoDB")

@@ -47,15 +47,7 @@ Exit codes:
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock status payroll
   queuelock evict payroll --ticket 7`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
-				return usagef("ENTITY is missing: name what is locked")
-			case 1:
-				return nil
-			}
-			return usagef("%q is one argument too many", args[1])
-		},
+		Args: oneEntity,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, queuelock.Key{Entity: args[0], Reason: f.reason})
 		},
@@ -80,8 +72,8 @@ func (f *evictFlags) run(cmd *cobra.Command, key queuelock.Key) error {
 		return usagef("--ticket is missing: name the holder, as 'queuelock status %s' shows it", quoted(key.Entity))
 	}
 	number, err := ticket.Parse(f.ticket)
-	if err != nil {
-		return usagef("--ticket %s: need a whole number", f.ticket)
+	if err != nil || number.IsZero() {
+		return usagef("--ticket %s: need a whole number from 1", f.ticket)
 	}
 	if err := checkArguments(cmd.Context(), key, f.table, queuelock.Config{}); err != nil {
 		return err

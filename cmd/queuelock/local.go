@@ -35,6 +35,11 @@ Exit codes:
 			if port < 0 || port > 65535 {
 				return usagef("--port %d: a port from 0 to 65535 is needed", port)
 			}
+			if table != "" {
+				if err := checkTable("--create-table", table); err != nil {
+					return err
+				}
+			}
 			return serveLocal(cmd, port, table)
 		},
 	}

@@ -107,11 +107,3 @@ func newHelp() *cobra.Command {
 		},
 	}
 }
-
-// noArguments refuses arguments, as a usage error.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%q is one argument too many: see '%s --help'", args[0], cmd.CommandPath())
-	}
-	return nil
-}

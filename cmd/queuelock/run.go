@@ -113,13 +113,17 @@ Exit codes:
   126  the command cannot be executed
   127  the command was not found`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch dash := cmd.ArgsLenAtDash(); {
+			dash := cmd.ArgsLenAtDash()
+			if flag := tookDash(cmd); dash < 0 && flag != "" {
+				return usagef(`--%s took "--" as its value: write its value before "--"`, flag)
+			}
+			switch {
 			case len(args) == 0 || dash == 0:
 				return usagef("ENTITY is missing: name what is to be locked")
 			case dash < 0:
 				return usagef(`the command is missing: write it after "--", as in 'queuelock run %s -- COMMAND'`, args[0])
 			case dash > 1:
-				return usagef(`%q is one argument too many before "--"`, args[1])
+				return tooMany(cmd, args[1], ` before "--"`)
 			case len(args) == 1:
 				return usagef(`the command is missing after "--"`)
 			}
@@ -140,6 +144,17 @@ Exit codes:
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
 	f.addFlags(cmd)
 	return cmd
+}
+
+// tookDash is the name of a flag whose value is "--", or empty. Where there is
+// no other "--", it was meant to begin the command.
+func tookDash(cmd *cobra.Command) string {
+	for _, name := range []string{"wait", "reason", "table", "endpoint"} {
+		if cmd.Flag(name).Value.String() == "--" {
+			return name
+		}
+	}
+	return ""
 }
 
 // options are those of the acquire.

@@ -47,15 +47,7 @@ remaining_seconds, ttl_seconds and delay_seconds.
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
   queuelock status db --reason backup --json | jq '.waiting | length'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
-				return usagef("ENTITY is missing: name what is locked")
-			case 1:
-				return nil
-			}
-			return usagef("%q is one argument too many", args[1])
-		},
+		Args: oneEntity,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, err := s.inspect(cmd.Context(), queuelock.Key{Entity: args[0], Reason: reason})
 			if err != nil {

@@ -30,6 +30,9 @@ safe.
   queuelock create-table --table locks --endpoint http://127.0.0.1:8000`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkTable("--table", s.table); err != nil {
+				return err
+			}
 			db, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -47,9 +50,6 @@ safe.
 }
 
 func createTable(ctx context.Context, db *database, table string) error {
-	if table == "" {
-		return usagef("--table is empty: name the table")
-	}
 	ctx, cancel := context.WithTimeout(ctx, createLimit)
 	defer cancel()
 	if err := queuelock.CreateTable(ctx, db, table, queuelock.Config{}); err != nil {

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNamesOfTablesAreThoseThatDynamoDBAllows(t *testing.T) {
+	for name, legal := range map[string]bool{
+		"queuelock":              true,
+		"a.b":                    true,
+		"A-1_z":                  true,
+		strings.Repeat("a", 255): true,
+		strings.Repeat("a", 256): false,
+		"ab":                     false,
+		"x y":                    false,
+		"a/b":                    false,
+		"tables\n":               false,
+		"größe":                  false,
+		"arn:aws:dynamodb:eu-central-1:123456789012:table/queuelock":       true,
+		"arn:aws-us-gov:dynamodb:us-gov-west-1:123456789012:table/q.1":     true,
+		"arn:aws:dynamodb:ddblocal:000000000000:table/queuelock":           true,
+		"arn:aws:dynamodb:eu-central-1:123456789012:table/x y":             false,
+		"arn:aws:dynamodb:eu-central-1:123456789012:table/queuelock/index": false,
+		"arn:aws:sqs:eu-central-1:123456789012:queuelock":                  false,
+	} {
+		err := checkTable("--table", name)
+		if (err == nil) != legal || err != nil && codeOf(err) != exitUsage {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestAReasonMayBeTwoDashes(t *testing.T) {
+	newEngine(t)
+	if o := invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestAWrongNameIsRefusedBeforeTheSettingsAreLookedAt(t *testing.T) {
+	isolate(t) // no region, no credentials
+	for _, command := range [][]string{
+		{"run", "x", "--table", "x y", "--", "true"},
+		{"status", "x", "--table", "x y"},
+		{"evict", "x", "--ticket", "1", "--table", "x y"},
+		{"create-table", "--table", "x y"},
+		{"local", "--port", "0", "--create-table", "x y"},
+	} {
+		if o := invoke(t, command...); o.code != exitUsage || !strings.Contains(o.stderr, `"x y": need 3 to 255`) || o.stdout != "" {
+			t.Errorf("%v: %+v", command, o)
+		}
+	}
+}
