@@ -37,9 +37,10 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "queuelock",
 		Short: "Fair locks on Amazon DynamoDB: first come, first served",
-		Long: `queuelock gives processes fair, exclusive access to an entity through Amazon
-DynamoDB: they take a number and are served in its order. The number is a fencing
-token as well.
+		Long: `queuelock gives processes fair access to an entity through Amazon DynamoDB: they take
+a number and are served in its order, one at a time; several at once where they share
+the lock (run --shared) or where it is a semaphore (run --permits). Where one is served
+at a time, the number is a fencing token as well.
 
 AWS settings are those of every AWS tool: the environment, ~/.aws/config and
 ~/.aws/credentials, roles. AWS_ENDPOINT_URL_DYNAMODB, or --endpoint before it, names

@@ -5,6 +5,18 @@ import (
 	"testing"
 )
 
+func TestHelpSaysWhereATicketIsNoFencingToken(t *testing.T) {
+	help := func(args ...string) string {
+		return strings.Join(strings.Fields(invoke(t, append(args, "--help")...).stdout), " ")
+	}
+	if text := help("run"); !strings.Contains(text, "lower than the highest it has seen. With --shared or --permits several hold at once: then such a check refuses the writes of present holders.") {
+		t.Errorf("run --help recommends a check that refuses present holders:\n%s", text)
+	}
+	if text := help(); !strings.Contains(text, "Where one is served at a time, the number is a fencing token") || strings.Contains(text, "exclusive access") {
+		t.Errorf("--help promises what modes do not keep:\n%s", text)
+	}
+}
+
 func TestRunSharesOrCounts(t *testing.T) {
 	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
 		t.Run(name, func(t *testing.T) {

@@ -70,6 +70,8 @@ The command finds in its environment:
   QUEUELOCK_TICKET   its ticket, a number greater than that of every holder before. It is a
                      fencing token: send it with each write to what the lock protects, and
                      let that refuse a number lower than the highest it has seen.
+                     With --shared or --permits several hold at once: then such a check
+                     refuses the writes of present holders.
   QUEUELOCK_ENTITY, QUEUELOCK_REASON   what is locked, and what for
 
 The command is run in a process group of its own. SIGINT, SIGTERM and SIGHUP are passed on
