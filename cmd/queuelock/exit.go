@@ -53,7 +53,7 @@ func usagef(format string, args ...any) error {
 // there is easily mended, so it says how.
 func unavailable(err error) error {
 	if _, mismatch := errors.AsType[*queuelock.MismatchError](err); mismatch {
-		return &exitError{exitUsage, err} // the queue is there, and is not what was asked for
+		return &exitError{exitUsage, mismatched(err)} // the queue is there, and is not what was asked for
 	}
 	_, wrong := errors.AsType[*queuelock.TableError](err)
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); wrong && missing {

@@ -42,6 +42,7 @@ const maxDelay = 24 * time.Hour
 type runFlags struct {
 	settings
 	reason, wait string
+	scope        string
 	ttl, delay   time.Duration
 	failClosed   bool
 	shared       bool
@@ -88,6 +89,11 @@ try without a place in the queue.
 --shared takes the lock together with others that are shared, and --permits N makes it a
 semaphore: up to N hold at once. All wait in one queue, in order. A lock is a semaphore of N,
 or none, for life.
+
+--scope says which counter issues the tickets: "queue", the lock's own; "entity", one for all
+locks of the entity; "shared", one for all locks of the table. A lock keeps its scope for
+life. One that a program uses with Config.Scope needs the same here; "queuelock status" shows
+it, and like "queuelock evict" works in any.
 
 --lock-delay keeps the lock closed for so long after it was lost, and not after it was
 released: for requests of the command that are still on their way.
@@ -142,6 +148,7 @@ Exit codes:
 	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a dead holder keeps others waiting as long")
 	cmd.Flags().BoolVar(&f.shared, "shared", false, "together with others that are shared")
 	cmd.Flags().IntVar(&f.permits, "permits", 0, "up to so many hold at once, at most 500; 0: a lock")
+	cmd.Flags().StringVar(&f.scope, "scope", "queue", "which counter issues the tickets: queue, entity or shared")
 	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "for how long nobody is served after the lock was lost, at most 24h")
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
 	f.addFlags(cmd)
@@ -151,7 +158,7 @@ Exit codes:
 // tookDash is the name of a flag whose value is "--", or empty. Where there is
 // no other "--", it was meant to begin the command.
 func tookDash(cmd *cobra.Command) string {
-	for _, name := range []string{"wait", "reason", "table", "endpoint"} {
+	for _, name := range []string{"wait", "reason", "scope", "table", "endpoint"} {
 		if cmd.Flag(name).Value.String() == "--" {
 			return name
 		}
@@ -196,7 +203,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if f.ttl < minTTL || f.ttl > maxTTL {
 		return usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
 	}
-	cfg := queuelock.Config{TTL: f.ttl}
+	scope, err := parseScope(f.scope)
+	if err != nil {
+		return err
+	}
+	cfg := queuelock.Config{TTL: f.ttl, Scope: scope}
 	if err := checkArguments(cmd.Context(), f.key, f.table, cfg); err != nil {
 		return err
 	}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// ofScope is a client of that scope, beside the command line.
+func (e *engine) ofScope(t *testing.T, scope queuelock.Scope) *queuelock.Client {
+	t.Helper()
+	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "a program", Scope: scope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// use takes a lock once, and releases it.
+func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.Option) {
+	t.Helper()
+	lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRunTakesALockOfAnyScope(t *testing.T) {
+	for name, scope := range scopes {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			use(t, e.ofScope(t, scope), "x")
+			o := invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
+			if o.code != 0 || o.stdout != "2\n" || o.stderr != "" {
+				t.Errorf("%+v, want ticket 2", o)
+			}
+			for other := range scopes {
+				o := invoke(t, "run", "x", "--scope", other, "--wait", "1s", "--", "echo", "ran")
+				if other == name {
+					continue
+				}
+				want := "is a queue of " + scope.String() + ", and a queue of " + scopes[other].String() + " is asked for"
+				if o.code != exitUsage || o.stdout != "" || !strings.Contains(o.stderr, want) || !strings.HasSuffix(o.stderr, ": use --scope "+name+"\n") {
+					t.Errorf("--scope %s: %+v", other, o)
+				}
+			}
+			// The default is the queue's own.
+			if o := invoke(t, "run", "x", "--wait", "0", "--", "true"); (o.code == 0) != (name == "queue") {
+				t.Errorf("without --scope: %+v", o)
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
+}
+
+func TestTheFirstUseByRunSetsTheScope(t *testing.T) {
+	for name, scope := range scopes {
+		e := newEngine(t)
+		if o := invoke(t, "run", "x", "--scope", name, "--", "true"); o.code != 0 {
+			t.Errorf("%s: %+v", name, o)
+		}
+		if got := e.state(t, "x").Scope; got != scope {
+			t.Errorf("--scope %s makes a queue of %v", name, got)
+		}
+	}
+}
+
+func TestEvictWorksInAnyScope(t *testing.T) {
+	e := newEngine(t)
+	lock, err := e.ofScope(t, queuelock.ScopeShared).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := invoke(t, "evict", "x", "--ticket", "1"); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
+	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+		t.Errorf("%v", err)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+func TestAMismatchNamesTheFlagThatHelps(t *testing.T) {
+	e := newEngine(t)
+	use(t, e.client(t), "lock")
+	use(t, e.client(t), "semaphore", queuelock.Permits(3))
+	for command, help := range map[string]string{
+		"run lock --permits 2 -- true":      ": use no --permits\n",
+		"run semaphore -- true":             ": use --permits 3\n",
+		"run semaphore --shared -- true":    ": use --permits 3\n",
+		"run semaphore --permits 2 -- true": ": use --permits 3\n",
+	} {
+		o := invoke(t, strings.Fields(command)...)
+		if o.code != exitUsage || !strings.HasSuffix(o.stderr, help) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v, want %q at its end", command, o, help)
+		}
+	}
+}
