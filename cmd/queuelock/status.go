@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -37,12 +39,19 @@ after its first heartbeat. What a holder tells of itself is printed below, as te
 base64 if it is not text of one line. A holder without a lease ("run --fail-closed") is shown
 as such, with the command that evicts it. What is left of a lease includes a lock delay.
 
---json prints one object: entity, reason, issued (the last ticket), read_at, serving and
-waiting (lists), turn (mean_seconds and deviation_seconds of recent turns). Tickets are
-strings, durations numbers of seconds (ages and what is left of leases to a tenth), times
-RFC 3339; what is not known is null. What a holder tells of itself is in data_base64, and
-in data if it is text in UTF-8. A holder without a lease has fail_closed, and null for
-remaining_seconds, ttl_seconds and delay_seconds.
+Of a semaphore ("run --permits") it says how many are served at the most, and of a lock whose
+tickets are not its own ("run --scope") the scope. Where somebody shares the lock, or wants to
+("run --shared"), it says of each whether it is shared or exclusive.
+
+--json prints one object: entity, reason, issued (the last ticket), scope (queue, entity or
+shared), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), turn
+(mean_seconds and deviation_seconds of recent turns). Tickets are strings, durations numbers
+of seconds (ages and what is left of leases to a tenth), times RFC 3339, shared and expired
+booleans; what is not known is null, as are scope and permits before the first use, and turn
+before one has ended. What a holder tells of itself is in data_base64, and in data if it is
+text in UTF-8. A holder without a lease has fail_closed, and null for remaining_seconds,
+ttl_seconds and delay_seconds. A row that some other program wrote has a problem, and null
+for owner, shared and age_seconds.
 
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
@@ -93,10 +102,12 @@ type statusReport struct {
 	Entity  string         `json:"entity"`
 	Reason  string         `json:"reason"`
 	Issued  string         `json:"issued"`
+	Scope   *string        `json:"scope"`   // of a queue that was used
+	Permits *int           `json:"permits"` // likewise
 	ReadAt  time.Time      `json:"read_at"`
 	Serving []statusHolder `json:"serving"`
 	Waiting []statusWaiter `json:"waiting"`
-	Turn    statusTurn     `json:"turn"`
+	Turn    *statusTurn    `json:"turn"` // of one in which turns have ended
 }
 
 type statusTurn struct {
@@ -107,6 +118,7 @@ type statusTurn struct {
 type statusHolder struct {
 	Ticket string     `json:"ticket"`
 	Owner  string     `json:"owner"`
+	Shared bool       `json:"shared"`
 	Since  *time.Time `json:"since"`
 	Age    *float64   `json:"age_seconds"`
 	// Without a lease, the three are null.
@@ -120,25 +132,33 @@ type statusHolder struct {
 }
 
 type statusWaiter struct {
-	Position  int     `json:"position"`
-	Ticket    string  `json:"ticket"`
-	Owner     string  `json:"owner"`
-	Age       float64 `json:"age_seconds"`
-	Remaining float64 `json:"remaining_seconds"`
-	TTL       float64 `json:"ttl_seconds"`
-	Expired   bool    `json:"expired"`
-	Problem   *string `json:"problem"`
+	Position int    `json:"position"`
+	Ticket   string `json:"ticket"`
+	// With a problem, the three are null.
+	Owner     *string  `json:"owner"`
+	Shared    *bool    `json:"shared"`
+	Age       *float64 `json:"age_seconds"`
+	Remaining float64  `json:"remaining_seconds"`
+	TTL       float64  `json:"ttl_seconds"`
+	Expired   bool     `json:"expired"`
+	Problem   *string  `json:"problem"`
 }
 
 func newStatusReport(s *queuelock.State) statusReport {
 	r := statusReport{
 		Entity: s.Key.Entity, Reason: s.Key.Reason, Issued: s.Issued.String(), ReadAt: s.ReadAt.UTC(),
 		Serving: []statusHolder{}, Waiting: []statusWaiter{},
-		Turn: statusTurn{s.Turn.Mean.Seconds(), s.Turn.Deviation.Seconds()},
+	}
+	if !s.Issued.IsZero() {
+		scope := scopeName(s.Scope)
+		r.Scope, r.Permits = &scope, &s.Permits
+	}
+	if s.Turn != (queuelock.Turn{}) {
+		r.Turn = &statusTurn{s.Turn.Mean.Seconds(), s.Turn.Deviation.Seconds()}
 	}
 	for _, h := range s.Serving {
 		holder := statusHolder{
-			Ticket: h.Ticket.String(), Owner: h.Owner,
+			Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared,
 			FailClosed: h.FailClosed, Expired: h.Remaining <= 0, Base64: h.Data,
 		}
 		if !h.FailClosed {
@@ -156,12 +176,15 @@ func newStatusReport(s *queuelock.State) statusReport {
 	}
 	for _, w := range s.Waiting {
 		waiter := statusWaiter{
-			Position: w.Position, Ticket: w.Ticket.String(), Owner: w.Owner, Age: tenths(w.Age),
+			Position: w.Position, Ticket: w.Ticket.String(),
 			Remaining: tenths(w.Remaining), TTL: w.TTL.Seconds(), Expired: w.Remaining <= 0,
 		}
 		if w.Problem != nil {
 			problem := w.Problem.Error()
 			waiter.Problem = &problem
+		} else {
+			age := tenths(w.Age)
+			waiter.Owner, waiter.Shared, waiter.Age = &w.Owner, &w.Shared, &age
 		}
 		r.Waiting = append(r.Waiting, waiter)
 	}
@@ -176,29 +199,40 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		_, err := fmt.Fprintln(out, "never used")
 		return err
 	case len(s.Serving) == 0 && len(s.Waiting) == 0:
-		_, err := fmt.Fprintf(out, "idle; the last ticket was %s\n", s.Issued)
+		_, err := fmt.Fprintf(out, "%sidle; the last ticket was %s\n", kind(s), s.Issued)
 		return err
 	}
-	fmt.Fprintf(out, "%d served, %d waiting", len(s.Serving), len(s.Waiting))
+	fmt.Fprint(out, kind(s), len(s.Serving))
+	if s.Permits > 0 {
+		fmt.Fprintf(out, " of %d", s.Permits)
+	}
+	fmt.Fprintf(out, " served, %d waiting", len(s.Waiting))
 	if s.Turn.Mean > 0 {
 		fmt.Fprintf(out, "; a turn takes about %v", readable(s.Turn.Mean))
 	}
 	fmt.Fprint(out, "\n\n")
+	modes := hasReaders(s)
+	mode := func(m string) string {
+		if !modes {
+			return ""
+		}
+		return m + "\t"
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tTICKET\tOWNER\tFOR\tLEASE LEFT")
+	fmt.Fprintf(w, "\tTICKET\tOWNER\t%sFOR\tLEASE LEFT\n", mode("MODE"))
 	for _, h := range s.Serving {
 		age := "?"
 		if !h.Since.IsZero() {
 			age = readable(h.Age)
 		}
-		fmt.Fprintf(w, "served\t%s\t%s\t%s\t%s\n", h.Ticket, h.Owner, age, leftOf(h))
+		fmt.Fprintf(w, "served\t%s\t%s\t%s%s\t%s\n", h.Ticket, named(h.Owner), mode(modeOf(h.Shared)), age, leftOf(h))
 	}
 	for _, p := range s.Waiting {
 		if p.Problem != nil {
-			fmt.Fprintf(w, "%d\t%s\t?\t?\t%v\n", p.Position, p.Ticket, p.Problem)
+			fmt.Fprintf(w, "%d\t%s\t?\t%s?\t%v\n", p.Position, p.Ticket, mode("?"), p.Problem)
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", p.Position, p.Ticket, p.Owner, readable(p.Age), left(p.Remaining, p.TTL))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s%s\t%s\n", p.Position, p.Ticket, named(p.Owner), mode(modeOf(p.Shared)), readable(p.Age), left(p.Remaining, p.TTL))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -224,6 +258,45 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		}
 	}
 	return nil
+}
+
+// kind says what kind of queue it is, as far as it is not a lock with a counter
+// of its own, to stand before how many are served.
+func kind(s *queuelock.State) string {
+	var words string
+	switch {
+	case s.Permits > 0 && len(s.Serving) == 0 && len(s.Waiting) == 0:
+		words = fmt.Sprintf("semaphore of %d, ", s.Permits) // there is no count after it
+	case s.Permits > 0:
+		words = "semaphore, "
+	}
+	if s.Scope != queuelock.ScopeQueue {
+		words += "scope " + scopeName(s.Scope) + ", "
+	}
+	return words
+}
+
+// hasReaders reports whether anybody shares the lock, or wants to.
+func hasReaders(s *queuelock.State) bool {
+	return slices.ContainsFunc(s.Serving, func(h queuelock.Holder) bool { return h.Shared }) ||
+		slices.ContainsFunc(s.Waiting, func(w queuelock.Waiter) bool { return w.Shared })
+}
+
+func modeOf(shared bool) string {
+	if shared {
+		return "shared"
+	}
+	return "exclusive"
+}
+
+// named is an owner's name in one line. Of one that some other program wrote,
+// there is no more than the library's own may have.
+func named(owner string) string {
+	owner = fmt.Sprintf("%.256s", owner)
+	if printable(owner) {
+		return owner
+	}
+	return strconv.Quote(owner)
 }
 
 // printable reports whether a text may be sent to a terminal as it is: some

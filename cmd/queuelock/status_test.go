@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
@@ -63,13 +65,14 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 500e6, time.FixedZone("", 3600))
 	state := &queuelock.State{
 		Key: queuelock.Key{Entity: "x", Reason: "why"}, Issued: ticket.Max, ReadAt: at,
+		Scope: queuelock.ScopeEntity, Permits: 3,
 		Serving: []queuelock.Holder{
 			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
-			{Ticket: ticket.FromUint64(8), Owner: "b", TTL: time.Minute, Data: []byte("\xff\xfe")},
+			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, TTL: time.Minute, Data: []byte("\xff\xfe")},
 			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
 		},
 		Waiting: []queuelock.Waiter{
-			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
+			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
 			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
 		},
 		Turn: queuelock.Turn{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
@@ -82,11 +85,14 @@ func TestStatusJSONHasStableNames(t *testing.T) {
   "entity": "x",
   "reason": "why",
   "issued": "99999999999999999999999999999999999999",
+  "scope": "entity",
+  "permits": 3,
   "read_at": "2026-03-01T11:00:00.5Z",
   "serving": [
     {
       "ticket": "7",
       "owner": "a",
+      "shared": false,
       "since": "2026-03-01T10:59:59Z",
       "age_seconds": 1.5,
       "remaining_seconds": 30,
@@ -100,6 +106,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
     {
       "ticket": "8",
       "owner": "b",
+      "shared": true,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": 0,
@@ -113,6 +120,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
     {
       "ticket": "9",
       "owner": "d",
+      "shared": false,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": null,
@@ -129,6 +137,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "position": 1,
       "ticket": "9",
       "owner": "c",
+      "shared": true,
       "age_seconds": 1,
       "remaining_seconds": 1,
       "ttl_seconds": 15,
@@ -138,8 +147,9 @@ func TestStatusJSONHasStableNames(t *testing.T) {
     {
       "position": 2,
       "ticket": "10",
-      "owner": "",
-      "age_seconds": 0,
+      "owner": null,
+      "shared": null,
+      "age_seconds": null,
       "remaining_seconds": 0,
       "ttl_seconds": 0,
       "expired": true,
@@ -157,6 +167,133 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	empty, err := json.Marshal(newStatusReport(&queuelock.State{}))
 	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
 		t.Errorf("nobody is not an empty list: %s, %v", empty, err)
+	}
+}
+
+func TestStatusTellsWhoSharesALock(t *testing.T) {
+	e := newEngine(t)
+	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.Shared()); err != nil {
+		t.Fatal(err)
+	}
+	queued := make(chan struct{}, 8)
+	e.after = func(operation string) {
+		if operation == "PutItem" {
+			queued <- struct{}{}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	writer := start(t, ctx, "run", "x", "--wait", "forever", "--", "true")
+	<-queued
+	reader := start(t, ctx, "run", "x", "--wait", "forever", "--shared", "--", "true")
+	<-queued
+
+	o := invoke(t, "status", "x")
+	lines := strings.Split(o.stdout, "\n")
+	if o.code != 0 || len(lines) != 7 || lines[0] != `"x" (lock): 1 served, 2 waiting` {
+		t.Fatalf("%+v", o)
+	}
+	mode := strings.Index(lines[2], "MODE")
+	for i, want := range []string{"shared ", "exclusive ", "shared "} {
+		if mode < 0 || !strings.HasPrefix(lines[3+i][mode:], want) {
+			t.Errorf("row %d is not %s:\n%s", i, want, o.stdout)
+		}
+	}
+	o = invoke(t, "status", "x", "--json")
+	var report statusReport
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
+		t.Fatalf("%v: %q", err, o.stdout)
+	}
+	if s, w := report.Serving, report.Waiting; len(s) != 1 || !s[0].Shared || len(w) != 2 || *w[0].Shared || !*w[1].Shared || *report.Permits != 0 || *report.Scope != "queue" {
+		t.Errorf("report %s", o.stdout)
+	}
+	cancel()
+	writer.wait(t)
+	reader.wait(t)
+
+	e.occupied(t, "y")
+	if o := invoke(t, "status", "y"); o.code != 0 || strings.Contains(o.stdout, "MODE") || strings.Contains(o.stdout, "exclusive") {
+		t.Errorf("modes where nobody shares: %+v", o)
+	}
+}
+
+func TestStatusSaysWhatKindOfQueueItIs(t *testing.T) {
+	for want, test := range map[string]struct {
+		scope queuelock.Scope
+		opts  []queuelock.Option
+	}{
+		"":                          {},
+		"semaphore, ":               {opts: []queuelock.Option{queuelock.Permits(3)}},
+		"scope shared, ":            {scope: queuelock.ScopeShared},
+		"semaphore, scope entity, ": {scope: queuelock.ScopeEntity, opts: []queuelock.Option{queuelock.Permits(3)}},
+	} {
+		e := newEngine(t)
+		var locks []*queuelock.Lock
+		of, idle := "", want
+		for range 2 {
+			if len(locks) == 1 && len(test.opts) == 0 {
+				continue
+			}
+			lock, err := e.ofScope(t, test.scope).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.For(testLimit), test.opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			locks = append(locks, lock)
+		}
+		if len(test.opts) > 0 {
+			of, idle = " of 3", strings.Replace(want, "semaphore", "semaphore of 3", 1)
+		}
+		want = fmt.Sprintf("\"x\" (lock): %s%d%s served, 0 waiting\n", want, len(locks), of)
+		if o := invoke(t, "status", "x"); o.code != 0 || !strings.HasPrefix(o.stdout, want) {
+			t.Errorf("%+v, want %q", o, want)
+		}
+		for _, lock := range locks {
+			if err := lock.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		idle = fmt.Sprintf("\"x\" (lock): %sidle; the last ticket was %d\n", idle, len(locks))
+		if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != idle {
+			t.Errorf("%+v, want %q", o, idle)
+		}
+		if o := invoke(t, "status", "x", "--json"); !strings.Contains(o.stdout, `"scope":"`+scopeName(test.scope)+`","permits":`) || strings.Contains(o.stdout, `"permits":3`) != (of != "") {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+func TestStatusOfAQueueNeverUsedIsNull(t *testing.T) {
+	newEngine(t)
+	o := invoke(t, "status", "x", "--json")
+	var report map[string]any
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
+		t.Fatalf("%v: %q", err, o.stdout)
+	}
+	for _, name := range []string{"turn", "scope", "permits"} {
+		if value, there := report[name]; value != nil || !there {
+			t.Errorf("%s of a queue never used: %s", name, o.stdout)
+		}
+	}
+}
+
+func TestStatusPrintsAnOwnerInOneLine(t *testing.T) {
+	for owner, want := range map[string]string{
+		"vm:123":                 "vm:123",
+		"é b":                    "é b",
+		"two\nlines":             `"two\nlines"`,
+		"\x1b[2J":                `"\x1b[2J"`,
+		strings.Repeat("a", 300): strings.Repeat("a", 256),
+	} {
+		if got := named(owner); got != want {
+			t.Errorf("%q is printed as %s, want %s", owner, got, want)
+		}
+	}
+	e := newEngine(t)
+	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.WithOwner("a\tb\nc")); err != nil {
+		t.Fatal(err)
+	}
+	if o := invoke(t, "status", "x"); o.code != 0 || strings.Count(o.stdout, "\n") != 4 || !strings.Contains(o.stdout, `  "a\tb\nc"  `) {
+		t.Errorf("%+v", o)
 	}
 }
 
