@@ -46,6 +46,7 @@ type runFlags struct {
 	ttl, delay   time.Duration
 	failClosed   bool
 	shared       bool
+	quiet        bool
 	permits      int // zero: a lock
 
 	key     queuelock.Key
@@ -84,7 +85,9 @@ command is killed if queuelock itself is (what the command has started itself is
 
 --wait takes a duration, such as 90s, for which to wait in the queue; "forever"; "0", to try
 once; or a number of attempts and the longest pause between two of them, such as 5x2s, to
-try without a place in the queue.
+try without a place in the queue. One that has waited in the queue for 2 s says so on standard
+error: its position, and who is served (one of them, if several are). It says so again when the
+position has changed, at most every 10 s. --quiet leaves that out.
 
 --shared takes the lock together with others that are shared, and --permits N makes it a
 semaphore: up to N hold at once. All wait in one queue, in order. A lock is a semaphore of N,
@@ -151,6 +154,7 @@ Exit codes:
 	cmd.Flags().StringVar(&f.scope, "scope", "queue", "which counter issues the tickets: queue, entity or shared")
 	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "for how long nobody is served after the lock was lost, at most 24h")
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
+	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not say that it waits")
 	f.addFlags(cmd)
 	return cmd
 }
@@ -218,6 +222,11 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	// A line that nobody reads any more must not be the end of one who waits, or
+	// holds: with somebody notified, such a write is an error and no more.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 
 	db, err := f.connect(cmd.Context())
 	if err != nil {
@@ -338,6 +347,12 @@ func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait wa
 	}
 	answers := make(chan answer, 1)
 	begun := time.Now()
+	if !f.quiet {
+		limit, limited := wait.Limit()
+		b := newBulletin(ctx, cmd.ErrOrStderr(), limit, limited)
+		defer b.end()
+		options = append(options, queuelock.OnProgress(b.tell))
+	}
 	go func() {
 		lock, err := client.Acquire(ctx, f.key, wait, options...)
 		answers <- answer{lock, err}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/queuelock/queuelock"
+)
+
+const (
+	// silence is for how long run waits before it says so: most turns are
+	// shorter, and a line for each would tell nobody anything.
+	silence = 2 * time.Second
+
+	// lineInterval is the least time from one line to the next, however fast
+	// the queue moves: the output may be a log.
+	lineInterval = 10 * time.Second
+
+	// lineGrace is how long a line may still take when the wait has ended. A
+	// terminal that was stopped (Ctrl-S) must not keep a command that has its
+	// lock from being run.
+	lineGrace = time.Second
+)
+
+// bulletin tells, while somebody waits for a lock, where that one stands.
+type bulletin struct {
+	out  io.Writer
+	news chan queuelock.Progress // has the latest that was not read yet
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// newBulletin starts a bulletin, which ends with end, and is silent once the
+// limit is over: what happens then is no waiting.
+func newBulletin(ctx context.Context, out io.Writer, limit time.Duration, limited bool) *bulletin {
+	b := &bulletin{out: out, news: make(chan queuelock.Progress, 1), done: make(chan struct{})}
+	if limited {
+		ctx, b.stop = context.WithTimeout(ctx, limit)
+	} else {
+		ctx, b.stop = context.WithCancel(ctx)
+	}
+	go b.run(ctx)
+	return b
+}
+
+// tell is for queuelock.OnProgress. It never waits.
+func (b *bulletin) tell(p queuelock.Progress) {
+	select {
+	case <-b.news: // what nobody has read is old
+	default:
+	}
+	b.news <- p // there is room: nobody else sends
+}
+
+// run writes a line when there is something to say and the silence is over, and
+// another when the position has changed, but not soon after the last.
+func (b *bulletin) run(ctx context.Context) {
+	defer close(b.done)
+	var last queuelock.Progress
+	told, quiet := 0, true // the position; zero is none
+	pause := time.NewTimer(silence)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case last = <-b.news:
+		case <-pause.C:
+			quiet = false
+		}
+		if quiet || last.Position == told || ctx.Err() != nil {
+			continue
+		}
+		_, _ = fmt.Fprintln(b.out, waitingLine(last)) // it is worth no failure
+		told, quiet = last.Position, true
+		pause.Reset(lineInterval)
+	}
+}
+
+// end ends the bulletin. When it has returned nothing more is written, but for
+// a line that the output does not take.
+func (b *bulletin) end() {
+	b.stop()
+	patience := time.NewTimer(lineGrace)
+	defer patience.Stop()
+	select {
+	case <-b.done:
+	case <-patience.C:
+	}
+}
+
+// waitingLine says where somebody stands who waits.
+func waitingLine(p queuelock.Progress) string {
+	line := fmt.Sprintf("queuelock: waiting for %s: position %d", p.Key, p.Position)
+	if p.Serving == nil {
+		return line
+	}
+	line += fmt.Sprintf(", serving %s (ticket %s", named(p.Serving.Owner), p.Serving.Ticket)
+	if p.Serving.FailClosed {
+		line += ", without a lease" // nobody but a person may ever end its turn
+	}
+	return line + ")"
+}
