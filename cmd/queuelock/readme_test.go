@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestCommandsOfTheREADMEWorkAsPasted has a shell run the commands of the
+// README's section, in a directory that holds what they run and nothing else.
+// Stubs stand in for make, and for what is run under locks.
+func TestCommandsOfTheREADMEWorkAsPasted(t *testing.T) {
+	newEngine(t)
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Command line\n")
+	_, block, _ := strings.Cut(section, "\n```sh\n")
+	block, _, _ = strings.Cut(block, "\n```\n")
+
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, stubs := t.TempDir(), t.TempDir()
+	script := func(name, text string) {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script(filepath.Join(stubs, "program"), fmt.Sprintf("%s=1 exec '%s' \"$@\"", asProgram, self))
+	// Where the Makefile puts it is what its own rule says.
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := regexp.MustCompile(`(?m)^build: (\S+)`).FindSubmatch(makefile)
+	if target == nil {
+		t.Fatal("the Makefile's build is not where it was")
+	}
+	script(filepath.Join(stubs, "make"), fmt.Sprintf("[ \"$*\" = build ] && mkdir -p \"$(dirname %[1]s)\" && cp '%[2]s/program' %[1]s", target[1], stubs))
+	for _, command := range regexp.MustCompile(`-- \./(\S+)`).FindAllStringSubmatch(block, -1) {
+		script(filepath.Join(dir, command[1]), "echo ran "+command[1])
+	}
+
+	commands := 0
+	var pasted strings.Builder
+	for line := range strings.Lines(block + "\n") {
+		switch {
+		case strings.HasPrefix(line, "queuelock local"), strings.HasPrefix(line, "queuelock demo"):
+			continue // tests of their own run them
+		case strings.HasPrefix(line, "queuelock "):
+			commands++
+		}
+		fmt.Fprintf(&pasted, "%secho \"= $? =\"\n", line)
+	}
+	shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", pasted.String())
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "PATH="+stubs+":/usr/bin:/bin")
+	out, err := shell.CombinedOutput()
+	if err != nil || commands < 5 {
+		t.Fatalf("%d commands, %v:\n%s", commands, err, out)
+	}
+	codes := regexp.MustCompile(`(?m)^= (\d+) =$`).FindAllStringSubmatch(string(out), -1)
+	failed := 0
+	for _, code := range codes {
+		if code[1] != "0" {
+			failed++
+		}
+	}
+	// Nobody is served with the ticket that is evicted.
+	if failed != 1 || !strings.Contains(string(out), "nobody is served with this ticket") {
+		t.Errorf("%d of %d commands failed, want the eviction alone:\n%s\n%s", failed, len(codes), pasted.String(), out)
+	}
+}
