@@ -113,6 +113,19 @@ func (e *engine) client(t *testing.T) *queuelock.Client {
 	return c
 }
 
+// puts tells of each PutItem from now on: that of a record's first use, and that
+// of a row in a queue. A request may be told of when its sender has gone on, so
+// whoever waits for a row must have seen the record's own before.
+func (e *engine) puts() <-chan struct{} {
+	puts := make(chan struct{}, 64)
+	e.after = func(operation string) {
+		if operation == "PutItem" {
+			puts <- struct{}{}
+		}
+	}
+	return puts
+}
+
 // state is what the table says of an entity.
 func (e *engine) state(t *testing.T, entity string) *queuelock.State {
 	t.Helper()

@@ -141,13 +141,9 @@ func TestRunThatMayNotWaitLongEnoughDoesNotRunTheCommand(t *testing.T) {
 
 func TestRunWaitsForItsTurn(t *testing.T) {
 	e := newEngine(t)
+	queued := e.puts()
 	lock := e.occupied(t, "x")
-	queued := make(chan struct{}, 8)
-	e.after = func(operation string) {
-		if operation == "PutItem" {
-			queued <- struct{}{}
-		}
-	}
+	<-queued // the record, with its first use
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
 	<-queued
 	if err := lock.Release(t.Context()); err != nil {
@@ -198,13 +194,9 @@ func (b *background) mustEnd(t *testing.T) {
 
 func TestASignalWhileWaitingLeavesTheQueue(t *testing.T) {
 	e := newEngine(t)
+	queued := e.puts()
 	e.occupied(t, "x")
-	queued := make(chan struct{}, 8)
-	e.after = func(operation string) {
-		if operation == "PutItem" {
-			queued <- struct{}{}
-		}
-	}
+	<-queued // the record, with its first use
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "echo", "ran")

@@ -21,16 +21,12 @@ import (
 
 func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
 	e := newEngine(t)
+	queued := e.puts()
 	if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != "\"x\" (lock): never used\n" {
 		t.Errorf("before: exit code %d, stdout %q", o.code, o.stdout)
 	}
 	lock := e.occupied(t, "x")
-	queued := make(chan struct{}, 8)
-	e.after = func(operation string) {
-		if operation == "PutItem" {
-			queued <- struct{}{}
-		}
-	}
+	<-queued // the record, with its first use
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "true")
 	<-queued
 
@@ -172,15 +168,11 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 
 func TestStatusTellsWhoSharesALock(t *testing.T) {
 	e := newEngine(t)
+	queued := e.puts()
 	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.Shared()); err != nil {
 		t.Fatal(err)
 	}
-	queued := make(chan struct{}, 8)
-	e.after = func(operation string) {
-		if operation == "PutItem" {
-			queued <- struct{}{}
-		}
-	}
+	<-queued // the record, with its first use
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	writer := start(t, ctx, "run", "x", "--wait", "forever", "--", "true")

@@ -179,13 +179,9 @@ func errorPipe(t *testing.T) (read, write *os.File) {
 // of those that came before it is over as well.
 func TestRunSaysThatItWaits(t *testing.T) {
 	e := newEngine(t)
-	queued := make(chan struct{}, 8)
-	e.after = func(operation string) {
-		if operation == "PutItem" {
-			queued <- struct{}{}
-		}
-	}
+	queued := e.puts()
 	lock := e.occupied(t, "x")
+	<-queued // the record, with its first use
 	quietRead, quietWrite := errorPipe(t)
 	quiet := e.waiter(t, queued, quietWrite, "--quiet")
 	brokenRead, brokenWrite := errorPipe(t)
