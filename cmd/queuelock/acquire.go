@@ -18,17 +18,10 @@ import (
 // contactLimit bounds how long a DynamoDB that has never answered is tried.
 const contactLimit = 10 * time.Second
 
-// contact reads the queue once, so that the client knows DynamoDB's clock
-// before it takes a number. A holder that does not know it leaves a lease
-// without an end until its first heartbeat, which others can judge only by
-// watching it for its full length. Should this process be killed before that,
-// no later one that looks but once, as with --wait 0, could ever tell that it
-// is dead. A library's process pays this once in its life; this one lives for
-// a single lock, so its first request must not be the one that is served.
-//
-// A read that fails in passing is repeated, but not for as long as a lock is
-// waited for: a DynamoDB that has never answered is more likely a wrong
-// address than a moment's trouble.
+// contact reads the queue once before it takes a number. A client's first lock
+// is a read more in any case, for DynamoDB's time; this one is made apart, since
+// it is repeated for less long than a lock is waited for: a DynamoDB that has
+// never answered is more likely a wrong address than a moment's trouble.
 func (f *runFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) error {
 	limit := contactLimit
 	if longest, limited := wait.Limit(); limited {
