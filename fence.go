@@ -87,8 +87,8 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 // the items, with that of the check behind them.
 // *UnknownOutcomeError says that no answer came, and that the writes may have
 // been made, or may yet be, as long as the lock is held; it never matches
-// ErrLost, even if the lock was lost meanwhile. Other errors are the table's,
-// and nothing was written.
+// ErrLost, even if the lock was lost meanwhile. Other errors are the table's, or
+// that of a ctx that had ended before the call, and nothing was written.
 //
 // Conflicts with other transactions, throttles and lost answers are retried
 // until ctx or the lock ends, or for eight minutes, with one
@@ -118,6 +118,10 @@ func (l *Lock) stillHeld(ctx context.Context) bool {
 // transact makes the writes only if all of the locks are held, one or more; end
 // is the reason if not.
 func transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
+	if err := ctx.Err(); err != nil {
+		// A request of an ended context is never sent, but fails like one that was.
+		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", locks[0].key, err)
+	}
 	held := ctx
 	fenced := append([]types.TransactWriteItem{}, items...)
 	alone := make([]bool, len(locks))

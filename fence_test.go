@@ -353,3 +353,41 @@ func TestAnUnknownOutcomeIsNoCancellation(t *testing.T) {
 		release(t, lock)
 	})
 }
+
+// Of a context that has ended the SDK client sends nothing, and its error is that
+// of a request which had no answer.
+func TestAnEndedContextIsNoUnknownOutcome(t *testing.T) {
+	for name, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
+		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		},
+		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
+	} {
+		inBubble(t, name.Error(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := open(t, table, "c", shared)
+			both := acquireAll(t, c, waitpolicy.NoWait, "x", "y")
+			ctx, cancel := end(t.Context())
+			defer cancel()
+			for what, transact := range map[string]func(context.Context, ...types.TransactWriteItem) error{
+				"Lock.Transact": both.All()[0].Transact, "Locks.Transact": both.Transact,
+			} {
+				var err error
+				spent := cost(table, func() { err = transact(ctx, deposit(table, nil)) })
+				if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, name) {
+					t.Errorf("%s: %v", what, err)
+				}
+				says(t, err, `queuelock: "x" (lock): transact: nothing was sent: `)
+				if spent.Sent != 0 {
+					t.Errorf("%s sent %d requests", what, spent.Sent)
+				}
+			}
+			if err := both.Transact(t.Context(), deposit(table, nil)); err != nil || balance(table) != "1" {
+				t.Errorf("afterwards: %v, and the account holds %s", err, balance(table))
+			}
+			releaseAll(t, both)
+		})
+	}
+}
