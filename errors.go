@@ -145,8 +145,8 @@ func acquireError(ctx context.Context, key Key, err error, serving *Holder, last
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
-	if gone := goneError(key, err); gone != nil {
-		return gone
+	if gone, ok := errors.AsType[*waiter.GoneError](err); ok {
+		return &goneError{key, gone}
 	}
 	if cause == nil && !errors.Is(err, waiter.ErrBusy) {
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)

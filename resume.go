@@ -20,8 +20,9 @@ type Handle struct {
 	ID string
 }
 
-// ErrGone says that what a handle names is there no more.
-var ErrGone = errors.New("queuelock: what the handle names is gone")
+// ErrGone says that a handle is of no use any more: its lock, or its place in the
+// queue, is there no more, or is somebody else's.
+var ErrGone = errors.New("queuelock: the handle is of no use any more")
 
 // Handle names the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
@@ -81,10 +82,14 @@ func placed(f func(Handle), key Key) func(waiter.Handle) {
 	return func(h waiter.Handle) { f(Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID}) }
 }
 
-// goneError makes waiter.ErrGone public.
-func goneError(key Key, err error) error {
-	if errors.Is(err, waiter.ErrGone) {
-		return fmt.Errorf("%w: %s: %w", ErrGone, key, err)
-	}
-	return nil
+// goneError matches ErrGone, and says which handle it is and why.
+type goneError struct {
+	key  Key
+	gone *waiter.GoneError
 }
+
+func (e *goneError) Error() string {
+	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, is of no use any more: %s", e.key, e.gone.Ticket, e.gone.Why)
+}
+
+func (e *goneError) Unwrap() error { return ErrGone }

@@ -81,9 +81,11 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 				if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
 					t.Error(err)
 				}
-				if _, err := c.Resume(t.Context(), h, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
+				_, err = c.Resume(t.Context(), h, waitpolicy.NoWait)
+				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("the same handle once more: %v", err)
 				}
+				says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: somebody else holds the lock with this ticket, as after an earlier Resume")
 				time.Sleep(time.Minute)
 				if err := lock.Err(); err != nil {
 					t.Errorf("it is not kept: %v", err)
@@ -213,7 +215,7 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 		table := watched(t)
 		a, dbA := open(t, table, "a", tenSeconds)
 		b, db := open(t, table, "b", tenSeconds)
-		gone := func(what string, h queuelock.Handle) {
+		gone := func(what string, h queuelock.Handle, why string) {
 			t.Helper()
 			before := len(table.Items())
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
@@ -221,24 +223,27 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 				if !errors.Is(err, queuelock.ErrGone) || errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%s: %v, %v", what, lock, err)
 				}
+				says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: "+why)
 			}
 			if after := len(table.Items()); after != before {
 				t.Errorf("%s: %d items became %d", what, before, after)
 			}
 		}
-		gone("of a queue that nobody has used", queuelock.Handle{Key: order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"})
+		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
+		const held = "somebody else holds the lock with this ticket"
+		gone("of a queue that nobody has used", queuelock.Handle{Key: order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
 		lock := acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
-		gone("another id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"})
-		gone("a part of its id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: h.ID[:20]})
+		gone("another id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)
+		gone("a part of its id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: h.ID[:20]}, held)
 		release(t, lock)
-		gone("released", h)
+		gone("released", h, ended)
 		lost := acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		next := acquire(t, b, waitpolicy.For(time.Minute))
 		dbA.Heal()
 		time.Sleep(time.Second) // rows are deleted in the background
-		gone("evicted", lost.Handle())
+		gone("evicted", lost.Handle(), ended)
 		release(t, next)
 		time.Sleep(time.Second)
 		before := db.Counts().Total().Sent

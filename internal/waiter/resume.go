@@ -15,8 +15,24 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// ErrGone says that what was to be resumed is not there any more.
-var ErrGone = errors.New("it is gone")
+// GoneError says that what was to be resumed is of no use any more, and why.
+type GoneError struct {
+	Ticket ticket.Number
+	Why    string
+}
+
+func (e *GoneError) Error() string { return e.Why }
+
+// gone is what is known of a handle whose ticket is not served under it, and
+// cannot be granted any more.
+func (w *Waiter) gone(rec serving.Record) error {
+	for _, h := range rec.Holders {
+		if h.Ticket == w.ticket {
+			return &GoneError{w.ticket, "somebody else holds the lock with this ticket, as after an earlier Resume"}
+		}
+	}
+	return &GoneError{w.ticket, "it was released, evicted, overtaken, or resumed by somebody else"}
+}
 
 // Handle names a waiter, and what became of it, for one that goes on with it
 // after its process has ended.
@@ -46,7 +62,7 @@ func (w *Waiter) scope() serving.Scope {
 }
 
 // resume goes on with what the handle names: a lock that is still in the record,
-// or a place whose ticket can still be granted. Else it returns ErrGone.
+// or a place whose ticket can still be granted. Else it returns a *GoneError.
 func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 	w.ticket, w.careful = w.Resume.Ticket, true
 	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
@@ -69,12 +85,12 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 			continue
 		}
 		if !sight.Record.Present || w.ticket.Compare(sight.Record.Floor()) <= 0 {
-			return Grant{}, fmt.Errorf("%w: ticket %s of %q is not held, and cannot be granted any more", ErrGone, w.ticket, w.Queue)
+			return Grant{}, w.gone(sight.Record)
 		}
 		w.note(sight, ticketsAhead(w.ticket, sight.Record))
 		grant, err = w.wait(ctx, sight, noWait)
 		if errors.Is(err, errTakeAnew) {
-			err = fmt.Errorf("%w: the place with ticket %s of %q was lost, or somebody else has resumed it", ErrGone, w.ticket, w.Queue)
+			err = &GoneError{w.ticket, "its place was lost, or resumed by somebody else"}
 		}
 		return grant, err
 	}
@@ -109,11 +125,11 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 			continue
 		}
 		if h.Lease.FailClosed && !h.Lease.Endless() {
-			return true, fmt.Errorf("%w: ticket %s of %q was granted without a lease, and was not confirmed", ErrGone, h.Ticket, w.Queue)
+			return true, &GoneError{w.ticket, "the lock fails closed, and its process ended before it was confirmed"}
 		}
 		if h.Lease.FailClosed {
 			// Whoever took it over, and gave up, would open the queue.
-			return true, fmt.Errorf("ticket %s of %q is held without a lease, and is not resumed: an operator must evict it", h.Ticket, w.Queue)
+			return true, fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", h.Ticket)
 		}
 		w.Mode.Shared = h.Shared
 		a, e := w.newAttempt(true)
