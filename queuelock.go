@@ -148,7 +148,7 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 	}
 	defer end()
 	config := c.waiter(cfg, q, c.progress(cfg.progress, key, q, begun))
-	config.Resume, config.Placed = from, placed(cfg.placed, key)
+	config.Resume, config.Placed = from, placed(cfg.placed, key, cfg.mode)
 	w, grant, err := waiter.Acquire(ctx, config, wait)
 	if err != nil {
 		err = acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -18,6 +20,10 @@ type Handle struct {
 	// ID is that of the Acquire, 26 letters and digits. Whoever has it can take
 	// the lock over.
 	ID string
+	// Shared and Permits are those of the Acquire: whether it had the option
+	// Shared, and the number of Permits; zero: none.
+	Shared  bool `json:",omitempty"`
+	Permits int  `json:",omitempty"`
 }
 
 // ErrGone says that a handle is of no use any more: its lock, or its place in the
@@ -26,8 +32,11 @@ var ErrGone = errors.New("queuelock: the handle is of no use any more")
 
 // Handle names the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	h := waiter.Grant{ID: l.id, Ticket: l.ticket}.Handle()
-	return Handle{Key: l.key, Ticket: h.Ticket, ID: h.ID}
+	return newHandle(l.key, l.mode, waiter.Grant{ID: l.id, Ticket: l.ticket}.Handle())
+}
+
+func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
+	return Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
 // OnHandle has f told the handle of the place in the queue, before the place is
@@ -58,12 +67,13 @@ func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } 
 //
 // A lock that is in its LockDelay is resumed too: the delay is for others.
 //
-// The options are those of Acquire, given anew, without FailClosed; Shared and Permits as with the
-// Acquire that is resumed. A lock that was downgraded is resumed as shared. Data
-// of the holder is kept unless WithData gives other. The rest is as for Acquire:
-// the wait, the errors, and that nothing of the attempt is left when it fails. So
-// one that gives up, after a request to take the lock over that got no answer,
-// gives the lock back.
+// The options are those of Acquire, given anew, without FailClosed. Shared and
+// Permits need not be given: the handle has them, and one that differs is an
+// error, with nothing sent. A lock that was downgraded is resumed as shared, by
+// a handle of before as well; Lock.Shared tells. Data of the holder is kept
+// unless WithData gives other. The rest is as for Acquire: the wait, the errors,
+// and that nothing of the attempt is left when it fails. So one that gives up,
+// after a request to take the lock over that got no answer, gives the lock back.
 //
 // Requests: a look, and one to take the lock over; or one for the row, and those of
 // waiting.
@@ -71,15 +81,35 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 	if h.ID == "" || h.Ticket.IsZero() {
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
 	}
+	mode := serving.Mode{Shared: h.Shared, Permits: h.Permits}
+	if given := c.cfg.with(opts).mode; given != (serving.Mode{}) && given != mode {
+		// A lock that shares, or a permit, is of no use to one who takes it for
+		// another, and an exclusive lock is not made a shared one by a request for it.
+		return nil, fmt.Errorf("queuelock: Resume: %s is given, and the handle is of an Acquire with %s: leave it out, the handle has it", modeOptions(given), modeOptions(mode))
+	}
+	opts = append(slices.Clip(opts), func(o *options) { o.mode = mode })
 	return c.acquire(ctx, h.Key, wait, &waiter.Handle{ID: h.ID, Ticket: h.Ticket}, opts)
 }
 
+// modeOptions names the options that ask for the mode.
+func modeOptions(m serving.Mode) string {
+	switch {
+	case m.Shared && m.Permits != 0:
+		return "Shared and Permits"
+	case m.Shared:
+		return "Shared"
+	case m.Permits != 0:
+		return fmt.Sprintf("Permits(%d)", max(0, m.Permits))
+	}
+	return "neither Shared nor Permits"
+}
+
 // placed is what a waiter is given to tell of its places; nil if nobody listens.
-func placed(f func(Handle), key Key) func(waiter.Handle) {
+func placed(f func(Handle), key Key, mode serving.Mode) func(waiter.Handle) {
 	if f == nil {
 		return nil
 	}
-	return func(h waiter.Handle) { f(Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID}) }
+	return func(h waiter.Handle) { f(newHandle(key, mode, h)) }
 }
 
 // goneError matches ErrGone, and says which handle it is and why.

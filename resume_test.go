@@ -258,6 +258,65 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 	})
 }
 
+// How a lock is held is in its handle: none of the options can change it unseen.
+func TestAHandleHasItsMode(t *testing.T) {
+	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
+	for is, opts := range modes {
+		for given, others := range modes {
+			inBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {
+				table := watched(t)
+				a, dbA := open(t, table, "a", tenSeconds)
+				c, db := reborn(t, table, "new")
+				before := acquire(t, a, waitpolicy.NoWait, opts...)
+				h := saved(t, before.Handle())
+				dbA.Partition()
+				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait, others...)
+				if given != "neither" && given != is {
+					says(t, err, "Resume", given, "Acquire with", is)
+					if sent := db.Counts().Total().Sent; sent != 0 {
+						t.Errorf("%d requests were sent", sent)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lock.Shared() != (is == "Shared") {
+					t.Errorf("it is shared: %v", lock.Shared())
+				}
+				if again := lock.Handle(); again.Shared != h.Shared || again.Permits != h.Permits {
+					t.Errorf("its handle is %+v, and that of the one before %+v", again, h)
+				}
+				release(t, lock)
+			})
+		}
+	}
+	inBubble(t, "a reader's place", func(t *testing.T) {
+		table := watched(t)
+		writer, _ := open(t, table, "writer", tenSeconds)
+		a, dbA := open(t, table, "a", tenSeconds)
+		c, _ := reborn(t, table, "new")
+		first := acquire(t, writer, waitpolicy.NoWait)
+		var h queuelock.Handle
+		go func() {
+			_, err := a.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.Shared(), queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+			if err == nil {
+				t.Error("the dead was served")
+			}
+		}()
+		time.Sleep(time.Second)
+		dbA.Partition()
+		release(t, first)
+		lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.For(time.Minute))
+		if err != nil || !lock.Shared() {
+			t.Fatalf("%v, %v", lock, err)
+		}
+		reader := acquire(t, writer, waitpolicy.For(time.Second), queuelock.Shared())
+		release(t, reader)
+		release(t, lock)
+	})
+}
+
 // An exclusive lock that was downgraded is resumed as shared.
 func TestADowngradedLockIsResumedAsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
