@@ -9,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -139,8 +140,8 @@ type TableError = table.SchemaError
 type MalformedError = table.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context
-// that may have ended first. serving is who was being served, if anybody.
-func acquireError(ctx context.Context, key Key, err error, serving *Holder, last waiter.Standing, waited time.Duration) error {
+// that may have ended first. served is who was being served, if anybody.
+func acquireError(ctx context.Context, key Key, err error, served *Holder, last waiter.Standing, waited time.Duration) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
@@ -148,10 +149,13 @@ func acquireError(ctx context.Context, key Key, err error, serving *Holder, last
 	if gone, ok := errors.AsType[*waiter.GoneError](err); ok {
 		return &goneError{key, gone}
 	}
+	if mismatch, ok := errors.AsType[*serving.MismatchError](err); ok {
+		return &MismatchError{Key: key.normal(), Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
+	}
 	if cause == nil && !errors.Is(err, waiter.ErrBusy) {
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
-	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: serving, Blocked: last.Blocked}
+	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: served, Blocked: last.Blocked}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1
 	}

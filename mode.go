@@ -53,8 +53,19 @@ func Permits(n int) Option {
 }
 
 // MismatchError says that a queue is of another kind than was asked for, and
-// names both. Nothing was acquired, and nothing is left.
-type MismatchError = serving.MismatchError
+// names both. Nothing was acquired, and nothing is left. A queue keeps its kind
+// for life: ask for what it is, or use another Reason.
+type MismatchError struct {
+	Key Key
+	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of
+	// ScopeShared".
+	Is, Wanted string
+	remedy     string // "pass Permits(3)"
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason", e.Key, e.Is, e.Wanted, e.remedy)
+}
 
 func validMode(m serving.Mode) error {
 	switch {

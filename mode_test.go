@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -205,9 +206,9 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 			first, then []queuelock.Option
 			says        []string
 		}{
-			"another number": {[]queuelock.Option{queuelock.Permits(3)}, []queuelock.Option{queuelock.Permits(5)}, []string{"a semaphore of 3", "a semaphore of 5", "order-7"}},
-			"a lock":         {[]queuelock.Option{queuelock.Permits(3)}, nil, []string{"a semaphore of 3", "a lock", "order-7"}},
-			"a semaphore":    {nil, []queuelock.Option{queuelock.Permits(1)}, []string{"a lock", "a semaphore of 1", "order-7"}},
+			"another number": {[]queuelock.Option{queuelock.Permits(3)}, []queuelock.Option{queuelock.Permits(5)}, []string{"is a semaphore of 3, and a semaphore of 5 is asked for", "pass Permits(3), or use another Reason"}},
+			"a lock":         {[]queuelock.Option{queuelock.Permits(3)}, nil, []string{"is a semaphore of 3, and a lock is asked for", "pass Permits(3), or use another Reason"}},
+			"a semaphore":    {nil, []queuelock.Option{queuelock.Permits(1)}, []string{"is a lock, and a semaphore of 1 is asked for", "leave Permits out, or use another Reason"}},
 			"a reader":       {[]queuelock.Option{queuelock.Permits(2)}, []queuelock.Option{queuelock.Shared()}, []string{"a semaphore of 2", "a lock"}},
 		} {
 			for _, engine := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutFailedItem()}} {
@@ -226,6 +227,9 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 							t.Fatalf("%s, %v: %v, want a MismatchError", name, wait, err)
 						}
 						says(t, err, test.says...)
+						if !strings.HasPrefix(err.Error(), `queuelock: "order-7" (lock) is `) || strings.Count(err.Error(), "order-7") != 1 {
+							t.Errorf("%s: %v, want the key once", name, err)
+						}
 					}
 					if after := table.Items(); fmt.Sprint(len(before)) != fmt.Sprint(len(after)) {
 						t.Errorf("%s: it has left %v", name, after)

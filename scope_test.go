@@ -238,6 +238,7 @@ func TestAScopeThatContradictsTheQueuesIsRefusedBothWays(t *testing.T) {
 						if !ok || !strings.Contains(mismatch.Is, is.String()) || !strings.Contains(mismatch.Wanted, wanted.String()) || errors.Is(err, queuelock.ErrNotAcquired) {
 							t.Errorf("%v of a queue of %v: %v", wanted, is, err)
 						}
+						says(t, err, "queuelock: "+key.String()+" is a queue of ", "use Config{Scope: "+is.String()+"}, or use another Reason")
 					}
 					_, err := c.AcquireAll(t.Context(), []queuelock.Key{key, {Entity: "e", Reason: "A" + wanted.String()}}, waitpolicy.For(5*time.Second))
 					if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {

@@ -47,12 +47,13 @@ func (m Mode) Room(rec Record, live int) bool {
 // MismatchError says that a queue is of another kind than its caller asked for.
 // A queue keeps its kind for life: use another reason, or ask for what it is.
 type MismatchError struct {
-	Queue      string // its entity and reason
-	Is, Wanted string
+	Is, Wanted string // with their articles: "a lock", "a semaphore of 3"
+	Remedy     string // how to ask for what it is, by the options of package queuelock
 }
 
+// Error does not name the queue: who asked knows it.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%q is %s, and %s is asked for: a queue keeps its kind for life", e.Queue, e.Is, e.Wanted)
+	return fmt.Sprintf("the queue is %s, and %s is asked for", e.Is, e.Wanted)
 }
 
 // kind says what queue a caller asks for.
@@ -65,11 +66,19 @@ func (m Mode) kind() string {
 
 // Fits returns a *MismatchError if the record is of another kind. It makes no
 // request.
-func (m Mode) Fits(q table.Queue, rec Record) error {
+func (m Mode) Fits(rec Record) error {
 	if is := (Mode{Permits: rec.Permits}); rec.Exists && is.Permits != m.Permits {
-		return &MismatchError{Queue: q.String(), Is: is.kind(), Wanted: m.kind()}
+		return &MismatchError{Is: is.kind(), Wanted: m.kind(), Remedy: is.remedy()}
 	}
 	return nil
+}
+
+// remedy says how to ask for a queue of the mode's kind.
+func (m Mode) remedy() string {
+	if m.Permits > 0 {
+		return fmt.Sprintf("pass Permits(%d)", m.Permits)
+	}
+	return "leave Permits out"
 }
 
 // admits is the condition under which the record has room for one more holder

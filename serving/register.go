@@ -69,7 +69,7 @@ func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scop
 		expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists().Or(known),
 		table.Once())
 	if errors.Is(err, ErrRefused) {
-		if mismatch := cmp.Or(scope.Fits(q, rec), e.Mode.Fits(q, rec)); mismatch != nil {
+		if mismatch := cmp.Or(scope.Fits(rec), e.Mode.Fits(rec)); mismatch != nil {
 			return Record{}, mismatch
 		}
 	}

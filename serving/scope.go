@@ -17,21 +17,24 @@ const (
 	ScopeShared Scope = "shared" // one counter for all queues of the table
 )
 
-func (s Scope) kind() string {
+// name is that of package queuelock.
+func (s Scope) name() string {
 	switch s {
 	case ScopeEntity:
-		return "a queue of ScopeEntity"
+		return "ScopeEntity"
 	case ScopeShared:
-		return "a queue of ScopeShared"
+		return "ScopeShared"
 	}
-	return "a queue of ScopeQueue"
+	return "ScopeQueue"
 }
+
+func (s Scope) kind() string { return "a queue of " + s.name() }
 
 // Fits returns a *MismatchError if the record is of another scope. It makes no
 // request.
-func (s Scope) Fits(q table.Queue, rec Record) error {
+func (s Scope) Fits(rec Record) error {
 	if rec.Exists && rec.Scope != s {
-		return &MismatchError{Queue: q.String(), Is: rec.Scope.kind(), Wanted: s.kind()}
+		return &MismatchError{Is: rec.Scope.kind(), Wanted: s.kind(), Remedy: "use Config{Scope: " + rec.Scope.name() + "}"}
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	if err != nil {
 		return Record{}, err
 	}
-	if err := cmp.Or(ScopeQueue.Fits(q, rec), e.Mode.Fits(q, rec)); err != nil {
+	if err := cmp.Or(ScopeQueue.Fits(rec), e.Mode.Fits(rec)); err != nil {
 		return Record{}, err
 	}
 	if _, says := item[q.Attr(table.AttrHoldMode)]; e.Mode.Shared && rec.Present && !says {

@@ -71,7 +71,7 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 		if err != nil {
 			return Grant{}, err
 		}
-		if err := cmp.Or(w.scope().Fits(w.Queue, sight.Record), w.Mode.Fits(w.Queue, sight.Record)); err != nil {
+		if err := cmp.Or(w.scope().Fits(sight.Record), w.Mode.Fits(sight.Record)); err != nil {
 			return Grant{}, err
 		}
 		grant, ok, err := w.goOn(ctx, &sight)

@@ -187,7 +187,7 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		rec, err := t.claim(ctx)
 		switch {
 		case errors.Is(err, serving.ErrRefused):
-			if err := cmp.Or(t.scope().Fits(t.Queue, rec), t.Mode.Fits(t.Queue, rec)); err != nil {
+			if err := cmp.Or(t.scope().Fits(rec), t.Mode.Fits(rec)); err != nil {
 				return done, Grant{}, err // it was made anew
 			}
 			sight.Saw(rec)
