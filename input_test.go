@@ -72,6 +72,10 @@ func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
 	says(t, err, "DynamoDB client is nil")
 	_, err = queuelock.New(db, "", queuelock.Config{})
 	says(t, err, "table name is empty")
+	_, err = queuelock.New(db, "x y", queuelock.Config{})
+	says(t, err, `queuelock: the table name is "x y": 3 to 255`)
+	err = queuelock.CreateTable(t.Context(), db, "x y", queuelock.Config{})
+	says(t, err, `queuelock: create table: the table name is "x y": 3 to 255`)
 	if n := db.Counts().Total().Sent; n != 0 {
 		t.Errorf("New sent %d requests", n)
 	}

@@ -20,7 +20,8 @@ import (
 // ItemKey names an item of the caller's own.
 type ItemKey struct {
 	// Table is the item's table, by name or ARN, in the region of the client's
-	// own. Every process must name it in the same way.
+	// own: 3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".", or up to 1024 bytes of
+	// ARN. Every process must name it in the same way.
 	Table string
 	// Key is the item's primary key: one attribute or two, each of type S, N or
 	// B.
@@ -43,8 +44,8 @@ func (k ItemKey) String() string {
 // names begin with prefix.
 func (k ItemKey) validate(home *table.Home) error {
 	switch {
-	case k.Table == "":
-		return errors.New("the item's table is empty: name it")
+	case table.NameProblem(k.Table) != "":
+		return fmt.Errorf("the item's table %s", table.NameProblem(k.Table))
 	case len(k.Key) == 0:
 		return errors.New("the item's key is empty: give its partition key, and its sort key if it has one")
 	case len(k.Key) > 2:

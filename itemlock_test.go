@@ -571,6 +571,7 @@ func TestBadItemsAreRefusedWithoutARequest(t *testing.T) {
 				says string
 			}{
 				{queuelock.ItemKey{Key: key}, waitpolicy.NoWait, nil, "table is empty"},
+				{queuelock.ItemKey{Table: "x y", Key: key}, waitpolicy.NoWait, nil, `the item's table is "x y": 3 to 255`},
 				{queuelock.ItemKey{Table: "orders"}, waitpolicy.NoWait, nil, "key is empty"},
 				{u.key(item{"a": num(1), "b": num(1), "c": num(1)}), waitpolicy.NoWait, nil, "3 attributes"},
 				{u.key(item{"": num(1)}), waitpolicy.NoWait, nil, "named \"\""},

@@ -82,9 +82,9 @@ type Client struct {
 	background group              // heartbeats, row deletes, QUIET
 }
 
-// New returns a Client for a table that CreateTable made, or one like it. It
-// makes no request and starts no goroutine. The error says which argument or
-// field is wrong.
+// New returns a Client for a table that CreateTable made, or one like it, by its
+// name (3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".") or ARN. It makes no request
+// and starts no goroutine. The error says which argument or field is wrong.
 func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)

@@ -161,15 +161,28 @@ func FuzzWhole(f *testing.F) {
 }
 
 func TestLayoutsAreValidated(t *testing.T) {
-	good := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
-	if err := good.Validate(); err != nil {
-		t.Error(err)
+	good := table.Layout{Table: "tab", PK: "pk", SK: "sk", TTL: "expiresAt"}
+	const arn = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders"
+	for _, name := range []string{"tab", "Queue-lock_1.x", strings.Repeat("t", 255), arn, "arn:aws:dynamodb:ddblocal:000000000000:table/tab"} {
+		good.Table = name
+		if err := good.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 	for name, test := range map[string]struct {
 		change func(*table.Layout)
 		say    []string
 	}{
 		"no table":              {func(l *table.Layout) { l.Table = "" }, []string{"table name", "empty"}},
+		"a short table name":    {func(l *table.Layout) { l.Table = "ab" }, []string{"table name", `"ab"`, "3 to 255"}},
+		"a long table name":     {func(l *table.Layout) { l.Table = strings.Repeat("t", 256) }, []string{"table name", "3 to 255"}},
+		"a space in its name":   {func(l *table.Layout) { l.Table = "x y" }, []string{"table name", `"x y"`, "3 to 255"}},
+		"a letter of no ASCII":  {func(l *table.Layout) { l.Table = "größe" }, []string{"table name", `"größe"`}},
+		"a line behind it":      {func(l *table.Layout) { l.Table = "tab\n" }, []string{"table name", `"tab\n"`}},
+		"an index":              {func(l *table.Layout) { l.Table = "tab/index/i" }, []string{"table name", `"tab/index/i"`}},
+		"an ARN of no table":    {func(l *table.Layout) { l.Table = "arn:aws:s3:::bucket" }, []string{"table name", "ARN", ":table/"}},
+		"an ARN of an index":    {func(l *table.Layout) { l.Table = arn + "/index/i" }, []string{"table name", "ARN", ":table/"}},
+		"a long ARN":            {func(l *table.Layout) { l.Table = "arn:" + strings.Repeat("x", 1024) + ":table/tab" }, []string{"table name", "ARN", "1024"}},
 		"no partition key":      {func(l *table.Layout) { l.PK = "" }, []string{"partition key", "empty"}},
 		"no sort key":           {func(l *table.Layout) { l.SK = "" }, []string{"sort key", "empty"}},
 		"no TTL attribute":      {func(l *table.Layout) { l.TTL = "" }, []string{"TTL attribute", "empty"}},

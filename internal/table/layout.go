@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -52,8 +53,8 @@ type Layout struct {
 
 // Validate says what is wrong with the names, if anything.
 func (l Layout) Validate() error {
-	if l.Table == "" {
-		return fmt.Errorf("the table name is empty")
+	if problem := NameProblem(l.Table); problem != "" {
+		return fmt.Errorf("the table name %s", problem)
 	}
 	seen := map[string]string{}
 	for _, r := range reserved {
@@ -74,6 +75,30 @@ func (l Layout) Validate() error {
 		seen[n.name] = "the " + n.what
 	}
 	return nil
+}
+
+// What DynamoDB takes for a table: its name, or its ARN.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateTable.html
+var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+const maxTableARN = 1024
+
+// NameProblem is what is wrong with a table's name or ARN, or "".
+func NameProblem(name string) string {
+	arn := strings.HasPrefix(name, "arn:")
+	_, last, _ := strings.Cut(name, ":table/")
+	switch {
+	case name == "":
+		return "is empty"
+	case arn && len(name) > maxTableARN:
+		return fmt.Sprintf("is an ARN of %d bytes: at most %d are possible", len(name), maxTableARN)
+	case arn && !tableName.MatchString(last):
+		return fmt.Sprintf(`is %q: an ARN that ends with ":table/" and a table's name is needed`, clip(name))
+	case !arn && !tableName.MatchString(name):
+		return fmt.Sprintf(`is %q: 3 to 255 letters, digits, "_", "-" and "." are possible, or an ARN`, clip(name))
+	}
+	return ""
 }
 
 // Queue is one queue in one table: every item of it shares the partition key
