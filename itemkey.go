@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,9 +36,17 @@ const ItemReason = "item"
 func (k ItemKey) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(k.Key)) {
-		parts = append(parts, fmt.Sprintf("%s %s", name, keyText(k.Key[name])))
+		parts = append(parts, nameText(name)+" "+keyText(k.Key[name]))
 	}
 	return fmt.Sprintf("%q {%s}", k.Table, strings.Join(parts, ", "))
+}
+
+// nameText is an attribute's name, quoted if that is needed.
+func nameText(name string) string {
+	if quoted := strconv.Quote(name); strings.ContainsAny(name, " ,{}") || quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
 }
 
 // validate also says what stands in the way of the lock's attributes, whose
@@ -149,6 +158,32 @@ func (k ItemKey) entity(prefix string) string {
 		end--
 	}
 	return whole[:end] + sum
+}
+
+// An entity of an item, and the attributes of the key in it; see ItemKey.entity.
+const goString = `"(?:[^"\\]|\\.)*"`
+
+var (
+	itemEntity    = regexp.MustCompile(`^item (` + goString + `) ` + goString + `((?: ` + goString + ` [SNB]:` + goString + `)+)$`)
+	itemAttribute = regexp.MustCompile(` (` + goString + `) ([SNB]:` + goString + `)`)
+)
+
+// itemText prints the item whose queue has that entity as ItemKey.String does; ""
+// if it is no item's, or one that was cut.
+func itemText(entity string) string {
+	found := itemEntity.FindStringSubmatch(entity)
+	if found == nil {
+		return ""
+	}
+	var parts []string
+	for _, attribute := range itemAttribute.FindAllStringSubmatch(found[2], -1) {
+		name, err := strconv.Unquote(attribute[1])
+		if err != nil {
+			return ""
+		}
+		parts = append(parts, nameText(name)+" "+attribute[2])
+	}
+	return fmt.Sprintf("%s {%s}", found[1], strings.Join(parts, ", "))
 }
 
 // maxItemPrefix leaves room for the longest name behind it.

@@ -23,7 +23,7 @@ var ErrNoItem = errors.New("queuelock: there is no such item")
 // ItemLock is a lock on an item of the caller's own. It is a Lock in all else:
 // it keeps its lease, has a fencing token, and is released or lost. Its Key is
 // that of its queue in the client's table, which is made of the item's key: for
-// errors and logs, and not for Acquire, which would make a lock of its own there.
+// errors and logs, which print the item, and not for Acquire, which would make a lock of its own there.
 // Transact and ReleaseWith are for writes of other items: DynamoDB refuses a
 // transaction that names one item twice. Its Handle cannot be resumed.
 type ItemLock struct {
@@ -34,6 +34,9 @@ type ItemLock struct {
 
 // ItemKey is which item is locked.
 func (l *ItemLock) ItemKey() ItemKey { return l.itemKey }
+
+// String prints the lock for people: item "orders" {id S:"7"} ticket 12.
+func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.itemKey, l.ticket) }
 
 // Item is the whole item as it was when the lock was granted, without the lock's
 // own attributes: a consistent read, made by the request that was granted, and

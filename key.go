@@ -23,9 +23,15 @@ type Key struct {
 	Reason string
 }
 
-// String prints the key for people.
+// String prints the key for people: "order-7" (lock). Of the lock of an item
+// (LockItem) it prints the item.
 func (k Key) String() string {
 	k = k.normal()
+	if k.Reason == ItemReason {
+		if item := itemText(k.Entity); item != "" {
+			return "item " + item
+		}
+	}
 	return fmt.Sprintf("%q (%s)", k.Entity, k.Reason)
 }
 

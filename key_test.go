@@ -1,8 +1,11 @@
 package queuelock_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -50,4 +53,78 @@ func FuzzKeyNamesItsOwnRecordOrIsRefused(f *testing.F) {
 		}
 		release(t, lock)
 	})
+}
+
+func TestKeysArePrintedForPeople(t *testing.T) {
+	for want, key := range map[string]queuelock.Key{
+		`"order-7" (lock)`: {Entity: "order-7"},
+		`"a\"b\n" (stock)`: {Entity: "a\"b\n", Reason: "stock"},
+		// The keys of items' queues, and what only looks like one.
+		`item "orders" {id S:"7"}`:                           {Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item"},
+		`item "orders" {"a \"b" B:"Bw==", id S:"x\" \"y\""}`: {Entity: `item "orders" "l_" "a \"b" B:"Bw==" "id" S:"x\" \"y\""`, Reason: "item"},
+		`"item \"orders\" \"lock_\" \"id\" S:\"7\"" (lock)`:  {Entity: `item "orders" "lock_" "id" S:"7"`},
+		`"item \"orders\" \"lock_\" \"id\" S:\"7" (item)`:    {Entity: `item "orders" "lock_" "id" S:"7`, Reason: "item"},
+		`"item" (item)`: {Entity: "item", Reason: "item"},
+	} {
+		if got := key.String(); got != want {
+			t.Errorf("%#v is printed as %s, want %s", key, got, want)
+		}
+	}
+}
+
+// Whoever has a lock's id can take it over: it is not for logs.
+func TestLocksArePrintedForPeople(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", shared)
+		both := acquireAll(t, c, waitpolicy.NoWait, "x", "y")
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		item := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		itemWant := `item "` + u.name + `" {id S:"order-7"} ticket 1`
+		for want, lock := range map[string]fmt.Stringer{
+			`"x" (lock) ticket 1`:                      both.All()[0],
+			`"x" (lock) ticket 1, "y" (lock) ticket 1`: both,
+			itemWant: item,
+		} {
+			for _, got := range []string{fmt.Sprint(lock), fmt.Sprintf("%+v", lock), fmt.Sprintf("%s", lock)} {
+				if got != want {
+					t.Errorf("it is printed as %s, want %s", got, want)
+				}
+			}
+		}
+		if got := item.Lock.String(); got != itemWant {
+			t.Errorf("the lock of an item is printed as %s", got)
+		}
+		releaseAll(t, both)
+		release(t, item.Lock)
+	})
+}
+
+// An item's lock is named by the item, and not by the key of its queue.
+func TestErrorsNameTheItem(t *testing.T) {
+	for name, key := range map[string]item{
+		"one attribute": {"id": str("order-7")}, "two": {"id": num(7), "sort": bin(1, 2)}, "quotes": {"id": str(`x" "sort" S:"y`)},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			u := usersTable(t, table, key)
+			u.put(with(key, item{"amount": num(1)}))
+			a, _ := open(t, table, "a", queuelock.Config{})
+			b, db := open(t, table, "b", tenSeconds)
+			held := lockItem(t, a, u.key(key), waitpolicy.NoWait)
+			want := ": item " + u.key(key).String()
+			_, err := b.LockItem(t.Context(), u.key(key), waitpolicy.NoWait)
+			says(t, err, "queuelock: lock not acquired"+want+" after ")
+			cancelled, cancel := context.WithCancel(t.Context())
+			cancel()
+			says(t, held.Transact(cancelled, deposit(table, nil)), "queuelock"+want+": transact: ")
+			release(t, held.Lock)
+			held = lockItem(t, b, u.key(key), waitpolicy.NoWait)
+			db.Partition()
+			<-held.Done()
+			says(t, held.Err(), "queuelock: lock lost"+want+" ticket 2: ")
+		})
+	}
 }

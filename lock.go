@@ -95,6 +95,9 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	return l
 }
 
+// String prints the lock for people: "order-7" (lock) ticket 12.
+func (l *Lock) String() string { return fmt.Sprintf("%s ticket %s", l.key, l.ticket) }
+
 // Key is what is locked.
 func (l *Lock) Key() Key { return l.key }
 

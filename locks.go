@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -40,6 +41,15 @@ func newLocks(ctx context.Context, given []Key, held []*Lock, numbered bool) *Lo
 		context.AfterFunc(lock.ctx, func() { ls.finish(lock.Err()) })
 	}
 	return ls
+}
+
+// String prints the locks for people, as they were given.
+func (ls *Locks) String() string {
+	var all []string
+	for _, lock := range ls.all {
+		all = append(all, lock.String())
+	}
+	return strings.Join(all, ", ")
 }
 
 // All returns the locks in the order in which their keys were given, each once.
