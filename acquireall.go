@@ -50,8 +50,8 @@ const sideBySide = 16
 // wait and ctx bound the whole, as for Acquire. With NoWait no row is put, and the
 // first lock that is busy ends the attempt; with waitpolicy.Attempts so does each.
 // Options are those of each lock. OnProgress is told of each queue, by the
-// goroutine that called AcquireAll; OnHandle is told nothing, as there is no place
-// in a queue to go on with.
+// goroutine that called AcquireAll. OnHandle is an error, and nothing is sent: what
+// waits in several queues is not resumed.
 //
 // Errors are those of Acquire: of the key that stood in the way, or the first in
 // the order of keys that was still waited for. Nothing of the attempt is left in
@@ -126,6 +126,9 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 		cfg, q, err := c.prepare(key, wait, opts)
 		if err != nil {
 			return nil, err
+		}
+		if cfg.placed != nil {
+			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
 		}
 		key = key.normal()
 		if c.cfg.Scope == ScopeEntity && key.Entity != keys[0].Entity {

@@ -136,6 +136,8 @@ func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
 		if _, err := c.AcquireAll(t.Context(), test.keys, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), test.say) {
 			t.Errorf("%v of %v: %v, want that %s", test.scope, test.keys, err, test.say)
 		}
+		_, err := c.AcquireAll(t.Context(), keysOf("a"), waitpolicy.NoWait, queuelock.OnHandle(func(queuelock.Handle) {}))
+		says(t, err, "queuelock: AcquireAll: OnHandle is for Acquire")
 	}
 	if n := table.Counts().Total().Sent; n != 0 {
 		t.Errorf("%d requests were sent", n)

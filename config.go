@@ -75,7 +75,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Option changes one Acquire.
+// Option changes one Acquire. A nil Option changes nothing.
 type Option func(*options)
 
 type options struct {
@@ -112,7 +112,9 @@ func WithOwner(owner string) Option { return func(o *options) { o.owner = owner 
 func (c Config) with(opts []Option) settings {
 	o := options{ttl: c.TTL, owner: c.Owner}
 	for _, opt := range opts {
-		opt(&o)
+		if opt != nil { // of a caller that decides whether to give one
+			opt(&o)
+		}
 	}
 	if o.ttl != c.TTL {
 		c.TTL, c.HeartbeatInterval = o.ttl, o.ttl/2

@@ -445,3 +445,40 @@ func TestExhaustedTicketsAreAnErrorAndNothingIsWritten(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEmptyClientSaysHowToMakeOne(t *testing.T) {
+	c, ctx := &queuelock.Client{}, t.Context()
+	_, acquired := c.Acquire(ctx, order, waitpolicy.NoWait)
+	_, all := c.AcquireAll(ctx, []queuelock.Key{order}, waitpolicy.NoWait)
+	_, resumed := c.Resume(ctx, queuelock.Handle{Key: order, Ticket: ticket.FromUint64(1), ID: "x"}, waitpolicy.NoWait)
+	_, item := c.LockItem(ctx, queuelock.ItemKey{}, waitpolicy.NoWait)
+	_, inspected := c.Inspect(ctx, order)
+	_, inspectedItem := c.InspectItem(ctx, queuelock.ItemKey{})
+	_, locked := c.IsLocked(ctx, order)
+	_, swept := c.Sweep(ctx, order)
+	for what, err := range map[string]error{
+		"Acquire": acquired, "AcquireAll": all, "Resume": resumed, "LockItem": item, "Inspect": inspected, "InspectItem": inspectedItem,
+		"IsLocked": locked, "Sweep": swept, "Evict": c.Evict(ctx, order, ticket.FromUint64(1)), "Close": c.Close(ctx),
+		"Do": c.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }),
+	} {
+		if err == nil || err.Error() != "queuelock: the Client is empty: New makes one" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestANilOptionChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "a", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait, nil, queuelock.Shared(), nil)
+		if !lock.Shared() {
+			t.Error("the option beside it was left out")
+		}
+		release(t, lock)
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		release(t, lockItem(t, c, u.key(key), waitpolicy.NoWait, nil).Lock)
+	})
+}

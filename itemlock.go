@@ -125,7 +125,7 @@ func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) 
 	case cfg.placed != nil:
 		err = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
 	}
-	for _, err := range []error{item.validate(home), wait.Validate(), cfg.validate(), err} {
+	for _, err := range []error{c.made(), item.validate(home), wait.Validate(), cfg.validate(), err} {
 		if err != nil {
 			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 		}

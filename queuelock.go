@@ -65,7 +65,7 @@ import (
 type DynamoDB = table.DynamoDB
 
 // Client acquires locks in one table. It is safe for concurrent use; a process
-// needs one. It must be closed with Close.
+// needs one. New makes it, and it must be closed with Close.
 type Client struct {
 	cfg      Config
 	store    *table.Store
@@ -242,6 +242,9 @@ type Swept = sweeper.Swept
 // a Close that returned nil no goroutine of the client is left. Its methods
 // return ErrClosed from the start. Calling it again tries again what failed.
 func (c *Client) Close(ctx context.Context) error {
+	if err := c.made(); err != nil {
+		return fmt.Errorf("queuelock: %w", err)
+	}
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -288,11 +291,19 @@ func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progre
 // errWaitOver is the cause with which the record wait ends a context.
 var errWaitOver = errors.New("the record wait is over")
 
+// made refuses what New has not made.
+func (c *Client) made() error {
+	if c.store == nil {
+		return errors.New("the Client is empty: New makes one")
+	}
+	return nil
+}
+
 // prepare checks the arguments of a call.
 func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
 	cfg := c.cfg.with(opts)
 	key = key.normal()
-	for _, err := range []error{key.validate(), wait.Validate(), cfg.validate(), cfg.noItem()} {
+	for _, err := range []error{c.made(), key.validate(), wait.Validate(), cfg.validate(), cfg.noItem()} {
 		if err != nil {
 			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 		}
