@@ -15,7 +15,7 @@ import (
 
 var (
 	// ErrNotAcquired says that the lock was not acquired in the time given: it
-	// was busy (NoWait), the record wait was over, or the context ended. Use
+	// was busy (NoWait), the wait was over, or the context ended. Use
 	// errors.As with *NotAcquiredError to learn who is being served. A table
 	// that fails for good gives its own error instead; one that was failing in
 	// passing when the time was over is in NotAcquiredError.Err.

@@ -340,7 +340,7 @@ func TestACancelledOrTimedOutWaiterLeavesNoRow(t *testing.T) {
 			}
 			_, err = c.Acquire(t.Context(), order, waitpolicy.For(time.Duration(ms+1)*time.Millisecond))
 			if !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, context.DeadlineExceeded) {
-				t.Fatalf("record wait of %dms: %v", ms+1, err)
+				t.Fatalf("wait of %dms: %v", ms+1, err)
 			}
 			if rows, holders := rowsAndHolders(t, holder); rows != 0 || holders != 1 {
 				t.Fatalf("cancelled after %dms: %d rows and %d holders, want the holder alone", ms, rows, holders)

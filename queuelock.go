@@ -105,7 +105,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 
 // Acquire takes its turn at the lock and returns it held.
 //
-// It waits for the record wait at the most, and for as long as ctx lives;
+// It waits as wait says at the most, and for as long as ctx lives;
 // whichever ends first, the error is a *NotAcquiredError, which matches
 // ErrNotAcquired, and ctx's error if that was it. Then it leaves the queue,
 // which takes a request or two, and up to about four seconds if the table does
@@ -260,8 +260,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin enters a call, which ends with end. Its context is bounded by the
-// record wait and by Close, which waits for it.
+// begin enters a call, which ends with end. Its context is bounded by wait and by
+// Close, which waits for it.
 func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded context.Context, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,8 +288,8 @@ func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progre
 	}
 }
 
-// errWaitOver is the cause with which the record wait ends a context.
-var errWaitOver = errors.New("the record wait is over")
+// errWaitOver is the cause with which a wait that is over ends a context.
+var errWaitOver = errors.New("the wait is over")
 
 // made refuses what New has not made.
 func (c *Client) made() error {

@@ -1,10 +1,10 @@
 // Package waitpolicy says how long to wait for a lock, and how often to look. Of
 // it, users of locks need NoWait, For, Forever and Attempts.
 //
-// A Wait is the record wait, for the whole of an acquire: in the queue for a
-// time, or a number of attempts without a place in it. A Schedule is the rhythm
-// of looks at the queue in the meantime: Delay is a pure function of what was
-// observed, and keeps no state.
+// A Wait is for the whole of an acquire: in the queue for a time, or a number of
+// attempts without a place in it. A Schedule is the rhythm of looks at the queue
+// in the meantime: Delay is a pure function of what was observed, and keeps no
+// state.
 //
 // The rhythm rests on two facts. To sleep past the end of a turn idles the
 // lock, while to wake too early costs one read unit; so all sleeps aim at

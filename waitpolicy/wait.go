@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Wait is a record wait: for how long, or how often, a caller tries to be
-// served. Values are comparable. The zero Wait is NoWait.
+// Wait says for how long, or how often, a caller tries to be served. Values are comparable. The zero Wait is NoWait.
 //
 //	| wait              | a busy lock                              | requests while busy | in order |
 //	|-------------------|------------------------------------------|---------------------|----------|
@@ -67,14 +66,14 @@ func Parse(s string) (Wait, error) {
 		count, countErr := strconv.Atoi(n)
 		d, err := time.ParseDuration(every)
 		if countErr != nil || err != nil {
-			return Wait{}, fmt.Errorf(`record wait %q: need a number of attempts and a pause, such as "5x2s"`, s)
+			return Wait{}, fmt.Errorf(`wait %q: need a number of attempts and a pause, such as "5x2s"`, s)
 		}
 		w := Attempts(count, d)
 		return w, w.Validate()
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return Wait{}, fmt.Errorf(`record wait %q: need "forever", "0", a duration such as "60s" or attempts such as "5x2s"`, s)
+		return Wait{}, fmt.Errorf(`wait %q: need "forever", "0", a duration such as "60s" or attempts such as "5x2s"`, s)
 	}
 	w := For(d)
 	return w, w.Validate()
@@ -84,11 +83,11 @@ func Parse(s string) (Wait, error) {
 func (w Wait) Validate() error {
 	switch {
 	case w.limit < 0:
-		return fmt.Errorf("record wait %v is negative: need zero or more", w.limit)
+		return fmt.Errorf("wait %v is negative: need zero or more", w.limit)
 	case w.repeated && w.attempts < 1:
-		return fmt.Errorf("record wait %v: need one attempt or more", w)
+		return fmt.Errorf("wait %v: need one attempt or more", w)
 	case w.repeated && w.every < shortestPause:
-		return fmt.Errorf("record wait %v: need a pause of at least %v between attempts", w, shortestPause)
+		return fmt.Errorf("wait %v: need a pause of at least %v between attempts", w, shortestPause)
 	}
 	return nil
 }
