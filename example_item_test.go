@@ -29,6 +29,25 @@ func withAnOrder(ctx context.Context) (*dynamodb.Client, map[string]types.Attrib
 	return db, key, err
 }
 
+// addShipping reads an order, and writes it with another total.
+func addShipping(ctx context.Context, locks *queuelock.Client, key map[string]types.AttributeValue) (err error) {
+	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, item.Release(ctx)) }() // if it was not released by the update
+	was, ok := item.Item()["total"].(*types.AttributeValueMemberN)
+	if !ok {
+		return errors.New("the order has no total")
+	}
+	total, err := strconv.Atoi(was.Value)
+	if err != nil {
+		return err
+	}
+	_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("total"), expression.Value(total+20)))
+	return err
+}
+
 // A read, a change and a write of an item under a fair lock: two requests when
 // nobody waits.
 func ExampleClient_LockItem() {
@@ -41,40 +60,26 @@ func ExampleClient_LockItem() {
 	locks, closed := client(db, "worker-1", time.Minute)
 	defer closed()
 
-	reprice := func(ctx context.Context, item map[string]types.AttributeValue) (int, error) {
-		number, ok := item["total"].(*types.AttributeValueMemberN)
-		if !ok {
-			return 0, errors.New("the order has no total")
-		}
-		total, err := strconv.Atoi(number.Value)
-		fmt.Println("it was", total)
-		return total + 20, errors.Join(err, ctx.Err())
-	}
-	change := func() (err error) {
-		item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, item.Release(ctx)) }() // if it was not released by the update
-		total, err := reprice(ctx, item.Item())
-		if err != nil {
-			return err
-		}
-		_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("total"), expression.Value(total)))
-		return err
-	}
 	for range 2 {
-		if err := change(); err != nil {
+		if err := addShipping(ctx, locks, key); err != nil {
 			fmt.Println(err)
 			return
 		}
+	}
+	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the total is", item.Item()["total"].(*types.AttributeValueMemberN).Value)
+	if err := item.Release(ctx); err != nil {
+		fmt.Println(err)
 	}
 	missing := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}
 	_, err = locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: missing}, waitpolicy.NoWait)
 	fmt.Println(errors.Is(err, queuelock.ErrNoItem))
 	// Output:
-	// it was 100
-	// it was 120
+	// the total is 140
 	// true
 }
 

@@ -22,6 +22,26 @@ func scoped(db queuelock.DynamoDB, scope queuelock.Scope) (locks *queuelock.Clie
 	}
 }
 
+// transfer locks both accounts with one ticket.
+func transfer(ctx context.Context, locks *queuelock.Client, from, to string) (err error) {
+	both, err := locks.AcquireAll(ctx, []queuelock.Key{{Entity: from}, {Entity: to}}, waitpolicy.Forever)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, both.Release(ctx)) }()
+	return move(both.Context(), both, from, to)
+}
+
+// move is what the locks protect.
+func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
+	t, ok := both.Ticket()
+	for _, lock := range both.All() {
+		fmt.Printf("%s: token %s\n", lock.Key().Entity, lock.Ticket())
+	}
+	fmt.Printf("%s to %s with ticket %s: %v\n", from, to, t, ok)
+	return ctx.Err()
+}
+
 // A transfer locks both accounts with one ticket, whichever is named first: so
 // does the transfer in the other direction, and neither waits for the other for
 // ever.
@@ -31,32 +51,19 @@ func ExampleClient_AcquireAll() {
 	locks, closed := scoped(db, queuelock.ScopeShared)
 	defer closed()
 
-	transfer := func(from, to string) (err error) {
-		both, err := locks.AcquireAll(ctx, []queuelock.Key{{Entity: from}, {Entity: to}}, waitpolicy.Forever)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, both.Release(ctx)) }()
-		t, _ := both.Ticket()
-		for _, lock := range both.All() {
-			fmt.Printf("%s: token %s\n", lock.Key().Entity, lock.Ticket())
-		}
-		fmt.Printf("%s to %s with ticket %s: %v\n", from, to, t, both.Context().Err())
-		return nil
-	}
-	if err := transfer("account-1", "account-2"); err != nil {
+	if err := transfer(ctx, locks, "account-1", "account-2"); err != nil {
 		fmt.Println(err)
 	}
-	if err := transfer("account-2", "account-1"); err != nil {
+	if err := transfer(ctx, locks, "account-2", "account-1"); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
 	// account-1: token 1
 	// account-2: token 1
-	// account-1 to account-2 with ticket 1: <nil>
+	// account-1 to account-2 with ticket 1: true
 	// account-2: token 2
 	// account-1: token 2
-	// account-2 to account-1 with ticket 2: <nil>
+	// account-2 to account-1 with ticket 2: true
 }
 
 // Several reasons to lock one entity, with the entity's own ticket.

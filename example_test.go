@@ -126,20 +126,21 @@ func ExampleClient_Do() {
 	// shipping order-7 with ticket 2
 }
 
+func shipAlone(ctx context.Context, locks *queuelock.Client) (err error) {
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.For(time.Minute))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	return ship(lock.Context(), lock) // a context that ends with the lock
+}
+
 func ExampleClient_Acquire() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
 
-	shipOrder := func(ctx context.Context) (err error) {
-		lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.For(time.Minute))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, lock.Release(ctx)) }()
-		return ship(lock.Context(), lock) // a context that ends with the lock
-	}
-	if err := shipOrder(ctx); err != nil {
+	if err := shipAlone(ctx, locks); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
