@@ -482,7 +482,7 @@ func TestShellSnippetsNameWhatExists(t *testing.T) {
 					t.Errorf("%s: the Makefile has no target %q", s.where, next)
 				case (word == "queuelock" || word == "bin/queuelock") && !regexp.MustCompile(`Use:\s+"`+regexp.QuoteMeta(next)+`[" ]`).MatchString(command):
 					t.Errorf("%s: the command line has no subcommand %q", s.where, next)
-				case word == "-run" && !strings.Contains(tests, "func "+next+"("):
+				case word == "-run" && !strings.Contains(tests, "func "+strings.Trim(next, "'$")+"("):
 					t.Errorf("%s: there is no test %q", s.where, next)
 				}
 			}
