@@ -70,7 +70,7 @@ func CreateItem() Option { return func(o *options) { o.createItem = true } }
 //
 // An idle item costs one request (a client's first lock a read more), the first lock of an item two, a missing one
 // one (two where it is the process's first refusal of all). A look while waiting
-// is two: the item, and the rows. DynamoDB counts write units by the size of the
+// is two, the item and the rows, or one where nobody can be ahead. DynamoDB counts write units by the size of the
 // whole item, for each heartbeat and each ticket: locks on items of more than a
 // few KB are better kept apart, by Acquire.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {

@@ -302,6 +302,29 @@ func TestRequestsOfItemLocks(t *testing.T) {
 	})
 }
 
+// The record is the item, so the rows are read beside it. One who knows that
+// nobody can be ahead reads no rows.
+func TestALookAtAnItemIsTwoReadsOrOne(t *testing.T) {
+	inBubble(t, "three who wait", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		holder, _ := open(t, table, "holder", queuelock.Config{})
+		lockItem(t, holder, u.key(key), waitpolicy.NoWait)
+		for i, name := range []string{"next", "second", "third"} {
+			c, db := open(t, table, name, queuelock.Config{})
+			queueUpForItem(t.Context(), c, u.key(key), waitpolicy.Forever)
+			time.Sleep(20 * time.Second)
+			spent := db.Counts()
+			looks, rows := spent["GetItem"].Sent, spent["Query"].Sent
+			if looks == 0 || i == 0 && rows != 0 || i > 0 && rows != looks {
+				t.Errorf("%s read the item %d times, and the rows %d times", name, looks, rows)
+			}
+		}
+	})
+}
+
 func TestItemLocksWorkWithOlderEngines(t *testing.T) {
 	inBubble(t, "no failed items, no dates", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate())
