@@ -315,7 +315,7 @@ func (w *Waiter) meet(ctx context.Context, idleOnly bool, retries *retry.Schedul
 // occupied reports whether a record that was read would refuse the waiter for
 // those who hold, and for nothing else: that TAKE must say.
 func (w *Waiter) occupied(rec serving.Record) bool {
-	return rec.Present && cmp.Or(serving.ScopeQueue.Fits(w.Queue, rec), w.Mode.Fits(w.Queue, rec)) == nil &&
+	return rec.Present && cmp.Or(serving.ScopeQueue.Fits(rec), w.Mode.Fits(rec)) == nil &&
 		(!w.Mode.Shared || rec.Shared) && !w.Mode.Room(rec, len(rec.Holders))
 }
 
