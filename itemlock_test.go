@@ -315,8 +315,10 @@ func TestALookAtAnItemIsTwoReadsOrOne(t *testing.T) {
 		for i, name := range []string{"next", "second", "third"} {
 			c, db := open(t, table, name, queuelock.Config{})
 			queueUpForItem(t.Context(), c, u.key(key), waitpolicy.Forever)
+			time.Sleep(time.Second) // a process's first request of all is a read
+			before := db.Counts()
 			time.Sleep(20 * time.Second)
-			spent := db.Counts()
+			spent := db.Counts().Sub(before)
 			looks, rows := spent["GetItem"].Sent, spent["Query"].Sent
 			if looks == 0 || i == 0 && rows != 0 || i > 0 && rows != looks {
 				t.Errorf("%s read the item %d times, and the rows %d times", name, looks, rows)
