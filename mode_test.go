@@ -533,6 +533,40 @@ func TestNoWaitOfOneWhoWouldJoin(t *testing.T) {
 	})
 }
 
+// A record with holders that does not say how they hold refuses readers, and will
+// go on to: they are told so, in every scope, and do not ask again.
+func TestARecordThatDoesNotSayHowItsHoldersHoldIsNamedToAReader(t *testing.T) {
+	for _, cfg := range []queuelock.Config{{}, shared} {
+		for _, entries := range []item{{}, {"old-0": object(item{"beat": num(0), "ttl": num(60000), "owner": str("old")})}} {
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				inBubble(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T) {
+					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+					c, _ := open(t, table, "c", cfg)
+					for range 3 {
+						release(t, acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
+					}
+					record := with(recordKey(), item{"ticketNumber": num(3), "servingAfter": num(2), "granted": num(0), "holders": object(entries)})
+					if cfg.Scope == queuelock.ScopeShared {
+						record["scope"] = str("shared")
+					}
+					write(t, table, record)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					spent := cost(table, func() {
+						_, err := c.Acquire(ctx, order, wait, queuelock.Shared())
+						if malformed, ok := errors.AsType[*queuelock.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
+							t.Errorf("%v", err)
+						}
+					})
+					if spent.Sent > 3 {
+						t.Errorf("%d requests", spent.Sent)
+					}
+				})
+			}
+		}
+	}
+}
+
 func TestStateSaysWhoShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := watched(t)

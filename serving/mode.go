@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -108,6 +109,22 @@ func (n names) fits(m Mode) expression.ConditionBuilder {
 		return n.isKind(m).And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
 	}
 	return n.isKind(m)
+}
+
+// refuses returns why a record that refused a ticket of the mode will refuse any
+// other: it is of another kind or scope, or fits asks for what it does not say.
+// Nil: another may be taken.
+func (rec Record) refuses(q table.Queue, m Mode, s Scope) error {
+	if mismatch := cmp.Or(s.Fits(rec), m.Fits(rec)); mismatch != nil {
+		return mismatch
+	}
+	if m.Shared && rec.silent {
+		return &table.MalformedError{
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrHoldMode),
+			Problem: "is missing beside the holders, who may be exclusive: one who shares cannot join them",
+		}
+	}
+	return nil
 }
 
 // isShared says that those who hold share. holdMode is present with holders and

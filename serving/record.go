@@ -34,6 +34,8 @@ type Record struct {
 	Shared       bool     // the holders share: others that do may join them
 
 	Permits int // of a semaphore; zero: it is a lock
+
+	silent bool // it has holders, or an empty list of them, and does not say how they hold
 }
 
 // Holder is one entry of the record.
@@ -94,6 +96,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
 	if rec.Present {
 		rec.Shared = decodeHoldMode(r, q.Attr(table.AttrHoldMode))
+		rec.silent = !r.Has(q.Attr(table.AttrHoldMode))
 		rec.ServingAfter = ticket.Read(r, attrServingAfter)
 		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 			r.Fail(attrServingAfter, "is %s, not below %s %s", rec.ServingAfter, q.Attr(table.AttrTicketNumber), rec.TicketNumber)

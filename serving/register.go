@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -34,7 +33,8 @@ import (
 // t may be put into the queue. Refused, ErrRefused and the record. The caller's
 // own id in it: served. A ticketNumber below t: with idleOnly there is no room. Else a later ticket came first: t may be put into the queue if it is
 // above the floor, and is worth nothing if not. A *MismatchError says that the
-// queue is of another kind.
+// queue is of another kind, and a *table.MalformedError that there is no record,
+// or one with holders that does not say, to one who shares, how they hold.
 //
 // One request; no second for the first use of a queue. The SDK client's own
 // retries are off, as for TAKE. But calling again with the same ticket is safe
@@ -69,8 +69,8 @@ func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scop
 		expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists().Or(known),
 		table.Once())
 	if errors.Is(err, ErrRefused) {
-		if mismatch := cmp.Or(scope.Fits(rec), e.Mode.Fits(rec)); mismatch != nil {
-			return Record{}, mismatch
+		if err := rec.refuses(q, e.Mode, scope); err != nil {
+			return Record{}, err
 		}
 	}
 	return rec, err

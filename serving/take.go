@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -98,13 +97,8 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	if err != nil {
 		return Record{}, err
 	}
-	if err := cmp.Or(ScopeQueue.Fits(rec), e.Mode.Fits(rec)); err != nil {
+	if err := rec.refuses(q, e.Mode, ScopeQueue); err != nil {
 		return Record{}, err
-	}
-	if _, says := item[q.Attr(table.AttrHoldMode)]; e.Mode.Shared && rec.Present && !says {
-		return Record{}, &table.MalformedError{
-			Item: master.What, Attribute: q.Attr(table.AttrHoldMode), Problem: "is missing beside the holders, who may be exclusive: one who shares cannot join them",
-		}
 	}
 	return rec, ErrRefused
 }
