@@ -252,7 +252,9 @@ func (r *round) enter(ctx context.Context) {
 	var t ticket.Number
 	for i, m := range r.members {
 		cfg := r.client.waiter(r.cfg, m.queue, r.progress(m))
-		cfg.Slots = r.slots
+		if r.numbered {
+			cfg.Slots = r.slots // else it waits in one queue after the other
+		}
 		w := waiter.New(cfg)
 		r.waiters = append(r.waiters, w)
 		if i == 0 && r.numbered {

@@ -433,6 +433,35 @@ func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
 	})
 }
 
+// Without a common ticket it waits in one queue after the other. However many
+// those are, it looks in each as often as an Acquire.
+func TestOneByOneEachLockIsTakenSoonAfterItIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		var entities []string
+		for i := range 24 {
+			entities = append(entities, fmt.Sprintf("k%02d", i))
+		}
+		held := acquireAll(t, b, waitpolicy.NoWait, entities...)
+		waiting := queueUpAll(t.Context(), a, waitpolicy.Forever, entities...)
+		for i, lock := range held.All() {
+			time.Sleep(5 * time.Second)
+			release(t, lock)
+			time.Sleep(2 * time.Second)
+			if s := must(b.Inspect(t.Context(), lock.Key())); len(s.Serving) == 0 {
+				t.Errorf("lock %d is idle, 2 s after its release", i+1)
+			}
+		}
+		got := <-waiting
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		releaseAll(t, got.locks)
+	})
+}
+
 func TestALockLostWhileOthersAreWaitedForBeginsAnew(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
