@@ -40,6 +40,58 @@ func TestATableThatDoesNotAnswerIsAnErrorAndNotABusyLock(t *testing.T) {
 	})
 }
 
+// One who will not wait does not wait for the table either, whichever request it
+// is that gets no answer.
+func TestWhoWillNotWaitTriesATableThatDoesNotAnswerForThreeSeconds(t *testing.T) {
+	// A waiter was there, and has left: NoWait takes a number, and looks.
+	left := func(cfg queuelock.Config) item {
+		record := with(recordKey(), item{"ticketNumber": num(3), "servingAfter": num(0), "granted": num(0), "holders": object(item{}), "holdMode": str("exclusive")})
+		if cfg.Scope == queuelock.ScopeShared {
+			record["scope"] = str("shared")
+		}
+		return record
+	}
+	for what, call := range map[string]func(*testing.T, *queuelocktest.Table, *queuelock.Client, *queuelocktest.Client) error{
+		"Acquire, at its look": func(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) error {
+			write(t, table, left(queuelock.Config{}))
+			db.Inject(queuelocktest.LoseRequest().Of("Query", "GetItem"))
+			_, err := c.Acquire(t.Context(), order, waitpolicy.NoWait)
+			return err
+		},
+		"Resume": func(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) error {
+			a, _ := open(t, table, "a", queuelock.Config{})
+			held := acquire(t, a, waitpolicy.NoWait)
+			db.Partition()
+			_, err := c.Resume(t.Context(), held.Handle(), waitpolicy.NoWait)
+			return err
+		},
+	} {
+		inBubble(t, what, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := open(t, table, "c", queuelock.Config{})
+			begun := time.Now()
+			err := call(t, table, c, db)
+			if took := time.Since(begun); err == nil || errors.Is(err, queuelock.ErrNotAcquired) || took < time.Second || took > 6*time.Second {
+				t.Errorf("after %v: %v", took, err)
+			}
+		})
+	}
+	inBubble(t, "AcquireAll, at its look", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", shared)
+		for range 3 {
+			release(t, acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
+		}
+		write(t, table, left(shared))
+		db.Inject(queuelocktest.LoseRequest().Of("Query", "GetItem"))
+		begun := time.Now()
+		_, err := c.AcquireAll(t.Context(), []queuelock.Key{order}, waitpolicy.NoWait)
+		if took := time.Since(begun); err == nil || errors.Is(err, queuelock.ErrNotAcquired) || took < time.Second || took > 6*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
+
 // Claims that fail while looks succeed must not be repeated for ever, and
 // leaving must take no longer for it.
 func TestClaimsThatFailAreGivenUp(t *testing.T) {

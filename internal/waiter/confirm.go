@@ -65,13 +65,9 @@ func (w *Waiter) confirmed(ctx context.Context, grant Grant, err error, noWait b
 // is gone. After any other error, also of a ctx that has ended before, the grant
 // is among those of unknown outcome, and nobody's.
 func (w *Waiter) confirm(ctx context.Context, grant Grant, noWait bool) (Grant, error) {
-	patience := w.Patience
-	if noWait {
-		patience = quickPatience
-	}
 	a := w.attemptOf(grant.ID)
 	a.unknown = true
-	for retries := retry.For(patience); ; {
+	for retries := retry.For(w.patience(noWait)); ; {
 		if ctx.Err() != nil {
 			return Grant{}, ctx.Err()
 		}

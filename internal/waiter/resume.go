@@ -65,7 +65,7 @@ func (w *Waiter) scope() serving.Scope {
 // or a place whose ticket can still be granted. Else it returns a *GoneError.
 func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 	w.ticket, w.careful = w.Resume.Ticket, true
-	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
+	t := &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	for {
 		sight, err := t.look(ctx, serving.Record{})
 		if err != nil {

@@ -20,11 +20,7 @@ func (w *Waiter) Number(ctx context.Context, highest ticket.Number, noWait bool)
 	if w.highest.Less(highest) {
 		w.highest = highest
 	}
-	patience := w.Patience
-	if noWait {
-		patience = quickPatience
-	}
-	return w.number(ctx, retry.For(patience))
+	return w.number(ctx, retry.For(w.patience(noWait)))
 }
 
 // Highest is the highest ticket that the waiter knows to have been issued.
@@ -37,11 +33,7 @@ func (w *Waiter) Highest() ticket.Number { return w.highest }
 // if the ticket is worth nothing here. Leave must follow any error.
 func (w *Waiter) Enter(ctx context.Context, t ticket.Number, noWait bool) (grant Grant, served bool, err error) {
 	w.prefix = random.Text(ctx)
-	patience := w.Patience
-	if noWait {
-		patience = quickPatience
-	}
-	rec, err := w.register(ctx, t, noWait, retry.For(patience))
+	rec, err := w.register(ctx, t, noWait, retry.For(w.patience(noWait)))
 	if err != nil {
 		return Grant{}, false, err
 	}
@@ -50,7 +42,7 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number, noWait bool) (grant
 		grant, err = w.confirmed(ctx, grant, nil, noWait)
 		return grant, err == nil, err
 	}
-	w.turn = &turn{Waiter: w, retries: retry.For(w.Patience)}
+	w.turn = &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	if noWait {
 		grant, err = w.turn.run(ctx, w.sight, true)
 		grant, err = w.confirmed(ctx, grant, err, true)

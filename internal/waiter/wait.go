@@ -34,7 +34,7 @@ type turn struct {
 // wait waits for the waiter's ticket to be served. sight is what TAKE returned.
 // It returns errTakeAnew if the ticket is worth nothing any more.
 func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
-	t := &turn{Waiter: w, retries: retry.For(w.Patience)}
+	t := &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	if !noWait {
 		if w.Placed != nil && w.Resume == nil {
 			w.Placed(w.handle())

@@ -335,6 +335,14 @@ func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
 	return err == nil, err
 }
 
+// patience is for how long a table that does not answer is tried.
+func (w *Waiter) patience(noWait bool) time.Duration {
+	if noWait {
+		return quickPatience
+	}
+	return w.Patience
+}
+
 // again waits before the next attempt at something that failed in passing. It
 // returns an error once patience, or ctx, is over.
 func (w *Waiter) again(ctx context.Context, retries *retry.Schedule, what string, err error) error {
