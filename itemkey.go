@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -69,6 +70,8 @@ func (k ItemKey) validate(home *table.Home) error {
 			return fmt.Errorf("the item's key has an attribute named %q: the SDK's expressions cannot name it", name)
 		case home.Owns(name):
 			return fmt.Errorf("the item's key attribute %q is also the lock's: choose another Config.ItemPrefix", name)
+		case nilValue(value):
+			return fmt.Errorf("the item's key attribute %q is a nil %T: a value is needed", name, value)
 		case table.KeyType(value) == "":
 			return fmt.Errorf("the item's key attribute %q is %s: a string, a number or binary is needed", name, table.TypeName(value))
 		}
@@ -77,6 +80,12 @@ func (k ItemKey) validate(home *table.Home) error {
 		}
 	}
 	return nil
+}
+
+// nilValue reports whether the value is a nil pointer of one of the SDK's types.
+func nilValue(v types.AttributeValue) bool {
+	value := reflect.ValueOf(v)
+	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 // keyProblem is what is wrong with a value of a key, or "".
@@ -104,6 +113,9 @@ func keyProblem(v types.AttributeValue) string {
 // keyText is a value of a key: the same text for the same key, however its
 // number is written, and another for another.
 func keyText(v types.AttributeValue) string {
+	if nilValue(v) {
+		return "?"
+	}
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return "S:" + strconv.Quote(v.Value)

@@ -603,6 +603,10 @@ func TestBadItemsAreRefusedWithoutARequest(t *testing.T) {
 				{u.key(item{"a[0]": num(1)}), waitpolicy.NoWait, nil, "cannot name"},
 				{u.key(item{"lock_granted": num(1)}), waitpolicy.NoWait, nil, "ItemPrefix"},
 				{u.key(item{"id": nothing}), waitpolicy.NoWait, nil, "a string, a number or binary"},
+				{u.key(item{"id": (*types.AttributeValueMemberS)(nil)}), waitpolicy.NoWait, nil, "\"id\" is a nil *types.AttributeValueMemberS"},
+				{u.key(item{"id": (*types.AttributeValueMemberN)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.key(item{"id": (*types.AttributeValueMemberB)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.key(item{"id": (*types.AttributeValueMemberBOOL)(nil)}), waitpolicy.NoWait, nil, "nil"},
 				{u.key(item{"id": object(nil)}), waitpolicy.NoWait, nil, "is a map"},
 				{u.key(item{"id": str("")}), waitpolicy.NoWait, nil, "is empty"},
 				{u.key(item{"id": str("\xff")}), waitpolicy.NoWait, nil, "UTF-8"},
@@ -618,6 +622,7 @@ func TestBadItemsAreRefusedWithoutARequest(t *testing.T) {
 			} {
 				_, err := c.LockItem(t.Context(), bad.item, bad.wait, bad.opts...)
 				says(t, err, "queuelock: ", bad.says)
+				_ = bad.item.String() // it prints whatever it is given
 				if bad.opts == nil && bad.wait == waitpolicy.NoWait {
 					_, err := c.InspectItem(t.Context(), bad.item)
 					says(t, err, bad.says)
