@@ -43,6 +43,7 @@ type Lock struct {
 	end           error // guarded by mu; why it is not held any more
 
 	given    chan struct{} // closed when Acquire returns it
+	over     chan struct{} // closed with released
 	released bool          // guarded by mu; Release was called, whatever came of it
 
 	dataSet int64 // guarded by mu; which SetData was the last to begin
@@ -66,7 +67,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(), mode: cfg.mode,
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
-		gate: make(chan struct{}, 1), given: make(chan struct{}),
+		gate: make(chan struct{}, 1), given: make(chan struct{}), over: make(chan struct{}),
 	}
 	l.granted, l.seen.Item = grant.Record.Item, nil
 	if me, ok := grant.Record.Mine(grant.ID); ok {
@@ -213,13 +214,27 @@ func (l *Lock) lose(err error) {
 func (l *Lock) finish(reason error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.released = l.released || reason == ErrReleased
+	if reason == ErrReleased && !l.released {
+		l.released = true
+		close(l.over)
+	}
 	if l.end != nil {
 		return false
 	}
 	l.end = reason
 	l.cancel(reason)
 	return true
+}
+
+// wasGiven reports whether Acquire has returned the lock: nothing was done under
+// one that was not.
+func (l *Lock) wasGiven() bool {
+	select {
+	case <-l.given:
+		return true
+	default:
+		return false
+	}
 }
 
 // forget takes a lock off the list of those that Close releases.

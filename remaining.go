@@ -70,8 +70,9 @@ func (l *Lock) Extend(ctx context.Context) error {
 // f is called in a goroutine of its own, once for each danger: again only if a
 // renewal succeeded in between. It is never left out because it is late: a
 // process that stood still has it called when it wakes, before the loss is told
-// or together with it, so that f may find the lock lost (Lock.Err). It is not
-// called once Release was, and Close, which releases, waits for it to return: so
+// or together with it, so that f may find the lock lost (Lock.Err). Of a lock that
+// waits for the others of an AcquireAll it is called when that returns, if the
+// danger lasts. It is not called once Release was, and Close, which releases, waits for it to return: so
 // it must not call Close. A lock that an operator takes away is lost without it:
 // Lock.Done tells all losses.
 //
@@ -116,11 +117,18 @@ func (l *Lock) warnings(dangers []danger) []heartbeat.Warning {
 }
 
 // warn calls the function of a danger, unless Release was called meanwhile. A
-// lock that was granted late may be in danger before Acquire has returned it.
+// lock may be in danger before Acquire, or AcquireAll, has returned it: then it is
+// told when it is returned, if it is in danger still, and never if it is given
+// back instead.
 func (l *Lock) warn(d danger) {
-	select {
-	case <-l.given:
-	case <-l.ctx.Done():
+	if !l.wasGiven() {
+		select {
+		case <-l.given:
+		case <-l.over:
+		}
+		if l.Err() == nil && l.Remaining() > d.margin {
+			return
+		}
 	}
 	l.mu.Lock()
 	released := l.released

@@ -454,6 +454,50 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 	})
 }
 
+// Nothing is done under a lock that waits for the others of an AcquireAll.
+func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
+	cfg := queuelock.Config{TTL: ttl, Scope: queuelock.ScopeShared}
+	for what, test := range map[string]struct {
+		cut, released time.Duration // until when heartbeats fail, and when the other lock is free
+		told          int
+	}{
+		"lost, and given back":             {16 * time.Second, 20 * time.Second, 0},
+		"renewed before it was returned":   {8200 * time.Millisecond, 12 * time.Second, 0},
+		"in danger when it was returned":   {8900 * time.Millisecond, 7600 * time.Millisecond, 1},
+		"returned before it was in danger": {8900 * time.Millisecond, 5 * time.Second, 1},
+	} {
+		inBubble(t, what, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+			a, _ := open(t, table, "a", cfg)
+			b, db := open(t, table, "b", cfg)
+			held := acquireAll(t, a, waitpolicy.NoWait, "b")
+			told := newAlarms()
+			done := make(chan severalOutcome, 1)
+			begun := time.Now()
+			go func() {
+				locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.Forever, queuelock.OnDanger(1500*time.Millisecond, told.ring))
+				done <- severalOutcome{locks, err, time.Now()}
+			}()
+			time.Sleep(100 * time.Millisecond)
+			cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
+			time.AfterFunc(test.cut, cut.Remove)
+			time.Sleep(time.Until(begun.Add(test.released)))
+			releaseAll(t, held)
+			got := <-done
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			time.Sleep(time.Until(begun.Add(22 * time.Second)))
+			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.at.Sub(begun) {
+				t.Errorf("told at %v, want %d times, and not before it was returned after %v", at, test.told, got.at.Sub(begun))
+			}
+			if err := got.locks.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // What f does must not stand in the way of anything: it has the lock in its
 // hands.
 func TestOnDangerMayReleaseAndTakesItsTime(t *testing.T) {
