@@ -11,7 +11,9 @@ import (
 // served before d has passed since the end of its lease. It is for what a
 // fencing token cannot reach: requests that the former holder has sent, and
 // that may still be on their way. Only a loss has a delay: the process died,
-// stood still or was cut off. A lock that is released opens the queue at once.
+// stood still or was cut off. A lock that is released opens the queue at once, and
+// so does one that was lost before Acquire, or AcquireAll, had returned it, when
+// that gives it back.
 //
 // Whoever waits reckons the end of the lease so much later. The holder's own
 // deadline stays what it is: it knows of its loss by d earlier, and its margin,
@@ -32,6 +34,11 @@ func validDelay(d time.Duration) error {
 	}
 	return nil
 }
+
+// keepsClosed reports whether the lock's entry must stay after a loss, for its lock
+// delay. Of a lock that was never given to anybody, as one of an AcquireAll that
+// waited for the others, no request can be on its way.
+func (l *Lock) keepsClosed() bool { return l.terms.Delay > 0 && l.wasGiven() }
 
 // delayed is the error of a lock with a lock delay whose lease ended before a
 // Release had got through. Its entry, if it still stands, keeps the queue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -95,6 +96,38 @@ func TestAReleasedLockHasNoDelay(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		release(t, acquire(t, c, waitpolicy.NoWait))
+	})
+}
+
+// A lock that is lost while an AcquireAll waits for the others was never
+// returned, and so nothing was done under it: its queue is opened, or its own
+// AcquireAll would wait for it.
+func TestALockThatWasNeverReturnedHasNoDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		cfg := queuelock.Config{TTL: ttl, Scope: queuelock.ScopeShared}
+		a, _ := open(t, table, "a", cfg)
+		b, db := open(t, table, "b", cfg)
+		held := acquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan severalOutcome, 1)
+		go func() {
+			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
+			done <- severalOutcome{locks, err, time.Now()}
+		}()
+		time.Sleep(time.Second)
+		cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
+		time.Sleep(15 * time.Second)
+		cut.Remove()
+		releaseAll(t, held)
+		free := time.Now()
+		got := <-done
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if took := got.at.Sub(free); took > time.Minute {
+			t.Errorf("all were free, and it took %v", took)
+		}
+		releaseAll(t, got.locks)
 	})
 }
 

@@ -73,7 +73,7 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
 		// An earlier Release failed, and the lease is over. What is left of it
 		// may still stand in somebody's way.
-		if l.terms.Delay > 0 {
+		if l.keepsClosed() {
 			return l.delayed()
 		}
 		_, _, err := serving.Remove(ctx, l.queue, l.id)
@@ -90,7 +90,7 @@ func (l *Lock) giveBack(ctx context.Context) error {
 		// Nobody need wait for what is left of the lease. Refused if it was
 		// evicted; if it fails, the lease ends it. A lock delay counts from the
 		// end of the lease, and what keeps the queue closed is the entry.
-		if l.terms.Delay > 0 {
+		if l.keepsClosed() {
 			return end
 		}
 		if _, _, err := serving.Remove(ctx, l.queue, l.id); err == nil {
