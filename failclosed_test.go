@@ -498,6 +498,28 @@ func TestAFailClosedReleaseIsTriedUntilItIsAnswered(t *testing.T) {
 	})
 }
 
+// Where an engine does not show the record that refused, a read that fails is no
+// release of unknown outcome: the operator's eviction is told all the same.
+func TestAReleaseOfAnEvictedFailClosedLockTellsSoWhateverBecomesOfItsReads(t *testing.T) {
+	for _, fails := range []int{0, 1, 3, 6} { // the SDK makes three attempts
+		inBubble(t, fmt.Sprint("reads that fail: ", fails), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
+			c, db := open(t, table, "c", queuelock.Config{})
+			operator, _ := open(t, table, "operator", queuelock.Config{})
+			lock := acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+			if err := operator.Evict(t.Context(), order, lock.Ticket()); err != nil {
+				t.Fatal(err)
+			}
+			if fails > 0 {
+				db.Inject(queuelocktest.LoseRequest().Of("GetItem").Times(fails))
+			}
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 func TestFailClosedMakesNoSenseWithADeadline(t *testing.T) {
 	inBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -220,7 +220,7 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 					if !held {
 						release(t, lock)
 					}
-					before := table.Items()
+					before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE"))
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 						_, err := b.Acquire(t.Context(), order, wait, test.then...)
 						if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
@@ -230,6 +230,9 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 						if !strings.HasPrefix(err.Error(), `queuelock: "order-7" (lock) is `) || strings.Count(err.Error(), "order-7") != 1 {
 							t.Errorf("%s: %v, want the key once", name, err)
 						}
+					}
+					if removals.Remove(); removals.Fired() != 0 {
+						t.Errorf("%s: it removed what it had not put", name)
 					}
 					if after := table.Items(); fmt.Sprint(len(before)) != fmt.Sprint(len(after)) {
 						t.Errorf("%s: it has left %v", name, after)

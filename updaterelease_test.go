@@ -136,6 +136,36 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 	}
 }
 
+// An engine that does not show the item that refused has it read. A read that
+// fails leaves nothing open: the update was refused.
+func TestARefusedUpdateIsNotOfUnknownOutcomeWhenTheReadAfterItFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
+		key, whole := anOrder()
+		u := usersTable(t, table, key)
+		u.put(whole)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		no := expression.Name("amount").Equal(expression.Value(5))
+		lost := db.Inject(queuelocktest.LoseRequest().Of("GetItem"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := lock.UpdateAndRelease(ctx, addOne(), no)
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); err == nil || unknown || lock.Err() != nil {
+			t.Errorf("no read succeeds: %v, and the lock says %v", err, lock.Err())
+		}
+		lost.Remove()
+		db.Inject(queuelocktest.LoseRequest().Of("GetItem").Times(3)) // the SDK's attempts
+		_, err = lock.UpdateAndRelease(t.Context(), addOne(), no)
+		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
+			t.Errorf("one read fails: %v", err)
+		} else {
+			equal(t, "the current item", refused.Current, whole)
+		}
+		release(t, lock.Lock)
+	})
+}
+
 func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 	inBubble(t, "names", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -70,7 +70,7 @@ func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scop
 		table.Once())
 	if errors.Is(err, ErrRefused) {
 		if err := rec.refuses(q, e.Mode, scope); err != nil {
-			return Record{}, err
+			return Record{}, table.NotMade(err)
 		}
 	}
 	return rec, err

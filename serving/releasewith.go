@@ -53,10 +53,13 @@ func ReleaseIn(q table.Queue, f Form, id string, t ticket.Number, turn Turn) (ty
 }
 
 // Refusal is the record that refused a write, as the answer to that write had
-// it. Where an engine does not say, it is read: one request.
-func Refusal(ctx context.Context, q table.Queue, item table.Item) (Record, error) {
+// it. Where an engine does not say, it is read: one request. The error is one of a
+// write that was not made (table.NotMade): it was the read that failed.
+func Refusal(ctx context.Context, q table.Queue, item table.Item) (rec Record, err error) {
 	if len(item) > 0 {
-		return Decode(q, item)
+		rec, err = Decode(q, item)
+	} else {
+		rec, err = Get(ctx, q)
 	}
-	return Get(ctx, q)
+	return rec, table.NotMade(err)
 }

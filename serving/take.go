@@ -90,15 +90,15 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	}
 	if item == nil {
 		if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
-			return Record{}, err
+			return Record{}, table.NotMade(err)
 		}
 	}
 	rec, err := Decode(q, item)
 	if err != nil {
-		return Record{}, err
+		return Record{}, table.NotMade(err)
 	}
 	if err := rec.refuses(q, e.Mode, ScopeQueue); err != nil {
-		return Record{}, err
+		return Record{}, table.NotMade(err)
 	}
 	return rec, ErrRefused
 }

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"context"
-	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -29,16 +28,7 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, id string, t t
 		return Record{}, err
 	}
 	item, err := q.Record().Write(ctx, q.RecordKey(), w, table.Once())
-	if refused, ok := errors.AsType[*table.Refused](err); ok {
-		rec, err := Refusal(ctx, q, refused.Item)
-		if err != nil {
-			return Record{}, err
-		}
-		return rec, ErrRefused
-	} else if err != nil {
-		return Record{}, err
-	}
-	return Decode(q, item)
+	return written(ctx, q, item, err)
 }
 
 // Fast reports whether the fast form of RELEASE is possible to the holder id,

@@ -56,21 +56,19 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 // read with a second request.
 func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...table.Option) (Record, error) {
 	item, err := q.Record().Update(ctx, q.RecordKey(), update, condition, opts...)
-	refused, ok := errors.AsType[*table.Refused](err)
-	if ok {
-		item = refused.Item
-		if item == nil {
-			if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
-				return Record{}, err
-			}
+	return written(ctx, q, item, err)
+}
+
+// written is the record that a write has returned, or that refused it.
+func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
+	if refused, ok := errors.AsType[*table.Refused](err); ok {
+		rec, err := Refusal(ctx, q, refused.Item)
+		if err != nil {
+			return Record{}, err
 		}
-		err = ErrRefused
+		return rec, ErrRefused
 	} else if err != nil {
 		return Record{}, err
 	}
-	rec, decodeErr := Decode(q, item)
-	if decodeErr != nil {
-		return Record{}, decodeErr
-	}
-	return rec, err
+	return Decode(q, item)
 }

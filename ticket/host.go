@@ -21,7 +21,7 @@ var ErrNoItem = errors.New("there is no such item")
 func (m Master) look(ctx context.Context, refused *table.Refused) (err error) {
 	if refused.Item == nil && !m.Create && !m.Store.ShowsRefusing() {
 		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
-			return err
+			return table.NotMade(err)
 		}
 	}
 	if refused.Item == nil && !m.Create {
@@ -66,7 +66,7 @@ func (m Master) seedHost(ctx context.Context, rider Rider) (table.Item, error) {
 	}
 	if refused.Item == nil {
 		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
-			return nil, err
+			return nil, table.NotMade(err)
 		}
 	}
 	switch {
@@ -76,7 +76,7 @@ func (m Master) seedHost(ctx context.Context, rider Rider) (table.Item, error) {
 		return nil, ErrSeeded // and deleted since: take again
 	}
 	if problem := m.problem(refused.Item); problem != nil {
-		return nil, problem
+		return nil, table.NotMade(problem)
 	}
 	return refused.Item, ErrSeeded
 }

@@ -86,7 +86,7 @@ func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
 		return m.seed(ctx, rider)
 	}
 	if problem := m.problem(refused.Item); problem != nil {
-		return nil, problem
+		return nil, table.NotMade(problem)
 	}
 	return nil, err
 }
@@ -126,12 +126,12 @@ func (m Master) seed(ctx context.Context, rider Rider) (table.Item, error) {
 		// Without a look at it, an item that will never be a counter is
 		// taken for one that was seeded, and tried for ever.
 		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
-			return nil, err
+			return nil, table.NotMade(err)
 		}
 	}
 	if refused.Item != nil {
 		if problem := m.problem(refused.Item); problem != nil {
-			return nil, problem
+			return nil, table.NotMade(problem)
 		}
 	}
 	return refused.Item, ErrSeeded
@@ -146,9 +146,5 @@ func MayHaveTaken(err error) bool {
 	case errors.Is(err, ErrSeeded), errors.Is(err, ErrExhausted), errors.Is(err, ErrNoItem):
 		return false
 	}
-	if _, ok := errors.AsType[*table.MalformedError](err); ok {
-		// What came back cannot be read, whether or not it was written.
-		return true
-	}
-	return table.Applied(err, true)
+	return table.Applied(err, true) // also of what came back, and cannot be read
 }

@@ -28,6 +28,22 @@ type Refused struct {
 
 func (e *Refused) Error() string { return "the condition was false" }
 
+// NotMade makes the error of a write that was refused, where something else went
+// wrong after that: the item that refused it could not be read, or is not what it
+// was taken for. The write was not made, whatever the error is (Applied). Nil of
+// nil.
+func NotMade(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notMade{err}
+}
+
+type notMade struct{ err error }
+
+func (e *notMade) Error() string { return e.err.Error() }
+func (e *notMade) Unwrap() error { return e.err }
+
 // Error is a request that failed.
 type Error struct {
 	Operation string // DynamoDB's name of it
@@ -202,6 +218,9 @@ func Applied(err error, once bool) bool {
 	}
 	if !once {
 		return true
+	}
+	if _, ok := errors.AsType[*notMade](err); ok {
+		return false
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return !ok || response.HTTPStatusCode() != http.StatusBadRequest
