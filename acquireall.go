@@ -333,7 +333,8 @@ func (r *round) undo() error {
 		w, lock := r.waiters[i], r.locks[i]
 		switch {
 		case lock != nil:
-			if err := lock.Release(r.caller); !errors.Is(err, ErrLost) {
+			err := lock.Release(r.caller)
+			if _, stands := errors.AsType[*UnreleasedError](err); stands || !errors.Is(err, ErrLost) {
 				errs[i] = err
 			}
 			w.Wait()

@@ -520,6 +520,52 @@ func TestAReleaseOfAnEvictedFailClosedLockTellsSoWhateverBecomesOfItsReads(t *te
 	}
 }
 
+// A lock that was lost, and could not be removed, may stand all the same: a late
+// TAKE brings an id back. That is said beside the loss, and Release may be called
+// again.
+func TestALostFailClosedLockThatCouldNotBeRemovedIsTold(t *testing.T) {
+	inBubble(t, "by its Release", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", tenSeconds)
+		lock := acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		evict(t, table, order.Entity)
+		<-lock.Done()
+		db.Partition()
+		for range 2 {
+			err := lock.Release(t.Context())
+			if _, stands := errors.AsType[*queuelock.UnreleasedError](err); !stands || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		}
+		db.Heal()
+		for range 2 {
+			err := lock.Release(t.Context())
+			if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+	inBubble(t, "by an AcquireAll that waited for others", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := open(t, table, "a", shared)
+		c, db := open(t, table, "c", shared)
+		held := acquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		evict(t, table, "a")
+		db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("REMOVE").Times(3)) // the SDK's attempts
+		err := <-done
+		if unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || unreleased.Key.Entity != "a" {
+			t.Errorf("%v", err)
+		}
+		releaseAll(t, held)
+	})
+}
+
 func TestFailClosedMakesNoSenseWithADeadline(t *testing.T) {
 	inBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -44,7 +44,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.keeper.Stop()
 
 	err := l.giveBack(ctx)
-	if err == nil || errors.Is(err, ErrLost) {
+	if _, stands := errors.AsType[*UnreleasedError](err); !stands && (err == nil || errors.Is(err, ErrLost)) {
 		l.settled, l.result = true, err
 		l.client.forget(l)
 	} else if l.terms.FailClosed {
