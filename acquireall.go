@@ -333,8 +333,7 @@ func (r *round) undo() error {
 		w, lock := r.waiters[i], r.locks[i]
 		switch {
 		case lock != nil:
-			err := lock.Release(r.caller)
-			if _, stands := errors.AsType[*UnreleasedError](err); stands || !errors.Is(err, ErrLost) {
+			if err := lock.Release(r.caller); unreleased(err) {
 				errs[i] = err
 			}
 			w.Wait()

@@ -24,7 +24,7 @@ var (
 	// ErrLost says that a lock that was held is held no more, without having
 	// been released: stop what it protects. Use errors.As with *LostError to
 	// learn how. It is the cause of the lock's context, and what Release
-	// returns then.
+	// returns then, which may be the first to find out.
 	ErrLost = errors.New("queuelock: lock lost")
 
 	// ErrReleased is the cause of the context of a lock that was released, and

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -73,9 +70,7 @@ func (e *UnreleasedError) Error() string {
 // Unwrap returns Err.
 func (e *UnreleasedError) Unwrap() error { return e.Err }
 
-// giveBackUnleased takes a lock that fails closed out of the record. There is no
-// deadline before which a refusal could only mean that an earlier attempt had
-// released it. So the SDK client must not try again by itself, unseen.
+// giveBackUnleased takes a lock that fails closed out of the record.
 func (l *Lock) giveBackUnleased(ctx context.Context) error {
 	l.mu.Lock()
 	seen, end, parting := l.seen, l.end, l.parting
@@ -91,24 +86,9 @@ func (l *Lock) giveBackUnleased(ctx context.Context) error {
 		}
 		return end
 	}
-	l.unsure = l.unsure || parting == partingUnknown
-	turn := seen.Turn.Add(time.Since(l.since))
-	idle := !l.claimed && len(seen.Holders) == 1 && seen.Quiet(l.ticket)
-	for retries := retry.For(0); ; {
-		_, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle, table.Once())
-		switch {
-		case err == nil, errors.Is(err, serving.ErrRefused) && l.unsure:
-			l.client.lines.Wake(l.queue)
-			if quiet {
-				l.client.background.run(l.quieten)
-			}
-			return nil
-		case errors.Is(err, serving.ErrRefused):
-			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
-		}
-		l.unsure = l.unsure || table.Applied(err, true)
-		if !table.Transient(err) || !retries.Pause(ctx) {
-			return &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err}
-		}
+	err := l.handBack(ctx, seen, parting)
+	if err != nil && !errors.Is(err, ErrLost) {
+		return &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err}
 	}
+	return err
 }

@@ -462,6 +462,28 @@ func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
 			t.Error("the release made it again")
 		}
 	})
+	inBubble(t, "and put anew by some other program", func(t *testing.T) {
+		for _, held := range []bool{false, true} {
+			table := queuelocktest.NewTable(t)
+			key, whole := anOrder()
+			u := usersTable(t, table, key)
+			u.put(whole)
+			a, _ := open(t, table, "a", queuelock.Config{})
+			b, _ := open(t, table, "b", queuelock.Config{})
+			for range 3 {
+				release(t, lockItem(t, a, u.key(key), waitpolicy.NoWait).Lock)
+			}
+			lock := lockItem(t, a, u.key(key), waitpolicy.NoWait)
+			u.put(whole)
+			if held {
+				other := lockItem(t, b, u.key(key), waitpolicy.NoWait)
+				defer func() { release(t, other.Lock) }()
+			}
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("held by another: %t: %v", held, err)
+			}
+		}
+	})
 	inBubble(t, "and UpdateAndRelease comes first", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := anOrder()

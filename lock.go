@@ -58,7 +58,7 @@ type Lock struct {
 	gate    chan struct{}
 	settled bool
 	result  error
-	unsure  bool // of a fail-closed lock: a Release was sent that was not answered
+	unsure  bool // a release was sent that was not answered: it may have been made
 }
 
 // hold makes a Lock of a grant and starts its heartbeat.

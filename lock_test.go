@@ -3,11 +3,13 @@ package queuelock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
@@ -60,6 +62,106 @@ func TestALockEndsWithItsReleaseAndSaysSo(t *testing.T) {
 			t.Errorf("released: %v, %v, %v", lock.Err(), context.Cause(lock.Context()), lock.Context().Err())
 		}
 	})
+}
+
+// A Release whose every attempt was answered knows what a refusal means: the lock
+// was taken away.
+func TestReleaseTellsALossThatNobodyKnewOf(t *testing.T) {
+	for what, take := range map[string]func(*testing.T, *queuelocktest.Table, *queuelock.Lock){
+		"another process resumed it": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
+			other, _ := open(t, table, "other", queuelock.Config{})
+			release(t, must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait)))
+		},
+		"another process has resumed it": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
+			other, _ := open(t, table, "other", queuelock.Config{})
+			must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
+		},
+		"an operator took it": func(t *testing.T, table *queuelocktest.Table, _ *queuelock.Lock) {
+			operatorTakes(t, table)
+		},
+		"an operator took it, and another holds it": func(t *testing.T, table *queuelocktest.Table, _ *queuelock.Lock) {
+			other, _ := open(t, table, "other", queuelock.Config{})
+			operatorTakes(t, table)
+			acquire(t, other, waitpolicy.Forever)
+		},
+		"an operator deleted the record": func(t *testing.T, table *queuelocktest.Table, _ *queuelock.Lock) {
+			must(table.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: recordKey()}))
+		},
+	} {
+		for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+			for _, queued := range []bool{false, true} {
+				inBubble(t, fmt.Sprintf("%s, engine: %s, queued: %t", what, engine, queued), func(t *testing.T) {
+					table := queuelocktest.NewTable(t, options...)
+					c, db := open(t, table, "c", queuelock.Config{})
+					held := acquire(t, c, waitpolicy.NoWait)
+					if queued {
+						waiting := queueUp(t.Context(), c, waitpolicy.Forever)
+						synctest.Wait()
+						release(t, held)
+						held = (<-waiting).lock
+					}
+					take(t, table, held)
+					synctest.Wait() // what the waiter has left to do in the background
+					before := db.Counts()
+					err := held.Release(t.Context())
+					if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != queuelock.Evicted || lost.Ticket != held.Ticket() {
+						t.Errorf("%v", err)
+					}
+					if again := held.Release(t.Context()); again != err {
+						t.Errorf("called again: %v", again)
+					}
+					if n := db.Counts().Sub(before).Total().Sent; n > 2 {
+						t.Errorf("%d requests, want the release and, where no record is shown, a look at it", n)
+					}
+				})
+			}
+		}
+	}
+	inBubble(t, "and so does Do", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := open(t, table, "c", queuelock.Config{})
+		err := c.Do(t.Context(), order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+			operatorTakes(t, table)
+			return nil
+		})
+		if !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// After an attempt without an answer a refusal says that this one was made,
+// unless the record shows who has taken the lock.
+func TestAReleaseWithoutAnAnswerIsFoundOut(t *testing.T) {
+	for what, test := range map[string]struct {
+		fault   queuelocktest.Fault
+		resumed bool
+	}{
+		"made":                                 {queuelocktest.SwallowResponse().Times(1), false},
+		"made, and its connection broken":      {queuelocktest.LoseResponse().Times(1), false},
+		"not made":                             {queuelocktest.SwallowRequest().Times(1), false},
+		"not made, and another has resumed it": {queuelocktest.SwallowRequest().Times(1), true},
+	} {
+		inBubble(t, what, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := open(t, table, "c", queuelock.Config{})
+			other, _ := open(t, table, "other", queuelock.Config{})
+			lock := acquire(t, c, waitpolicy.NoWait)
+			db.Inject(test.fault.Of("UpdateItem"))
+			done := make(chan error, 1)
+			go func() { done <- lock.Release(t.Context()) }()
+			synctest.Wait()
+			if test.resumed {
+				must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
+			}
+			if err := <-done; errors.Is(err, queuelock.ErrLost) != test.resumed || !test.resumed && err != nil {
+				t.Errorf("%v", err)
+			}
+			if locked := must(other.IsLocked(t.Context(), order)); locked != test.resumed {
+				t.Errorf("it is locked: %t", locked)
+			}
+		})
+	}
 }
 
 func TestDoReleasesWhateverHappens(t *testing.T) {

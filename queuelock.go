@@ -162,7 +162,9 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
 		err = acquireError(ctx, key, cause, nil, w.Standing(), time.Since(begun))
-		err = errors.Join(err, lock.Release(ctx))
+		if end := lock.Release(ctx); unreleased(end) {
+			err = errors.Join(err, end)
+		}
 		w.Wait()
 		return nil, err
 	}
@@ -174,7 +176,7 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 // is lost and when ctx ends; context.Cause says which. The lock is released
 // whatever happens, a panic included. The error is Acquire's if the lock was
 // not acquired, and fn was not called; else fn's joined with Release's, which
-// is ErrLost if the lock was lost while fn ran. Requests are those of Acquire
+// is ErrLost if the lock was lost while fn ran, known until then or not. Requests are those of Acquire
 // and Release.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
 	if fn == nil {

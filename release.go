@@ -16,9 +16,14 @@ import (
 // Release ends the turn and gives way to the next in line. Its context is
 // cancelled before anything is sent.
 //
-// nil says that the lock was released, by this call or an earlier one. ErrLost
-// says that it had been lost before; its entry is then removed if it is still
-// there, so that nobody need wait for its lease to end. Any other error is the
+// nil says that the lock was released, by this call or an earlier one, and that
+// it was held until then. ErrLost says that it had been lost before; its entry is
+// then removed if it is still there, so that nobody need wait for its lease to
+// end. Release finds out a loss that was not known yet, too: an operator took the
+// lock away, or another process resumed it. Only if an attempt at the release had
+// no answer, and the next finds the lock gone, it is nil, though an operator who
+// came in between would look the same. It is nil, too, if the item of an ItemLock
+// was deleted, as its holder may. Any other error is the
 // table's: the lock may still be in the table, its lease will end it, and
 // Release may be called again. Transient failures are retried until the lease
 // ends, or for Config.RequestTimeout after ctx has: a deferred Release, whose
@@ -44,7 +49,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	l.keeper.Stop()
 
 	err := l.giveBack(ctx)
-	if _, stands := errors.AsType[*UnreleasedError](err); !stands && (err == nil || errors.Is(err, ErrLost)) {
+	if !unreleased(err) {
 		l.settled, l.result = true, err
 		l.client.forget(l)
 	} else if l.terms.FailClosed {
@@ -58,18 +63,24 @@ func (l *Lock) Release(ctx context.Context) error {
 	return err
 }
 
+// unreleased reports whether the error of a Release says that the lock may still
+// be in the table.
+func unreleased(err error) bool {
+	_, stands := errors.AsType[*UnreleasedError](err)
+	return stands || err != nil && !errors.Is(err, ErrLost)
+}
+
 // giveBack takes the lock out of the record.
 func (l *Lock) giveBack(ctx context.Context) error {
 	if l.terms.FailClosed {
 		return l.giveBackUnleased(ctx)
 	}
 	l.mu.Lock()
-	seen, end, gone := l.seen, l.end, l.parting == partingMade
+	seen, end, parting := l.seen, l.end, l.parting
 	l.mu.Unlock()
-	if gone {
+	if parting == partingMade {
 		return nil // by a ReleaseWith that was not answered
 	}
-	turn := seen.Turn.Add(time.Since(l.since))
 	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
 		// An earlier Release failed, and the lease is over. What is left of it
 		// may still stand in somebody's way.
@@ -98,32 +109,55 @@ func (l *Lock) giveBack(ctx context.Context) error {
 		}
 		return end
 	}
+	ctx, cancel := context.WithDeadline(ctx, l.keeper.Deadline())
+	defer cancel()
+	err := l.handBack(ctx, seen, parting)
+	if err != nil && !errors.Is(err, ErrLost) {
+		return fmt.Errorf("queuelock: release %s: its lease of %v will end it: %w", l.key, l.terms.TTL, err)
+	}
+	return err
+}
+
+// handBack sends RELEASE until it is answered, for as long as ctx lives. The SDK
+// client must not try again by itself, unseen: a refusal says that the lock was
+// taken away, unless an attempt of its own was made and not answered.
+func (l *Lock) handBack(ctx context.Context, seen serving.Record, parting partingState) error {
+	l.unsure = l.unsure || parting == partingUnknown
+	turn := seen.Turn.Add(time.Since(l.since))
 	// One that came by the queue expects others behind it: the fast form would
 	// be refused more often than not, and the lock idle for a round trip. If
 	// nobody was there, QUIET mends that afterwards.
 	idle := !l.claimed && len(seen.Holders) == 1 && seen.Quiet(l.ticket)
-	ctx, cancel := context.WithDeadline(ctx, l.keeper.Deadline())
-	defer cancel()
 	for retries := retry.For(0); ; {
-		_, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle)
+		rec, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle, table.Once())
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, serving.ErrRefused) && l.releasedBefore(rec):
 			l.client.lines.Wake(l.queue)
 			if quiet {
 				l.client.background.run(l.quieten)
 			}
 			return nil
-		case errors.Is(err, serving.ErrRefused) && time.Now().Before(l.keeper.Deadline()):
-			// Nobody could have evicted it yet: an attempt of this Release's
-			// own had released it, and its answer was lost.
-			l.client.lines.Wake(l.queue)
-			return nil
 		case errors.Is(err, serving.ErrRefused):
 			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
-		case !table.Transient(err) || !retries.Pause(ctx):
-			return fmt.Errorf("queuelock: release %s: its lease of %v will end it: %w", l.key, l.terms.TTL, err)
+		}
+		l.unsure = l.unsure || table.Applied(err, true)
+		if !table.Transient(err) || !retries.Pause(ctx) {
+			return err
 		}
 	}
+}
+
+// releasedBefore reports whether a record that has refused a release, since the
+// lock is not in it, says that the lock was released: an attempt had no answer,
+// and nothing shows that somebody else has taken the lock away. (An operator who
+// has, at that time, is not told from it.) With an item of the caller's own that
+// is gone altogether, its lock is: whoever has it may delete it.
+func (l *Lock) releasedBefore(rec serving.Record) bool {
+	if !l.terms.FailClosed && !time.Now().Before(l.keeper.Deadline()) {
+		return false // anybody may have evicted it
+	}
+	deleted := l.queue.Home != nil && len(rec.Item) == 0
+	return deleted || l.unsure && !l.byOthers(rec)
 }
 
 // quieten puts the queue back on the path where the next Acquire is one

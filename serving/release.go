@@ -18,7 +18,8 @@ import (
 //
 // One request, or two. If both forms are refused, it returns ErrRefused: an
 // earlier attempt whose answer was lost had released, or the holder had been
-// evicted; the caller's own deadline tells which. Calling again is safe. After
+// taken out. Which, is for the caller to tell: with table.Once it knows whether an
+// attempt was not answered. Calling again is safe. After
 // any other error the holder's lease ends the turn.
 func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, idle bool, opts ...table.Option) (rec Record, quiet bool, err error) {
 	if idle {
@@ -48,7 +49,7 @@ func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, tur
 //
 // On success it returns the record. Refused, ErrRefused and the record: if the
 // id is in it, HandOff; if not, an earlier attempt had released, or the holder
-// was evicted, which its own deadline tells. One request. Calling again is
+// was taken out: see Release. One request. Calling again is
 // safe.
 func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, opts ...table.Option) (Record, error) {
 	update, condition := fastForm(q, id, t, turn)

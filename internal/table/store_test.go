@@ -167,6 +167,9 @@ func TestARefusalCarriesTheItemAndNothingIsApplied(t *testing.T) {
 			}
 		})
 	}
+	if after := table.NotMade(errors.New("the item cannot be read")); table.Applied(after, true) || !table.Applied(after, false) || table.NotMade(nil) != nil {
+		t.Error("what went wrong after a refusal does not change it, unless the SDK may have tried before")
+	}
 	if !table.Applied(nil, true) || !table.Applied(nil, false) {
 		t.Error("a write that succeeded was not applied")
 	}
