@@ -13,11 +13,19 @@ import (
 // that may still be on their way. Only a loss has a delay: the process died,
 // stood still or was cut off. A lock that is released opens the queue at once, and
 // so does one that was lost before Acquire, or AcquireAll, had returned it, when
-// that gives it back.
+// that gives it back. (A Resume does not: see there.)
 //
 // Whoever waits reckons the end of the lease so much later. The holder's own
 // deadline stays what it is: it knows of its loss by d earlier, and its margin,
 // than anybody else may be served. Its Release then leaves its entry alone.
+//
+// What stays is the holder's entry, and it keeps those out whom a holder does:
+// with Shared others who share, and with Permits as many as there are permits
+// left, are served beside it.
+//
+// A request for the lock that arrives when its Acquire has given up, and could not
+// take it back, keeps the queue closed for TTL and d, although nobody had the
+// lock.
 //
 // Zero, the default, is no delay. At most 24 h, in whole milliseconds; else
 // Acquire returns an error, and sends nothing. It costs no request. All clients
@@ -38,7 +46,7 @@ func validDelay(d time.Duration) error {
 // keepsClosed reports whether the lock's entry must stay after a loss, for its lock
 // delay. Of a lock that was never given to anybody, as one of an AcquireAll that
 // waited for the others, no request can be on its way.
-func (l *Lock) keepsClosed() bool { return l.terms.Delay > 0 && l.wasGiven() }
+func (l *Lock) keepsClosed() bool { return l.terms.Delay > 0 && (l.resumed || l.wasGiven()) }
 
 // delayed is the error of a lock with a lock delay whose lease ended before a
 // Release had got through. Its entry, if it still stands, keeps the queue

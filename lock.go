@@ -27,6 +27,7 @@ type Lock struct {
 	id      string
 	ticket  ticket.Number
 	claimed bool      // it came after a wait in the queue
+	resumed bool      // it was another's before
 	since   time.Time // when it was granted, on the local clock
 
 	ctx      context.Context
@@ -66,9 +67,10 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(), mode: cfg.mode,
-		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, since: grant.Sent, seen: grant.Record,
+		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, resumed: grant.Resumed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1), given: make(chan struct{}), over: make(chan struct{}),
 	}
+	l.terms.Delay = max(l.terms.Delay, grant.Lease.Delay) // of a lock that was resumed
 	l.granted, l.seen.Item = grant.Record.Item, nil
 	if me, ok := grant.Record.Mine(grant.ID); ok {
 		l.dataSet = me.DataSet

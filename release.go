@@ -81,6 +81,11 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	if parting == partingMade {
 		return nil // by a ReleaseWith that was not answered
 	}
+	if l.keepsClosed() && !l.wasGiven() && end == ErrReleased {
+		// A Resume gave up. Of those who held the lock before, requests may be on
+		// their way; its release is for whoever has done its work.
+		return nil
+	}
 	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
 		// An earlier Release failed, and the lease is over. What is left of it
 		// may still stand in somebody's way.

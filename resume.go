@@ -65,7 +65,8 @@ func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } 
 //
 // A lock that fails closed (FailClosed) is not resumed: an operator must look.
 //
-// A lock that is in its LockDelay is resumed too: the delay is for others.
+// A lock that is in its LockDelay is resumed too: the delay is for others. It keeps
+// that delay, unless LockDelay gives a longer one.
 //
 // The options are those of Acquire, given anew, without FailClosed. Shared and
 // Permits need not be given: the handle has them, and one that differs is an
@@ -74,6 +75,8 @@ func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } 
 // unless WithData gives other. The rest is as for Acquire: the wait, the errors,
 // and that nothing of the attempt is left when it fails. So one that gives up,
 // after a request to take the lock over that got no answer, gives the lock back.
+// With a lock delay it does not: requests of the former holder may be on their
+// way. The lock is left to its lease and its delay.
 //
 // Requests: a look, and one to take the lock over; or one for the row, and those of
 // waiting.

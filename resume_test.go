@@ -399,6 +399,108 @@ func TestAResumeThatIsCancelledGivesTheLockBack(t *testing.T) {
 	})
 }
 
+// A lock delay is for requests of a holder that are still on their way, and so it
+// outlasts a Resume that gives up, whoever of the two has asked for it.
+func TestAResumeThatGivesUpLeavesALockDelay(t *testing.T) {
+	const delay = 5 * time.Minute
+	some, none := []queuelock.Option{queuelock.LockDelay(delay)}, []queuelock.Option(nil)
+	for what, test := range map[string]struct{ held, resumed []queuelock.Option }{
+		"of the one that died": {some, none},
+		"of the Resume":        {none, some},
+		"of both":              {some, some},
+	} {
+		for how, giveUp := range map[string]func(db *queuelocktest.Client, cancel func()) error{
+			"its caller cancels while the answer is on the way": func(db *queuelocktest.Client, cancel func()) error {
+				answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+				<-answer.Reached()
+				cancel()
+				time.Sleep(100 * time.Millisecond)
+				answer.Release()
+				return context.Canceled
+			},
+			"its caller cancels, and no answer comes": func(db *queuelocktest.Client, cancel func()) error {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1))
+				time.Sleep(time.Second)
+				cancel()
+				return context.Canceled
+			},
+			"the table shows it when its lease is over": func(db *queuelocktest.Client, cancel func()) error {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1))
+				time.Sleep(time.Second)
+				silent := db.Inject(queuelocktest.LoseRequest().Of("Query", "GetItem"))
+				time.Sleep(12 * time.Second)
+				silent.Remove()
+				return queuelock.ErrGone
+			},
+		} {
+			inBubble(t, what+"; "+how, func(t *testing.T) {
+				table := watched(t)
+				a, dbA := open(t, table, "a", tenSeconds)
+				before := acquire(t, a, waitpolicy.NoWait, test.held...)
+				dbA.Partition()
+				died := time.Now()
+				c, db := reborn(t, table, "new")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				resumed := make(chan error, 1)
+				go func() {
+					time.Sleep(time.Millisecond) // the network is as the test wants it
+					_, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever, test.resumed...)
+					resumed <- err
+				}()
+				want := giveUp(db, cancel)
+				if err := <-resumed; !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				other, _ := open(t, table, "other", tenSeconds)
+				lock := acquire(t, other, waitpolicy.Forever)
+				if took := time.Since(died); took < delay || took > delay+time.Minute {
+					t.Errorf("served %v after the holder died, with a lock delay of %v", took, delay)
+				}
+				release(t, lock)
+			})
+		}
+	}
+}
+
+func TestAResumedLockHasTheLongerLockDelay(t *testing.T) {
+	for what, test := range map[string]struct {
+		opts []queuelock.Option
+		want time.Duration
+	}{
+		"none is given":  {nil, time.Minute},
+		"one is shorter": {[]queuelock.Option{queuelock.LockDelay(time.Second)}, time.Minute},
+		"one is longer":  {[]queuelock.Option{queuelock.LockDelay(2 * time.Minute)}, 2 * time.Minute},
+	} {
+		inBubble(t, what, func(t *testing.T) {
+			table := watched(t)
+			a, dbA := open(t, table, "a", tenSeconds)
+			before := acquire(t, a, waitpolicy.NoWait, queuelock.LockDelay(time.Minute))
+			dbA.Partition()
+			c, db := reborn(t, table, "new")
+			lock := must(c.Resume(t.Context(), before.Handle(), waitpolicy.Forever, test.opts...))
+			if h := must(c.Inspect(t.Context(), order)).Serving[0]; h.Delay != test.want {
+				t.Errorf("it has a lock delay of %v, want %v", h.Delay, test.want)
+			}
+			db.Partition()
+			<-lock.Done()
+			db.Heal()
+			lost := time.Now()
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+			other, _ := open(t, table, "other", tenSeconds)
+			release(t, acquire(t, other, waitpolicy.Forever))
+			if took := time.Since(lost); took < test.want || took > test.want+30*time.Second {
+				t.Errorf("served %v after the loss, want %v", took, test.want)
+			}
+			// Released, it has none.
+			release(t, must(c.Resume(t.Context(), acquire(t, other, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)).Handle(), waitpolicy.NoWait)))
+			release(t, acquire(t, other, waitpolicy.NoWait))
+		})
+	}
+}
+
 func TestEngineResume(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := open(t, table, "a", fast)

@@ -111,14 +111,15 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 	return tickets
 }
 
-// Traces lists what of an owner stands in the table: its rows and holders.
-func (a *Audit) Traces(owner string) []string {
+// Traces lists what of an owner stands in the table: its rows and holders, those
+// with a lock delay only if asked for.
+func (a *Audit) Traces(owner string, delayed bool) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var traces []string
 	for key, q := range a.queues {
 		for id, h := range q.holders {
-			if h.owner == owner {
+			if h.owner == owner && (delayed || h.delay == 0) {
 				traces = append(traces, fmt.Sprintf("holder %s of %s", id, key))
 			}
 		}

@@ -149,7 +149,8 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 			n.disown(owner)
 		}
 		if n.loose.Load() == loose && isPlain(err) {
-			n.judgeTraces(owner, "an Acquire that failed")
+			// A Resume leaves a lock to its lock delay.
+			n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
 		}
 		return
 	}
@@ -243,9 +244,9 @@ func (n *node) judgeRefusal(owner string, wait waitpolicy.Wait, limit, took time
 }
 
 // judgeTraces: nothing is left of an owner that is done, whose requests have
-// all been answered or did not arrive.
-func (n *node) judgeTraces(owner, what string) {
-	if traces := n.audit.Traces(owner); len(traces) > 0 {
+// all been answered or did not arrive; of what has a lock delay only if asked for.
+func (n *node) judgeTraces(owner, what string, delayed bool) {
+	if traces := n.audit.Traces(owner, delayed); len(traces) > 0 {
 		n.violate("%s: %s has left %v", owner, what, traces)
 	}
 }

@@ -16,12 +16,13 @@ const leaveLimit = 3 * time.Second
 
 // leave gives everything back: LEAVE of the protocol. The rows are deleted by
 // their places, which were told to; the ids whose requests were never answered
-// are taken out of the record, in case one of them got there.
+// are taken out of the record, in case one of them got there. One that took over
+// a lock with a lock delay is left to it.
 func (w *Waiter) leave(ctx context.Context) {
 	w.places.Wait()
 	var unknown []string
 	for _, a := range w.attempts {
-		if a.unknown && a.confirming.IsZero() {
+		if a.unknown && a.confirming.IsZero() && !a.delayed() {
 			unknown = append(unknown, a.id)
 		}
 	}

@@ -133,6 +133,9 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 		}
 		w.Mode.Shared = h.Shared
 		a, e := w.newAttempt(true)
+		a.resumed = true
+		e.Lease.Delay = max(e.Lease.Delay, h.Lease.Delay) // for what is still on its way
+		a.lease = e.Lease
 		if len(e.Data) == 0 {
 			e.Data = h.Data
 		}

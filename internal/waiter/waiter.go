@@ -74,8 +74,9 @@ type Grant struct {
 	// Lease is what the entry says of itself; without Until, the first
 	// heartbeat must say it.
 	Lease lease.Lease
-	// Claimed says that the grant came after a wait in the queue.
-	Claimed bool
+	// Claimed says that the grant came after a wait in the queue, and Resumed that
+	// it was another's before, who may have acted under it.
+	Claimed, Resumed bool
 	// Record is the record with the grant in it.
 	Record serving.Record
 }
@@ -98,9 +99,15 @@ type attempt struct {
 	claimed bool
 	unknown bool // it was not answered: it may be in the record, or get there
 	left    bool // it was given up, and is never adopted again
+	resumed bool // it takes over what a process that has ended held
 
 	confirming ticket.Number // a CONFIRM was sent for it, with that ticket; zero: none
 }
+
+// delayed reports whether the attempt's entry, if it stands, must not be removed
+// before its time: whoever held the lock before may have requests on their way,
+// from which its lock delay keeps the others.
+func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 
 // Waiter is one acquire. Make it with New and call Run once.
 type Waiter struct {
@@ -201,7 +208,7 @@ func (w *Waiter) ids() []string {
 // served looks for one of the waiter's ids in the record. An id that was
 // granted so long ago that its lease is over, by an answer that was lost or by
 // a process that stood still, is no grant: it is removed, and the sight is of
-// the record without it.
+// the record without it, unless a lock delay is to keep the queue closed.
 func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 	me, ok := sight.Record.Mine(w.ids()...)
 	if !ok {
@@ -214,10 +221,13 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 		now := time.Now()
 		if now.Before(w.Holder.Deadline(a.sent)) && w.Holder.Stands(w.Queue.Clock(), a.lease.Until, a.sent, now) {
 			a.unknown = false
-			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Record: sight.Record}, true
+			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: sight.Record}, true
 		}
 		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
 		a.left, a.unknown = true, true
+		if a.delayed() {
+			break // its lease and its lock delay end it
+		}
 		if without, err := w.remove(ctx, a.id); err == nil {
 			sight.Saw(without)
 			a.unknown = false
