@@ -325,11 +325,18 @@ func (r *round) progress(m member) func(waiter.Progress) {
 	}, m.key, m.queue, r.begun)
 }
 
+// undoPatience is for how long only some of what is given back is sent at a time.
+const undoPatience = 500 * time.Millisecond
+
 // undo gives everything back: locks are released, queues are left. It returns
 // when that has been done, or given up, and what could not be released.
 func (r *round) undo() error {
 	errs := make([]error, len(r.waiters))
-	eachSideBySide(len(r.waiters), func(i int) {
+	// A table that does not answer takes each its whole time: not one batch after
+	// the other. None is left out, as nothing else ends a lock that fails closed.
+	hurry, cancel := context.WithTimeout(context.Background(), undoPatience)
+	defer cancel()
+	eachSideBySide(len(r.waiters), hurry.Done(), func(i int) {
 		w, lock := r.waiters[i], r.locks[i]
 		switch {
 		case lock != nil:
@@ -364,16 +371,21 @@ func (r *round) failure(err error, at int) error {
 	return acquireError(r.caller, m.key, err, r.client.served(m.queue, last), last, time.Since(r.begun))
 }
 
-// eachSideBySide calls f for 0 to n-1, some at a time.
-func eachSideBySide(n int, f func(i int)) {
+// eachSideBySide calls f for 0 to n-1, some at a time, and all that are left once
+// hurry is closed; nil never is.
+func eachSideBySide(n int, hurry <-chan struct{}, f func(i int)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, sideBySide)
 	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			f(i)
-		})
+		select {
+		case slots <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-slots }()
+				f(i)
+			})
+		case <-hurry:
+			wg.Go(func() { f(i) })
+		}
 	}
 	wg.Wait()
 }

@@ -368,6 +368,61 @@ func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
 	}
 }
 
+// A table that does not answer takes each of the locks its whole time. Those are
+// given back side by side, however many.
+func TestAnAcquireAllThatGivesUpTakesAsLongForManyLocksAsForFew(t *testing.T) {
+	for what, test := range map[string]struct {
+		held int // by another, of a hundred
+		opts []queuelock.Option
+	}{
+		"all but one are had":                 {1, nil},
+		"all but one are had, without leases": {1, []queuelock.Option{queuelock.FailClosed()}},
+		"half are had":                        {50, nil},
+		"none is had":                         {100, nil},
+	} {
+		inBubble(t, what, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+			a, _ := open(t, table, "a", shared)
+			b, db := open(t, table, "b", shared)
+			var entities []string
+			for i := range 100 {
+				entities = append(entities, fmt.Sprintf("k%02d", i))
+			}
+			held := acquireAll(t, a, waitpolicy.NoWait, entities[100-test.held:]...)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan severalOutcome, 1)
+			go func() {
+				locks, err := b.AcquireAll(ctx, keysOf(entities...), waitpolicy.Forever, test.opts...)
+				done <- severalOutcome{locks, err, time.Now()}
+			}()
+			time.Sleep(5 * time.Second)
+			silent := db.Inject(queuelocktest.SwallowRequest())
+			cancel()
+			begun := time.Now()
+			got := <-done
+			if took := got.at.Sub(begun); !errors.Is(got.err, context.Canceled) || took > 4500*time.Millisecond {
+				t.Errorf("it gave up after %v: %v", took, got.err)
+			}
+			silent.Remove()
+			releaseAll(t, held)
+			if test.opts == nil {
+				return
+			}
+			// Each of those that may stand without an owner is named.
+			for _, entity := range entities[:99] {
+				if !strings.Contains(got.err.Error(), fmt.Sprintf("queuelock: %q (lock) ticket", entity)) {
+					t.Errorf("nothing is said of %s", entity)
+				}
+			}
+			if err := b.Close(t.Context()); err != nil { // which tries it again
+				t.Error(err)
+			}
+			releaseAll(t, acquireAll(t, a, waitpolicy.NoWait, entities[:99]...))
+		})
+	}
+}
+
 // A process that dies in the middle holds up the others for its leases and no
 // longer: that of its locks, and that of its rows.
 func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
