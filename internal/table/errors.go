@@ -206,9 +206,9 @@ var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 
 // Applied reports whether a write that failed with err may have been made, or
 // may yet be. DynamoDB refuses with a status of 400 before it writes; anything
-// else, and no answer at all, leaves it open. once says that the SDK client
-// was kept from retrying: otherwise an earlier attempt may have been applied
-// although the last one was refused.
+// else, and no answer at all, leaves it open, unless it came after a refusal
+// (NotMade). once says that the SDK client was kept from retrying: otherwise an
+// earlier attempt may have been applied although the last one was refused.
 func Applied(err error, once bool) bool {
 	if err == nil {
 		return true

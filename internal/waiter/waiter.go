@@ -242,11 +242,7 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 // says that w.ticket is new. With idleOnly it returns ErrBusy if somebody is
 // being served who is alive.
 func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, ticketed bool, err error) {
-	patience := w.Patience
-	if idleOnly {
-		patience = quickPatience
-	}
-	retries := retry.For(patience)
+	retries := retry.For(w.patience(idleOnly))
 	if w.Counter != nil {
 		return w.takeWide(ctx, idleOnly, retries)
 	}
