@@ -22,7 +22,8 @@
 //
 // What it promises: at the end of Run either one of its ids is in the record
 // and is returned as a Grant, or no row of it is left, and no holder, as far
-// as requests got through; what did not, its leases end. What it does not
+// as requests got through; what did not, its leases end. (An id that took over a
+// lock with a lock delay is left to both.) What it does not
 // promise: that a request which arrives after Run has returned leaves no
 // ghost. Its lease ends that too.
 //
