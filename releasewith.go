@@ -55,14 +55,14 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 	if err != nil {
 		return err
 	}
-	var earlier *transaction // the fast form, where an attempt at it had no answer
+	var earlier *transaction // the fast form, where an attempt at it may yet be made
 	gone := false            // the record has shown that the lock is not in it
 	begun := time.Now()
 	for retries := retry.For(transactPatience); ; {
 		err := l.queue.Transact(p.held, form.token, form.items)
 		reasons := table.Reasons(err)
 		form.open = form.open || err != nil && reasons == nil && table.Applied(err, true)
-		p.open = form.open || earlier != nil
+		p.open = form.open || earlier != nil && earlier.open
 		if err == nil {
 			p.made(form.quiet && l.lastSeen().Quiet(l.ticket))
 			return nil
@@ -79,15 +79,17 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 				// token tells.
 				form, earlier, gone = earlier, nil, true
 				continue
-			case !held && item == nil && form.open && !gone:
+			case !held && item == nil && (form.open || !p.isAlone()) && !gone:
 				gone = true // an attempt may have arrived before the read
 				continue
 			case !held:
 				return p.gone(rec)
 			case form.form == serving.FormFast && table.Passing(reasons[:len(items)]):
 				// Refused for certain, if none was sent before it that may
-				// arrive yet; and that would take the holder out as well.
-				if form.open {
+				// arrive yet; and that would take the holder out as well. Where
+				// others hold beside it the form may become possible again, and
+				// then also what was refused may come once more.
+				if form.open || !p.isAlone() {
 					earlier = form
 				}
 				if form, err = p.transaction(serving.FormHandOff, items); err != nil {

@@ -441,6 +441,39 @@ func TestAnEarlierFormThatArrivesInBetweenIsFoundOut(t *testing.T) {
 	}
 }
 
+// The fast form is refused because somebody shares the lock, and arrives once more
+// when nobody does any longer: it was made, although the hand-off is refused.
+func TestAFormThatWasRefusedAndArrivesOnceMoreIsFoundOut(t *testing.T) {
+	for _, older := range []bool{false, true} {
+		inBubble(t, fmt.Sprint("older engine: ", older), func(t *testing.T) {
+			var opts []queuelocktest.Option
+			if older {
+				opts = append(opts, queuelocktest.WithoutFailedItem())
+			}
+			table := queuelocktest.NewTable(t, opts...)
+			a, dbA := open(t, table, "a", queuelock.Config{})
+			b, _ := open(t, table, "b", queuelock.Config{})
+			lock := acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
+			beside := acquire(t, b, waitpolicy.NoWait, queuelock.Shared())
+			again := dbA.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
+			second := dbA.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
+			done := make(chan error, 1)
+			go func() { done <- lock.ReleaseWith(t.Context(), deposit(table, nil)) }()
+			<-second.Reached()
+			release(t, beside)
+			again.Release()
+			synctest.Wait()
+			if balance(table) != "1" {
+				t.Fatalf("the account holds %s: the fast form was to be made", balance(table))
+			}
+			second.Release()
+			if err := <-done; err != nil || balance(table) != "1" {
+				t.Errorf("got %v, and the account holds %s", err, balance(table))
+			}
+		})
+	}
+}
+
 // A call is given up, and is made after that; then a TAKE arrives once more and
 // puts the id back that it names: the next call makes nothing.
 func TestAReleaseIsOfItsTicketAndNotOfAGhost(t *testing.T) {
