@@ -16,6 +16,12 @@
  * OPER (an operator removes a live fail-closed holder), CUT (the REMOVE of
  * LEAVE never gets through). HB: heartbeats of holders. With ONCE, a request
  * that was answered does not come again. BUG_... plants a mistake.
+ *
+ * PART and UPD: masks of those that release the lock together with writes of
+ * their own: in a transaction with a token (ReleaseWith), or in one conditional
+ * request of the item that carries the record (UpdateAndRelease). They have one
+ * turn. DROP: how often somebody deletes that item and makes it anew. With
+ * NOITEM a refusal does not show the record, which is read afterwards.
  */
 #ifndef N
 #define N 2
@@ -71,6 +77,18 @@
 #ifndef HB
 #define HB 0
 #endif
+#ifndef PART
+#define PART 0
+#endif
+#ifndef UPD
+#define UPD 0
+#endif
+#ifndef DROP
+#define DROP 0
+#endif
+#if PART > 0 || UPD > 0
+#define PARTS
+#endif
 #define NP (N + RESUMERS)
 #define T 9               /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
@@ -84,7 +102,8 @@
 /* The checks, by the names that pan prints with an assertion that fails. They
  * are never set. */
 hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken_fifo, broken_overtaking, broken_judged, broken_known,
-	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_quiet, broken_attempts, broken_tickets, broken_model;
+	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_quiet, broken_attempts, broken_tickets, broken_model,
+	broken_written, broken_told, broken_settled;
 
 /* Requests. */
 #define oTAKE 1
@@ -103,6 +122,7 @@ hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken
 #define oCONF 15
 #define oRESUME 16
 #define oPLACE 17
+#define oPART 18          /* RELEASE with writes of the caller's */
 
 /* Modes of the record, of an entry, of what a process believes. */
 #define EXCL 1
@@ -137,6 +157,15 @@ byte fin = 0;             /* processes that have ended */
 byte sid = 0, stk = 0;    /* the handle of a lock that was saved */
 byte won = 0;             /* RESUMEs that were applied */
 byte srow = 0;            /* with PLACE, the handle is a row: owner and id, and its ticket in stk */
+
+#ifdef PARTS
+byte wr[NP];              /* the writes were made: 1 + by which call */
+byte denied[NP];          /* calls that said that nothing was written */
+bool settled[NP];         /* a Release has returned since */
+bool over[NP];            /* its lease is over: others have judged it dead, in time */
+short done = 0;           /* tokens of transactions that were made */
+byte bDrop = DROP;
+#endif
 
 /* Requests that are still under way and will be applied later. */
 byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS];
@@ -189,8 +218,23 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #define OPEN(p)  (n == 0 || (PERMITS > 0 && n < PERMITS) || (MODE(p) == SHRD && mode == SHRD))
 #define NOROW(p,t) (t > FLOOR && (row[t] == 0 || ROWNER(row[t]) != p))
 /* A look would lead to something, with or without a fault. */
-#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || DEADIN || (bEvict > 0 && ALIVEIN) || \
+#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || FOREIGN(t) || GONE(t) || DEADIN || (bEvict > 0 && ALIVEIN) || \
 	(OPEN(p) && !AHEAD(p,t)) || NOROW(p,t) || (bSweep > 0 && AHEAD_(t)) || bGiveup > 0)
+
+/* The item was deleted since, and made anew: order is not kept across that. */
+#if DROP > 0
+#define MADEANEW (bDrop < DROP)
+#define FOREIGN(t) ((t) > tn) /* of another item's counter */
+#ifdef STRICT_ANEW
+#define ANEW 0
+#else
+#define ANEW MADEANEW /* it cannot be told from a release of one's own */
+#endif
+#else
+#define MADEANEW 0
+#define ANEW 0
+#define FOREIGN(t) 0
+#endif
 
 hidden byte x, y, z, mo, fb;
 
@@ -199,7 +243,7 @@ hidden byte x, y, z, mo, fb;
 inline raise(v) {
 	y = 0;
 	do
-	:: y < NP -> assert(wtk[y] == 0 || wtk[y] <= FLOOR || wtk[y] > v || broken_overtaking); y++
+	:: y < NP -> assert(wtk[y] == 0 || wtk[y] <= FLOOR || wtk[y] > v || MADEANEW || broken_overtaking); y++
 	:: else -> break
 	od
 }
@@ -210,7 +254,7 @@ inline grant(v, q) {
 	do
 	:: y < NP ->
 		assert(v > g[y] || broken_fencing);
-		assert(y == q || owed[y] == 0 || owed[y] > v || wtk[y] <= FLOOR || broken_fifo);
+		assert(y == q || owed[y] == 0 || owed[y] > v || wtk[y] <= FLOOR || MADEANEW || broken_fifo);
 		y++
 	:: else -> break
 	od;
@@ -381,6 +425,61 @@ inline droprow(u) {
 #define RESUMEBEAT (HAS(CLOSED,0))
 #endif
 
+#ifdef PARTS
+/* What a release with writes asks for: the mode its sender believes in, which
+ * of its calls it is, and the form: 1 fast, 0 a hand-off. */
+#define ASKS(p,call,form) ((bel[p] == EXCL -> EXCL : SHRD) + 4*(call) + 8*(form))
+#define ASKSMODE(b) ((b)%4)
+#define ASKSCALL(b) (((b)/4)%2)
+#define ASKSFAST(b) ((b)/8)
+/* A fast form that was refused may come again when it is possible again: where
+ * others hold beside it. */
+#ifdef BUG_PART_REFUSED
+#define EARLY(p) 0
+#else
+#define EARLY(p) (bel[p] != EXCL)
+#endif
+/* It was taken out by an attempt of this call of UpdateAndRelease. */
+#if defined(BUG_UPD_NO_CLOCK)
+#define ONLYOWN(p) (!unsure)
+#elif defined(BUG_UPD_EARLIER)
+#define ONLYOWN(p) (!over[p])
+#else
+#define ONLYOWN(p) (!over[p] && !unsure)
+#endif
+#define TOKEN(p,b) (1 << (4*(p) + (b)/4))
+#ifdef BUG_PART_NEW_TOKENS
+#define MADE(p,b) 0
+#else
+#define MADE(p,b) (HAS(PART,p) && (done & TOKEN(p,b)))
+#endif
+#if defined(BUG_PART_NO_HELD)
+#define cPART 1
+#elif defined(BUG_PART_NO_TICKET)
+#define cPART (z < n)
+#else
+#define cPART (z < n && cTICKET)
+#endif
+#ifdef BUG_PART_FAST_NO_QUIET
+#define cQUIETPART 1
+#else
+#define cQUIETPART (cLAST && QUIETFOR(t))
+#endif
+#ifdef BUG_CLAIM_NO_COUNTER
+#define cCOUNTER 1
+#else
+#define cCOUNTER (tn >= t)
+#endif
+/* It is in the record, by the grant of its ticket. */
+#define HELD1(s,i,t) (n > s && hid[s] == (i) && TICKETAT(s) == (t))
+#define HELD(i,t) (HELD1(0,i,t) || HELD1(1,i,t) || HELD1(2,i,t) || HELD1(3,i,t))
+/* A record without the lock that shows that no write of its own released it. */
+#define OTHER1(s,t) (n > s && TICKETAT(s) == (t))
+#define BYOTHERS(t) (tn < (t) || OTHER1(0,t) || OTHER1(1,t) || OTHER1(2,t) || OTHER1(3,t))
+#else
+#define cCOUNTER 1
+#endif
+
 /* A turn that has ended does not come back. */
 #define NOTENDED(t) assert(!(ended & (1 << (t))) || broken_ended)
 
@@ -410,7 +509,7 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oCLAIM ->
 		if
-		:: pres && (n == 0 || (PERMITS > 0 && cPERMITS) || (PERMITS == 0 && (cREADER(p) || cWRITER))) && cGRANTED && cSERVINGAFTER ->
+		:: pres && (n == 0 || (PERMITS > 0 && cPERMITS) || (PERMITS == 0 && (cREADER(p) || cWRITER))) && cGRANTED && cSERVINGAFTER && cCOUNTER ->
 			grant(t, p); gr = t;
 			if :: !HAS(OLD,p) -> mode = mo :: else fi;
 			put(i, t, mo, fb); res = 1
@@ -482,6 +581,9 @@ inline apply(o, p, i, t, b) {
 #endif
 			/* what was confirmed goes by its holder or by an operator */
 			assert(!CLOSEDID(i) || !(conf & (1 << TICKETAT(z))) || broken_confirm);
+#ifdef PARTS
+			if :: lv[OWNER(i)] & BIT(i) -> over[OWNER(i)] = 1 :: else fi;
+#endif
 			end_turn(); res = 1
 		:: else
 		fi
@@ -509,6 +611,28 @@ inline apply(o, p, i, t, b) {
 			res = 1
 		:: else
 		fi
+#ifdef PARTS
+	:: o == oPART ->
+		find(i);
+		if
+		:: MADE(p,b) -> res = 1 /* by an earlier attempt with this token */
+		:: !MADE(p,b) && cPART && (ASKSFAST(b) == 0 || cQUIETPART) ->
+			/* the writes are made: once, by one who holds, and not after it
+			 * was told that they were not */
+			assert(wr[p] == 0 || broken_written);
+			assert(!(denied[p] & (1 << ASKSCALL(b))) || broken_told);
+			assert(!settled[p] || broken_settled);
+			assert(z < n || broken_fence);
+			assert(ASKSMODE(b) != EXCL || n == 1 || broken_fence);
+			y = 0;
+			do :: y < NP -> assert(y == p || gx[y] <= t || broken_fence); y++ :: else -> break od;
+			wr[p] = 1 + ASKSCALL(b); done = done | TOKEN(p,b); out[p] = 1;
+			end_turn();
+			if :: ASKSFAST(b) -> idle(p) :: else fi;
+			res = 1
+		:: else
+		fi
+#endif
 	:: o == oRESUME -> /* b: the mode it believes in */
 		find(sid);
 		if
@@ -561,23 +685,38 @@ inline later(o, p, i, t, b) {
 	}
 }
 
+/* What becomes of a request. */
+#define ANSWERED 0
+#define NOANSWER 1   /* it is applied, and the answer is lost */
+#define NOREQUEST 2  /* it is lost */
+#define LATER 3      /* it is late */
+#define TWICE 4      /* it comes twice */
+hidden byte fate;
+
 /* Process p sends a request. unkn: there was no answer; it may have been
  * applied, may get applied later, or never. */
 inline send(o, p, i, t, b) {
-	unkn = 0;
+	unkn = 0; fate = ANSWERED;
 	if
-	:: apply(o, p, i, t, b)
+	:: true
 #if LOST > 0
-	:: bLost > 0 -> bLost--; apply(o, p, i, t, b); unkn = 1; res = 0   /* the answer is lost */
-	:: bLost > 0 -> bLost--; unkn = 1; res = 0                         /* the request is lost */
+	:: bLost > 0 -> bLost--; fate = NOANSWER
+	:: bLost > 0 -> bLost--; fate = NOREQUEST
 #endif
 #if DUP > 0
-	:: bDup > 0 -> later(o, p, i, t, b); unkn = 1; res = 0             /* it is late */
+	:: bDup > 0 -> fate = LATER
 #ifndef ONCE
-	:: bDup > 0 -> later(o, p, i, t, b); twice = 1; apply(o, p, i, t, b) /* it comes twice */
+	:: bDup > 0 -> fate = TWICE
 #endif
 #endif
-	fi
+	fi;
+#if DUP > 0
+	if :: fate == LATER || fate == TWICE -> later(o, p, i, t, b) :: else fi;
+	if :: fate == TWICE -> twice = 1 :: else fi;
+#endif
+	if :: fate == ANSWERED || fate == NOANSWER || fate == TWICE -> apply(o, p, i, t, b) :: else fi;
+	if :: fate == ANSWERED || fate == TWICE :: else -> unkn = 1; res = 0 fi;
+	fate = 0
 }
 
 #if DUP > 0
@@ -634,6 +773,24 @@ end:	do
 }
 #endif
 
+#if DROP > 0
+/* Somebody deletes the item that carries the record, and makes it anew: its
+ * tickets begin at 1 again. What is checked of tickets is of one item. */
+active proctype Drop() {
+end:	do
+	:: atomic { bDrop > 0 && fin < NP ->
+		d_step {
+		bDrop--; leased = 1;
+		tn = 0; sa = 0; gr = 0; pres = 0; mode = 0; ended = 0; conf = 0;
+		do :: n > 0 -> z = n-1; cut() :: else -> break od;
+		y = 0;
+		do :: y < NP -> g[y] = 0; gx[y] = 0; owed[y] = 0; y++ :: else -> break od;
+		z = 0; y = 0
+		} }
+	od
+}
+#endif
+
 /* ahead: live rows ahead of ticket t; gone: the first dead one; more: there are
  * further dead ones. */
 inline rows(t) {
@@ -669,6 +826,13 @@ proctype Main(byte p) {
 	bool claimed = 0, fast = 0, more = 0, fenced = 0, wants = HAS(DOWN,p);
 	bool ahead = 0;
 	byte gone = 0, gb = 0, tgt = 0, tb = 0, cycle = 0;
+#ifdef PARTS
+	byte call = 0;    /* of ReleaseWith, or of UpdateAndRelease */
+	bool form = 0;    /* the fast one */
+	bool open = 0, early = 0; /* an attempt in this form, in the fast form before, was not answered */
+	bool unsure = 0;  /* the call before was given up without an answer */
+	bool asked = 0;
+#endif
 	{
 	if :: p >= N -> goto resume :: p < N fi;
 take:	skip;
@@ -690,8 +854,8 @@ enqueue: skip;
 		if
 		:: unkn && rid < 3 -> unkn = 0; rid++; goto enqueue
 		:: !unkn && res -> rid = row[t]%4; res = 0; goto wait
-		:: !unkn && !res -> /* somebody else's: only a place that was taken over */
-			assert(won > 0 || broken_model); goto anew
+		:: !unkn && !res -> /* somebody else's: a place that was taken over, or a ticket of another item's counter */
+			assert(won > 0 || MADEANEW || broken_model); goto anew
 		fi
 	}
 wait:	skip;
@@ -720,9 +884,9 @@ wait:	skip;
 			bEvict--; tgt = hid[0]; tb = hbt[0]; goto evict
 		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(1) ->
 			bEvict--; tgt = hid[1]; tb = hbt[1]; goto evict
-		:: !MINE(p) && gone == 0 && !DEADIN && (t <= FLOOR || !pres) -> goto anew
-		:: !MINE(p) && gone == 0 && !DEADIN && pres && NOROW(p,t) && rid < 3 -> rid++; ahead = 0; goto enqueue
-		:: !MINE(p) && gone == 0 && !DEADIN && pres && t > FLOOR && !ahead && OPEN(p) -> goto claim
+		:: !MINE(p) && gone == 0 && !DEADIN && (t <= FLOOR || !pres || FOREIGN(t)) -> goto anew
+		:: !MINE(p) && gone == 0 && !DEADIN && pres && !FOREIGN(t) && NOROW(p,t) && rid < 3 -> rid++; ahead = 0; goto enqueue
+		:: !MINE(p) && gone == 0 && !DEADIN && pres && t > FLOOR && !FOREIGN(t) && !ahead && OPEN(p) -> goto claim
 		fi
 	}
 sweep:	skip;
@@ -798,11 +962,30 @@ held:	skip;
 			if
 			:: unkn -> unkn = 0; goto held
 			:: !unkn && res -> res = 0; goto held
-			:: !unkn && !res -> /* a loss: it is one */
+#ifdef PARTS
+			:: !unkn && !res && unsure && !HELD(id,t) && !over[p] && !BYOTHERS(t) -> /* the call before has released it */
+				assert(wr[p] > 0 || ANEW || broken_told); goto end_
+			:: !unkn && !res && !(unsure && !HELD(id,t) && !over[p] && !BYOTHERS(t)) ->
+#else
+			:: !unkn && !res ->
+#endif
+				/* a loss: it is one */
 				assert(!IN(id) || twice || broken_known); goto lost
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, md); unkn = 0; res = 0; goto held
+#ifdef PARTS
+		:: (HAS(PART,p) || HAS(UPD,p)) && call < 2 -> form = fast; goto part
+		:: wants && unsure ->
+			wants = 0; /* refused: the writes may yet be made, beside others */
+#ifdef BUG_DOWN_UNSURE
+			bel[p] = SHRD; goto down
+#else
+			goto held
+#endif
+		:: wants && !unsure ->
+#else
 		:: wants ->
+#endif
 #ifndef BUG_DOWN_BELIEF
 			/* from the call on, whatever it returns */
 			bel[p] = SHRD;
@@ -812,6 +995,75 @@ held:	skip;
 		:: !wants -> bel[p] = 0; if :: fast -> goto quick :: else -> goto hand fi
 		fi
 	}
+#ifdef PARTS
+part:	skip;
+	atomic {
+		send(oPART, p, id, t, ASKS(p,call,form));
+		if
+		:: unkn -> unkn = 0; open = 1; if :: goto part :: goto failed fi
+		:: !unkn && res -> res = 0; goto made
+		:: !unkn && !res -> skip
+		fi
+#ifndef NOITEM
+		goto judge
+#endif
+	}
+#ifdef NOITEM
+	skip; /* a read: the record may have changed since */
+#endif
+	atomic {
+#ifdef NOITEM
+		skip;
+#else
+		false;
+#endif
+judge:		if
+		/* ReleaseWith */
+#ifndef BUG_PART_FORGET_FAST
+		:: HAS(PART,p) && !HELD(id,t) && early -> early = 0; form = 1; open = 1; asked = 1; goto part
+#endif
+#ifdef NOITEM
+		:: HAS(PART,p) && !HELD(id,t) && !early && (open || EARLY(p)) && !asked -> asked = 1; goto part
+		:: HAS(PART,p) && !HELD(id,t) && !early && !((open || EARLY(p)) && !asked) -> goto denies
+#else
+#ifdef BUG_PART_FORGET_FAST
+		:: HAS(PART,p) && !HELD(id,t) -> goto denies
+#else
+		:: HAS(PART,p) && !HELD(id,t) && !early -> goto denies
+#endif
+#endif
+		:: HAS(PART,p) && HELD(id,t) && form -> early = open || EARLY(p); open = 0; form = 0; goto part
+		:: HAS(PART,p) && HELD(id,t) && !form -> goto failed
+		/* UpdateAndRelease */
+		:: HAS(UPD,p) && !HELD(id,t) && !open -> goto denies
+		:: HAS(UPD,p) && !HELD(id,t) && open && ONLYOWN(p) && !BYOTHERS(t) -> goto made
+		:: HAS(UPD,p) && !HELD(id,t) && open && (!ONLYOWN(p) || BYOTHERS(t) || bEvict > 0) -> goto failed
+		:: HAS(UPD,p) && HELD(id,t) && form -> form = 0; goto part
+		:: HAS(UPD,p) && HELD(id,t) && !form -> goto failed
+		fi
+	}
+	atomic { false;
+made:		assert(wr[p] == 1 + call || ANEW || broken_told);
+		bel[p] = 0;
+		if :: !form && pres && n == 0 && QUIETFOR(t) -> tgt = t; goto quieten :: else -> goto end_ fi
+	}
+	atomic { false;
+denies:		if
+		:: unsure && !over[p] && !BYOTHERS(t) -> /* the call before has made them */
+			assert(wr[p] == 1 || ANEW || broken_told); goto end_
+		:: else ->
+			assert(wr[p] != 1 + call || broken_told);
+			denied[p] = denied[p] | (1 << call); goto lost
+		fi
+	}
+	atomic { false;
+failed:		if
+		:: open || early -> unsure = 1
+		:: else -> assert(wr[p] != 1 + call || broken_told); denied[p] = denied[p] | (1 << call)
+		fi;
+		open = 0; early = 0; asked = 0; call++; goto held
+	}
+#endif
 down:	skip;
 	atomic {
 		send(oDOWN, p, id, t, md);
@@ -829,7 +1081,11 @@ quick:	skip;
 		if
 		:: unkn -> unkn = 0; goto quick
 		:: !unkn && !res && IN(id) -> goto hand
+#ifdef PARTS
+		:: !unkn && (res || !IN(id)) -> res = 0; settled[p] = 1; goto end_
+#else
 		:: !unkn && (res || !IN(id)) -> res = 0; goto end_
+#endif
 		fi
 	}
 hand:	skip;
@@ -837,8 +1093,14 @@ hand:	skip;
 		send(oHAND, p, id, t, 0);
 		if
 		:: unkn -> unkn = 0; goto hand
-		:: !unkn && res && n == 0 && QUIETFOR(t) -> res = 0; tgt = t; goto quieten
-		:: !unkn && !(res && n == 0 && QUIETFOR(t)) -> res = 0; goto end_
+		:: !unkn ->
+#ifdef PARTS
+			settled[p] = 1;
+#endif
+			if
+			:: res && n == 0 && QUIETFOR(t) -> res = 0; tgt = t; goto quieten
+			:: else -> res = 0; goto end_
+			fi
 		fi
 	}
 quieten: skip;
@@ -901,6 +1163,9 @@ end_:	skip;
 		lv[p] = 0; wtk[p] = 0; owed[p] = 0; unk[p] = 0; bel[p] = 0; out[p] = 0;
 		claimed = 0; fast = 0; fenced = 0; t = 0; id = 0; rid = 0; tgt = 0; tb = 0; md = MODE(p); wants = HAS(DOWN,p);
 		res = 0; cycle++;
+#ifdef PARTS
+		form = 0; open = 0; early = 0; unsure = 0; asked = 0; call = 0;
+#endif
 		if
 		:: cycle < CYCLES && p < N -> goto take
 		:: else

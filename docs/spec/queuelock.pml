@@ -362,19 +362,32 @@ inline later(o, p, i, t, b) {
 	}
 }
 
+/* What becomes of a request. */
+#define ANSWERED 0
+#define NOANSWER 1   /* it is applied, and the answer is lost */
+#define NOREQUEST 2  /* it is lost */
+#define LATER 3      /* it is late */
+#define TWICE 4      /* it comes twice */
+hidden byte fate;
+
 /* Process p sends a request. unkn: there was no answer; it may have been
  * applied, may get applied later, or never. */
 inline send(o, p, i, t, b) {
-	unkn = 0;
+	unkn = 0; fate = ANSWERED;
 	if
-	:: apply(o, p, i, t, b)
-	:: bLost > 0 -> bLost--; apply(o, p, i, t, b); unkn = 1; res = 0   /* the answer is lost */
-	:: bLost > 0 -> bLost--; unkn = 1; res = 0                         /* the request is lost */
-	:: bDup > 0 -> later(o, p, i, t, b); unkn = 1; res = 0             /* it is late */
+	:: true
+	:: bLost > 0 -> bLost--; fate = NOANSWER
+	:: bLost > 0 -> bLost--; fate = NOREQUEST
+	:: bDup > 0 -> fate = LATER
 #ifndef ONCE
-	:: bDup > 0 -> later(o, p, i, t, b); twice = 1; apply(o, p, i, t, b) /* it comes twice */
+	:: bDup > 0 -> fate = TWICE
 #endif
-	fi
+	fi;
+	if :: fate == LATER || fate == TWICE -> later(o, p, i, t, b) :: else fi;
+	if :: fate == TWICE -> twice = 1 :: else fi;
+	if :: fate == ANSWERED || fate == NOANSWER || fate == TWICE -> apply(o, p, i, t, b) :: else fi;
+	if :: fate == ANSWERED || fate == TWICE :: else -> unkn = 1; res = 0 fi;
+	fate = 0
 }
 
 /* The network: requests that are late are applied at any time, in any order. */

@@ -105,6 +105,18 @@ ok modes resume-twice-downgrade -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=2
 ok modes resume-closed-lost-evict -DN=2 -DCLOSED=1 -DRESUMERS=1 -DLOST=1 -DEVICT=1
 ok modes resume-place-lost-sweep -DN=2 -DRESUMERS=1 -DPLACE -DLOST=1 -DSWEEP=1
 ok modes resume-place-twice -DN=2 -DRESUMERS=2 -DPLACE
+ok modes with-2-lost-lost -DN=2 -DPART=3 -DLOST=2
+ok modes with-2-late-late -DN=2 -DPART=1 -DDUP=2
+ok modes with-2-late-lost-older -DN=2 -DPART=1 -DDUP=1 -DLOST=1 -DNOITEM
+ok modes with-2-lost-lost-evict-beat -DN=2 -DPART=1 -DLOST=2 -DEVICT=1 -DHB=1
+ok modes with-2-readers-late-older -DN=2 -DPART=3 -DREADERS=3 -DDUP=1 -DNOITEM
+ok modes with-2-semaphore-late-lost -DN=2 -DPART=1 -DPERMITS=2 -DDUP=1 -DLOST=1
+ok modes with-2-downgrade-late -DN=2 -DPART=1 -DREADERS=2 -DDOWN=1 -DDUP=1 -DONCE
+ok modes with-2-closed-late-lost -DN=2 -DPART=1 -DCLOSED=1 -DDUP=1 -DLOST=1
+ok modes item-2-late-late-older -DN=2 -DUPD=1 -DDUP=2 -DNOITEM
+ok modes item-2-lost-lost-evict-beat -DN=2 -DUPD=1 -DLOST=2 -DEVICT=1 -DHB=1
+ok modes item-2-lost-crash -DN=2 -DUPD=3 -DLOST=1 -DCRASH=1
+ok modes item-2-made-anew-late -DN=2 -DUPD=1 -DDROP=1 -DDUP=1
 ok scopes scope-3 -DN=3 -DQ=1
 ok scopes scope-2-late-late -DN=2 -DQ=1 -DDUP=2
 ok scopes scope-2-reset-lost -DN=2 -DQ=1 -DRESET=1 -DLOST=1
@@ -165,6 +177,17 @@ exclusion modes BUG_RESUME_NO_REMOVE -DN=2 -DRESUMERS=1 -DBUG_RESUME_NO_REMOVE
 exclusion modes BUG_RESUME_HANDLE_MODE -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=1 -DBUG_RESUME_HANDLE_MODE
 confirm modes BUG_RESUME_PROVISIONAL -DN=2 -DCLOSED=1 -DRESUMERS=1 -DEVICT=1 -DBUG_RESUME_PROVISIONAL
 resume modes BUG_PLACE_NO_ID -DN=2 -DRESUMERS=2 -DPLACE -DBUG_PLACE_NO_ID
+written modes BUG_PART_NO_TICKET -DN=2 -DPART=1 -DDUP=2 -DBUG_PART_NO_TICKET
+written modes BUG_PART_NO_HELD -DN=2 -DPART=1 -DDUP=2 -DONCE -DBUG_PART_NO_HELD
+told modes BUG_PART_NEW_TOKENS -DN=2 -DPART=1 -DLOST=1 -DBUG_PART_NEW_TOKENS
+told modes BUG_PART_FORGET_FAST -DN=2 -DPART=1 -DREADERS=3 -DDUP=1 -DONCE -DBUG_PART_FORGET_FAST
+told modes BUG_PART_REFUSED -DN=2 -DPART=1 -DREADERS=3 -DDUP=1 -DBUG_PART_REFUSED
+overtaking modes BUG_PART_FAST_NO_QUIET -DN=2 -DPART=1 -DBUG_PART_FAST_NO_QUIET
+fence modes BUG_DOWN_UNSURE -DN=2 -DPART=1 -DREADERS=2 -DDOWN=1 -DDUP=1 -DONCE -DBUG_DOWN_UNSURE
+told modes BUG_UPD_EARLIER -DN=2 -DUPD=1 -DLOST=2 -DBUG_UPD_EARLIER
+told modes BUG_UPD_NO_CLOCK -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_UPD_NO_CLOCK
+told modes STRICT_ANEW -DN=2 -DUPD=1 -DDROP=1 -DLOST=1 -DSTRICT_ANEW
+ok modes BUG_CLAIM_NO_COUNTER -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DBUG_CLAIM_NO_COUNTER
 fencing scopes BUG_REGISTER_NO_LESS -DN=2 -DQ=1 -DBUG_REGISTER_NO_LESS
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST
 tickets scopes ORDERS-differ -DN=2 -DORDERS=1
@@ -205,6 +228,9 @@ ok modes semaphore-3-lost-crash -DN=3 -DPERMITS=2 -DLOST=1 -DCRASH=1
 ok modes semaphore-3-closed-late -DN=3 -DPERMITS=2 -DCLOSED=7 -DDUP=1
 ok modes downgrade-3-late -DN=3 -DREADERS=4 -DDOWN=1 -DDUP=1
 ok modes closed-3-late -DN=3 -DCLOSED=7 -DDUP=1
+ok modes with-3-lost -DN=3 -DPART=1 -DLOST=1
+ok modes with-3-readers-late -DN=3 -DPART=1 -DREADERS=7 -DDUP=1
+ok modes item-3-made-anew-lost -DN=3 -DUPD=1 -DDROP=1 -DLOST=1
 ok modes resume-semaphore-late -DN=2 -DPERMITS=2 -DRESUMERS=2 -DDUP=1
 ok scopes scope-3-late -DN=3 -DQ=1 -DDUP=1
 ok scopes scope-3-reset -DN=3 -DQ=1 -DRESET=1

@@ -306,23 +306,38 @@ inline later(o, p, i, t, q, b) {
 	}
 }
 
+/* What becomes of a request. */
+#define ANSWERED 0
+#define NOANSWER 1   /* it is applied, and the answer is lost */
+#define NOREQUEST 2  /* it is lost */
+#define LATER 3      /* it is late */
+#define TWICE 4      /* it comes twice */
+hidden byte fate;
+
 /* Process p sends a request. unkn: there was no answer; it may have been
  * applied, may get applied later, or never. */
 inline send(o, p, i, t, q, b) {
-	unkn = 0;
+	unkn = 0; fate = ANSWERED;
 	if
-	:: apply(o, p, i, t, q, b)
+	:: true
 #if LOST > 0
-	:: bLost > 0 -> bLost--; apply(o, p, i, t, q, b); unkn = 1; res = 0   /* the answer is lost */
-	:: bLost > 0 -> bLost--; unkn = 1; res = 0                            /* the request is lost */
+	:: bLost > 0 -> bLost--; fate = NOANSWER
+	:: bLost > 0 -> bLost--; fate = NOREQUEST
 #endif
 #if DUP > 0
-	:: bDup > 0 -> later(o, p, i, t, q, b); unkn = 1; res = 0             /* it is late */
+	:: bDup > 0 -> fate = LATER
 #ifndef ONCE
-	:: bDup > 0 -> later(o, p, i, t, q, b); twice = 1; apply(o, p, i, t, q, b) /* it comes twice */
+	:: bDup > 0 -> fate = TWICE
 #endif
 #endif
-	fi
+	fi;
+#if DUP > 0
+	if :: fate == LATER || fate == TWICE -> later(o, p, i, t, q, b) :: else fi;
+	if :: fate == TWICE -> twice = 1 :: else fi;
+#endif
+	if :: fate == ANSWERED || fate == NOANSWER || fate == TWICE -> apply(o, p, i, t, q, b) :: else fi;
+	if :: fate == ANSWERED || fate == TWICE :: else -> unkn = 1; res = 0 fi;
+	fate = 0
 }
 
 #if DUP > 0
