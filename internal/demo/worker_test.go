@@ -225,9 +225,9 @@ func TestAWorkerThatFailsSaysWhy(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"no assignment":        {"", "read the assignment"},
 		"a broken assignment":  {"{\n", "read the assignment"},
-		"an impossible lease":  {`{"Table":"x","TTL":1}` + "\ngo\n", "TTL"},
-		"no word to go":        {`{"Table":"x","Last":1}` + "\n", "wait for the start"},
-		"no DynamoDB anywhere": {`{"Table":"x","Entity":"x","First":1,"Last":1}` + "\ngo\n", "no such place"},
+		"an impossible lease":  {`{"Table":"xyz","TTL":1}` + "\ngo\n", "TTL"},
+		"no word to go":        {`{"Table":"xyz","Last":1}` + "\n", "wait for the start"},
+		"no DynamoDB anywhere": {`{"Table":"xyz","Entity":"x","First":1,"Last":1}` + "\ngo\n", "no such place"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
