@@ -141,7 +141,7 @@ var mutants = []mutant{
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
 		"\t\tgrant, ok, err := w.goOn(ctx, &sight)\n", "\t\tgrant, ok, err := w.goOn(ctx, &sight)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, ctx.Err()\n\t\t}\n",
-		`has left \[holder`, 70,
+		`has left \[holder`, 262,
 	},
 	{
 		"another token for each attempt of a transaction", "fence.go",
