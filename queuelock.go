@@ -45,10 +45,12 @@
 package queuelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -321,6 +323,9 @@ func (c *Client) releaseAll(ctx context.Context) error {
 		held = append(held, lock)
 	}
 	c.mu.Unlock()
+	slices.SortFunc(held, func(a, b *Lock) int {
+		return cmp.Or(cmp.Compare(a.queue.String(), b.queue.String()), a.ticket.Compare(b.ticket))
+	})
 	errs := make([]error, len(held))
 	var wg sync.WaitGroup
 	for i, lock := range held {

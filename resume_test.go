@@ -134,15 +134,16 @@ func TestAPlaceIsResumed(t *testing.T) {
 			old, dbOld := open(t, table, "old", tenSeconds)
 			behind, _ := open(t, table, "behind", tenSeconds)
 			held := acquire(t, holder, waitpolicy.NoWait)
-			var h queuelock.Handle
+			places := make(chan queuelock.Handle, 1)
 			go func() {
-				_, err := old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+				_, err := old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
 				if err == nil {
 					t.Error("the dead was served")
 				}
 			}()
 			time.Sleep(time.Second)
 			dbOld.Partition()
+			h := <-places
 			second := queueUp(t.Context(), behind, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			if swept {
@@ -185,11 +186,12 @@ func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
 		holder, _ := open(t, table, "holder", tenSeconds)
 		old, dbOld := open(t, table, "old", tenSeconds)
 		held := acquire(t, holder, waitpolicy.NoWait)
-		var h queuelock.Handle
+		places := make(chan queuelock.Handle, 1)
 		go func() {
-			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
 		}()
 		time.Sleep(time.Second)
+		h := <-places
 		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
 		release(t, held)
 		<-claim.Reached()
@@ -297,14 +299,15 @@ func TestAHandleHasItsMode(t *testing.T) {
 		a, dbA := open(t, table, "a", tenSeconds)
 		c, _ := reborn(t, table, "new")
 		first := acquire(t, writer, waitpolicy.NoWait)
-		var h queuelock.Handle
+		places := make(chan queuelock.Handle, 1)
 		go func() {
-			_, err := a.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.Shared(), queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+			_, err := a.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.Shared(), queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
 			if err == nil {
 				t.Error("the dead was served")
 			}
 		}()
 		time.Sleep(time.Second)
+		h := <-places
 		dbA.Partition()
 		release(t, first)
 		lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.For(time.Minute))
@@ -353,11 +356,12 @@ func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
 		holder, _ := open(t, table, "holder", tenSeconds)
 		old, dbOld := open(t, table, "old", tenSeconds)
 		held := acquire(t, holder, waitpolicy.NoWait)
-		var h queuelock.Handle
+		places := make(chan queuelock.Handle, 1)
 		go func() {
-			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place }))
+			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
 		}()
 		time.Sleep(time.Second)
+		h := <-places
 		dbOld.Partition()
 		c, _ := reborn(t, table, "new")
 		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
