@@ -25,6 +25,94 @@ const ttl = 10 * time.Second
 var tenSeconds = queuelock.Config{TTL: ttl, WaiterTTL: 4 * time.Second}
 
 // A key of unpadded numbers sorts 10 before 9.
+// The read before a process's first TAKE is a request like the others: it is
+// tried again if it failed in passing, it is told of if it failed for good, and
+// nothing is left of it whatever becomes of it or of its process.
+func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"lost":          queuelocktest.LoseRequest(),
+		"answer lost":   queuelocktest.LoseResponse(),
+		"throttled":     queuelocktest.Refuse(queuelocktest.Throttling),
+		"arrives twice": queuelocktest.Duplicate(time.Minute),
+		"stalled":       queuelocktest.DelayRequest(3 * time.Second),
+	} {
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+			inBubble(t, fmt.Sprint(name, ", ", wait), func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				c, db := open(t, table, "c", tenSeconds)
+				fired := db.Inject(fault.Of("GetItem").Times(1))
+				lock := acquire(t, c, wait)
+				if fired.Fired() != 1 {
+					t.Error("there was no read")
+				}
+				if h := must(c.Inspect(t.Context(), order)).Serving; len(h) != 1 || h[0].Ticket != lock.Ticket() {
+					t.Errorf("%+v, want the lock alone", h)
+				}
+				for _, e := range entries(table) {
+					if e["until"] == nil {
+						t.Errorf("%v has no end", e)
+					}
+				}
+				release(t, lock)
+				if err := table.Settle(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+	inBubble(t, "refused for good", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", tenSeconds)
+		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("GetItem"))
+		_, err := c.Acquire(t.Context(), order, waitpolicy.Forever)
+		says(t, err, "AccessDenied", "GetItem")
+		if n := db.Counts().Total().Sent; n != 1 || len(table.Items()) != 0 {
+			t.Errorf("%d requests, %d items", n, len(table.Items()))
+		}
+	})
+	inBubble(t, "its caller gives up", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", tenSeconds)
+		db.Inject(queuelocktest.SwallowRequest().Of("GetItem"))
+		begun := time.Now()
+		_, err := c.Acquire(t.Context(), order, waitpolicy.For(2*time.Second))
+		if took := time.Since(begun); !errors.Is(err, queuelock.ErrNotAcquired) || took > 6*time.Second || len(table.Items()) != 0 {
+			t.Errorf("%v after %v, %d items", err, took, len(table.Items()))
+		}
+	})
+	for name, pauses := range map[string][]time.Duration{"before": {time.Hour}, "after": {0, time.Hour}} {
+		inBubble(t, "the process stands still for an hour "+name+" it", func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			late, err := queuelock.New(stalling{table.Client("late").Client, func() (pause time.Duration) {
+				if len(pauses) > 0 {
+					pause, pauses = pauses[0], pauses[1:]
+				}
+				return pause
+			}}, table.Name(), tenSeconds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			lock := acquire(t, late, waitpolicy.Forever)
+			if took := time.Since(begun); took < time.Hour || took > time.Hour+time.Second || lock.Err() != nil || lock.Remaining() != 9*time.Second {
+				t.Errorf("held after %v, with %v left: %v", took, lock.Remaining(), lock.Err())
+			}
+			other, _ := open(t, table, "other", tenSeconds)
+			if _, err := other.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("beside it: %v", err)
+			}
+			time.Sleep(time.Minute)
+			if lock.Err() != nil {
+				t.Error(lock.Err())
+			}
+			release(t, lock)
+			if err := late.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A process dies in its very first turn, and those after it wait for less than its
 // lease, each in a process of its own: a job that is started each minute, or one
 // that crashes in a loop.

@@ -126,6 +126,21 @@ func TestTheProcessThatWasResumedLosesItsLock(t *testing.T) {
 	})
 }
 
+// queueToDie lets c wait in the queue, and returns its place a second later. It
+// must not be served: its process is about to die.
+func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) queuelock.Handle {
+	t.Helper()
+	places := make(chan queuelock.Handle, 1)
+	opts = append(opts, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
+	go func() {
+		if _, err := c.Acquire(t.Context(), order, waitpolicy.Forever, opts...); err == nil {
+			t.Error("the dead was served")
+		}
+	}()
+	time.Sleep(time.Second) // in the bubble
+	return <-places
+}
+
 func TestAPlaceIsResumed(t *testing.T) {
 	for name, swept := range map[string]bool{"its row stands": false, "its row was swept": true} {
 		inBubble(t, name, func(t *testing.T) {
@@ -134,16 +149,8 @@ func TestAPlaceIsResumed(t *testing.T) {
 			old, dbOld := open(t, table, "old", tenSeconds)
 			behind, _ := open(t, table, "behind", tenSeconds)
 			held := acquire(t, holder, waitpolicy.NoWait)
-			places := make(chan queuelock.Handle, 1)
-			go func() {
-				_, err := old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
-				if err == nil {
-					t.Error("the dead was served")
-				}
-			}()
-			time.Sleep(time.Second)
+			h := queueToDie(t, old)
 			dbOld.Partition()
-			h := <-places
 			second := queueUp(t.Context(), behind, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			if swept {
@@ -186,12 +193,7 @@ func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
 		holder, _ := open(t, table, "holder", tenSeconds)
 		old, dbOld := open(t, table, "old", tenSeconds)
 		held := acquire(t, holder, waitpolicy.NoWait)
-		places := make(chan queuelock.Handle, 1)
-		go func() {
-			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
-		}()
-		time.Sleep(time.Second)
-		h := <-places
+		h := queueToDie(t, old)
 		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
 		release(t, held)
 		<-claim.Reached()
@@ -299,15 +301,7 @@ func TestAHandleHasItsMode(t *testing.T) {
 		a, dbA := open(t, table, "a", tenSeconds)
 		c, _ := reborn(t, table, "new")
 		first := acquire(t, writer, waitpolicy.NoWait)
-		places := make(chan queuelock.Handle, 1)
-		go func() {
-			_, err := a.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.Shared(), queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
-			if err == nil {
-				t.Error("the dead was served")
-			}
-		}()
-		time.Sleep(time.Second)
-		h := <-places
+		h := queueToDie(t, a, queuelock.Shared())
 		dbA.Partition()
 		release(t, first)
 		lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.For(time.Minute))
@@ -356,12 +350,7 @@ func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
 		holder, _ := open(t, table, "holder", tenSeconds)
 		old, dbOld := open(t, table, "old", tenSeconds)
 		held := acquire(t, holder, waitpolicy.NoWait)
-		places := make(chan queuelock.Handle, 1)
-		go func() {
-			_, _ = old.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
-		}()
-		time.Sleep(time.Second)
-		h := <-places
+		h := queueToDie(t, old)
 		dbOld.Partition()
 		c, _ := reborn(t, table, "new")
 		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
