@@ -66,7 +66,7 @@ func (l *Lock) SetData(ctx context.Context, data []byte) error {
 			l.saw(rec)
 			return nil
 		case errors.Is(err, serving.ErrRefused):
-			return l.fenced()
+			return l.fenced(rec)
 		case !table.Transient(err) || !retries.Pause(held):
 			return fmt.Errorf("queuelock: %s: set data: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
 		}

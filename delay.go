@@ -1,10 +1,12 @@
 package queuelock
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/serving"
 )
 
 // LockDelay keeps the queue closed for d after the lock was lost: nobody is
@@ -48,10 +50,19 @@ func validDelay(d time.Duration) error {
 // waited for the others, no request can be on its way.
 func (l *Lock) keepsClosed() bool { return l.terms.Delay > 0 && (l.resumed || l.wasGiven()) }
 
-// delayed is the error of a lock with a lock delay whose lease ended before a
-// Release had got through. Its entry, if it still stands, keeps the queue
-// closed.
-func (l *Lock) delayed() error {
-	return &LostError{Key: l.key, Ticket: l.ticket, Cause: Unreachable, Err: fmt.Errorf(
-		"its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", l.terms.TTL, l.terms.Delay)}
+// delayed is what a Release returns of a lock with a lock delay whose lease ended
+// before the release got through. Its entry, if it is still there, keeps the
+// queue closed.
+func (l *Lock) delayed(ctx context.Context) error {
+	err := fmt.Errorf("its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", l.terms.TTL, l.terms.Delay)
+	if rec, getErr := serving.Get(ctx, l.queue); getErr == nil {
+		l.mu.Lock()
+		call := l.releases
+		l.mu.Unlock()
+		switch l.outcome(rec, call) {
+		case serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome:
+			return nil
+		}
+	}
+	return &LostError{Key: l.key, Ticket: l.ticket, Cause: Unreachable, Err: err}
 }

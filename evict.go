@@ -95,15 +95,23 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 		return fmt.Errorf("queuelock: evict %s: %w", key, err)
 	}
 	holder, err := c.dismissible(key, q, rec, t)
+	for err == nil {
+		err = passing(ctx, func() error {
+			rec, err = serving.Dismiss(ctx, q, holder)
+			return err
+		})
+		if err != nil && !errors.Is(err, serving.ErrRefused) {
+			return fmt.Errorf("queuelock: evict %s ticket %s: it may be gone: %w", key, t, err)
+		}
+		if _, stands := rec.Mine(holder.ID); err == nil || !stands {
+			err = nil
+			break
+		}
+		// It has made a fenced transaction since it was read.
+		holder, err = c.dismissible(key, q, rec, t)
+	}
 	if err != nil {
 		return err
-	}
-	err = passing(ctx, func() error {
-		rec, err = serving.Dismiss(ctx, q, holder.ID)
-		return err
-	})
-	if err != nil && !errors.Is(err, serving.ErrRefused) {
-		return fmt.Errorf("queuelock: evict %s ticket %s: it may be gone: %w", key, t, err)
 	}
 	// Refused: it was there, and is gone. Ids do not come back.
 	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder, as an operator wants", "queue", q.String(), "ticket", t, "owner", holder.Owner)

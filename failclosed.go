@@ -1,11 +1,9 @@
 package queuelock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -69,26 +67,3 @@ func (e *UnreleasedError) Error() string {
 
 // Unwrap returns Err.
 func (e *UnreleasedError) Unwrap() error { return e.Err }
-
-// giveBackUnleased takes a lock that fails closed out of the record.
-func (l *Lock) giveBackUnleased(ctx context.Context) error {
-	l.mu.Lock()
-	seen, end, parting := l.seen, l.end, l.parting
-	l.mu.Unlock()
-	switch {
-	case parting == partingMade:
-		return nil // by a ReleaseWith that was not answered
-	case errors.Is(end, ErrLost):
-		// By being evicted. Should it stand all the same, nothing else would ever end
-		// it.
-		if _, _, err := serving.Remove(ctx, l.queue, l.id); err != nil && !errors.Is(err, serving.ErrRefused) {
-			return errors.Join(end, &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err})
-		}
-		return end
-	}
-	err := l.handBack(ctx, seen, parting)
-	if err != nil && !errors.Is(err, ErrLost) {
-		return &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err}
-	}
-	return err
-}

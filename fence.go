@@ -46,12 +46,10 @@ func (l *Lock) condition(alone bool) types.ConditionCheck {
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const maxTransactItems = 99
 
-// transactPatience is for how long a transaction is repeated: for less than
-// DynamoDB remembers its token, after which a repetition would be made anew.
-const transactPatience = 8 * time.Minute
-
-// UnknownOutcomeError says that writes were sent and not answered: they may
-// have been made or not. Read them, under the next lock, to know.
+// UnknownOutcomeError says that it is not known whether writes were made: they
+// had no answer, and the table does not say. Read them under the next lock to
+// know. Release returns it, too, if the table does not say whether the lock was
+// released or lost.
 type UnknownOutcomeError struct {
 	Key Key
 	Err error // the last attempt's
@@ -60,7 +58,7 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	s := fmt.Sprintf("queuelock: %s: it is not known whether the writes were made: %v", e.Key, e.Err)
+	s := fmt.Sprintf("queuelock: %s: the outcome is not known: %v", e.Key, e.Err)
 	if e.Ctx != nil {
 		s += fmt.Sprintf("; %v", e.Ctx)
 	}
@@ -75,94 +73,243 @@ func (e *UnknownOutcomeError) Error() string {
 func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
 // Transact makes the writes, all or none, only if the lock is still held when
-// they are made: one request, a TransactWriteItems of the items with Condition
-// behind them. Items are as DynamoDB defines them, 99 at the most; they may be
-// in any table of the region, but none may be the lock's own record.
+// they are made. Items are as DynamoDB defines them, 99 at most, in any tables of
+// the region; none may be the lock's own record.
 //
-// nil says that the writes were made, once. *LostError, which matches ErrLost,
-// says that the lock had been lost, and ErrReleased that it had been released:
-// nothing was written. An error that matches *types.TransactionCanceledException
-// says that one of the caller's items stood in the way, or that others were in
-// the way until the end, and nothing was written; its reasons are in the order of
-// the items, with that of the check behind them.
-// *UnknownOutcomeError says that no answer came, and that the writes may have
-// been made, or may yet be, as long as the lock is held; it never matches
-// ErrLost, even if the lock was lost meanwhile. Other errors are the table's, or
-// that of a ctx that had ended before the call, and nothing was written.
+// It returns nil if the writes were made, once. Returns
 //
-// Conflicts with other transactions, throttles and lost answers are retried
-// until ctx or the lock ends, or for eight minutes, with one
-// ClientRequestToken, so that a transaction that did get through is not made
-// twice: DynamoDB knows a token for ten minutes.
+//   - an error that matches ErrLost or ErrReleased if the lock had ended. Nothing
+//     was written.
+//   - an error that matches *types.TransactionCanceledException if one of the
+//     items stood in the way. Its reasons are in the order of the items. Nothing
+//     was written.
+//   - *UnknownOutcomeError if an attempt had no answer and the table could not be
+//     asked. The writes may have been made, or may yet be while the lock is held. It
+//     never matches ErrLost.
+//   - any other error if the table failed, or ctx had ended. Nothing was written.
+//
+// Conflicts, throttles and lost answers are retried until ctx or the lock ends.
+// The transaction has a number, which it writes into the lock's entry, so it is
+// made once however often and however late it arrives. Transactions of one lock
+// are made one after another.
+//
+// One request, a TransactWriteItems of the items and the lock's record: four write
+// units for one item. One more if the last attempt had no answer.
 func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	if len(items) == 0 || len(items) > maxTransactItems {
-		return fmt.Errorf("queuelock: Transact: %d items: between 1 and %d are possible", len(items), maxTransactItems)
-	}
-	if err := l.Err(); err != nil {
-		return err
-	}
-	return transact(ctx, []*Lock{l}, l.Err, items)
+	return l.write(ctx, "Transact", items)
 }
 
-// stillHeld reads the record, and reports whether the lock is in it. A read that
-// fails says nothing: the next heartbeat tells.
-func (l *Lock) stillHeld(ctx context.Context) bool {
-	rec, err := serving.Get(ctx, l.queue)
-	if err != nil {
-		return true
+func (l *Lock) write(ctx context.Context, what string, items []types.TransactWriteItem) error {
+	if len(items) == 0 || len(items) > maxTransactItems {
+		return fmt.Errorf("queuelock: %s: %d items: between 1 and %d are possible", what, len(items), maxTransactItems)
 	}
-	_, held := rec.Held(l.id, l.ticket)
-	return held
+	return transact(ctx, []*Lock{l}, l.Err, items)
 }
 
 // transact makes the writes only if all of the locks are held, one or more; end
 // is the reason if not.
 func transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
+	t := &transaction{caller: ctx, held: ctx, locks: locks, end: end, items: slices.Clone(items), alone: make([]bool, len(locks))}
 	if err := ctx.Err(); err != nil {
 		// A request of an ended context is never sent, but fails like one that was.
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", locks[0].key, err)
 	}
-	held := ctx
-	fenced := append([]types.TransactWriteItem{}, items...)
-	alone := make([]bool, len(locks))
 	for i, l := range locks {
 		var cancel func()
-		held, cancel = l.within(held)
+		t.held, cancel = l.within(t.held)
 		defer cancel()
-		alone[i] = l.isAlone()
-		check := l.condition(alone[i])
-		fenced = append(fenced, types.TransactWriteItem{ConditionCheck: &check})
-	}
-	first, token := locks[0], random.Text(held)
-	unknown, begun := false, time.Now()
-	for retries := retry.For(transactPatience); ; {
-		err := first.queue.Transact(held, token, fenced)
-		reasons := table.Reasons(err)
-		unknown = unknown || err != nil && reasons == nil && table.Applied(err, true)
-		if len(reasons) == len(fenced) {
-			if i := slices.Index(reasons[len(items):], table.ReasonFailed); i >= 0 {
-				if alone[i] && !locks[i].isAlone() && locks[i].stillHeld(held) {
-					return fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", locks[i].key)
-				}
-				return locks[i].fenced()
-			}
+		select {
+		case l.writes <- struct{}{}:
+			defer func() { <-l.writes }()
+		case <-t.held.Done():
+			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.key, errors.Join(ctx.Err(), end()))
 		}
-		switch {
-		case err == nil:
+		l.settle(t.held) // its number is the last
+		if err := end(); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.key, err)
+		}
+		l.made = serving.NextCall(l.made)
+		t.alone[i] = l.isAlone()
+		fence, err := serving.NumberedFence(l.queue, l.id, l.ticket, t.alone[i], l.made)
+		if err != nil {
+			return fmt.Errorf("queuelock: %s: transact: %w", l.key, err)
+		}
+		t.items = append(t.items, types.TransactWriteItem{Update: &fence})
+	}
+	return t.run()
+}
+
+// transaction is one Transact.
+type transaction struct {
+	caller, held context.Context // held ends with caller and with each lock
+	locks        []*Lock
+	alone        []bool
+	end          func() error
+	items        []types.TransactWriteItem // the caller's, and the fence of each lock
+	token        string
+	open         bool // an attempt had no answer: it may have been made, or may yet be
+}
+
+// tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes.
+// Within it, a refusal proves that no earlier attempt with the token was made.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+const tokenLife = 9 * time.Minute
+
+// run sends the transaction until its outcome is known.
+func (t *transaction) run() error {
+	store := t.locks[0].queue
+	t.token = random.Text(t.held)
+	begun := store.Clock().Mark(time.Now())
+	for retries := retry.For(0); ; {
+		err := store.Transact(t.held, t.token, t.items)
+		if err == nil {
 			return nil
-		case !table.Passing(reasons) && !table.Transient(err), !retries.Pause(held), time.Since(begun) > transactPatience+time.Minute:
-			// The last: this process stood still, and the token may be forgotten.
-			if unknown {
-				return &UnknownOutcomeError{Key: first.key, Err: err, Ctx: ctx.Err(), End: end()}
+		}
+		reasons := table.Reasons(err)
+		t.open = t.open || reasons == nil && table.Applied(err, true)
+		again := table.Passing(reasons) || table.Transient(err)
+		if len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.locks):], table.ReasonFailed) {
+			made, why := t.judge(err, reasons)
+			switch {
+			case made == serving.MadeYes && t.visible(t.held):
+				return nil
+			case made == serving.MadeYes:
+				return t.unknown(t.held.Err())
+			case made == serving.MadeUnknown && store.Clock().Since(begun, time.Now()) > tokenLife:
+				return t.unknown(why)
+			case made != serving.MadeNotYet:
+				return why
 			}
-			return fmt.Errorf("queuelock: %s: transact: %w", first.key, errors.Join(err, ctx.Err(), end()))
+			err, again = why, true
+		}
+		if !t.open {
+			// It was cancelled, and no attempt is under way.
+			t.token, begun = random.Text(t.held), store.Clock().Mark(time.Now())
+		}
+		if !again || !retries.Pause(t.held) {
+			return t.failed(err)
 		}
 	}
 }
 
-// fenced is the error of a lock whose record says that it is held no more.
-func (l *Lock) fenced() error {
-	if l.parted(nil) {
+// judge says what the records that refused a transaction say of it, and why the
+// first of them refused.
+func (t *transaction) judge(err error, reasons []string) (made serving.Made, why error) {
+	fences := len(t.items) - len(t.locks)
+	for i, l := range t.locks {
+		if reasons[fences+i] != table.ReasonFailed {
+			continue
+		}
+		rec, readErr := serving.Refusal(t.held, l.queue, table.ReasonItem(err, fences+i))
+		if readErr != nil {
+			return serving.MadeNotYet, readErr
+		}
+		switch m := rec.Made(l.id, l.ticket, l.made); {
+		case m == serving.MadeYes:
+			return m, nil
+		case why != nil:
+		case m != serving.MadeNotYet:
+			made, why = m, l.fenced(rec)
+		case t.alone[i] && !l.isAlone():
+			made, why = serving.MadeNever, fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", l.key)
+		default:
+			made, why = m, err
+		}
+	}
+	return made, why
+}
+
+// visible repeats a transaction that was made until an answer says that all of
+// its items are visible: the record alone may be.
+func (t *transaction) visible(ctx context.Context) bool {
+	for retries := retry.For(0); ; {
+		err := t.locks[0].queue.Transact(ctx, t.token, t.items)
+		reasons := table.Reasons(err)
+		if err == nil || len(reasons) == len(t.items) && !slices.Contains(reasons, table.ReasonConflict) {
+			return true
+		}
+		if !retries.Pause(ctx) {
+			return false
+		}
+	}
+}
+
+// settleLimit bounds the requests that end the doubt about a transaction, after
+// its caller has given up.
+const settleLimit = time.Second
+
+// failed is the error of a transaction that ends with err. If an attempt had no
+// answer it asks the table first; nil says that the transaction was made.
+func (t *transaction) failed(err error) error {
+	if t.open {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
+		defer cancel()
+		made, settled := t.settle(ctx, t.locks...)
+		if !settled {
+			return t.unknown(err)
+		}
+		if made {
+			return nil
+		}
+	}
+	return fmt.Errorf("queuelock: %s: transact: %w", t.locks[0].key, errors.Join(err, t.caller.Err(), t.end()))
+}
+
+// unknown is the error of a transaction of which the outcome is not known, or
+// that was made and may not be visible yet.
+func (t *transaction) unknown(err error) error {
+	for _, l := range t.locks {
+		l.mu.Lock()
+		l.unsettled = t
+		l.mu.Unlock()
+	}
+	return &UnknownOutcomeError{Key: t.locks[0].key, Err: err, Ctx: t.caller.Err(), End: t.end()}
+}
+
+// settle asks the table whether the transaction was made, and keeps it from being
+// made later. It reports whether that is known, and all that was made is visible.
+// It must be the last transaction of those locks, one of which is enough; their
+// gates are held.
+func (t *transaction) settle(ctx context.Context, locks ...*Lock) (made, settled bool) {
+	for _, l := range locks {
+		var m serving.Made
+		_ = passing(ctx, func() (err error) {
+			m, err = serving.Settle(ctx, l.queue, l.id, l.ticket, l.made)
+			return err
+		})
+		switch m {
+		case serving.MadeYes:
+			return true, t.visible(ctx)
+		case serving.MadeNever:
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// settle settles a transaction of the lock's that had no answer. The gate of
+// writes is held.
+func (l *Lock) settle(ctx context.Context) {
+	l.mu.Lock()
+	open := l.unsettled
+	l.mu.Unlock()
+	if open == nil {
+		return
+	}
+	if _, settled := open.settle(ctx, l); settled {
+		l.mu.Lock()
+		l.unsettled = nil
+		l.mu.Unlock()
+	}
+}
+
+// fenced is the error of a lock that a record, which has refused a protected
+// write, does not hold any more.
+func (l *Lock) fenced(rec serving.Record) error {
+	if l.parted(rec) {
 		return ErrReleased
 	}
 	return l.evicted()

@@ -3,6 +3,7 @@ package queuelock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -193,8 +194,9 @@ func TestAProtectedWriteEndsWithItsContextAndWithTheLock(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		err := lock.Transact(ctx, deposit(table, nil))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want an unknown outcome, and the context's error", err)
+		// The table was asked: it was not made, and never will be.
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error, and no unknown outcome", err)
 		}
 		if took := time.Since(begun); took != 20*time.Second {
 			t.Errorf("it ended %v after it began, its context after 20s", took)
@@ -251,28 +253,110 @@ func TestAProtectedWriteOfUnknownOutcomeIsNeverCalledLost(t *testing.T) {
 	})
 }
 
-// DynamoDB forgets a transaction's token after ten minutes: a repetition would
-// be made anew.
-func TestAProtectedWriteIsNotRepeatedWhenItsTokenMayBeForgotten(t *testing.T) {
-	inBubble(t, "a long outage", func(t *testing.T) {
+// DynamoDB forgets a transaction's token after ten minutes. A repetition is then
+// refused by its number, and known to have been made.
+func TestTransactToken(t *testing.T) {
+	for _, older := range []bool{false, true} {
+		inBubble(t, fmt.Sprintf("MadeOnceAfterItWasForgotten/older engine %v", older), func(t *testing.T) {
+			var opts []queuelocktest.Option
+			if older {
+				opts = append(opts, queuelocktest.WithoutFailedItem())
+			}
+			table := queuelocktest.NewTable(t, opts...)
+			c, db := open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+			lock := acquire(t, c, waitpolicy.NoWait)
+			db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+			out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+			time.AfterFunc(20*time.Minute, out.Remove)
+			begun := time.Now()
+			if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil || time.Since(begun) < 20*time.Minute {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
+			if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+				t.Errorf("the next: %v", err)
+			}
+			release(t, lock)
+			if balance(table) != "2" {
+				t.Errorf("the account holds %s", balance(table))
+			}
+		})
+	}
+	inBubble(t, "NewAfterACancellation", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+		c, db := open(t, table, "c", queuelock.Config{})
 		lock := acquire(t, c, waitpolicy.NoWait)
-		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
-		out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
-		time.AfterFunc(20*time.Minute, out.Remove)
-		begun := time.Now()
-		err := lock.Transact(t.Context(), deposit(table, nil))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || time.Since(begun) > 9*time.Minute {
-			t.Errorf("after %v: %v", time.Since(begun), err)
+		tokens := map[any]bool{}
+		db.Inject(queuelocktest.DelayRequest(0).Of("TransactWriteItems").Where(func(r queuelocktest.Request) bool {
+			tokens[r.Body["ClientRequestToken"]] = true
+			return false
+		}))
+		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactWriteItems").Times(2))
+		if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+			t.Fatal(err)
 		}
-		if err := lock.Err(); err != nil {
-			t.Errorf("the lock has ended by it: %v", err)
+		if len(tokens) != 3 {
+			t.Errorf("three attempts had %d tokens", len(tokens))
+		}
+	})
+}
+
+// A transaction that its caller gave up arrives later: the table was asked, and
+// it is refused.
+func TestTransactGivenUp(t *testing.T) {
+	inBubble(t, "NeverMadeOnceSettled", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := lock.Transact(ctx, deposit(table, nil))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil || balance(table) != "0" {
+			t.Errorf("%v: it was made, although its caller was told otherwise", err)
+		}
+		if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil || balance(table) != "1" {
+			t.Errorf("the next: %v", err)
 		}
 		release(t, lock)
-		if balance(table) != "1" {
-			t.Errorf("the account holds %s", balance(table))
+	})
+	inBubble(t, "MadeOnceSettled", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		answer := db.Inject(queuelocktest.HoldResponse().Of("TransactWriteItems").Times(1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := lock.Transact(ctx, deposit(table, nil)); err != nil || balance(table) != "1" {
+			t.Errorf("got %v, and the account holds %s", err, balance(table))
 		}
+		answer.Release()
+		release(t, lock)
+	})
+	inBubble(t, "SettledByTheNext", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
+		db.Partition()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := lock.Transact(ctx, deposit(table, nil))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+			t.Errorf("got %v", err)
+		}
+		db.Heal()
+		if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+			t.Error(err)
+		}
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil || balance(table) != "1" {
+			t.Errorf("%v: the account holds %s", err, balance(table))
+		}
+		release(t, lock)
 	})
 }
 
@@ -333,10 +417,14 @@ func TestAnUnknownOutcomeIsNoCancellation(t *testing.T) {
 		lock := acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LandLate(5 * time.Second).Of("TransactWriteItems").Times(1))
 		err := lock.Transact(t.Context(), deposit(table, aws.String("attribute_exists(pk)")))
+		// The table was asked, and the first is refused when it arrives.
 		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
 		_, canceled := errors.AsType[*types.TransactionCanceledException](err)
-		if !unknown || canceled {
+		if unknown || !canceled {
 			t.Errorf("got %v, unknown: %v, cancelled: %v", err, unknown, canceled)
+		}
+		if err := table.Settle(t.Context()); err != nil || balance(table) != "0" {
+			t.Errorf("%v: the first was made", err)
 		}
 		release(t, lock)
 	})

@@ -49,9 +49,17 @@ type Lock struct {
 
 	dataSet int64 // guarded by mu; which SetData was the last to begin
 
-	granted table.Item // the item, if it is one of the caller's own, as it was granted
+	granted table.Item    // the item, if it is one of the caller's own, as it was granted
+	marks   serving.Marks // of the record, as it was granted
 
-	parting partingState // guarded by mu; of a write that releases it as well
+	releases  int64        // guarded by mu; how many calls have begun to release it
+	unsettled *transaction // guarded by mu; the last one, if it may still become visible
+	parting   partingState // guarded by mu; of an UpdateAndRelease
+
+	// writes lets one protected transaction at a time through, and guards made,
+	// the number of the last. It is kept across requests.
+	writes chan struct{}
+	made   int64
 
 	// gate lets one Release at a time through, and guards unsure, settled and
 	// result: what came of the one that needs no repetition. It is no mutex because it
@@ -68,10 +76,10 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(), mode: cfg.mode,
 		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, resumed: grant.Resumed, since: grant.Sent, seen: grant.Record,
-		gate: make(chan struct{}, 1), given: make(chan struct{}), over: make(chan struct{}),
+		gate: make(chan struct{}, 1), writes: make(chan struct{}, 1), given: make(chan struct{}), over: make(chan struct{}),
 	}
 	l.terms.Delay = max(l.terms.Delay, grant.Lease.Delay) // of a lock that was resumed
-	l.granted, l.seen.Item = grant.Record.Item, nil
+	l.granted, l.marks, l.seen.Item = grant.Record.Item, grant.Record.Marks, nil
 	if me, ok := grant.Record.Mine(grant.ID); ok {
 		l.dataSet = me.DataSet
 	}
@@ -162,7 +170,7 @@ func (l *Lock) renew(ctx context.Context) error {
 		Since: lease.Middle(l.queue.Clock(), l.since),
 	})
 	if errors.Is(err, serving.ErrRefused) {
-		if l.parted(&rec) {
+		if l.parted(rec) {
 			return errParted
 		}
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
@@ -177,8 +185,8 @@ func (l *Lock) renew(ctx context.Context) error {
 	return nil
 }
 
-// saw takes in the record that a request of the lock's own has returned. It may
-// be older than the one before.
+// saw takes in a record in which the lock stands, as a request of its own has
+// returned it. It may be older than the one before.
 func (l *Lock) saw(rec serving.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

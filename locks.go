@@ -138,8 +138,5 @@ func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem)
 	if len(items) == 0 || len(items)+len(ls.all) > maxTransactItems+1 {
 		return fmt.Errorf("queuelock: Transact: %d items beside the conditions of %d locks: one item or more, and %d in all, are possible", len(items), len(ls.all), maxTransactItems+1)
 	}
-	if err := ls.Err(); err != nil {
-		return err
-	}
 	return transact(ctx, ls.all, ls.Err, items)
 }

@@ -107,10 +107,8 @@ func (l *Lock) isAlone() bool {
 //
 // nil says that it is shared, by this call or an earlier one. An error that
 // matches ErrLost says that the lock was lost, and ErrReleased that it was
-// released. A semaphore's permit cannot be downgraded: an error, and nothing is
-// sent, as beside a ReleaseWith, and after one of which it is not known whether it
-// was made; nor can an item's lock be. Any
-// other error is the table's, or that of ctx: the lock is held, and may be shared
+// released. A semaphore's permit cannot be downgraded, nor can an item's lock: an
+// error, and nothing is sent. Any other error is the table's, or that of ctx: the lock is held, and may be shared
 // already, or may yet become so. Calling again is safe.
 //
 // One request; none if it is known to be shared. Conflicts with transactions,
@@ -129,13 +127,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return nil
 	}
 	l.mu.Lock()
-	// A ReleaseWith of before must not make its writes beside others.
-	unsettled := l.parting != partingNone
-	l.alone = l.alone && unsettled
+	l.alone = false
 	l.mu.Unlock()
-	if unsettled {
-		return fmt.Errorf("queuelock: downgrade %s: a ReleaseWith is under way, or it is not known whether it was made: release it", l.key)
-	}
 	held, cancel := l.within(ctx)
 	defer cancel()
 	for retries := retry.For(0); ; {
@@ -146,7 +139,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 			l.client.lines.Wake(l.queue)
 			return nil
 		case errors.Is(err, serving.ErrRefused):
-			return l.fenced()
+			return l.fenced(rec)
 		case !table.Transient(err) || !retries.Pause(held):
 			return fmt.Errorf("queuelock: %s: downgrade: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
 		}

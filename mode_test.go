@@ -413,23 +413,23 @@ func TestWritesBesideADowngrade(t *testing.T) {
 	inBubble(t, "with a release", func(t *testing.T) {
 		table := watched(t)
 		w, dbW := open(t, table, "w", tenSeconds)
+		r, _ := open(t, table, "r", tenSeconds)
 		lock := acquire(t, w, waitpolicy.NoWait)
-		dbW.Inject(queuelocktest.LandLate(time.Minute).Of("TransactWriteItems").Times(1))
-		dbW.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		var unknown *queuelock.UnknownOutcomeError
-		if err := lock.ReleaseWith(ctx, deposit(table, nil)); !errors.As(err, &unknown) {
-			t.Fatalf("%v", err)
+		if err := lock.ReleaseWith(ctx, deposit(table, nil)); err == nil {
+			t.Fatal("it was answered")
 		}
-		spent := cost(table, func() {
-			if err := lock.Downgrade(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
-		})
-		if spent.Sent != 0 || lock.Shared() {
-			t.Errorf("%+v was sent, shared %v", spent, lock.Shared())
+		if err := lock.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		reader := acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared())
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil || balance(table) != "0" {
+			t.Errorf("%v: a write of the exclusive lock was made beside a reader", err)
+		}
+		release(t, reader)
 		release(t, lock)
 	})
 }

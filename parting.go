@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/queuelock/queuelock/serving"
 )
 
-// partingState is what is known of a write of the caller's that also releases
-// the lock: whoever finds the lock gone from its record asks here whether that
-// is a loss.
+// partingState is what is known of an UpdateAndRelease, which releases the lock
+// with a write of the caller's: a heartbeat that does not find the lock asks here
+// whether that is a loss.
 type partingState int
 
 const (
@@ -26,36 +24,29 @@ const (
 // that has released the lock.
 var errParted = errors.New("the lock is not in the serving record: a write that releases it is under way")
 
-// parted reports whether a lock that its record does not hold any more was, for
-// all that is known, released by a write of its own. Nobody else can have
-// removed it yet, but an operator: its deadline has not passed. rec is the
-// record, if it was shown.
-func (l *Lock) parted(rec *serving.Record) bool {
-	by := rec != nil && l.byOthers(*rec)
+// parted reports whether a lock that is not in its record was, or may have been,
+// released by a write of its own, and ends the lock in that case.
+func (l *Lock) parted(rec serving.Record) bool {
 	l.mu.Lock()
-	state := l.parting
-	if state == partingUnknown && l.end == nil && !by {
-		l.parting = partingMade
-	}
+	state, calls := l.parting, l.releases
 	l.mu.Unlock()
-	switch state {
-	case partingSent, partingMade:
+	switch {
+	case calls == 0:
+		return false // no release was ever sent
+	case state == partingSent, state == partingMade:
 		return true
-	case partingUnknown:
-		if !by && l.finish(ErrReleased) {
+	}
+	switch l.outcome(rec, calls) {
+	case serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome:
+		l.mu.Lock()
+		l.parting = partingMade
+		l.mu.Unlock()
+		if l.finish(ErrReleased) {
 			l.client.forget(l)
-			return true
 		}
+		return true
 	}
 	return false
-}
-
-// byOthers reports whether a record that does not hold the lock any more shows
-// that it was no write of its own which released it: the record was made anew, or
-// another process has resumed the lock.
-func (l *Lock) byOthers(rec serving.Record) bool {
-	return rec.TicketNumber.Less(l.ticket) ||
-		slices.ContainsFunc(rec.Holders, func(h serving.Holder) bool { return h.Ticket == l.ticket })
 }
 
 // parting is such a write, under way. The lock is held, and kept by its
@@ -109,8 +100,7 @@ func (l *Lock) part(ctx context.Context, what string) (*parting, error) {
 }
 
 // made ends the turn: the write was made, and the lock with it released. quiet
-// says that nobody is known to be left in the queue, and that it is not on the
-// short path.
+// says that the queue is known to be empty, and that it is not on the short path.
 func (p *parting) made(quiet bool) {
 	p.open, p.before = false, partingNone
 	p.finish(ErrReleased)
@@ -123,17 +113,14 @@ func (p *parting) made(quiet bool) {
 	}
 }
 
-// gone is the error of a write that was refused because the lock is not in its
-// record, which is rec, and that is known not to have been made.
-func (p *parting) gone(rec serving.Record) error {
-	p.open = false
-	if p.before == partingUnknown && !p.byOthers(rec) && (p.terms.FailClosed || time.Now().Before(p.keeper.Deadline())) && p.finish(ErrReleased) {
-		// An earlier call's, which was given up without an answer.
-		p.before = partingMade
+// earlier ends the turn: an earlier call, which had no answer, was made, and this
+// one was not.
+func (p *parting) earlier() error {
+	p.open, p.before = false, partingMade
+	if p.finish(ErrReleased) {
 		p.client.forget(p.Lock)
-		return ErrReleased
 	}
-	return p.evicted()
+	return ErrReleased
 }
 
 // failed is the error of a write that ends with err.

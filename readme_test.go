@@ -295,10 +295,14 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			// The prefix of the names on items.
-			sent[abstract(strings.ReplaceAll(r.Expression(), "lock_", ""))] = true
+			for _, e := range strings.Split(r.Expression(), "; ") { // of a transaction, each item's
+				if r.Operation != "TransactWriteItems" || strings.HasPrefix(e, "SET holders.") {
+					sent[abstract(strings.ReplaceAll(e, "lock_", ""))] = true
+				}
+			}
 			return false
 		}))
-		a, _ := open(t, table, "a", queuelock.Config{})
+		a, dbA := open(t, table, "a", queuelock.Config{})
 		b, _ := open(t, table, "b", queuelock.Config{})
 		dead, dbDead := open(t, table, "dead", queuelock.Config{})
 
@@ -309,6 +313,16 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		if err := held.Transact(t.Context(), deposit(table, nil)); err != nil { // FENCE, numbered
+			t.Error(err)
+		}
+		given, giveUp := context.WithTimeout(t.Context(), time.Second)
+		defer giveUp()
+		unanswered := dbA.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+		if err := held.Transact(given, deposit(table, nil)); err == nil { // SETTLE
+			t.Error("a transaction that was lost was made")
+		}
+		unanswered.Remove()
 		gone, leave := context.WithCancel(t.Context())
 		queueUp(gone, dead, waitpolicy.Forever)
 		time.Sleep(100 * time.Millisecond)
@@ -441,7 +455,11 @@ func abstract(expression string) string {
 		{`\{[a-z2-7]{26}-\d+: \{[^}]*\}\}`, ":{id: entry}"},
 		{`holders\.[a-z2-7]{26}-\d+`, "holders.#id"},
 		{`turn = \{[^}]*\}`, "turn = :turn"},
+		{`(released|evicted) = \{[^}]*\}`, "$1 = :mark"},
+		{`if_not_exists\(evicted, \{[^}]*\}\)`, "if_not_exists(evicted, :mark)"},
 		{`= \{[^}]*\}`, "= :entry"},
+		{`holders\.#id\.made = [13579]\b`, "holders.#id.made = :n + 1"},
+		{`holders\.#id\.made (=|<) \d+`, "holders.#id.made $1 :n"},
 		{`(expiresAt|until|since) (=|<=) \d+`, "$1 $2 :$1"},
 		{`(holders\.#id\.since), \d+`, "$1, :since"},
 		{`(granted <|granted =|granted <=|ticketNumber =) [1-9]\d*`, "$1 :t"},

@@ -13,25 +13,25 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Release ends the turn and gives way to the next in line. Its context is
+// Release releases the lock and lets the next waiter in. The lock's context is
 // cancelled before anything is sent.
 //
-// nil says that the lock was released, by this call or an earlier one, and that
-// it was held until then. ErrLost says that it had been lost before; its entry is
-// then removed if it is still there, so that nobody need wait for its lease to
-// end. Release finds out a loss that was not known yet, too: an operator took the
-// lock away, or another process resumed it. Only if an attempt at the release had
-// no answer, and the next finds the lock gone, it is nil, though an operator who
-// came in between would look the same. It is nil, too, if the item of an ItemLock
-// was deleted, as its holder may. Any other error is the
-// table's: the lock may still be in the table, its lease will end it, and
-// Release may be called again. Transient failures are retried until the lease
-// ends, or for Config.RequestTimeout after ctx has: a deferred Release, whose
-// ctx has often ended already, still does its work. For a lock that fails
-// closed, see FailClosed.
+// It returns nil if this call or an earlier one released the lock, which was
+// held until then. The table says so: each release leaves a mark. Returns
 //
-// One request. Two if somebody has queued unnoticed since; and after a wait in
-// the queue one more in the background, if nobody is left in it.
+//   - an error that matches ErrLost if the lock was lost before. Its entry is
+//     removed if it is still there, so that no waiter waits for the lease.
+//   - *UnknownOutcomeError if the lock has left the table, and later turns have
+//     replaced the mark that would say whether it was released or evicted.
+//   - any other error if the table did not answer. The lock may still be in the
+//     table, and its lease will end it. Release may be called again.
+//
+// Transient failures, and credentials that have expired, are retried until the
+// lease ends, or for Config.RequestTimeout after ctx has: a deferred Release
+// works although ctx has ended. See FailClosed for a lock without a lease.
+//
+// One request. Two if others have queued unnoticed; after a wait in the queue one
+// more in the background if it is empty.
 func (l *Lock) Release(ctx context.Context) error {
 	ctx, cancel := linger.Context(ctx, l.client.cfg.RequestTimeout)
 	defer cancel()
@@ -66,84 +66,118 @@ func (l *Lock) Release(ctx context.Context) error {
 // unreleased reports whether the error of a Release says that the lock may still
 // be in the table.
 func unreleased(err error) bool {
-	_, stands := errors.AsType[*UnreleasedError](err)
-	return stands || err != nil && !errors.Is(err, ErrLost)
+	if _, stands := errors.AsType[*UnreleasedError](err); stands {
+		return true
+	}
+	_, unknown := errors.AsType[*UnknownOutcomeError](err)
+	return err != nil && !unknown && !errors.Is(err, ErrLost)
 }
 
 // giveBack takes the lock out of the record.
 func (l *Lock) giveBack(ctx context.Context) error {
-	if l.terms.FailClosed {
-		return l.giveBackUnleased(ctx)
-	}
 	l.mu.Lock()
-	seen, end, parting := l.seen, l.end, l.parting
+	end, parting := l.end, l.parting
 	l.mu.Unlock()
-	if parting == partingMade {
-		return nil // by a ReleaseWith that was not answered
+	lost := errors.Is(end, ErrLost)
+	if parting != partingMade {
+		defer l.settleWrites(ctx)()
 	}
-	if l.keepsClosed() && !l.wasGiven() && end == ErrReleased {
-		// A Resume gave up. Of those who held the lock before, requests may be on
-		// their way; its release is for whoever has done its work.
-		return nil
-	}
-	if !time.Now().Before(l.keeper.Deadline()) && !errors.Is(end, ErrLost) {
-		// An earlier Release failed, and the lease is over. What is left of it
-		// may still stand in somebody's way.
-		if l.keepsClosed() {
-			return l.delayed()
-		}
-		_, _, err := serving.Remove(ctx, l.queue, l.id)
-		switch {
-		case errors.Is(err, serving.ErrRefused):
-			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
-		case err != nil:
-			return fmt.Errorf("queuelock: release %s: its lease of %v has ended it: %w", l.key, l.terms.TTL, err)
-		}
-		l.client.lines.Wake(l.queue)
-		return nil
-	}
-	if errors.Is(end, ErrLost) {
-		// Nobody need wait for what is left of the lease. Refused if it was
-		// evicted; if it fails, the lease ends it. A lock delay counts from the
-		// end of the lease, and what keeps the queue closed is the entry.
-		if l.keepsClosed() {
-			return end
-		}
-		if _, _, err := serving.Remove(ctx, l.queue, l.id); err == nil {
-			l.client.lines.Wake(l.queue)
-		}
+	switch {
+	case parting == partingMade:
+		return nil // by an UpdateAndRelease that had no answer
+	case lost && l.keepsClosed():
+		// A lock delay counts from the end of the lease, and the entry is what
+		// keeps the queue closed.
 		return end
+	case lost:
+		return l.clear(ctx, end)
+	case l.keepsClosed() && !l.wasGiven():
+		// A Resume gave up. Requests of the earlier holder may be under way.
+		return nil
+	case l.terms.FailClosed:
+		err := l.handBack(ctx)
+		if unreleased(err) {
+			return &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err}
+		}
+		return err
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.keeper.Deadline())
-	defer cancel()
-	err := l.handBack(ctx, seen, parting)
-	if err != nil && !errors.Is(err, ErrLost) {
-		return fmt.Errorf("queuelock: release %s: its lease of %v will end it: %w", l.key, l.terms.TTL, err)
+	deadline := l.keeper.Deadline()
+	if time.Now().Before(deadline) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	} else {
+		// An earlier Release failed, and the lease is over.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.client.cfg.RequestTimeout)
+		defer cancel()
+		if l.keepsClosed() {
+			return l.delayed(ctx)
+		}
+	}
+	err := l.handBack(ctx)
+	if unreleased(err) {
+		return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", l.key, l.terms.TTL, err)
 	}
 	return err
 }
 
-// handBack sends RELEASE until it is answered, for as long as ctx lives. The SDK
-// client must not try again by itself, unseen: a refusal says that the lock was
-// taken away, unless an attempt of its own was made and not answered.
-func (l *Lock) handBack(ctx context.Context, seen serving.Record, parting partingState) error {
-	l.unsure = l.unsure || parting == partingUnknown
-	turn := seen.Turn.Add(time.Since(l.since))
-	// One that came by the queue expects others behind it: the fast form would
-	// be refused more often than not, and the lock idle for a round trip. If
-	// nobody was there, QUIET mends that afterwards.
+// settleWrites waits for a transaction of the lock that is under way, and settles
+// one that had no answer: a later holder would not see what it has yet to make
+// visible. Where it cannot be settled, the mark of the release says so. No
+// transaction begins until the function that it returns is called.
+func (l *Lock) settleWrites(ctx context.Context) func() {
+	select {
+	case l.writes <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	l.settle(ctx)
+	return func() { <-l.writes }
+}
+
+// clear removes what is left of a lost lock, so that no waiter waits for its
+// lease, and returns end. It is refused if the lock was evicted; if it fails, the
+// lease ends the lock, unless it has none.
+func (l *Lock) clear(ctx context.Context, end error) error {
+	ending, _ := l.ending()
+	rec, err := serving.HandOff(ctx, l.queue, ending)
+	if _, orphaned := rec.Mine(l.id); errors.Is(err, serving.ErrRefused) && orphaned {
+		// A request for a ticket that was applied twice has put the id there again.
+		_, _, err = serving.Remove(ctx, l.queue, l.id)
+	}
+	switch {
+	case err == nil:
+		l.client.lines.Wake(l.queue)
+	case l.terms.FailClosed && !errors.Is(err, serving.ErrRefused):
+		return errors.Join(end, &UnreleasedError{Key: l.key, Ticket: l.ticket, Err: err})
+	}
+	return end
+}
+
+// handBack sends RELEASE until it is answered, for as long as ctx lives. What a
+// refusal means, the record says.
+func (l *Lock) handBack(ctx context.Context) error {
+	ending, seen := l.ending()
+	// A lock that came by the queue expects others behind it: the fast form would
+	// be refused more often than not, and the lock idle for a round trip. If it
+	// was the last, RESET mends that afterwards.
 	idle := !l.claimed && len(seen.Holders) == 1 && seen.Quiet(l.ticket)
 	for retries := retry.For(0); ; {
-		rec, quiet, err := serving.Release(ctx, l.queue, l.id, l.ticket, turn, idle, table.Once())
-		switch {
-		case err == nil, errors.Is(err, serving.ErrRefused) && l.releasedBefore(rec):
+		rec, quiet, err := serving.Release(ctx, l.queue, ending, idle, table.Once())
+		if err == nil && quiet {
+			l.client.background.run(l.quieten)
+		}
+		if errors.Is(err, serving.ErrRefused) {
+			err = l.refused(ctx, rec, ending)
+		}
+		if err == nil {
 			l.client.lines.Wake(l.queue)
-			if quiet {
-				l.client.background.run(l.quieten)
-			}
-			return nil
-		case errors.Is(err, serving.ErrRefused):
-			return &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
+		}
+		if _, answered := errors.AsType[*table.Error](err); !answered {
+			return err
 		}
 		l.unsure = l.unsure || table.Applied(err, true)
 		if !table.Transient(err) || !retries.Pause(ctx) {
@@ -152,18 +186,48 @@ func (l *Lock) handBack(ctx context.Context, seen serving.Record, parting partin
 	}
 }
 
-// releasedBefore reports whether a record that has refused a release, since the
-// lock is not in it, says that the lock was released: an attempt had no answer,
-// and nothing shows that somebody else has taken the lock away. (An operator who
-// has, at that time, is not told from it.) With an item of the caller's own that
-// is gone altogether, its lock is: whoever has it may delete it.
-func (l *Lock) releasedBefore(rec serving.Record) bool {
-	if !l.terms.FailClosed && !time.Now().Before(l.keeper.Deadline()) {
-		return false // anybody may have evicted it
-	}
-	deleted := l.queue.Home != nil && len(rec.Item) == 0
-	return deleted || l.unsure && !l.byOthers(rec)
+// ending is the next release call of the lock, and the record as it was last seen.
+func (l *Lock) ending() (serving.Ending, serving.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.releases++
+	return serving.Ending{
+		ID: l.id, Ticket: l.ticket, Call: l.releases, Turn: l.seen.Turn.Add(time.Since(l.since)), Open: l.unsettled != nil,
+	}, l.seen
 }
+
+// outcome is what a record says of the lock and its release call.
+func (l *Lock) outcome(rec serving.Record, call int64) serving.Outcome {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return rec.Outcome(l.id, l.ticket, call, l.seen.Marks)
+}
+
+// refused is what a record that refused a release means: nil if the lock was
+// released.
+func (l *Lock) refused(ctx context.Context, rec serving.Record, ending serving.Ending) error {
+	outcome := l.outcome(rec, ending.Call)
+	lost := &LostError{Key: l.key, Ticket: l.ticket, Cause: Evicted}
+	switch outcome {
+	case serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome:
+		return nil
+	case serving.OutcomeGone:
+		if l.queue.Home != nil && len(rec.Item) == 0 {
+			return nil // the holder may delete its item, and the lock with it
+		}
+	case serving.OutcomeUnknown:
+		if l.unsure {
+			return &UnknownOutcomeError{Key: l.key, Err: errOverwritten}
+		}
+	}
+	if _, orphaned := rec.Mine(l.id); orphaned {
+		return l.clear(ctx, lost)
+	}
+	return lost
+}
+
+// errOverwritten says that the marks on a record prove nothing about a lock.
+var errOverwritten = errors.New("the lock is not in its record, and later turns have replaced the mark that says how it ended")
 
 // quieten puts the queue back on the path where the next Acquire is one
 // request: QUIET of the protocol. Nothing depends on it.

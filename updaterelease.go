@@ -28,36 +28,31 @@ func (e *ConditionError) Error() string {
 
 // UpdateAndRelease updates the item and releases the lock, both or neither, in
 // one conditional request, and returns the item as it then is, without the
-// lock's attributes: a read, a change and a write under a fair lock are two
-// requests when nobody waits. Two of its own if somebody has queued unnoticed
-// since; and after a wait in the queue one more in the background, if nobody is
-// left in it. The update must leave the key and the lock's attributes alone:
-// one that names them is refused, and nothing is sent. Conditions, if there are
-// any, must all hold; they may name anything.
+// lock's attributes. The update must leave the key and the lock's attributes
+// alone. Conditions must all hold; they may name anything.
 //
-// nil says that the update was made, once, and that the lock was released with
-// it. Its context is cancelled then, and not before. After any error the lock is
-// held as before, unless the error says otherwise, and is to be released:
+// It returns nil if the update was made, once, and the lock was released with it.
+// The lock's context is cancelled then, and not before. Returns
 //
-//   - *ConditionError: a condition was false. It has the current item. Nothing
-//     was written.
-//   - ErrReleased: it had been released; *LostError, which matches ErrLost: it
-//     had been lost, or the item was deleted. Nothing was written.
-//   - *UnknownOutcomeError: no answer came, and the update and the release may
-//     have been made together, or may yet be, as long as the lock is held: as
-//     for ReleaseWith.
-//   - Any other is the table's, and nothing was written.
+//   - *ConditionError if a condition was false. Nothing was written, and the lock
+//     is held.
+//   - ErrReleased if the lock had been released, also by an earlier call that
+//     returned *UnknownOutcomeError: that one's update was made, this one's was not.
+//   - an error that matches ErrLost if the lock had been lost. Nothing was written.
+//   - *UnknownOutcomeError if the update and the release may have been made
+//     together, or may yet be while the lock is held. It is returned, too, if one
+//     attempt had no answer and a later one was refused by a condition, and if the
+//     item was deleted meanwhile.
+//   - any other error if the table failed. Nothing was written, and the lock is
+//     held.
 //
-// Conflicts with transactions, throttles and lost answers are retried until ctx
-// or the lock ends, or the client is closed. No attempt is made after another,
-// since each takes the holder out of the item: one that is refused because an
-// earlier one was made says that it was. The item is then returned as it stands
-// at that time, perhaps with changes of those who had the lock next. Which of two
-// calls it was, if the first had no answer, that does not say: the outcome of
-// the second is unknown too. Where somebody has deleted the item meanwhile, that cannot be told, and the outcome
-// is unknown. (An operator who has removed the holder by hand at that time is not
-// told from it.) Heartbeats go on meanwhile. Another release of the same lock waits
-// for this one.
+// Conflicts, throttles and lost answers are retried until ctx or the lock ends, or
+// the client is closed. The mark that each release leaves says which call was
+// made; the item is then returned as it is at that time, perhaps with changes of
+// later holders. Another release of the same lock waits for this one.
+//
+// One request. Two if others have queued unnoticed; after a wait in the queue one
+// more in the background if it is empty.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
 	const what = "update and release"
 	users, err := l.usersUpdate(update, cond)
@@ -69,37 +64,59 @@ func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.Updat
 		return nil, err
 	}
 	defer p.end()
-	form, queued := p.form(), false
-	for retries := retry.For(0); ; {
-		rec, err := serving.UpdateAndRelease(p.held, l.queue, form, l.id, l.ticket, users)
-		_, held := rec.Held(l.id, l.ticket)
+	defer l.settleWrites(p.held)()
+	ending, seen := l.ending()
+	form := serving.FormHandOff
+	if !l.claimed && seen.Fast(l.id, l.ticket) {
+		form = serving.FormFast
+	}
+	for retries, queued := retry.For(0), false; ; {
+		rec, err := serving.UpdateAndRelease(p.held, l.queue, form, ending, users)
+		if errors.Is(err, serving.ErrRefused) && form == serving.FormFast && rec.Holds(l.id, l.ticket) && (len(cond) == 0 || !rec.Fast(l.id, l.ticket)) {
+			form, queued = serving.FormHandOff, true // others have queued
+			continue
+		}
 		switch {
 		case err == nil:
 			p.made(!queued && form == serving.FormHandOff && len(rec.Holders) == 0 && rec.Quiet(l.ticket))
 			return l.queue.Home.Strip(rec.Item), nil
-		case errors.Is(err, serving.ErrRefused) && !held && !p.open:
-			return nil, p.gone(rec)
-		case errors.Is(err, serving.ErrRefused) && !held && p.before != partingUnknown && p.Err() == nil && !p.byOthers(rec):
-			// Nobody could have taken the holder out yet: an attempt of this
-			// call's own has, and its answer was lost. (Or that of an earlier call:
-			// which of them, nothing tells.)
-			p.made(false)
-			return l.queue.Home.Strip(rec.Item), nil
-		case errors.Is(err, serving.ErrRefused) && !held:
-			return nil, p.failed(what, errors.New("the lock is not on the item"))
-		case errors.Is(err, serving.ErrRefused) && form == serving.FormFast && (len(cond) == 0 || !rec.Fast(l.id, l.ticket)):
-			form, queued = serving.FormHandOff, true // somebody has queued
-			continue
-		case errors.Is(err, serving.ErrRefused) && p.open:
-			return nil, p.failed(what, &ConditionError{l.itemKey, l.queue.Home.Strip(rec.Item)})
 		case errors.Is(err, serving.ErrRefused):
-			return nil, &ConditionError{l.itemKey, l.queue.Home.Strip(rec.Item)}
+			return l.updateRefused(p, rec, ending.Call)
 		}
 		p.open = p.open || table.Applied(err, true)
 		if !table.Transient(err) || !retries.Pause(p.held) {
 			return nil, p.failed(what, err)
 		}
 	}
+}
+
+// updateRefused is what a record that refused an UpdateAndRelease means.
+func (l *ItemLock) updateRefused(p *parting, rec serving.Record, call int64) (map[string]types.AttributeValue, error) {
+	const what = "update and release"
+	outcome := l.outcome(rec, call)
+	if outcome == serving.OutcomeReleasedSome && call == 1 {
+		outcome = serving.OutcomeReleased
+	}
+	switch outcome {
+	case serving.OutcomeHeld:
+		err := &ConditionError{l.itemKey, l.queue.Home.Strip(rec.Item)}
+		if p.open {
+			return nil, p.failed(what, err)
+		}
+		return nil, err
+	case serving.OutcomeReleased:
+		p.made(false)
+		return l.queue.Home.Strip(rec.Item), nil
+	case serving.OutcomeReleasedEarlier:
+		return nil, p.earlier()
+	case serving.OutcomeEvicted:
+		p.open = false
+		return nil, p.evicted()
+	}
+	// The item was deleted, or the marks were replaced. The lock is held no more.
+	p.open = true
+	_ = p.evicted()
+	return nil, p.failed(what, errOverwritten)
 }
 
 // usersUpdate builds the caller's expressions, and says what is wrong with them.

@@ -367,7 +367,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	inBubble(t, "it lands late, and a second call whose own first attempt is lost cannot tell", func(t *testing.T) {
+	inBubble(t, "it lands late, and a second call whose own first attempt is lost tells, too", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -382,8 +382,8 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		db.Inject(updatesOfItems(queuelocktest.LoseRequest().Times(1)))
 		amount := expression.Name("amount")
 		_, err := lock.UpdateAndRelease(t.Context(), expression.Set(amount, amount.Plus(expression.Value(10))))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("the second call gave %v", err)
+		if !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("the second call gave %v, want that an earlier one was made", err)
 		}
 		if err := lock.Release(t.Context()); err != nil {
 			t.Error(err)
@@ -439,8 +439,9 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		}
 		lost.Remove()
 		u.delete(key)
-		if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("the second call gave %v", err)
+		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(lock.Err(), queuelock.ErrLost) {
+			t.Errorf("the second call gave %v, and the lock's end is %v", err, lock.Err())
 		}
 	})
 	inBubble(t, "refused until the end", func(t *testing.T) {
@@ -670,8 +671,8 @@ func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
 		made := lockItem(t, a, u.key(with(key, item{"id": num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
 		equal(t, "a created item", made.Item(), with(key, item{"id": num("-0.5")}))
 		u.delete(with(key, item{"id": num("-0.5")}))
-		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("of a deleted item: %v", err)
+		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); err == nil || !errors.Is(made.Err(), queuelock.ErrLost) {
+			t.Errorf("of a deleted item: %v, and the lock's end is %v", err, made.Err())
 		}
 		if left := u.get(with(key, item{"id": num("-0.5")})); len(left) != 0 {
 			t.Errorf("the deleted item is back: %v", left)

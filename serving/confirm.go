@@ -48,14 +48,17 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 // Dismiss removes a fail-closed holder that has no lease, as an operator wants
 // it: EVICT for those whom nobody else may evict.
 //
-//	REMOVE holders.#id
+//	REMOVE holders.#id SET evicted = {id, ticket, made, at}
 //	if holders.#id.failClosed = true AND attribute_not_exists(holders.#id.ttl)
+//	   AND holders.#id.made is as it was read
 //
 // On success it returns the record. ErrRefused and the record: the holder is not
-// there, or it has a lease. One request. Calling again is safe.
-func Dismiss(ctx context.Context, q table.Queue, id string) (Record, error) {
+// there, has a lease, or has made a fenced transaction since it was read. One
+// request. Calling again is safe.
+func Dismiss(ctx context.Context, q table.Queue, h Holder) (Record, error) {
 	n := namesOf(q)
-	return write(ctx, q, expression.Remove(n.entry(id)),
-		n.field(id, table.AttrFailClosed).Equal(expression.Value(&types.AttributeValueMemberBOOL{Value: true})).
-			And(n.field(id, table.AttrTTL).AttributeNotExists()))
+	return write(ctx, q, n.evict(q, expression.Remove(n.entry(h.ID)), h),
+		n.field(h.ID, table.AttrFailClosed).Equal(expression.Value(&types.AttributeValueMemberBOOL{Value: true})).
+			And(n.field(h.ID, table.AttrTTL).AttributeNotExists()).
+			And(n.madeIs(h)))
 }

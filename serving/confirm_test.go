@@ -57,7 +57,7 @@ func TestAConfirmedHolderHasNoLease(t *testing.T) {
 		}
 
 		take(t, q, "b") // ticket 2 waits
-		if _, err := serving.HandOff(ctx, q, "a", serving.Turn{}); err != nil {
+		if _, err := serving.HandOff(ctx, q, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Claim(ctx, q, failClosed("b-2"), n(2)); err != nil {
@@ -90,7 +90,7 @@ func TestEvictionAndConfirmationExcludeEachOther(t *testing.T) {
 func TestAGhostIsNotConfirmed(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
-		if _, err := serving.ReleaseFast(t.Context(), q, "a", n(1), serving.Turn{}); err != nil {
+		if _, err := serving.ReleaseFast(t.Context(), q, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		takeFailClosed(t, q, "a")
@@ -117,14 +117,14 @@ func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
 		ctx := t.Context()
 		stays := func(id string) {
 			t.Helper()
-			if rec, err := serving.Dismiss(ctx, q, id); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
+			if rec, err := serving.Dismiss(ctx, q, serving.Holder{ID: id}); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
 				t.Errorf("%+v, %v, want a refusal", rec, err)
 			}
 		}
 		take(t, q, "leased")
 		stays("leased")
 		stays("nobody")
-		if _, err := serving.ReleaseFast(ctx, q, "leased", n(1), serving.Turn{}); err != nil {
+		if _, err := serving.ReleaseFast(ctx, q, endingOf("leased", 1)); err != nil {
 			t.Fatal(err)
 		}
 		takeFailClosed(t, q, "a")
@@ -132,11 +132,11 @@ func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
 		if _, err := serving.Confirm(ctx, q, "a", n(2), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := serving.Dismiss(ctx, q, "a")
+		rec, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(1)})
 		if err != nil || len(rec.Holders) != 0 || !rec.Present {
 			t.Errorf("dismissed: %+v, %v", rec, err)
 		}
-		if _, err := serving.Dismiss(ctx, q, "a"); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(1)}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("again: %v", err)
 		}
 		if _, err := serving.Heartbeat(ctx, q, "a", n(2), serving.Renewal{}); !errors.Is(err, serving.ErrRefused) {

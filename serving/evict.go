@@ -17,23 +17,25 @@ const MaxEvicted = 40
 // Evict removes holders whose lease has ended, each only if its beat is still
 // the one that was judged:
 //
-//	REMOVE holders.#h if holders.#h.beat = :beat
+//	REMOVE holders.#h SET evicted = {id, ticket, made, at}
+//	if holders.#h.beat = :beat AND attribute_not_exists(holders.#h.made)
 //
-// All or none are removed. On success it returns the record; ErrRefused and
-// the record if one of them has moved: judge again. One request. Calling again
-// is safe.
+// or holders.#h.made = :made. The mark is that of the last of them, who reads
+// there which of its fenced transactions was made. All or none are removed. On
+// success it returns the record; ErrRefused and the record if one of them has
+// moved: judge again. One request. Calling again is safe.
 func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error) {
 	n := namesOf(q)
 	var update expression.UpdateBuilder
 	var condition expression.ConditionBuilder
 	for i, h := range holders {
 		update = update.Remove(n.entry(h.ID))
-		same := n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat)))
+		same := n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat))).And(n.madeIs(h))
 		if i == 0 {
 			condition = same
 		} else {
 			condition = condition.And(same)
 		}
 	}
-	return write(ctx, q, update, condition)
+	return write(ctx, q, n.evict(q, update, holders[len(holders)-1]), condition)
 }

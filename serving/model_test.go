@@ -45,6 +45,10 @@ func entryOf(id string) serving.Entry {
 	return serving.Entry{ID: id, Owner: "owner of " + id, Lease: lease.Lease{TTL: time.Minute}}
 }
 
+func endingOf(id string, ticket int) serving.Ending {
+	return serving.Ending{ID: id, Ticket: n(ticket), Call: 1}
+}
+
 // state is the record as docs/protocol.md has it in "Items", in plain Go.
 type state struct {
 	Exists, Present        bool
@@ -127,11 +131,15 @@ func (s *state) quiet() {
 }
 
 func (s *state) releaseFast(id string, t int) bool {
-	if !s.holds(id) || len(s.Holders) != 1 || s.Number != s.Granted && s.Number != t {
+	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Number != s.Granted && s.Number != t {
 		return false
 	}
 	s.quiet()
 	return true
+}
+
+func (s *state) handOff(id string, t int) bool {
+	return s.holds(id) && s.Holders[id].Ticket == t && s.remove(id)
 }
 
 func (s *state) remove(id string) bool {
@@ -305,14 +313,14 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			}
 			id, ticket := pick()
 			apply = func() bool { return m.releaseFast(id, ticket) }
-			send = func() (serving.Record, error) { return serving.ReleaseFast(ctx, q, id, n(ticket), serving.Turn{}) }
+			send = func() (serving.Record, error) { return serving.ReleaseFast(ctx, q, endingOf(id, ticket)) }
 		case "hand off":
 			if len(ids) == 0 {
 				continue
 			}
-			id, _ := pick()
-			apply = func() bool { return m.remove(id) }
-			send = func() (serving.Record, error) { return serving.HandOff(ctx, q, id, serving.Turn{}) }
+			id, ticket := pick()
+			apply = func() bool { return m.handOff(id, ticket) }
+			send = func() (serving.Record, error) { return serving.HandOff(ctx, q, endingOf(id, ticket)) }
 		case "remove":
 			if len(ids) == 0 {
 				continue

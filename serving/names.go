@@ -15,7 +15,7 @@ var (
 // names are the paths of one queue's record, and the conditions that are made
 // of them.
 type names struct {
-	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope expression.NameBuilder
+	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted expression.NameBuilder
 }
 
 func namesOf(q table.Queue) names {
@@ -30,6 +30,8 @@ func namesOf(q table.Queue) names {
 		holdMode:     path(table.AttrHoldMode),
 		permits:      path(table.AttrPermits),
 		scope:        path(table.AttrScope),
+		released:     path(table.AttrReleased),
+		evicted:      path(table.AttrEvicted),
 	}
 }
 

@@ -34,6 +34,7 @@ type Record struct {
 	Shared       bool     // the holders share: others that do may join them
 
 	Permits int // of a semaphore; zero: it is a lock
+	Marks   Marks
 
 	silent bool // it has holders, or an empty list of them, and does not say how they hold
 }
@@ -49,6 +50,7 @@ type Holder struct {
 
 	Data    []byte // the holder's own, for those who look; nil if it has none
 	DataSet int64  // which SetData wrote it; zero before the first
+	Made    int64  // number of its last fenced transaction; zero before the first
 }
 
 // LeaseID names the holder's lease for an Observer.
@@ -83,6 +85,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	rec := Record{Exists: true, Item: homeItem(q, item), TicketNumber: ticket.Read(r, q.Attr(table.AttrTicketNumber))}
 	rec.Turn = decodeTurn(item[q.Attr(table.AttrTurn)])
 	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
+	rec.Marks = decodeMarks(item[q.Attr(table.AttrReleased)], item[q.Attr(table.AttrEvicted)])
 	rec.Present = r.Has(attrHolders)
 	if rec.Present != r.Has(attrServingAfter) {
 		r.Fail(attrHolders, "and %s must be present together or absent together", attrServingAfter)
@@ -184,6 +187,7 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 		h.Data = data.Value
 	}
 	h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
+	h.Made, _ = e.OptionalInt(table.AttrMade)
 	if e.Has(table.AttrTicket) {
 		h.Ticket = ticket.Read(e, table.AttrTicket)
 	} else if next, err := rec.ServingAfter.Next(); err == nil {
@@ -230,6 +234,12 @@ func (r Record) Mine(ids ...string) (Holder, bool) {
 		}
 	}
 	return Holder{}, false
+}
+
+// Holds reports whether the holder id, served with ticket t, is in the record.
+func (r Record) Holds(id string, t ticket.Number) bool {
+	h, ok := r.Mine(id)
+	return ok && h.Ticket == t
 }
 
 // Held returns the holder id if it still holds the lock that it was served with

@@ -18,6 +18,7 @@ import (
 //	    granted      = if_not_exists(granted, 0),
 //	    holders      = if_not_exists(holders, {id: entry}),
 //	    holdMode     = if_not_exists(holdMode, "exclusive" or "shared"),
+//	    evicted      = if_not_exists(evicted, {id, ticket: 0}),
 //	    ticketNumber = t, scope = "entity" or "shared"
 //	if there is no item, or one that is a record of that scope and of the
 //	   entry's mode, with ticketNumber between 0 and t - 1
@@ -58,6 +59,7 @@ func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scop
 		Set(n.servingAfter, n.servingAfter.IfNotExists(number(t.Previous()))).
 		Set(n.granted, n.granted.IfNotExists(zero)).
 		Set(n.holders, n.holders.IfNotExists(expression.Value(me))).
+		Set(n.evicted, n.evicted.IfNotExists(expression.Value(firstMark(e)))).
 		Set(n.ticketNumber, number(t)).
 		Set(n.scope, scope.value())
 	if e.Mode.Permits == 0 {

@@ -10,80 +10,91 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Release ends the turn of the holder id, served with ticket t: RELEASE of the
-// protocol. With idle the caller believes that nobody has queued, and the fast
-// form is tried first; a wrong belief costs one request. It returns the record
-// it left, and whether Quieten would now be granted: a hand-off in a queue that
-// turned out to be empty.
+// Ending is the end of a holder's turn, by a release.
+type Ending struct {
+	ID     string
+	Ticket ticket.Number
+	Call   int64 // number of the holder's release call; repeats of one call have the same
+	Turn   Turn  // of recent turns, this one included; not written to a user's own item
+	Open   bool  // a transaction of the holder's may still become visible
+}
+
+// Form is one of the two forms of RELEASE. Each asks that the holder is in the
+// record with its ticket, takes it out, and leaves a mark (Released). So of any
+// number of requests, of either form, one is applied at most, however late.
+type Form int
+
+// The forms.
+const (
+	// FormFast leaves the record without holders, so that the next TAKE is
+	// served at once:
+	//
+	//	SET granted = ticketNumber, released = {id, ticket, call}, turn = …
+	//	REMOVE holders, servingAfter, holdMode
+	//	if the holder is in the record with its ticket AND size(holders) = 1
+	//	   AND (ticketNumber = granted OR ticketNumber = t)
+	//
+	// The last condition asks that no ticket is outstanding. It asks what is
+	// issued, not what the holder last saw.
+	FormFast Form = iota + 1
+	// FormHandOff leaves {}: the first waiter may claim.
+	//
+	//	SET released = {id, ticket, call}, turn = … REMOVE holders.#id
+	//	if the holder is in the record with its ticket
+	FormHandOff
+)
+
+func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.ConditionBuilder) {
+	n := namesOf(q)
+	update, condition := expression.Remove(n.entry(e.ID)), n.isHolder(e.ID)
+	if f == FormFast {
+		update, condition = n.quiet(), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
+	}
+	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
+	update = update.Set(n.released, expression.Value(mark.attribute()))
+	if q.Home == nil {
+		update = update.Set(n.turn, expression.Value(table.Map(e.Turn.attribute())))
+	}
+	return update, condition.And(n.served(e.ID, e.Ticket))
+}
+
+// Release ends a turn: RELEASE of the protocol. With idle the caller believes
+// that nobody has queued, and the fast form is tried first; a wrong belief costs
+// one request. It returns the record it left, and whether Quieten would now be
+// granted: a hand-off in a queue that turned out to be empty.
 //
-// One request, or two. If both forms are refused, it returns ErrRefused: an
-// earlier attempt whose answer was lost had released, or the holder had been
-// taken out. Which, is for the caller to tell: with table.Once it knows whether an
-// attempt was not answered. Calling again is safe. After
-// any other error the holder's lease ends the turn.
-func Release(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, idle bool, opts ...table.Option) (rec Record, quiet bool, err error) {
+// One request, or two. If both forms are refused, it returns ErrRefused and the
+// record, of which Outcome says what became of the turn. Calling again is safe.
+// After any other error the holder's lease ends the turn.
+func Release(ctx context.Context, q table.Queue, e Ending, idle bool, opts ...table.Option) (rec Record, quiet bool, err error) {
 	if idle {
-		rec, err = ReleaseFast(ctx, q, id, t, turn, opts...)
+		rec, err = FormFast.send(ctx, q, e, opts...)
 		if err == nil || !errors.Is(err, ErrRefused) {
 			return rec, false, err
 		}
-		if _, held := rec.Mine(id); !held {
+		if h, stands := rec.Mine(e.ID); !stands || h.Ticket != e.Ticket {
 			return rec, false, err // the hand-off would be refused as well
 		}
 	}
-	rec, err = HandOff(ctx, q, id, turn, opts...)
+	rec, err = FormHandOff.send(ctx, q, e, opts...)
 	// After a refused fast form somebody holds a ticket, and will go on.
-	return rec, err == nil && !idle && rec.Present && len(rec.Holders) == 0 && rec.Quiet(t), err
+	return rec, err == nil && !idle && rec.Present && len(rec.Holders) == 0 && rec.Quiet(e.Ticket), err
 }
 
-// ReleaseFast ends a turn when nobody has queued: the record is left without
-// holders, and the next TAKE is served at once.
-//
-//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
-//	if attribute_exists(holders.#id) AND size(holders) = 1
-//	   AND (ticketNumber = granted OR ticketNumber = t)
-//
-// The last condition asks that no ticket is outstanding: all up to the last
-// one issued were granted, or it was the caller's own. It asks what *is*
-// issued, not what the caller last saw.
-//
-// On success it returns the record. Refused, ErrRefused and the record: if the
-// id is in it, HandOff; if not, an earlier attempt had released, or the holder
-// was taken out: see Release. One request. Calling again is
-// safe.
-func ReleaseFast(ctx context.Context, q table.Queue, id string, t ticket.Number, turn Turn, opts ...table.Option) (Record, error) {
-	update, condition := fastForm(q, id, t, turn)
+// ReleaseFast sends the fast form alone. On success it returns the record;
+// refused, ErrRefused and the record. One request. Calling again is safe.
+func ReleaseFast(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
+	return FormFast.send(ctx, q, e, opts...)
+}
+
+// HandOff sends the hand-off alone, as ReleaseFast does its form.
+func HandOff(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
+	return FormHandOff.send(ctx, q, e, opts...)
+}
+
+func (f Form) send(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
+	update, condition := f.of(q, e)
 	return write(ctx, q, update, condition, opts...)
-}
-
-func fastForm(q table.Queue, id string, t ticket.Number, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
-	n := namesOf(q)
-	return n.leave(q, n.quiet(), turn), n.isHolder(id).And(n.alone()).And(n.noneOutstanding(t))
-}
-
-// HandOff ends a turn and leaves holders as {}: whoever waits may claim.
-//
-//	REMOVE holders.#id if attribute_exists(holders.#id)
-//
-// On success it returns the record; ErrRefused and the record as for
-// ReleaseFast. One request. Calling again is safe.
-func HandOff(ctx context.Context, q table.Queue, id string, turn Turn, opts ...table.Option) (Record, error) {
-	update, condition := handOffForm(q, id, turn)
-	return write(ctx, q, update, condition, opts...)
-}
-
-func handOffForm(q table.Queue, id string, turn Turn) (expression.UpdateBuilder, expression.ConditionBuilder) {
-	n := namesOf(q)
-	return n.leave(q, expression.Remove(n.entry(id)), turn), n.isHolder(id)
-}
-
-// leave adds how long turns take, for those who wait. An item of the user's own
-// does not carry that.
-func (n names) leave(q table.Queue, update expression.UpdateBuilder, turn Turn) expression.UpdateBuilder {
-	if q.Home != nil {
-		return update
-	}
-	return update.Set(n.turn, expression.Value(table.Map(turn.attribute())))
 }
 
 // Quieten puts a queue that is idle, and in which no ticket is outstanding,

@@ -13,9 +13,11 @@ import (
 // same mode, and whoever knows the old id alone can neither renew the lease nor
 // pass the fence any more:
 //
-//	SET holders.#id = {ticket: t, …} REMOVE holders.#old
+//	SET holders.#id = {ticket: t, …}, evicted = {id: old, …} REMOVE holders.#old
 //	if holders.#old is served with t, as HEARTBEAT asks
+//	   AND holders.#old.made is as it was read
 //
+// The mark says to the old holder that the lock was taken away from it.
 // Of a holder that is alone it asks as well that no later ticket was granted and
 // that it has not been downgraded: the caller would take itself to be alone.
 //
@@ -26,12 +28,12 @@ import (
 func Resume(ctx context.Context, q table.Queue, old Holder, e Entry) (Record, error) {
 	n, item := namesOf(q), e.item()
 	item[table.AttrTicket] = old.Ticket.Attribute()
-	condition := n.isHolder(old.ID).And(n.served(old.ID, old.Ticket))
+	condition := n.isHolder(old.ID).And(n.served(old.ID, old.Ticket)).And(n.madeIs(old))
 	if e.Mode == (Mode{}) {
 		exclusive := n.holdMode.Equal(expression.Value(table.String(ModeExclusive)))
 		condition = condition.And(n.latest(old.Ticket)).And(n.holdMode.AttributeNotExists().Or(exclusive))
 	}
 	return write(ctx, q,
-		expression.Set(n.entry(e.ID), expression.Value(table.Map(item))).Remove(n.entry(old.ID)),
+		n.evict(q, expression.Set(n.entry(e.ID), expression.Value(table.Map(item))).Remove(n.entry(old.ID)), old),
 		condition, table.Once())
 }

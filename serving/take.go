@@ -17,6 +17,7 @@ import (
 //	    granted      = if_not_exists(granted, 0),
 //	    holders      = if_not_exists(holders, {id: entry}),
 //	    holdMode     = if_not_exists(holdMode, "exclusive" or "shared"),
+//	    evicted      = if_not_exists(evicted, {id, ticket: 0}),
 //	    ticketNumber = ticketNumber + 1
 //
 // Right-hand sides read the item as it was, so servingAfter becomes the number
@@ -47,7 +48,8 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 			u = u.
 				Set(n.servingAfter, n.servingAfter.IfNotExists(n.ticketNumber)).
 				Set(n.granted, n.granted.IfNotExists(zero)).
-				Set(n.holders, n.holders.IfNotExists(expression.Value(me)))
+				Set(n.holders, n.holders.IfNotExists(expression.Value(me))).
+				Set(n.evicted, n.evicted.IfNotExists(expression.Value(firstMark(e))))
 			if e.Mode.Permits == 0 {
 				u = u.Set(n.holdMode, n.holdMode.IfNotExists(expression.Value(mode)))
 			}
@@ -57,6 +59,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 			q.Attr(table.AttrServingAfter): table.Int(0),
 			q.Attr(table.AttrGranted):      table.Int(0),
 			q.Attr(table.AttrHolders):      me,
+			q.Attr(table.AttrEvicted):      firstMark(e),
 		},
 	}
 	if e.Mode.Permits == 0 {

@@ -14,11 +14,11 @@ import (
 // user's. users must have an update, and may have a condition.
 //
 // On success it returns the record. Refused, ErrRefused and the record: if the
-// id is in it, the form was not possible, which Fast tells of its own part, or the
-// user's condition was false. One request; the SDK client's own retries are off.
-// Of any number of calls one is applied at the most.
-func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, id string, t ticket.Number, users expression.Expression) (Record, error) {
-	update, condition := f.of(q, id, t, Turn{})
+// holder is in it, the form was not possible (Fast), or the user's condition was
+// false. One request; the SDK client's own retries are off. Of any number of
+// calls one is applied at most.
+func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, users expression.Expression) (Record, error) {
+	update, condition := f.of(q, e)
 	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
 	if err != nil {
 		return Record{}, err

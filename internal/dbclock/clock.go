@@ -165,6 +165,28 @@ func (c *Clock) Unasked() bool {
 	return !c.answered && c.estimate.at.IsZero()
 }
 
+// Instant is a moment on the local clock and on DynamoDB's.
+type Instant struct {
+	local    time.Time
+	earliest time.Time // zero if DynamoDB's clock was not known
+}
+
+// Mark returns a local instant, for Since.
+func (c *Clock) Mark(local time.Time) Instant {
+	earliest, _, _ := c.At(local)
+	return Instant{local: local, earliest: earliest}
+}
+
+// Since returns the most time that can have passed since an instant: by
+// DynamoDB's clock too, because the local one stops while the host is suspended.
+func (c *Clock) Since(i Instant, now time.Time) time.Duration {
+	passed := now.Sub(i.local)
+	if _, latest, ok := c.At(now); ok && !i.earliest.IsZero() {
+		passed = max(passed, latest.Sub(i.earliest))
+	}
+	return passed
+}
+
 // At says between which times DynamoDB's clock stands at a local instant, or
 // false if that is not known.
 func (c *Clock) At(local time.Time) (earliest, latest time.Time, ok bool) {

@@ -99,7 +99,7 @@ func (s *Store) translate(ctx, bounded context.Context, operation string, err er
 		}
 		return &Refused{Item: failed.Item}
 	}
-	if operation == transactWriteItems {
+	if operation == transactWriteItems || operation == transactGetItems {
 		// It may be about any table of the caller's.
 		return s.problem(ctx, bounded, operation, err)
 	}
@@ -221,6 +221,9 @@ func Applied(err error, once bool) bool {
 	}
 	if _, ok := errors.AsType[*notMade](err); ok {
 		return false
+	}
+	if _, ok := errors.AsType[*types.TransactionInProgressException](err); ok {
+		return true // an earlier attempt with the same token
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return !ok || response.HTTPStatusCode() != http.StatusBadRequest

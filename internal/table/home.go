@@ -22,6 +22,7 @@ type Home struct {
 // recordNames are the serving record's own attributes, of any kind of queue.
 var recordNames = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
+	AttrReleased, AttrEvicted,
 }
 
 // RecordNames are the names of all attributes that the queue's record may have.

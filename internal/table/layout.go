@@ -19,6 +19,8 @@ const (
 	AttrHoldMode     = "holdMode"     // record of a lock, S: how those in holders hold; present and absent with holders
 	AttrPermits      = "permits"      // record of a semaphore, N: how many hold at once, for life; absent from a lock's
 	AttrScope        = "scope"        // record, S: which wider counter issues its tickets, for life; absent: the record does
+	AttrReleased     = "released"     // record, M: the last release: id, ticket and call of the holder
+	AttrEvicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
 
 	AttrBeat       = "beat"       // entry and row, N: number of renewals
 	AttrUntil      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock
@@ -30,6 +32,10 @@ const (
 	AttrTicket     = "ticket"     // entry, N: present if it came by CLAIM
 	AttrData       = "data"       // entry, B: the holder's own; absent if it has none
 	AttrDataSet    = "dataSet"    // entry, N: which SetData wrote data; absent before the first
+	AttrMade       = "made"       // entry and evicted, N: number of the holder's last fenced transaction; absent from an entry before the first
+	AttrCall       = "call"       // released, N: which of the holder's calls released the lock
+	AttrOpen       = "open"       // released, BOOL: a transaction of the holder's may have become visible later; absent if not
+	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock; absent if unknown
 	AttrID         = "id"         // row, S
 	AttrMode       = "mode"       // row, S, and entry that shares
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
@@ -38,7 +44,8 @@ const (
 )
 
 var reserved = []string{
-	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope, AttrBeat, AttrUntil, AttrTTL,
+	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
+	AttrReleased, AttrEvicted, AttrMade, AttrCall, AttrOpen, AttrAt, AttrBeat, AttrUntil, AttrTTL,
 	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
 	AttrDelay, AttrFailClosed,
 }

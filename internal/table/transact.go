@@ -19,6 +19,38 @@ type transactor interface {
 
 var _ transactor = (*dynamodb.Client)(nil)
 
+const transactGetItems = "TransactGetItems"
+
+// transactReader is what a client that can read in transactions has.
+type transactReader interface {
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+}
+
+var _ transactReader = (*dynamodb.Client)(nil)
+
+// TransactGet reads the items, all at one point between transactions; one that
+// is missing is nil. A transaction that is still being committed on one of them
+// cancels the read with the reason TransactionConflict. One request.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
+func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) ([]Item, error) {
+	db, ok := s.db.(transactReader)
+	if !ok {
+		return nil, fmt.Errorf("the DynamoDB client %T has no method TransactGetItems", s.db)
+	}
+	var read []Item
+	err := s.call(ctx, transactGetItems, nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
+		out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: items}, fns...)
+		if err != nil {
+			return middleware.Metadata{}, err
+		}
+		for _, r := range out.Responses {
+			read = append(read, r.Item)
+		}
+		return out.ResultMetadata, nil
+	})
+	return read, err
+}
+
 // Transact makes all of the writes, or none. Calls with the same token within
 // ten minutes are one transaction: a repeated call whose first was committed
 // succeeds, and writes nothing.
@@ -63,10 +95,13 @@ func Reasons(err error) []string {
 // ReasonFailed is the code of an item whose condition was false.
 const ReasonFailed = string(types.BatchStatementErrorCodeEnumConditionalCheckFailed)
 
+// ReasonConflict is the code of an item that another transaction holds.
+const ReasonConflict = "TransactionConflict"
+
 // passing are the codes of what another attempt may not meet.
 var passing = map[string]bool{
 	"None":                          true,
-	"TransactionConflict":           true,
+	ReasonConflict:                  true,
 	"ProvisionedThroughputExceeded": true,
 	"ThrottlingError":               true,
 }

@@ -144,7 +144,7 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 		cancel()
 		if errors.Is(err, serving.ErrRefused) {
 			err = nil
-			if again, stands := rec.Mine(h.ID); stands && again.Shared == h.Shared {
+			if again, stands := rec.Mine(h.ID); stands && again.Shared == h.Shared && again.Made == h.Made {
 				return true, &table.MalformedError{
 					Item: fmt.Sprintf("serving record of %q", w.Queue), Attribute: w.Queue.Attr(table.AttrHolders) + "." + h.ID,
 					Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", h.Ticket),
