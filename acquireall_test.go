@@ -224,7 +224,7 @@ func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, 7))
-					watch := audit.New(embedded.New(embedded.Config{}), "queuelock", time.Now)
+					watch := audit.New(embedded.Config{}, "queuelock", time.Now)
 					table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(2*time.Millisecond))
 					table.Inject(queuelocktest.DelayRequest(9*time.Millisecond).WithProbability(0.3, seed))
 					table.Inject(queuelocktest.DelayResponse(7*time.Millisecond).WithProbability(0.3, seed+1))

@@ -189,13 +189,12 @@ func near(at time.Time) bool { return time.Since(at).Abs() < 10*365*24*time.Hour
 
 // server is DynamoDB: an engine with a clock of its own, watched.
 type server struct {
-	t      *testing.T
-	start  time.Time
-	ahead  func(elapsed time.Duration) time.Duration // its clock less the true time
-	engine *embedded.Engine
-	audit  *audit.Audit
-	table  *queuelocktest.Table
-	dates  func() func(at time.Time) []string
+	t     *testing.T
+	start time.Time
+	ahead func(elapsed time.Duration) time.Duration // its clock less the true time
+	audit *audit.Audit
+	table *queuelocktest.Table
+	dates func() func(at time.Time) []string
 
 	mu    sync.Mutex
 	locks map[string]*queuelock.Lock // guarded by mu; by who holds them
@@ -203,8 +202,7 @@ type server struct {
 
 func newServer(t *testing.T, c clocks) *server {
 	s := &server{t: t, start: time.Now(), ahead: c.server, dates: c.dates, locks: map[string]*queuelock.Lock{}}
-	s.engine = embedded.New(embedded.Config{Now: s.now, OmitDate: c.noDate})
-	s.audit = audit.New(s.engine, "queuelock", s.now)
+	s.audit = audit.New(embedded.Config{Now: s.now, OmitDate: c.noDate}, "queuelock", s.now)
 	s.table = queuelocktest.NewTable(t, queuelocktest.WithEngine(s), queuelocktest.WithLatency(4*time.Millisecond))
 	return s
 }
@@ -295,7 +293,7 @@ func (s *server) check(when string) {
 // holders are the tickets in the record, with the ends of their leases.
 func (s *server) holders() map[string]time.Time {
 	found := map[string]time.Time{}
-	for _, item := range s.engine.Items("queuelock") {
+	for _, item := range s.audit.Items("queuelock") {
 		if !strings.HasSuffix(item["sk"].Text, "/"+strings.Repeat("0", 38)) {
 			continue
 		}

@@ -88,7 +88,7 @@ func write(t *testing.T, table *queuelocktest.Table, items ...item) {
 
 // watched is a table whose audit must find nothing in the end.
 func watched(t *testing.T) *queuelocktest.Table {
-	watch := audit.New(embedded.New(embedded.Config{}), "queuelock", time.Now)
+	watch := audit.New(embedded.Config{}, "queuelock", time.Now)
 	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
 	t.Cleanup(func() {
 		for _, v := range watch.Violations() {

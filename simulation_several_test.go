@@ -54,7 +54,7 @@ func (b beliefsOf) end(who string, locks *queuelock.Locks) {
 
 func simulateSeveral(t *testing.T, s schedule, scope queuelock.Scope) []string {
 	entities := []string{"a", "b", "c", "d", "e"}
-	watch := audit.New(embedded.New(embedded.Config{OmitDate: s.OldEngine, OmitFailedItem: s.OldEngine}), "queuelock", time.Now)
+	watch := audit.New(embedded.Config{OmitDate: s.OldEngine, OmitFailedItem: s.OldEngine}, "queuelock", time.Now)
 	table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
 	general := &believers{}
 	beliefs := beliefsOf{}

@@ -108,7 +108,7 @@ func (b *believers) problem(format string, args ...any) {
 // simulate runs a schedule and returns what went wrong.
 func simulate(t *testing.T, s schedule) []string {
 	key := queuelock.Key{Entity: "order-7"}
-	watch := audit.New(embedded.New(embedded.Config{OmitDate: s.OldEngine, OmitFailedItem: s.OldEngine}), "queuelock", time.Now)
+	watch := audit.New(embedded.Config{OmitDate: s.OldEngine, OmitFailedItem: s.OldEngine}, "queuelock", time.Now)
 	table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
 	beliefs := &believers{now: map[string]ticket.Number{}}
 

@@ -2,10 +2,10 @@
 // serving record or the queue breaks an invariant of the protocol. It is used
 // by tests only.
 //
-// It stands between the network and the engine, lets one request through at a
-// time, and compares what stands in the table before and after. So it judges
-// what is in the table, not what clients say or believe, and sees late and
-// repeated requests at the moment they are applied:
+// It has an engine of its own, which reports each change at the moment when it
+// becomes visible, and compares what stands in the table before and after. So it
+// judges what is in the table, not what clients say or believe, and sees late and
+// repeated requests, and the items of split transactions, when they are applied:
 //
 //   - exclusion: never more holders in a record than may be: one, or any number
 //     that all share, or as many as a semaphore has permits;
@@ -27,19 +27,20 @@
 package audit
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/embedded"
 )
 
-// Audit is an http.Handler in front of an engine.
+// Audit is an engine under watch.
 type Audit struct {
+	*embedded.Engine
+
 	// Actor says who sent a request, as an owner is named: it is the whole of
 	// the owner's name, or what stands in it before a slash. An actor with an
 	// empty name may remove anything. Nil: lives are not judged. To be set
@@ -56,13 +57,12 @@ type Audit struct {
 	// request.
 	Resumes func(old, next string) bool
 
-	engine http.Handler
-	table  string
-	now    func() time.Time
+	table string
+	now   func() time.Time
 
 	mu         sync.Mutex
 	items      map[[2]string]item // guarded by mu; the table as it is, by its keys
-	requests   int                // guarded by mu
+	requests   int                // guarded by mu; that changed something
 	actor      string             // guarded by mu; who sent the request at hand
 	queues     map[string]*queue  // guarded by mu; by entity and reason
 	violations []string           // guarded by mu
@@ -93,9 +93,12 @@ type holder struct {
 	life
 }
 
-// New watches a table of an engine. now is the engine's clock.
-func New(engine http.Handler, tableName string, now func() time.Time) *Audit {
-	return &Audit{engine: engine, table: tableName, now: now, items: map[[2]string]item{}, leases: map[string]life{}, queues: map[string]*queue{}}
+// New makes an engine and watches a table of it. now is the engine's clock.
+func New(cfg embedded.Config, tableName string, now func() time.Time) *Audit {
+	a := &Audit{table: tableName, now: now, items: map[[2]string]item{}, leases: map[string]life{}, queues: map[string]*queue{}}
+	cfg.Applied = a.applied
+	a.Engine = embedded.New(cfg)
+	return a
 }
 
 // Holders are the tickets of those who hold a queue, "entity reason", in no
@@ -147,43 +150,19 @@ func (a *Audit) Grants() int {
 	return a.grants
 }
 
-// ServeHTTP passes a request on, and compares the table before and after. A
-// mutex is kept meanwhile: the engine answers at once.
-func (a *Audit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(fmt.Sprintf("audit: %v", err))
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+// applied judges changes that became visible together.
+func (a *Audit) applied(by *http.Request, changes []embedded.Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	answer := &status{ResponseWriter: w}
-	a.engine.ServeHTTP(answer, r)
-	if answer.code >= http.StatusBadRequest {
-		return // refused: nothing was written
+	a.requests++
+	a.actor = ""
+	if a.Actor != nil && by != nil {
+		a.actor = a.Actor(by)
 	}
-	target := r.Header.Get("X-Amz-Target")
-	switch operation := target[strings.IndexByte(target, '.')+1:]; operation {
-	case "UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem":
-		a.requests++
-		a.actor = ""
-		if a.Actor != nil {
-			a.actor = a.Actor(r)
-		}
-		a.refresh(operation, body)
-		a.compare()
+	for _, c := range changes {
+		a.refresh(c)
 	}
-}
-
-// status is a ResponseWriter that remembers the status.
-type status struct {
-	http.ResponseWriter
-	code int
-}
-
-func (s *status) WriteHeader(code int) {
-	s.code = code
-	s.ResponseWriter.WriteHeader(code)
+	a.compare()
 }
 
 func (a *Audit) violate(key, format string, args ...any) {

@@ -15,8 +15,8 @@ const (
 )
 
 type batchWriteEntry struct {
-	PutRequest    *struct{ Item value.Item }
-	DeleteRequest *struct{ Key value.Item }
+	PutRequest    *struct{ Item value.Item } `json:",omitempty"`
+	DeleteRequest *struct{ Key value.Item }  `json:",omitempty"`
 }
 
 type batchWriteItemRequest struct {
@@ -25,8 +25,8 @@ type batchWriteItemRequest struct {
 	ReturnItemCollectionMetrics string
 }
 
-// batchWriteItem checks all entries before it stores any. Nothing is ever left
-// unprocessed.
+// batchWriteItem checks all entries before it stores any. It leaves the items of
+// ongoing transactions unprocessed.
 func (e *Engine) batchWriteItem(req *batchWriteItemRequest) (any, error) {
 	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
 		return nil, err
@@ -35,6 +35,7 @@ func (e *Engine) batchWriteItem(req *batchWriteItemRequest) (any, error) {
 		return nil, constraint("{}", "requestItems", "Member must have length greater than or equal to 1")
 	}
 	var changes []change
+	var all []batchWriteEntry
 	var used keySet
 	for _, name := range slices.Sorted(maps.Keys(req.RequestItems)) {
 		entries := req.RequestItems[name]
@@ -52,19 +53,24 @@ func (e *Engine) batchWriteItem(req *batchWriteItemRequest) (any, error) {
 			if !used.add(c.table, c.key) {
 				return nil, invalid("Provided list of item keys contains duplicates")
 			}
-			changes = append(changes, c)
+			changes, all = append(changes, c), append(all, entry)
 		}
 	}
 	var costs tally
-	for _, c := range changes {
+	unprocessed := map[string][]batchWriteEntry{}
+	for i, c := range changes {
+		if e.locked[c.id()] {
+			unprocessed[c.table.name] = append(unprocessed[c.table.name], all[i])
+			continue
+		}
 		o, err := e.run(c)
 		if err != nil {
 			return nil, err
 		}
-		c.table.put(c.key, o.after)
+		e.store(c, o.after)
 		costs.add(c.table.name, o.cost)
 	}
-	out := map[string]any{"UnprocessedItems": map[string]any{}}
+	out := map[string]any{"UnprocessedItems": unprocessed}
 	report := costs.report(func(name string, cost float64) map[string]any {
 		return consumed(req.ReturnConsumedCapacity, name, cost)
 	})

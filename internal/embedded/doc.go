@@ -6,14 +6,17 @@
 //
 // # What it promises
 //
-//   - Every request is atomic and takes effect in one total order: one mutex
-//     guards the engine, and it is held for a computation, never for a wait.
+//   - Every request takes effect in one total order: one mutex guards the
+//     engine, and it is held for a computation, never for a wait. All requests
+//     are atomic, except for transactions that are split: see below.
 //   - Conditions, updates, projections, number arithmetic, capacity units and
 //     refusals follow DynamoDB, whose documentation is authoritative; where a
 //     rule is not documented, AWS's own DynamoDB Local decided.
-//   - It starts no goroutine, sleeps never and keeps no timer. Time is what
-//     Config.Now says, so it may run inside a testing/synctest bubble.
-//   - No request makes it panic, and none gets an answer with status 500.
+//   - It starts no goroutine, and only the answer to a split transaction waits.
+//     Time is what Config.Now says, and for split transactions what package time
+//     says, so it may run inside a testing/synctest bubble.
+//   - No request makes it panic. The only answer with status 500 is that to a
+//     split transaction whose sender has gone away.
 //
 // # What it does not
 //
@@ -21,11 +24,32 @@
 //     before expressions (Expected, KeyConditions, AttributesToGet, …) are
 //     refused with a ValidationException or UnknownOperationException.
 //   - An eventually consistent read is never stale; it only costs half.
-//   - Nothing is ever throttled, and no transaction conflicts with another.
-//     Such faults are wrapped around this handler, not built into it.
+//   - Nothing is ever throttled, and no transaction conflicts with another
+//     unless one of them is split. Such faults are wrapped around this handler,
+//     not built into it.
 //   - Signatures are not checked.
 //   - A table changes its time to live at once and as often as asked, is created
 //     and deleted at once, and counts its items exactly.
+//
+// # Split transactions
+//
+// DynamoDB's transactions are serializable, but not strictly serializable: each
+// item commits separately, and only the sender learns, from the answer, that all
+// are visible. Config.Split and WithSplit make this engine do the same. All
+// conditions are checked and all items locked at once; from then on the
+// transaction cannot fail, whether or not its sender waits. Until its time has
+// come, an item, also one that is only checked,
+//
+//	GetItem, Query, Scan, BatchGetItem   is read as it was, also consistently
+//	PutItem, UpdateItem, DeleteItem      refuses: TransactionConflictException
+//	BatchWriteItem                       is left unprocessed
+//	TransactWriteItems, TransactGetItems cancels with the reason TransactionConflict
+//
+// and the transaction's token gives TransactionInProgressException. Sources:
+// docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html,
+// sections "Isolation levels" and "Transaction conflict handling", and Listing 4
+// of "Distributed Transactions at Scale in Amazon DynamoDB" (USENIX ATC 2023).
+// DynamoDB documents no conflict for BatchWriteItem; this engine's is a choice.
 //
 // # Where the engines disagree
 //
@@ -46,4 +70,6 @@
 //	a condition does not hold                    ConditionalCheckFailedException
 //	the same, inside a transaction               TransactionCanceledException
 //	a token comes again with another request     IdempotentParameterMismatchException
+//	a token comes again during its commit        TransactionInProgressException
+//	a transaction holds the item                 TransactionConflictException
 package embedded

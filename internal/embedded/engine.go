@@ -33,6 +33,16 @@ type Config struct {
 	// past, when a request touches the table. DynamoDB does so within days; off
 	// is a DynamoDB that has not come round to it.
 	ExpireItems bool
+
+	// Split, if set, makes transactions commit item by item, as DynamoDB does. It
+	// returns the delay of each item; nil lets all of them become visible
+	// together. WithSplit overrides it. It is called with the engine's mutex held.
+	Split func(items int) []time.Duration
+
+	// Applied, if set, is called for the changes that became visible together,
+	// with the request that made them, nil for expired items. It is called with
+	// the engine's mutex held: it must send no request, and change no item.
+	Applied func(by *http.Request, changes []Change)
 }
 
 // Engine holds the tables. It is made by New and safe for use by several
@@ -45,6 +55,10 @@ type Engine struct {
 	requests uint64
 	tokens   map[string]tokenUse
 	recent   []string // the keys of tokens, the oldest first
+	request  *http.Request
+	prepared []*prepared // by the time when they become visible
+	locked   map[itemID]bool
+	changes  []Change // not reported yet
 }
 
 var _ http.Handler = (*Engine)(nil)
@@ -54,7 +68,7 @@ func New(cfg Config) *Engine {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Engine{cfg: cfg, tables: map[string]*table{}, tokens: map[string]tokenUse{}}
+	return &Engine{cfg: cfg, tables: map[string]*table{}, tokens: map[string]tokenUse{}, locked: map[itemID]bool{}}
 }
 
 // maxBody is the largest request DynamoDB reads.
@@ -117,21 +131,37 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(response)
 }
 
-// respond does the request, unless its body could not be read, and writes the
-// answer down.
+// respond performs the request, unless its body could not be read, and returns
+// the encoded answer. That of a split transaction comes when all of it is visible.
 func (e *Engine) respond(r *http.Request, body []byte, err error) (id uint64, status int, response []byte) {
+	id, out, err := e.perform(r, body, err)
+	if c, ok := out.(*commit); ok {
+		out = c.answer
+		if !e.await(r.Context(), c) {
+			// The sender has gone away. If it hears an answer all the same, the
+			// outcome is unknown to it.
+			return id, http.StatusInternalServerError, encode(errInternal().body())
+		}
+	}
+	if err != nil {
+		return id, http.StatusBadRequest, encode(asFailure(err).body())
+	}
+	return id, http.StatusOK, encode(out)
+}
+
+// perform does the work of one request.
+func (e *Engine) perform(r *http.Request, body []byte, err error) (id uint64, out any, failed error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.settle()
 	e.requests++
-	var out any
-	if err == nil {
-		out, err = e.answer(r, body)
-	}
-	status = http.StatusOK
 	if err != nil {
-		out, status = asFailure(err).body(), http.StatusBadRequest
+		return e.requests, nil, err
 	}
-	return e.requests, status, encode(out)
+	e.request = r
+	out, err = e.answer(r, body)
+	e.report(r)
+	return e.requests, out, err
 }
 
 // encode writes a response down, with < and > as they are: clients print them.
@@ -159,6 +189,7 @@ func (e *Engine) answer(r *http.Request, body []byte) (any, error) {
 func (e *Engine) Items(tableName string) []value.Item {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.settle()
 	t := e.tables[tableName]
 	if t == nil {
 		return nil

@@ -34,7 +34,7 @@ func (f *failure) body() map[string]any {
 	}
 	switch {
 	case f.message == "":
-	case f.kind == serviceErrors+"TransactionCanceledException", f.kind == serviceErrors+"IdempotentParameterMismatchException":
+	case f.kind == serviceErrors+"TransactionCanceledException", f.kind == serviceErrors+"IdempotentParameterMismatchException", f.kind == serviceErrors+"TransactionInProgressException":
 		body["Message"] = f.message
 	default:
 		body["message"] = f.message
@@ -48,6 +48,18 @@ func invalid(format string, args ...any) error {
 
 func errNotFound() error {
 	return &failure{kind: serviceErrors + "ResourceNotFoundException", message: "Requested resource not found"}
+}
+
+// errInternal is the only failure with status 500.
+func errInternal() *failure {
+	return &failure{kind: serviceErrors + "InternalServerError", message: "Internal server error"}
+}
+
+// ongoing is the message of a conflict with a transaction.
+const ongoing = "Transaction is ongoing for the item"
+
+func errConflict() error {
+	return &failure{kind: serviceErrors + "TransactionConflictException", message: ongoing}
 }
 
 // conditionFailed carries the item as it is, when the caller asked for it and

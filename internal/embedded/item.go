@@ -79,11 +79,14 @@ func (e *Engine) write(req *writeRequest, c change, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.locked[c.id()] {
+		return nil, errConflict()
+	}
 	o, err := e.run(c)
 	if err != nil {
 		return nil, err
 	}
-	c.table.put(c.key, o.after)
+	e.store(c, o.after)
 	out := map[string]any{}
 	var attributes value.Item
 	switch req.ReturnValues {

@@ -187,7 +187,7 @@ func (e *Engine) table(name string) (*table, error) {
 		return nil, errNotFound()
 	}
 	if e.cfg.ExpireItems {
-		t.expire(e.cfg.Now())
+		e.expire(t)
 	}
 	return t, nil
 }

@@ -35,9 +35,10 @@ type transactWriteItemsRequest struct {
 	ReturnItemCollectionMetrics string
 }
 
-// tokenUse is a transaction that committed under a client request token.
+// tokenUse is a transaction that was accepted under a client request token.
 type tokenUse struct {
 	request string // everything but the token, to notice another request
+	ongoing bool   // not all of its items are visible yet
 	until   time.Time
 	reads   tally // what the answer to a repetition costs
 }
@@ -50,7 +51,9 @@ type reason struct {
 }
 
 // transactWriteItems evaluates every entry against the items as they are, and
-// stores all outcomes or none.
+// stores all outcomes or none. A split transaction locks all items first, and is
+// certain to commit from then on: Listing 4 of "Distributed Transactions at Scale
+// in Amazon DynamoDB", usenix.org/conference/atc23/presentation/idziorek.
 func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error) {
 	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
 		return nil, err
@@ -78,7 +81,11 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	bytes, cancelled := 0, false
 	for i, c := range changes {
 		o, err := outcome{}, c.fault
-		if err == nil {
+		switch {
+		case err != nil:
+		case e.locked[c.id()]:
+			err = errConflict()
+		default:
 			o, err = e.run(c)
 		}
 		outcomes[i] = o
@@ -95,13 +102,24 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	case bytes > maxTransactionBytes:
 		return nil, invalid("Collection size exceeded: the items of a transaction may not exceed %d bytes together", maxTransactionBytes)
 	}
-	for i, c := range changes {
-		if o := outcomes[i]; c.writes() {
-			c.table.put(c.key, o.after)
-		}
+	answer := transactionAnswer(req.ReturnConsumedCapacity, "WriteCapacityUnits", writes)
+	finish := func(ago time.Duration) {
+		e.remember(req.ClientRequestToken, tokenUse{request: text, reads: reads}, ago)
 	}
-	e.remember(req, text, reads)
-	return transactionAnswer(req.ReturnConsumedCapacity, "WriteCapacityUnits", writes), nil
+	if delays := e.split(len(changes)); delays != nil {
+		c := &commit{by: e.request, answer: answer, finish: finish}
+		if req.ClientRequestToken != "" {
+			e.tokens[req.ClientRequestToken] = tokenUse{request: text, ongoing: true}
+		}
+		e.begin(c, changes, outcomes, delays)
+		e.settle()
+		return c, nil
+	}
+	for i, c := range changes {
+		e.store(c, outcomes[i].after)
+	}
+	finish(0)
+	return answer, nil
 }
 
 func transactionAnswer(mode, kind string, costs tally) map[string]any {
@@ -181,6 +199,8 @@ func reasonOf(err error) reason {
 	case errors.As(err, &f) && strings.HasSuffix(f.kind, "ConditionalCheckFailedException"):
 		item, _ := f.fields["Item"].(value.Item)
 		return reason{Code: "ConditionalCheckFailed", Message: f.message, Item: item}
+	case errors.As(err, &f) && strings.HasSuffix(f.kind, "TransactionConflictException"):
+		return reason{Code: "TransactionConflict", Message: f.message}
 	case errors.As(err, &refused):
 		return reason{Code: "ValidationError", Message: string(refused)}
 	}
@@ -200,7 +220,8 @@ func transactionCancelled(reasons []reason) error {
 }
 
 // repeated answers a transaction that committed under the same token before,
-// and refuses another one under that token.
+// and refuses one that is still committing, or another one under that token:
+// docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html#API_TransactWriteItems_Errors
 func (e *Engine) repeated(req *transactWriteItemsRequest, text string) (any, error) {
 	for now := e.cfg.Now(); len(e.recent) > 0 && !now.Before(e.tokens[e.recent[0]].until); e.recent = e.recent[1:] {
 		delete(e.tokens, e.recent[0])
@@ -215,13 +236,21 @@ func (e *Engine) repeated(req *transactWriteItemsRequest, text string) (any, err
 			message: "Request parameters do not match the parameters of a previous request with the same client token",
 		}
 	}
+	if use.ongoing {
+		return nil, &failure{
+			kind:    serviceErrors + "TransactionInProgressException",
+			message: "The transaction with the given request token is already in progress.",
+		}
+	}
 	return transactionAnswer(req.ReturnConsumedCapacity, "ReadCapacityUnits", use.reads), nil
 }
 
-func (e *Engine) remember(req *transactWriteItemsRequest, text string, reads tally) {
-	if req.ClientRequestToken != "" {
-		e.recent = append(e.recent, req.ClientRequestToken)
-		e.tokens[req.ClientRequestToken] = tokenUse{text, e.cfg.Now().Add(tokenLife), reads}
+// remember keeps the token of a transaction that was completed that long ago.
+func (e *Engine) remember(token string, use tokenUse, ago time.Duration) {
+	if token != "" {
+		use.until = e.cfg.Now().Add(tokenLife - ago)
+		e.recent = append(e.recent, token)
+		e.tokens[token] = use
 	}
 }
 

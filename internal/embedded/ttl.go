@@ -71,12 +71,14 @@ func (e *Engine) updateTimeToLive(req *updateTimeToLiveRequest) (any, error) {
 const ttlHorizon = 5 * 365 * 24 * time.Hour
 
 // expire deletes the items whose time has passed. A TTL attribute that is no
-// number of seconds, or implausibly old, expires nothing.
-func (t *table) expire(now time.Time) {
+// number of seconds, or implausibly old, expires nothing. An item of an ongoing
+// transaction stays until the next time.
+func (e *Engine) expire(t *table) {
 	if t.ttl == "" {
 		return
 	}
-	var expired []key
+	now := e.cfg.Now()
+	var expired []change
 	for _, p := range t.parts {
 		for _, r := range p.rows {
 			v, ok := r.item[t.ttl]
@@ -84,11 +86,14 @@ func (t *table) expire(now time.Time) {
 				continue
 			}
 			if s, ok := v.Number.Seconds(); ok && s < now.Unix() && s > now.Add(-ttlHorizon).Unix() {
-				expired = append(expired, t.keyOf(r.item))
+				expired = append(expired, change{table: t, key: t.keyOf(r.item), delete: true})
 			}
 		}
 	}
-	for _, k := range expired {
-		t.remove(k)
+	for _, c := range expired {
+		if !e.locked[c.id()] {
+			e.store(c, nil)
+		}
 	}
+	e.report(nil)
 }

@@ -114,8 +114,7 @@ func newWorld(plan Plan) *world {
 		w.kinds[w.keys[i]] = plan.Kinds[i]
 		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
-	engine := embedded.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless})
-	w.audit = audit.New(engine, tableName, w.engineClock)
+	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless}, tableName, w.engineClock)
 	if !plan.Observe && !plan.Dateless {
 		w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
 	}
