@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/queuelock/queuelock/internal/embedded"
 )
 
 // What a client sees when its connection fails, with the error values a real
@@ -133,9 +135,28 @@ func (c *Connection) land(ctx context.Context, call *call, fate Fate) (answer, e
 	if err := c.broken(errReset); err != nil {
 		return answer{}, err
 	}
-	a := c.net.apply(call)
+	if fate.Split != nil {
+		call.http = call.http.WithContext(embedded.WithSplit(call.http.Context(), fate.Split))
+	}
+	a, err := c.submit(ctx, call)
 	c.copy(call, fate)
-	return a, nil
+	return a, err
+}
+
+// submit lets the engine process the request. A transaction may take its time
+// there, and is not recalled when its caller leaves.
+func (c *Connection) submit(ctx context.Context, call *call) (answer, error) {
+	if call.Operation != "TransactWriteItems" {
+		return c.net.apply(call), nil
+	}
+	result := make(chan answer, 1)
+	c.net.errand(func() { result <- c.net.apply(call) })
+	select {
+	case a := <-result:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
 }
 
 // copy sends the request once more, if that is its fate.
@@ -170,14 +191,16 @@ func (c *Connection) broken(how error) error {
 }
 
 // apply lets the engine process the request, counts what it cost, and returns
-// the answer as the caller asked for it.
+// the answer as the caller asked for it. The engine's context ends with Close.
 func (n *Network) apply(call *call) answer {
+	ctx, end := n.callOf(call.http.Context())
+	defer end()
 	body, strip := call.raw, false
 	if !n.cfg.WithoutCapacity {
 		body, strip = askCapacity(call.Request, call.raw)
 	}
 	w := &recorder{header: http.Header{}}
-	n.engine.ServeHTTP(w, forEngine(call.http, body))
+	n.engine.ServeHTTP(w, forEngine(call.http.WithContext(ctx), body))
 	a, tally := account(call.Request, w.answer(), strip)
 	n.count(call.Request, tally)
 	result := a.code()

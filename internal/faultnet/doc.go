@@ -13,6 +13,7 @@
 //	           │
 //	           └── refused: answered with an error, the engine never sees it
 //	           └── copy: the same request once more, on a leg of its own
+//	           └── split: the items of a transaction become visible one by one
 //
 // What it promises: a request is applied exactly as often as its fate says, and
 // in the order in which the legs end; capacity and requests are counted exactly

@@ -20,6 +20,12 @@ type Fate struct {
 	// Copy, if set, makes the request arrive a second time. The copy starts when
 	// the first has been applied, or has been lost; nobody hears its answer.
 	Copy *Leg
+
+	// Split, if set, makes the items of a TransactWriteItems visible one by one:
+	// item i that long after the transaction was accepted. The embedded engine
+	// answers when all are visible. If the caller leaves before that, or the
+	// network is closed, the commit goes on. Other engines and operations ignore it.
+	Split []time.Duration
 }
 
 // Leg is one way through the network. Its parts take effect in the order of

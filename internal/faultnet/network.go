@@ -28,9 +28,10 @@ type Network struct {
 	cfg     Config
 	started time.Time
 
-	mu      sync.Mutex                 // guards the fields below; never held while waiting or while the engine works
-	pauses  map[chan struct{}]struct{} // one for each waiting request; Close closes them
-	errands map[chan struct{}]struct{} // one for each request that goes on without its caller; closed at its end
+	mu      sync.Mutex                       // guards the fields below; never held while waiting or while the engine works
+	pauses  map[chan struct{}]struct{}       // one for each waiting request; Close closes them
+	errands map[chan struct{}]struct{}       // one for each request that goes on without its caller; closed at its end
+	calls   map[*context.CancelFunc]struct{} // one for each request in the engine; Close calls them
 	closed  bool
 	counts  map[string]map[string]Tally // by client, by operation
 	log     record
@@ -47,6 +48,7 @@ func New(engine http.Handler, cfg Config) *Network {
 		started: time.Now(),
 		pauses:  map[chan struct{}]struct{}{},
 		errands: map[chan struct{}]struct{}{},
+		calls:   map[*context.CancelFunc]struct{}{},
 		counts:  map[string]map[string]Tally{},
 	}
 }
@@ -117,6 +119,26 @@ func (n *Network) Close() {
 	for pause := range n.pauses {
 		close(pause)
 		delete(n.pauses, pause)
+	}
+	for end := range n.calls {
+		(*end)()
+	}
+}
+
+// callOf returns the context of a request in the engine, which ends with Close.
+func (n *Network) callOf(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls[&cancel] = struct{}{}
+	if n.closed {
+		cancel()
+	}
+	return ctx, func() {
+		cancel()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.calls, &cancel)
 	}
 }
 
