@@ -3,11 +3,13 @@ package faultnet_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -336,5 +338,55 @@ func TestEndedContextSendsNothing(t *testing.T) {
 	}
 	if n := len(r.putTimes()); n != 0 {
 		t.Errorf("applied %d times", n)
+	}
+}
+
+func TestSplitTransactions(t *testing.T) {
+	// The engine takes a minute for a transaction, or until its context ends.
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(time.Minute):
+			w.WriteHeader(http.StatusOK)
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = w.Write([]byte(`{}`))
+	})
+	send := func(ctx context.Context, net *faultnet.Network) error {
+		conn := net.Connect("a", func(faultnet.Request) faultnet.Fate { return faultnet.Fate{Split: []time.Duration{0}} })
+		db := faultnet.SDK(conn, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
+		_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Put: &types.Put{TableName: aws.String("t"), Item: put("k", false).Item}},
+		}})
+		return err
+	}
+	for _, test := range []struct {
+		name     string
+		leaves   time.Duration // when the caller leaves
+		closes   time.Duration // when the network is closed
+		answered time.Duration
+		ok       bool
+		settled  time.Duration
+	}{
+		{"CallerIsAnsweredWhenTheEngineIsDone", time.Hour, time.Hour, time.Minute, true, time.Minute},
+		{"TransactionGoesOnWithoutItsCaller", time.Second, time.Hour, time.Second, false, time.Minute},
+		{"CloseEndsTheEnginesWait", time.Hour, time.Second, time.Second, false, time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := faultnet.New(slow, faultnet.Config{})
+				ctx, cancel := context.WithTimeout(t.Context(), test.leaves)
+				defer cancel()
+				start := time.Now()
+				closing := time.AfterFunc(test.closes, net.Close)
+				defer closing.Stop()
+				if err := send(ctx, net); (err == nil) != test.ok || time.Since(start) != test.answered {
+					t.Errorf("answered with %v after %v", err, time.Since(start))
+				}
+				if err := net.Settle(t.Context()); err != nil || time.Since(start) != test.settled {
+					t.Errorf("settled with %v after %v", err, time.Since(start))
+				}
+			})
+		})
 	}
 }
