@@ -19,6 +19,7 @@
 //	scans         the same for whole tables
 //	batches       BatchWriteItem
 //	transactions  all or nothing, the reasons of a cancellation, idempotence by token
+//	split         the same where items become visible one by one; on the embedded engine alone
 //	tables        create, describe, list, delete, TTL
 //	capacity      the units that each request consumes
 //	validation    what is refused, and with which message

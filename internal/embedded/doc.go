@@ -57,7 +57,8 @@
 // it. An update that only removes does not create its item. UPDATED_OLD and
 // UPDATED_NEW give the part of a document that an update touched, not the whole
 // attribute. An empty string is a value. A read that finds nothing costs a
-// unit. What a transaction finds wrong with a key or an item cancels it.
+// unit. What a transaction finds wrong with a key or an item cancels it, except
+// for an empty key value, which refuses the request.
 //
 // # Refusals
 //

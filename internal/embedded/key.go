@@ -10,15 +10,23 @@ const (
 	maxItem         = 400 * 1024
 )
 
+// schemaError is a key that does not match the table's. It cancels a transaction,
+// where other faults refuse the request as a whole, an empty key value included.
+type schemaError struct{ error }
+
+func (e schemaError) Unwrap() error { return e.error }
+
+func notTheKey(format string, args ...any) error { return schemaError{invalid(format, args...)} }
+
 // itemKey is the key of a whole item that is to be stored.
 func (t *table) itemKey(item value.Item) (key, error) {
 	for _, a := range t.keyAttributes() {
 		v, ok := item[a.name]
 		if !ok {
-			return key{}, invalid("One or more parameter values were invalid: Missing the key %s in the item", a.name)
+			return key{}, notTheKey("One or more parameter values were invalid: Missing the key %s in the item", a.name)
 		}
 		if v.Kind != a.kind {
-			return key{}, invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", a.name, a.kind, v.Kind)
+			return key{}, notTheKey("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s", a.name, a.kind, v.Kind)
 		}
 	}
 	k := t.keyOf(item)
@@ -41,7 +49,7 @@ func (t *table) primaryKey(given value.Item) (key, error) {
 	return k, t.checkKey(k)
 }
 
-func errKeySchema() error { return invalid("The provided key element does not match the schema") }
+func errKeySchema() error { return notTheKey("The provided key element does not match the schema") }
 
 func (t *table) keyAttributes() []keyAttribute {
 	if t.sort.name == "" {
@@ -56,7 +64,7 @@ func (t *table) checkKey(k key) error {
 		return err
 	}
 	if k.partition.Size() > maxPartitionKey {
-		return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxPartitionKey)
+		return notTheKey("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxPartitionKey)
 	}
 	if t.sort.name == "" {
 		return nil
@@ -65,7 +73,7 @@ func (t *table) checkKey(k key) error {
 		return err
 	}
 	if k.sort.Size() > maxSortKey {
-		return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxSortKey)
+		return notTheKey("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxSortKey)
 	}
 	return nil
 }

@@ -92,7 +92,9 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 		if reasons[i] = reasonOf(err); err != nil {
 			cancelled = true
 		}
-		bytes += max(o.before.Size(), o.after.Size())
+		if !c.delete { // the size of what is deleted does not matter
+			bytes += max(o.before.Size(), o.after.Size())
+		}
 		writes.add(c.table.name, transactionFactor*o.cost)
 		reads.add(c.table.name, transactionFactor*readCost(o.after.Size(), true))
 	}
@@ -274,7 +276,7 @@ type transactGetItemsRequest struct {
 	ReturnConsumedCapacity string
 }
 
-// transactGetItems reads all items at one moment.
+// transactGetItems reads all items at one moment, or none.
 func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
 	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
 		return nil, err
@@ -283,6 +285,8 @@ func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
 		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d and greater than or equal to 1", maxTransaction)
 	}
 	responses := make([]map[string]any, len(req.TransactItems))
+	reasons := make([]reason, len(req.TransactItems))
+	cancelled := false
 	var costs tally
 	var used keySet
 	for i, entry := range req.TransactItems {
@@ -302,11 +306,18 @@ func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
 			return nil, err
 		}
 		k, err := t.primaryKey(get.Key)
-		if err != nil {
+		if err != nil && !errors.As(err, new(schemaError)) {
 			return nil, err
 		}
-		if !used.add(t, k) {
+		if err == nil && !used.add(t, k) {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
+		}
+		if err == nil && e.locked[itemID{t, k.text()}] {
+			err = errConflict()
+		}
+		if reasons[i] = reasonOf(err); err != nil {
+			cancelled = true
+			continue
 		}
 		item := t.get(k)
 		responses[i] = map[string]any{}
@@ -314,6 +325,9 @@ func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
 			responses[i]["Item"] = show(item, projection)
 		}
 		costs.add(t.name, transactionFactor*readCost(item.Size(), true))
+	}
+	if cancelled {
+		return nil, transactionCancelled(reasons)
 	}
 	out := transactionAnswer(req.ReturnConsumedCapacity, "ReadCapacityUnits", costs)
 	out["Responses"] = responses

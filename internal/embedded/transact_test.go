@@ -117,3 +117,60 @@ func TestBatches(t *testing.T) {
 	same(t, "read", any(ok(t, e, "BatchGetItem", get)),
 		`{"Responses":{"tab":[{"pk":{"S":"a"},"sk":{"S":"1"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":2}]}`)
 }
+
+func TestTransactionKeys(t *testing.T) {
+	e := engine(t, Config{})
+	write := func(entry string) string { return `{"TransactItems":[{"Delete":{` + at("y") + `}},` + entry + `]}` }
+	get := func(key string) string {
+		return `{"TransactItems":[{"Get":{` + at("y") + `}},{"Get":{"TableName":"tab","Key":` + key + `}}]}`
+	}
+	for _, test := range []struct{ name, operation, body string }{
+		{"Delete", "TransactWriteItems", write(`{"Delete":{` + at("") + `}}`)},
+		{"Update", "TransactWriteItems", write(`{"Update":{` + at("") + `,"UpdateExpression":"REMOVE x"}}`)},
+		{"ConditionCheck", "TransactWriteItems", write(`{"ConditionCheck":{` + at("") + `,"ConditionExpression":"attribute_exists(x)"}}`)},
+		{"Put", "TransactWriteItems", write(`{"Put":{"TableName":"tab","Item":{"pk":{"S":""},"sk":{"S":"x"}}}}`)},
+		{"Get", "TransactGetItems", get(`{"pk":{"S":"a"},"sk":{"S":""}}`)},
+	} {
+		t.Run("RequestIsRefusedForEmptyKeyOf"+test.name, func(t *testing.T) {
+			refused(t, e, test.operation, test.body, "ValidationException", "key attribute cannot contain an empty string value")
+		})
+	}
+	for name, key := range map[string]string{
+		"MissingAttribute": `{"pk":{"S":"a"}}`,
+		"WrongType":        `{"pk":{"S":"a"},"sk":{"N":"1"}}`,
+		"OtherAttribute":   `{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"S":"c"}}`,
+	} {
+		t.Run("TransactGetItemsIsCancelledFor"+name, func(t *testing.T) {
+			out := refused(t, e, "TransactGetItems", get(key), "TransactionCanceledException", "[None, ValidationError]")
+			same(t, "reasons", out["CancellationReasons"], `[{"Code":"None"},{"Code":"ValidationError","Message":"The provided key element does not match the schema"}]`)
+		})
+	}
+}
+
+func TestTransactionSize(t *testing.T) {
+	large := strings.Repeat("x", 390<<10)
+	key := func(i int) string { return fmt.Sprintf(`{"pk":{"S":"a"},"sk":{"S":"%d"}}`, i) }
+	all := func(entry func(i int) string) string {
+		var entries []string
+		for i := range 12 {
+			entries = append(entries, entry(i))
+		}
+		return `{"TransactItems":[` + strings.Join(entries, ",") + `]}`
+	}
+	put := func(i int) string {
+		return fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"%d"},"x":{"S":%q}}}`, i, large)
+	}
+	e := engine(t, Config{})
+	for i := range 12 {
+		ok(t, e, "PutItem", put(i))
+	}
+	t.Run("PutsOfMoreThan4MBAreRefused", func(t *testing.T) {
+		refused(t, e, "TransactWriteItems", all(func(i int) string { return `{"Put":` + put(i) + `}` }), "ValidationException", "exceed")
+	})
+	t.Run("DeletesOfMoreThan4MBAreMade", func(t *testing.T) {
+		ok(t, e, "TransactWriteItems", all(func(i int) string { return `{"Delete":{"TableName":"tab","Key":` + key(i) + `}}` }))
+		if got := len(e.Items("tab")); got != 0 {
+			t.Errorf("%d items are left", got)
+		}
+	})
+}

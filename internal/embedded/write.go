@@ -170,17 +170,9 @@ func (e *Engine) preparePut(req *changeRequest) (change, error) {
 		return c, err
 	}
 	c.put = req.Item
-	if c.key, err = c.table.itemKey(req.Item); err != nil {
-		return c, schemaError{err}
-	}
-	return c, nil
+	c.key, err = c.table.itemKey(req.Item)
+	return c, err
 }
-
-// schemaError is a refusal for the sake of the table's keys. A transaction is
-// cancelled by it, where other faults of a request have it refused as a whole.
-type schemaError struct{ error }
-
-func (e schemaError) Unwrap() error { return e.error }
 
 // prepareKeyed is prepare for a change that names a key.
 func (e *Engine) prepareKeyed(req *changeRequest) (change, error) {
@@ -192,12 +184,12 @@ func (e *Engine) prepareKeyed(req *changeRequest) (change, error) {
 		return c, err
 	}
 	if c.key, err = c.table.primaryKey(req.Key); err != nil {
-		return c, schemaError{err}
+		return c, err
 	}
 	if c.update != nil {
 		for _, path := range c.update.Paths() {
 			if c.table.isKey(path[0].Name) {
-				return c, schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", path[0].Name)}
+				return c, notTheKey("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", path[0].Name)
 			}
 		}
 	}
