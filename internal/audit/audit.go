@@ -93,10 +93,17 @@ type holder struct {
 	life
 }
 
-// New makes an engine and watches a table of it. now is the engine's clock.
+// New makes an engine and watches a table of it. now is the engine's clock. After
+// the audit, changes go to cfg.Applied.
 func New(cfg embedded.Config, tableName string, now func() time.Time) *Audit {
 	a := &Audit{table: tableName, now: now, items: map[[2]string]item{}, leases: map[string]life{}, queues: map[string]*queue{}}
-	cfg.Applied = a.applied
+	next := cfg.Applied
+	cfg.Applied = func(by *http.Request, changes []embedded.Change) {
+		a.applied(by, changes)
+		if next != nil {
+			next(by, changes)
+		}
+	}
 	a.Engine = embedded.New(cfg)
 	return a
 }
