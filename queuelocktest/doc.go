@@ -62,6 +62,7 @@
 //	nothing, ever         SwallowRequest      SwallowResponse
 //
 //	answered with an error of DynamoDB        Refuse
+//	a transaction commits item by item        SplitTransaction, SplitTransactions
 //	applied once more, later                  Duplicate, HoldDuplicate
 //	the client sees an error, and then
 //	the request is applied all the same       LandLate, Fault.LandingAnyway
@@ -81,6 +82,31 @@
 // earlier injected before the later. The first that matches a request is played,
 // and the others do not see it. The SDK tries a failed call again: each attempt
 // is a request of its own ([Request.Attempt]).
+//
+// # Split transactions
+//
+// DynamoDB's transactions are serializable, but not strictly serializable: their
+// items become visible one after another, usually within milliseconds, and only
+// the client that sent the transaction learns, from its answer, that all are
+// visible. By default this table is kinder, and shows all items at once. Under
+// [SplitTransaction], [SplitTransactions] and [WithSplitTransactions] it does as
+// DynamoDB does. As long as an item of a transaction is pending, one that is only
+// checked included,
+//
+//   - GetItem, Query, Scan and BatchGetItem return the old item, also with
+//     ConsistentRead;
+//   - PutItem, UpdateItem and DeleteItem fail with TransactionConflictException,
+//     which the SDK does not retry, and BatchWriteItem leaves the item
+//     unprocessed;
+//   - TransactWriteItems and TransactGetItems that name it are cancelled with
+//     the reason TransactionConflict;
+//   - the same transaction, sent once more with its token, fails with
+//     TransactionInProgressException, which the SDK retries.
+//
+// See "Isolation levels" and "Transaction conflict handling" in
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html,
+// and Listing 4 of "Distributed Transactions at Scale in Amazon DynamoDB" (USENIX
+// ATC 2023).
 //
 // A test that fails prints the table's latest requests, with their faults.
 package queuelocktest

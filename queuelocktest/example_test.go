@@ -44,6 +44,23 @@ func book(ctx context.Context, db *dynamodb.Client, table, seat string) error {
 	return err
 }
 
+// bookAll books all seats, or none.
+func bookAll(ctx context.Context, db *dynamodb.Client, table string, seats ...string) error {
+	var items []types.TransactWriteItem
+	for _, seat := range seats {
+		items = append(items, types.TransactWriteItem{Put: &types.Put{
+			TableName: aws.String(table),
+			Item: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: "train-1"},
+				"sk": &types.AttributeValueMemberS{Value: seat},
+			},
+			ConditionExpression: aws.String("attribute_not_exists(pk)"),
+		}})
+	}
+	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
+	return err
+}
+
 // A response is lost after the write. The SDK tries again by itself, and the
 // condition fails on the write that succeeded.
 func Example() {
@@ -82,6 +99,46 @@ func ExampleHoldRequest() {
 	// Output:
 	// bob has the seat: true
 	// alice has the seat: false
+}
+
+// Alice books two seats in one transaction, and Bob sees the first of them before
+// the second. Only Alice learns, from her answer, that both are booked.
+func ExampleSplitTransaction() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	table := queuelocktest.NewTable(t)
+	alice, bob := table.Client("alice"), table.Client("bob")
+	taken := func(seat string) bool {
+		out, err := bob.GetItem(t.Context(), &dynamodb.GetItemInput{
+			TableName: aws.String(table.Name()),
+			Key: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: "train-1"},
+				"sk": &types.AttributeValueMemberS{Value: seat},
+			},
+			ConsistentRead: aws.Bool(true),
+		})
+		return err == nil && out.Item != nil
+	}
+
+	alice.Inject(queuelocktest.SplitTransaction(0, time.Hour))
+	ctx, giveUp := context.WithCancel(t.Context())
+	answer := make(chan error)
+	go func() { answer <- bookAll(ctx, alice.Client, table.Name(), "12A", "12B") }()
+	for !taken("12A") {
+	}
+	fmt.Println("12B is taken, too:", taken("12B"))
+
+	var conflict *types.TransactionConflictException
+	err := book(t.Context(), bob.Client, table.Name(), "12B")
+	fmt.Println("bob may try again:", errors.As(err, &conflict))
+
+	giveUp()
+	fmt.Println("alice knows that both are booked:", <-answer == nil)
+	// Output:
+	// 12B is taken, too: false
+	// bob may try again: true
+	// alice knows that both are booked: false
 }
 
 // What a piece of code costs is the difference of two snapshots.

@@ -1,10 +1,13 @@
 package queuelocktest
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/faultnet"
 )
 
@@ -16,6 +19,8 @@ type Fault struct {
 	name  string
 	holds bool // has a gate, and is over once that is open
 	shape func(*faultnet.Gate) faultnet.Fate
+
+	split func(fired, items int) []time.Duration // of a transaction's items; nil: none
 
 	where  []func(Request) bool
 	chance *chance
@@ -116,6 +121,33 @@ func Refuse(code Code) Fault {
 			Refusal: &faultnet.Refusal{Code: string(code), Message: code.message()},
 		}
 	}}
+}
+
+// SplitTransaction makes the items of a TransactWriteItems visible one by one, the
+// first after the first delay, and so on. Items without a delay are visible at
+// once. The package comment says what other requests see meanwhile.
+//
+// The client is answered when all items are visible. If it gives up before that,
+// the transaction is completed all the same.
+func SplitTransaction(delays ...time.Duration) Fault {
+	delays = append([]time.Duration{}, delays...) // never nil: that would be no split
+	return split(fmt.Sprint("split transaction ", delays), func(int, int) []time.Duration { return delays })
+}
+
+// SplitTransactions is [SplitTransaction] with delays that are drawn for each
+// transaction: its items become visible in random order within a random part of
+// the window. The same seed and the same transactions give the same delays.
+func SplitTransactions(window time.Duration, seed uint64) Fault {
+	s := embedded.Splitting{Window: window}
+	return split("split transaction within "+window.String(), func(fired, items int) []time.Duration {
+		return s.Delays(rand.New(rand.NewPCG(seed, uint64(fired))), items)
+	})
+}
+
+func split(name string, delays func(fired, items int) []time.Duration) Fault {
+	f := there(name, faultnet.Leg{}).Of("TransactWriteItems")
+	f.split = delays
+	return f
 }
 
 func there(name string, leg faultnet.Leg) Fault {

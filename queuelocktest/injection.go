@@ -41,27 +41,28 @@ func (i *Injection) Fired() int {
 	return i.fired
 }
 
-// meets decides whether the fault happens to this request, and counts it.
-func (i *Injection) meets(r Request) bool {
+// meets decides whether the fault happens to this request, and returns how many
+// requests have met it.
+func (i *Injection) meets(r Request) (fired int, ok bool) {
 	if i.fault.holds && i.gate.IsOpen() {
-		return false
+		return 0, false
 	}
 	for _, match := range i.fault.where { // outside the mutex: it is the caller's code
 		if !match(r) {
-			return false
+			return 0, false
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.rng != nil && i.rng.Float64() >= i.fault.chance.p {
-		return false
+		return 0, false
 	}
 	i.seen++
 	if i.seen <= i.fault.skip || i.fault.times > 0 && i.fired == i.fault.times {
-		return false
+		return 0, false
 	}
 	i.fired++
-	return true
+	return i.fired, true
 }
 
 // rules are injections in their order. The zero value has none.
@@ -93,11 +94,16 @@ func (rs *rules) fate(r Request) (faultnet.Fate, bool) {
 	list := rs.list
 	rs.mu.Unlock()
 	for _, i := range list {
-		if i.meets(r) {
-			fate := i.fault.shape(i.gate)
-			fate.Name, fate.Anyway = i.fault.name, i.fault.anyway
-			return fate, true
+		fired, ok := i.meets(r)
+		if !ok {
+			continue
 		}
+		fate := i.fault.shape(i.gate)
+		fate.Name, fate.Anyway = i.fault.name, i.fault.anyway
+		if i.fault.split != nil {
+			fate.Split = i.fault.split(fired, len(r.wire.Items()))
+		}
+		return fate, true
 	}
 	return faultnet.Fate{}, false
 }

@@ -1,6 +1,7 @@
 package queuelocktest
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -56,8 +57,20 @@ func WithoutDate() Option { return func(c *config) { c.embedded.OmitDate = true 
 // as some older engines do.
 func WithoutFailedItem() Option { return func(c *config) { c.embedded.OmitFailedItem = true } }
 
+// WithSplitTransactions makes every transaction commit item by item, as
+// [SplitTransactions] does, beside whatever fault meets it. The share late of the
+// transactions, between 0 and 1, is completed one to five seconds later than the
+// window says.
+func WithSplitTransactions(window time.Duration, late float64, seed uint64) Option {
+	return func(c *config) {
+		s, r := embedded.Splitting{Window: window, Late: late}, rand.New(rand.NewPCG(seed, 0))
+		c.embedded.Split = func(items int) []time.Duration { return s.Delays(r, items) } // one at a time
+	}
+}
+
 // WithEngine puts the network before another engine than the embedded one: a
 // handler that speaks DynamoDB's JSON protocol, such as a reverse proxy to
 // DynamoDB Local. The table must not exist there yet; it is not deleted.
-// WithClock, WithExpiry, WithoutDate and WithoutFailedItem have no effect on it.
+// WithClock, WithExpiry, WithoutDate, WithoutFailedItem, WithSplitTransactions and
+// the faults that split transactions have no effect on it.
 func WithEngine(engine http.Handler) Option { return func(c *config) { c.engine = engine } }

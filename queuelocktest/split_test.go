@@ -1,0 +1,166 @@
+package queuelocktest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// putBoth puts two items in one transaction.
+func putBoth(ctx context.Context, c *queuelocktest.Client) error {
+	put := func(sk string) types.TransactWriteItem {
+		return types.TransactWriteItem{Put: &types.Put{TableName: aws.String("queuelock"), Item: key("e", sk)}}
+	}
+	_, err := c.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []types.TransactWriteItem{put("a"), put("b")}, ClientRequestToken: aws.String("token"),
+	})
+	return err
+}
+
+// sorts are the sort keys of the items that are visible.
+func sorts(table *queuelocktest.Table) string {
+	all := ""
+	for _, it := range table.Items() {
+		all += it["sk"].(*types.AttributeValueMemberS).Value
+	}
+	return all
+}
+
+// appearances are the instants at which items become visible during putBoth, and
+// that of its answer, in milliseconds.
+func appearances(t *testing.T, table *queuelocktest.Table, c *queuelocktest.Client) (seen []string, at []int64) {
+	start, done := time.Now(), make(chan error)
+	go func() { done <- putBoth(t.Context(), c) }()
+	for {
+		synctest.Wait()
+		if now := sorts(table); now != "" && (len(seen) == 0 || seen[len(seen)-1] != now) {
+			seen, at = append(seen, now), append(at, time.Since(start).Milliseconds())
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return seen, append(at, time.Since(start).Milliseconds())
+		default:
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+func TestSplitTransactionFaults(t *testing.T) {
+	run := func(name string, f func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+	}
+	same := func(t *testing.T, want, got any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+
+	run("EachItemHasItsDelay", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice")
+		injection := alice.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 10*time.Millisecond))
+		seen, at := appearances(t, table, alice)
+		same(t, []string{"b", "ab"}, seen)
+		same(t, []int64{10, 20, 20}, at)
+		if err := put(t, alice, "e", "c"); err != nil {
+			t.Error(err)
+		}
+		same(t, 1, injection.Fired()) // it splits nothing but transactions
+	})
+
+	run("ItemWithoutDelayIsVisibleAtOnce", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice")
+		alice.Inject(queuelocktest.SplitTransaction(5 * time.Millisecond))
+		seen, at := appearances(t, table, alice)
+		same(t, []string{"b", "ab"}, seen)
+		same(t, []int64{0, 5, 5}, at)
+	})
+
+	run("SameSeedGivesTheSameDelays", func(t *testing.T) {
+		orders := map[string]bool{}
+		for seed := range uint64(8) {
+			var first []int64
+			for range 2 {
+				table := queuelocktest.NewTable(t)
+				alice := table.Client("alice")
+				alice.Inject(queuelocktest.SplitTransactions(time.Second, seed))
+				seen, at := appearances(t, table, alice)
+				orders[seen[0]] = true
+				if last := at[len(at)-1]; last > 1001 {
+					t.Errorf("the window is a second, and the answer came after %d ms", last)
+				}
+				if first == nil {
+					first = at
+				}
+				same(t, first, at)
+			}
+		}
+		if !orders["a"] || !orders["b"] {
+			t.Errorf("the first items were always %v", orders)
+		}
+	})
+
+	run("CommitsWithoutItsClient", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		alice := table.Client("alice", once)
+		alice.Inject(queuelocktest.SplitTransaction(time.Second, time.Hour))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if err := putBoth(ctx, alice); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the client got %v", err)
+		}
+		same(t, time.Minute, time.Since(start))
+		same(t, "a", sorts(table))
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		same(t, time.Hour, time.Since(start))
+		same(t, "ab", sorts(table))
+	})
+
+	run("OptionActsBesideOtherFaults", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithSplitTransactions(time.Second, 1, 1))
+		alice := table.Client("alice", once)
+		alice.Inject(queuelocktest.LoseResponse())
+		start := time.Now()
+		if err := putBoth(t.Context(), alice); err == nil {
+			t.Error("the response was not lost")
+		}
+		if took := time.Since(start); took < time.Second || took > 6*time.Second {
+			t.Errorf("a late transaction took %v", took)
+		}
+		same(t, "ab", sorts(table))
+	})
+
+	run("EndOfTheTestDropsTheWait", func(t *testing.T) {
+		fake := &fakeTB{TB: t}
+		table := queuelocktest.NewTable(fake)
+		alice := table.Client("alice", once)
+		alice.Inject(queuelocktest.SplitTransaction(0, time.Hour))
+		start, done := time.Now(), make(chan error)
+		go func() { done <- putBoth(t.Context(), alice) }()
+		synctest.Wait()
+		fake.end()
+		if err := <-done; err == nil {
+			t.Error("a pending transaction was answered as complete")
+		}
+		if took := time.Since(start); took != 0 || fake.failed {
+			t.Errorf("took %v, failed = %v: %s", took, fake.failed, fake.printed.String())
+		}
+	})
+}
