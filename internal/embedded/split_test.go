@@ -132,7 +132,8 @@ func TestSplitEngine(t *testing.T) {
 	})
 
 	run("DeletedTableTakesItsPendingItemsAlong", func(t *testing.T) {
-		e := engine(t, Config{})
+		reports := 0
+		e := engine(t, Config{Applied: func(*http.Request, []Change) { reports++ }})
 		done := sendSplit(t.Context(), e, time.Second, time.Second)
 		ok(t, e, "DeleteTable", `{"TableName":"tab"}`)
 		ok(t, e, "CreateTable", tableOf("tab", "S"))
@@ -142,6 +143,9 @@ func TestSplitEngine(t *testing.T) {
 		}
 		if items := e.Items("tab"); len(items) != 1 || items[0]["new"].Kind == "" {
 			t.Errorf("the new table holds %v", items)
+		}
+		if reports != 1 { // the new item
+			t.Errorf("%d changes were reported", reports)
 		}
 	})
 
