@@ -2,7 +2,9 @@ package queuelock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync"
 	"testing"
@@ -24,8 +26,9 @@ func TestSplitTransactions(t *testing.T) {
 	const clients, turns = 4, 25
 	const window = 50 * time.Millisecond
 	for name, end := range map[string]func(context.Context, *queuelock.Lock, types.TransactWriteItem) error{
-		// ReleaseWith is to be added here: it loses updates as long as its
-		// transaction includes the release.
+		"ReleaseWithLosesNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
+			return lock.ReleaseWith(ctx, write)
+		},
 		"TransactAndReleaseLoseNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
 			if err := lock.Transact(ctx, write); err != nil {
 				return err
@@ -92,4 +95,80 @@ func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Clien
 		TableName: aws.String(table.Name()), Key: account(), UpdateExpression: aws.String("SET amount = :next"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":next": &types.AttributeValueMemberN{Value: strconv.Itoa(amount + 1)}},
 	}}
+}
+
+// A transaction of an evicted holder, which passed its fence before, becomes
+// visible under the next lock. Get waits for it; a plain consistent read does not.
+func TestSplitTransactionOfEvictedHolder(t *testing.T) {
+	for _, read := range []string{"SeenByGet", "NotSeenByPlainRead"} {
+		inBubble(t, read, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, dbA := open(t, table, "a", tenSeconds)
+			b, dbB := open(t, table, "b", tenSeconds)
+			held := acquire(t, a, waitpolicy.NoWait)
+			// The account's item late, the record at once.
+			dbA.Inject(queuelocktest.SplitTransaction(30*time.Second, 0))
+			ctx, crash := context.WithCancel(t.Context())
+			go func() {
+				if err := held.Transact(ctx, increment(t, table, dbA)); err == nil {
+					t.Error("it was answered")
+				}
+			}()
+			time.Sleep(time.Second)
+			dbA.Partition()
+			crash()
+			next := acquire(t, b, waitpolicy.Forever)
+			if !next.Unsettled() {
+				t.Fatal("the next holder does not know of the eviction")
+			}
+			begun := time.Now()
+			if read == "NotSeenByPlainRead" {
+				increment(t, table, dbB)
+				if time.Since(begun) > time.Second || balance(table) != "0" {
+					t.Errorf("the account holds %s after %v: the transaction was to be under way", balance(table), time.Since(begun))
+				}
+			} else {
+				got, err := next.Get(t.Context(), readOf(table, account()))
+				if err != nil || time.Since(begun) < 5*time.Second || !reflect.DeepEqual(got[0]["amount"], num(1)) {
+					t.Errorf("after %v: %v, %v", time.Since(begun), got, err)
+				}
+			}
+			release(t, next)
+		})
+	}
+}
+
+// A transaction that was made according to the record is not called made before
+// all of its items are visible.
+func TestSplitTransactionWithoutAnswer(t *testing.T) {
+	inBubble(t, "WaitsUntilVisible", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+		begun := time.Now()
+		if err := lock.Transact(t.Context(), increment(t, table, db)); err != nil || balance(table) != "1" || time.Since(begun) < 15*time.Second {
+			t.Errorf("after %v: %v, and the account holds %s", time.Since(begun), err, balance(table))
+		}
+		release(t, lock)
+	})
+	inBubble(t, "UnknownWhileNotVisible", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		err := lock.Transact(ctx, increment(t, table, db))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+			t.Errorf("got %v: a release now would let in a holder that does not see the write", err)
+		}
+		time.Sleep(20 * time.Second)
+		release(t, lock)
+		next := acquire(t, c, waitpolicy.NoWait)
+		if next.Unsettled() || balance(table) != "1" {
+			t.Errorf("unsettled: %v; the account holds %s", next.Unsettled(), balance(table))
+		}
+		release(t, next)
+	})
 }
