@@ -1,6 +1,7 @@
 package queuelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,12 +110,12 @@ func (l *Lock) write(ctx context.Context, what string, items []types.TransactWri
 // transact makes the writes only if all of the locks are held, one or more; end
 // is the reason if not.
 func transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
-	t := &transaction{caller: ctx, held: ctx, locks: locks, end: end, items: slices.Clone(items), alone: make([]bool, len(locks))}
+	t := &transaction{caller: ctx, held: ctx, locks: locks, end: end, items: slices.Clone(items)}
 	if err := ctx.Err(); err != nil {
 		// A request of an ended context is never sent, but fails like one that was.
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", locks[0].key, err)
 	}
-	for i, l := range locks {
+	for _, l := range locks {
 		var cancel func()
 		t.held, cancel = l.within(t.held)
 		defer cancel()
@@ -124,16 +125,14 @@ func transact(ctx context.Context, locks []*Lock, end func() error, items []type
 		case <-t.held.Done():
 			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.key, errors.Join(ctx.Err(), end()))
 		}
-		l.settle(t.held) // its number is the last
 		if err := end(); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(l.settle(t.held), ctx.Err()); err != nil {
 			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.key, err)
 		}
 		l.made = serving.NextCall(l.made)
-		t.alone[i] = l.isAlone()
-		fence, err := serving.NumberedFence(l.queue, l.id, l.ticket, t.alone[i], l.made)
+		fence, err := serving.NumberedFence(l.queue, l.id, l.ticket, l.isAlone(), l.made)
 		if err != nil {
 			return fmt.Errorf("queuelock: %s: transact: %w", l.key, err)
 		}
@@ -146,11 +145,11 @@ func transact(ctx context.Context, locks []*Lock, end func() error, items []type
 type transaction struct {
 	caller, held context.Context // held ends with caller and with each lock
 	locks        []*Lock
-	alone        []bool
 	end          func() error
 	items        []types.TransactWriteItem // the caller's, and the fence of each lock
 	token        string
 	open         bool // an attempt had no answer: it may have been made, or may yet be
+	doubt        bool // open, or an attempt was refused by what proves nothing (table.Applied)
 }
 
 // tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes.
@@ -171,6 +170,7 @@ func (t *transaction) run() error {
 		reasons := table.Reasons(err)
 		t.open = t.open || reasons == nil && table.Applied(err, true)
 		again := table.Passing(reasons) || table.Transient(err)
+		t.doubt = t.doubt || t.open || again
 		if len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.locks):], table.ReasonFailed) {
 			made, why := t.judge(err, reasons)
 			switch {
@@ -213,8 +213,6 @@ func (t *transaction) judge(err error, reasons []string) (made serving.Made, why
 		case why != nil:
 		case m != serving.MadeNotYet:
 			made, why = m, l.fenced(rec)
-		case t.alone[i] && !l.isAlone():
-			made, why = serving.MadeNever, fmt.Errorf("queuelock: %s: transact: the lock was downgraded meanwhile, and others share it", l.key)
 		default:
 			made, why = m, err
 		}
@@ -223,7 +221,8 @@ func (t *transaction) judge(err error, reasons []string) (made serving.Made, why
 }
 
 // visible repeats a transaction that was made until an answer says that all of
-// its items are visible: the record alone may be.
+// its items are visible: the record alone may be. Within the life of its token
+// that is a success. Later it is refused by its number, and has long been visible.
 func (t *transaction) visible(ctx context.Context) bool {
 	for retries := retry.For(0); ; {
 		err := t.locks[0].queue.Transact(ctx, t.token, t.items)
@@ -244,7 +243,7 @@ const settleLimit = time.Second
 // failed is the error of a transaction that ends with err. If an attempt had no
 // answer it asks the table first; nil says that the transaction was made.
 func (t *transaction) failed(err error) error {
-	if t.open {
+	if t.doubt {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
 		made, settled := t.settle(ctx, t.locks...)
@@ -277,7 +276,11 @@ func (t *transaction) settle(ctx context.Context, locks ...*Lock) (made, settled
 	for _, l := range locks {
 		var m serving.Made
 		_ = passing(ctx, func() (err error) {
-			m, err = serving.Settle(ctx, l.queue, l.id, l.ticket, l.made)
+			var rec serving.Record
+			m, rec, err = serving.Settle(ctx, l.queue, l.id, l.ticket, l.made)
+			if m == serving.MadeUnknown && err == nil {
+				_ = l.fenced(rec)
+			}
 			return err
 		})
 		switch m {
@@ -291,20 +294,26 @@ func (t *transaction) settle(ctx context.Context, locks ...*Lock) (made, settled
 }
 
 // settle settles a transaction of the lock's that had no answer. The gate of
-// writes is held.
-func (l *Lock) settle(ctx context.Context) {
+// writes is held. Nil says that none is left.
+func (l *Lock) settle(ctx context.Context) error {
 	l.mu.Lock()
 	open := l.unsettled
 	l.mu.Unlock()
 	if open == nil {
-		return
+		return nil
 	}
-	if _, settled := open.settle(ctx, l); settled {
-		l.mu.Lock()
-		l.unsettled = nil
-		l.mu.Unlock()
+	if _, settled := open.settle(ctx, l); !settled {
+		return cmp.Or(l.Err(), errUnsettled)
 	}
+	l.mu.Lock()
+	l.unsettled = nil
+	l.mu.Unlock()
+	return nil
 }
+
+// errUnsettled says that an earlier transaction of a lock may still be made, or
+// become visible.
+var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
 
 // fenced is the error of a lock that a record, which has refused a protected
 // write, does not hold any more.

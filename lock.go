@@ -61,13 +61,12 @@ type Lock struct {
 	writes chan struct{}
 	made   int64
 
-	// gate lets one Release at a time through, and guards unsure, settled and
+	// gate lets one Release at a time through, and guards settled and
 	// result: what came of the one that needs no repetition. It is no mutex because it
 	// is kept across a request.
 	gate    chan struct{}
 	settled bool
 	result  error
-	unsure  bool // a release was sent that was not answered: it may have been made
 }
 
 // hold makes a Lock of a grant and starts its heartbeat.

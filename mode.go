@@ -126,11 +126,17 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.Shared() {
 		return nil
 	}
+	held, cancel := l.within(ctx)
+	defer cancel()
+	// Others may join, who must see what was written under the exclusive lock.
+	resume, err := l.settleWrites(held)
+	defer resume()
+	if err != nil {
+		return fmt.Errorf("queuelock: %s: downgrade: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
+	}
 	l.mu.Lock()
 	l.alone = false
 	l.mu.Unlock()
-	held, cancel := l.within(ctx)
-	defer cancel()
 	for retries := retry.For(0); ; {
 		rec, err := serving.Downgrade(held, l.queue, l.id, l.ticket)
 		switch {

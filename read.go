@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -65,13 +64,18 @@ type Eviction struct {
 }
 
 // Unsettled reports whether a fenced transaction of an earlier turn may become
-// visible while this lock is held: the turn before ended by an eviction, or by a
-// release after an UnknownOutcomeError, or an eviction was less than a minute ago.
+// visible while this lock is held: the turn before ended by an eviction, or less
+// than a minute ago one was evicted, or released after an UnknownOutcomeError.
 // Read by Get then. It makes no request.
 func (l *Lock) Unsettled() bool {
 	eviction, evicted := l.LastEviction()
-	granted := lease.Middle(l.queue.Clock(), l.since)
-	return l.marks.Released.Open || evicted && (eviction.Previous || granted.Sub(eviction.At) < unsettledFor)
+	return l.recent(l.marks.Released.Open) || evicted && (eviction.Previous || eviction.At.IsZero() || l.recent(eviction.At))
+}
+
+// recent reports whether that time, on DynamoDB's clock, is so short before the
+// grant that a transaction of then may not be visible yet; zero is not.
+func (l *Lock) recent(at time.Time) bool {
+	return !at.IsZero() && l.tableTime(l.since).Sub(at) < unsettledFor
 }
 
 // unsettledFor is how long DynamoDB may take to finish a transaction whose

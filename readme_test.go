@@ -478,6 +478,9 @@ func abstract(expression string) string {
 		{`permits = \d+`, "permits = :permits"},
 		{`^IF \(+id = :id\)( OR \(id = :id\)\)?)+$`, "IF id = :id"}, // one who has put its row in vain, again and again
 		{`9{37}8`, "10^38-2"},
+		// An eviction of an entry that carries its ticket, as of one that does not.
+		{`\(\(holders\.#id\.ticket = :t\) AND \(attribute_not_exists \(holders\.#id\.made\)\)\)`,
+			"(((attribute_not_exists (holders.#id.ticket)) AND (servingAfter = :t - 1)) AND (attribute_not_exists (holders.#id.made)))"},
 	} {
 		expression = regexp.MustCompile(r.pattern).ReplaceAllString(expression, r.name)
 	}

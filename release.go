@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
@@ -80,7 +81,8 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	l.mu.Unlock()
 	lost := errors.Is(end, ErrLost)
 	if parting != partingMade {
-		defer l.settleWrites(ctx)()
+		resume, _ := l.settleWrites(ctx)
+		defer resume()
 	}
 	switch {
 	case parting == partingMade:
@@ -124,18 +126,17 @@ func (l *Lock) giveBack(ctx context.Context) error {
 
 // settleWrites waits for a transaction of the lock that is under way, and settles
 // one that had no answer: a later holder would not see what it has yet to make
-// visible. Where it cannot be settled, the mark of the release says so. No
-// transaction begins until the function that it returns is called.
-func (l *Lock) settleWrites(ctx context.Context) func() {
+// visible. Where it cannot be settled, it is an error, and the mark of a release
+// says so. No transaction begins until resume is called.
+func (l *Lock) settleWrites(ctx context.Context) (resume func(), err error) {
 	select {
 	case l.writes <- struct{}{}:
 	case <-ctx.Done():
-		return func() {}
+		return func() {}, ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	l.settle(ctx)
-	return func() { <-l.writes }
+	return func() { <-l.writes }, l.settle(ctx)
 }
 
 // clear removes what is left of a lost lock, so that no waiter waits for its
@@ -179,7 +180,6 @@ func (l *Lock) handBack(ctx context.Context) error {
 		if _, answered := errors.AsType[*table.Error](err); !answered {
 			return err
 		}
-		l.unsure = l.unsure || table.Applied(err, true)
 		if !table.Transient(err) || !retries.Pause(ctx) {
 			return err
 		}
@@ -191,9 +191,23 @@ func (l *Lock) ending() (serving.Ending, serving.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.releases++
-	return serving.Ending{
-		ID: l.id, Ticket: l.ticket, Call: l.releases, Turn: l.seen.Turn.Add(time.Since(l.since)), Open: l.unsettled != nil,
-	}, l.seen
+	e := serving.Ending{ID: l.id, Ticket: l.ticket, Call: l.releases, Turn: l.seen.Turn.Add(time.Since(l.since))}
+	switch {
+	case l.unsettled != nil:
+		e.Open = l.tableTime(time.Now())
+	case l.recent(l.marks.Released.Open):
+		e.Open = l.marks.Released.Open // the next holder may be granted a moment later
+	}
+	return e, l.seen
+}
+
+// tableTime is a local instant on DynamoDB's clock, or on the host's if that is
+// not known.
+func (l *Lock) tableTime(local time.Time) time.Time {
+	if t := lease.Middle(l.queue.Clock(), local); !t.IsZero() {
+		return t
+	}
+	return local
 }
 
 // outcome is what a record says of the lock and its release call.
@@ -211,14 +225,11 @@ func (l *Lock) refused(ctx context.Context, rec serving.Record, ending serving.E
 	switch outcome {
 	case serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome:
 		return nil
-	case serving.OutcomeGone:
+	case serving.OutcomeGone, serving.OutcomeUnknown:
 		if l.queue.Home != nil && len(rec.Item) == 0 {
 			return nil // the holder may delete its item, and the lock with it
 		}
-	case serving.OutcomeUnknown:
-		if l.unsure {
-			return &UnknownOutcomeError{Key: l.key, Err: errOverwritten}
-		}
+		return &UnknownOutcomeError{Key: l.key, Err: errOverwritten}
 	}
 	if _, orphaned := rec.Mine(l.id); orphaned {
 		return l.clear(ctx, lost)
@@ -227,7 +238,7 @@ func (l *Lock) refused(ctx context.Context, rec serving.Record, ending serving.E
 }
 
 // errOverwritten says that the marks on a record prove nothing about a lock.
-var errOverwritten = errors.New("the lock is not in its record, and later turns have replaced the mark that says how it ended")
+var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")
 
 // quieten puts the queue back on the path where the next Acquire is one
 // request: QUIET of the protocol. Nothing depends on it.

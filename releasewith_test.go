@@ -342,8 +342,10 @@ func TestReleaseWithOfALostLockWritesNothing(t *testing.T) {
 		c, db := open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
 		lock := acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
-		if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("got %v, want ErrLost: every attempt was refused", err)
+		// A throttle proves nothing: a copy may have been sent before.
+		err := lock.ReleaseWith(t.Context(), deposit(table, nil))
+		if unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err); !ok || !errors.Is(unknown.End, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
 		}
 	})
 }

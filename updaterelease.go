@@ -64,7 +64,8 @@ func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.Updat
 		return nil, err
 	}
 	defer p.end()
-	defer l.settleWrites(p.held)()
+	resume, _ := l.settleWrites(p.held)
+	defer resume()
 	ending, seen := l.ending()
 	form := serving.FormHandOff
 	if !l.claimed && seen.Fast(l.id, l.ticket) {

@@ -50,7 +50,7 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 //
 //	REMOVE holders.#id SET evicted = {id, ticket, made, at}
 //	if holders.#id.failClosed = true AND attribute_not_exists(holders.#id.ttl)
-//	   AND holders.#id.made is as it was read
+//	   AND holders.#id has the ticket, and made, as it was read
 //
 // On success it returns the record. ErrRefused and the record: the holder is not
 // there, has a lease, or has made a fenced transaction since it was read. One
@@ -60,5 +60,5 @@ func Dismiss(ctx context.Context, q table.Queue, h Holder) (Record, error) {
 	return write(ctx, q, n.evict(q, expression.Remove(n.entry(h.ID)), h),
 		n.field(h.ID, table.AttrFailClosed).Equal(expression.Value(&types.AttributeValueMemberBOOL{Value: true})).
 			And(n.field(h.ID, table.AttrTTL).AttributeNotExists()).
-			And(n.madeIs(h)))
+			And(n.asRead(h)))
 }

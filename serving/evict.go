@@ -18,9 +18,9 @@ const MaxEvicted = 40
 // the one that was judged:
 //
 //	REMOVE holders.#h SET evicted = {id, ticket, made, at}
-//	if holders.#h.beat = :beat AND attribute_not_exists(holders.#h.made)
+//	if holders.#h.beat = :beat AND holders.#h has the ticket, and made, as it was read
 //
-// or holders.#h.made = :made. The mark is that of the last of them, who reads
+// The mark is that of the last of them, who reads
 // there which of its fenced transactions was made. All or none are removed. On
 // success it returns the record; ErrRefused and the record if one of them has
 // moved: judge again. One request. Calling again is safe.
@@ -30,7 +30,7 @@ func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error
 	var condition expression.ConditionBuilder
 	for i, h := range holders {
 		update = update.Remove(n.entry(h.ID))
-		same := n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat))).And(n.madeIs(h))
+		same := n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat))).And(n.asRead(h))
 		if i == 0 {
 			condition = same
 		} else {

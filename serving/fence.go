@@ -85,19 +85,19 @@ func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call i
 //	if holders.#id is there with ticket t AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
 //
 // MadeNever: it was not made. MadeYes: it was. MadeUnknown: the holder is gone,
-// and the record does not say. One request. Calling again is safe.
-func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64) (Made, error) {
+// and the record, which is returned, does not say. One request. Calling again is safe.
+func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64) (Made, Record, error) {
 	n := namesOf(q)
 	_, once := n.number(id, call)
 	update := expression.Set(n.field(id, table.AttrMade), expression.Value(table.Int(call+1)))
 	rec, err := write(ctx, q, update, n.isHolder(id).And(n.served(id, t)).And(once), table.Once())
 	switch {
 	case err == nil:
-		return MadeNever, nil
+		return MadeNever, rec, nil
 	case errors.Is(err, ErrRefused):
-		return rec.Made(id, t, call), nil
+		return rec.Made(id, t, call), rec, nil
 	}
-	return MadeUnknown, err
+	return MadeUnknown, rec, err
 }
 
 // Refusal is the record that refused a write, as the answer to that write had

@@ -23,7 +23,9 @@ type Released struct {
 	ID     string
 	Ticket ticket.Number
 	Call   int64 // which of the holder's calls released the lock
-	Open   bool  // a transaction of the holder's may have become visible later
+	// Open is when a fenced transaction of this turn, or of one shortly before,
+	// was given up without being visible; zero if none was.
+	Open time.Time
 }
 
 // Evicted is the last eviction. The zero Evicted is none. One without a ticket
@@ -38,12 +40,17 @@ type Evicted struct {
 
 func (e Evicted) same(o Evicted) bool { return e.ID == o.ID && e.Ticket == o.Ticket }
 
+func (r Released) same(o Released) bool {
+	return r.ID == o.ID && r.Ticket == o.Ticket && r.Call == o.Call
+}
+
 // decodeMarks reads marks. One that cannot be read is none: nobody's turn
 // depends on it.
 func decodeMarks(released, evicted types.AttributeValue) (m Marks) {
 	if r, ok := decodeMark(released); ok {
-		read := Released{
-			ID: r.Text(table.AttrID), Ticket: ticket.Read(r, table.AttrTicket), Call: r.Int(table.AttrCall), Open: r.OptionalBool(table.AttrOpen),
+		read := Released{ID: r.Text(table.AttrID), Ticket: ticket.Read(r, table.AttrTicket), Call: r.Int(table.AttrCall)}
+		if at, ok := r.OptionalInt(table.AttrOpen); ok {
+			read.Open = time.UnixMilli(at)
 		}
 		if r.Err == nil {
 			m.Released = read
@@ -74,8 +81,8 @@ func decodeMark(value types.AttributeValue) (*table.Reader, bool) {
 
 func (r Released) attribute() types.AttributeValue {
 	item := table.Item{table.AttrID: table.String(r.ID), table.AttrTicket: r.Ticket.Attribute(), table.AttrCall: table.Int(r.Call)}
-	if r.Open {
-		item[table.AttrOpen] = &types.AttributeValueMemberBOOL{Value: true}
+	if !r.Open.IsZero() {
+		item[table.AttrOpen] = table.Int(r.Open.UnixMilli())
 	}
 	return table.Map(item)
 }
@@ -98,13 +105,19 @@ func (n names) evict(q table.Queue, update expression.UpdateBuilder, h Holder) e
 	return update.Set(n.evicted, expression.Value(mark.attribute()))
 }
 
-// madeIs says that the holder has made no fenced transaction since it was read.
-func (n names) madeIs(h Holder) expression.ConditionBuilder {
-	made := n.field(h.ID, table.AttrMade)
-	if h.Made == 0 {
-		return made.AttributeNotExists()
+// asRead says that the entry is the holder's with the ticket that was read, and
+// that it has made no fenced transaction since. The request stays small: DynamoDB
+// bounds the length of a condition, and the number of its operators.
+func (n names) asRead(h Holder) expression.ConditionBuilder {
+	own, made := n.field(h.ID, table.AttrTicket), n.field(h.ID, table.AttrMade)
+	condition := own.AttributeNotExists().And(n.servingAfter.Equal(number(h.Ticket.Previous())))
+	if h.claimed {
+		condition = own.Equal(number(h.Ticket))
 	}
-	return made.Equal(expression.Value(table.Int(h.Made)))
+	if h.Made == 0 {
+		return condition.And(made.AttributeNotExists())
+	}
+	return condition.And(made.Equal(expression.Value(table.Int(h.Made))))
 }
 
 // Outcome is what a record says of a holder's turn.
@@ -145,10 +158,10 @@ func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outc
 	case evicted.ID == id && evicted.Ticket == t:
 		return OutcomeEvicted
 	}
-	sameRelease := released.ID != "" && released == seen.Released
+	sameRelease := released.ID != "" && released.same(seen.Released)
 	sameEviction := evicted.ID != "" && evicted.same(seen.Evicted)
 	switch {
-	case sameRelease, sameEviction && released == seen.Released:
+	case sameRelease, sameEviction && released.same(seen.Released):
 		// No turn was released since, so the holder's own was not: the entry was
 		// removed by hand, or the mark of its eviction was replaced.
 		return OutcomeEvicted

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -110,11 +111,11 @@ func TestMarks(t *testing.T) {
 		if m := marks(); m.Evicted.ID != "a" || !m.Evicted.Ticket.IsZero() || m.Released != (serving.Released{}) {
 			t.Errorf("a new record has the marks %+v", m)
 		}
-		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Open: true}
+		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}
 		if _, err := serving.ReleaseFast(ctx, q, ending); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3, Open: true}) || m.Evicted.ID != "a" {
+		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}) || m.Evicted.ID != "a" {
 			t.Errorf("a fast release left the marks %+v", m)
 		}
 		take(t, q, "b")
@@ -182,7 +183,7 @@ func TestNumberedFence(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if made, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
+			if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
 				t.Errorf("settling one that was not made gave %d, %v", made, err)
 			}
 		}
@@ -192,7 +193,7 @@ func TestNumberedFence(t *testing.T) {
 		if err := send("a", 1, 6); err != nil {
 			t.Errorf("the next gave %v", err)
 		}
-		if made, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != serving.MadeYes {
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != serving.MadeYes {
 			t.Errorf("settling one that was made gave %d, %v", made, err)
 		}
 		rec, err := serving.Get(t.Context(), q)
@@ -208,8 +209,37 @@ func TestNumberedFence(t *testing.T) {
 		if err != nil || rec.Made("a", n(1), 6) != serving.MadeYes || rec.Made("a", n(1), 8) != serving.MadeNever {
 			t.Errorf("%+v, %v", rec.Marks, err)
 		}
-		if made, err := serving.Settle(t.Context(), q, "a", n(1), 8); err != nil || made != serving.MadeNever {
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 8); err != nil || made != serving.MadeNever {
 			t.Errorf("settling after the eviction gave %d, %v", made, err)
+		}
+	})
+}
+
+// The largest eviction stays within DynamoDB's limits for an expression, which the
+// engines keep, too.
+func TestEvictLargest(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		holders := table.Item{}
+		for i := range serving.MaxEvicted {
+			entry := table.Item{"beat": table.Int(0), "ttl": table.Int(60000), "owner": table.String("o"), "ticket": table.Int(int64(i + 2)), "made": table.Int(4)}
+			if i == 0 {
+				delete(entry, "ticket")
+			}
+			holders[fmt.Sprintf("abcdefghijklmnopqrstuvwxyz-%d", i)] = table.Map(entry)
+		}
+		item := q.RecordKey()
+		item["ticketNumber"], item["servingAfter"], item["granted"], item["permits"] = table.Int(50), table.Int(0), table.Int(50), table.Int(100)
+		item["holders"] = table.Map(holders)
+		put(t, tb, item)
+		rec, err := serving.Get(t.Context(), q)
+		if err != nil || len(rec.Holders) != serving.MaxEvicted {
+			t.Fatalf("%d holders, %v", len(rec.Holders), err)
+		}
+		if rec, err = serving.Evict(t.Context(), q, rec.Holders...); err != nil || len(rec.Holders) != 0 {
+			t.Errorf("%d holders are left: %v", len(rec.Holders), err)
+		}
+		if got := rec.Marks.Evicted; got.Ticket != n(serving.MaxEvicted+1) || got.Made != 4 {
+			t.Errorf("the mark is %+v", got)
 		}
 	})
 }

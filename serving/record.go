@@ -48,6 +48,8 @@ type Holder struct {
 	Shared bool      // it holds together with others that share
 	Lease  lease.Lease
 
+	claimed bool // the entry carries its ticket
+
 	Data    []byte // the holder's own, for those who look; nil if it has none
 	DataSet int64  // which SetData wrote it; zero before the first
 	Made    int64  // number of its last fenced transaction; zero before the first
@@ -189,7 +191,7 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 	h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
 	h.Made, _ = e.OptionalInt(table.AttrMade)
 	if e.Has(table.AttrTicket) {
-		h.Ticket = ticket.Read(e, table.AttrTicket)
+		h.Ticket, h.claimed = ticket.Read(e, table.AttrTicket), true
 	} else if next, err := rec.ServingAfter.Next(); err == nil {
 		h.Ticket = next
 	} else {

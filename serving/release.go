@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -14,9 +15,9 @@ import (
 type Ending struct {
 	ID     string
 	Ticket ticket.Number
-	Call   int64 // number of the holder's release call; repeats of one call have the same
-	Turn   Turn  // of recent turns, this one included; not written to a user's own item
-	Open   bool  // a transaction of the holder's may still become visible
+	Call   int64     // number of the holder's release call; repeats of one call have the same
+	Turn   Turn      // of recent turns, this one included; not written to a user's own item
+	Open   time.Time // see Released
 }
 
 // Form is one of the two forms of RELEASE. Each asks that the holder is in the

@@ -14,8 +14,7 @@ import (
 // pass the fence any more:
 //
 //	SET holders.#id = {ticket: t, …}, evicted = {id: old, …} REMOVE holders.#old
-//	if holders.#old is served with t, as HEARTBEAT asks
-//	   AND holders.#old.made is as it was read
+//	if holders.#old has the ticket, and made, as it was read
 //
 // The mark says to the old holder that the lock was taken away from it.
 // Of a holder that is alone it asks as well that no later ticket was granted and
@@ -28,7 +27,7 @@ import (
 func Resume(ctx context.Context, q table.Queue, old Holder, e Entry) (Record, error) {
 	n, item := namesOf(q), e.item()
 	item[table.AttrTicket] = old.Ticket.Attribute()
-	condition := n.isHolder(old.ID).And(n.served(old.ID, old.Ticket)).And(n.madeIs(old))
+	condition := n.isHolder(old.ID).And(n.asRead(old))
 	if e.Mode == (Mode{}) {
 		exclusive := n.holdMode.Equal(expression.Value(table.String(ModeExclusive)))
 		condition = condition.And(n.latest(old.Ticket)).And(n.holdMode.AttributeNotExists().Or(exclusive))

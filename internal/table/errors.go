@@ -205,10 +205,10 @@ func Transient(err error) bool {
 var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 
 // Applied reports whether a write that failed with err may have been made, or
-// may yet be. DynamoDB refuses with a status of 400 before it writes; anything
-// else, and no answer at all, leaves it open, unless it came after a refusal
-// (NotMade). once says that the SDK client was kept from retrying: otherwise an
-// earlier attempt may have been applied although the last one was refused.
+// may yet be. A refused condition, and what no repetition changes, prove that it
+// was not. A throttle or a conflict proves nothing: a transport that retries on
+// its own may have sent the request before. once says that the SDK client was
+// kept from retrying.
 func Applied(err error, once bool) bool {
 	if err == nil {
 		return true
@@ -222,11 +222,8 @@ func Applied(err error, once bool) bool {
 	if _, ok := errors.AsType[*notMade](err); ok {
 		return false
 	}
-	if _, ok := errors.AsType[*types.TransactionInProgressException](err); ok {
-		return true // an earlier attempt with the same token
-	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return !ok || response.HTTPStatusCode() != http.StatusBadRequest
+	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err)
 }
 
 // dateOf reads the Date header of an error's response.

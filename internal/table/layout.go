@@ -34,7 +34,7 @@ const (
 	AttrDataSet    = "dataSet"    // entry, N: which SetData wrote data; absent before the first
 	AttrMade       = "made"       // entry and evicted, N: number of the holder's last fenced transaction; absent from an entry before the first
 	AttrCall       = "call"       // released, N: which of the holder's calls released the lock
-	AttrOpen       = "open"       // released, BOOL: a transaction of the holder's may have become visible later; absent if not
+	AttrOpen       = "open"       // released, N: when a transaction was given up without being visible, ms on DynamoDB's clock; absent if none was
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock; absent if unknown
 	AttrID         = "id"         // row, S
 	AttrMode       = "mode"       // row, S, and entry that shares
