@@ -70,8 +70,9 @@ type Config struct {
 	// waitpolicy.Default.
 	Poll waitpolicy.Schedule
 
-	// Logger is told of what a person may want to know: evictions and sweeps,
-	// lost locks, requests of leaving that failed. Zero means none.
+	// Logger receives evictions, sweeps, lost locks and failed clean-up. A goroutine
+	// passes the records on, so a Logger that blocks delays nothing: of more than 256
+	// records the oldest are dropped, and counted in a warning. Zero means none.
 	Logger *slog.Logger
 }
 

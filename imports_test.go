@@ -28,6 +28,7 @@ var floors = []string{
 	"internal/table",
 	"internal/dbclock",
 	"internal/linger",
+	"internal/logqueue",
 	"internal/retry",
 	"heartbeat",
 	"version",

@@ -49,12 +49,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/logqueue"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -70,6 +72,7 @@ type DynamoDB = table.DynamoDB
 // needs one. New makes it, and it must be closed with Close.
 type Client struct {
 	cfg      Config
+	logs     *logqueue.Queue // behind cfg.Logger
 	store    *table.Store
 	observer *lease.Observer
 	lines    *queue.Lines
@@ -98,7 +101,10 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	case cfg.validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
 	}
-	c := &Client{cfg: cfg, lines: queue.NewLines(), locks: map[*Lock]struct{}{}}
+	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: queue.NewLines(), locks: map[*Lock]struct{}{}}
+	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
+		c.cfg.Logger = slog.New(c.logs.Handler(h))
+	}
 	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
 	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -240,7 +246,8 @@ type Swept = sweeper.Swept
 
 // Close cancels all waiters, releases all locks held, each tried whatever
 // becomes of the others, and waits for all that runs in the background, at
-// most until ctx ends; the releases have Config.RequestTimeout even then. The
+// most until ctx ends; the releases have Config.RequestTimeout even then, and the
+// Logger has one second for its last records. The
 // error joins those of the releases; what was not released, leases end, unless
 // it fails closed (FailClosed). After
 // a Close that returned nil no goroutine of the client is left. Its methods
@@ -260,6 +267,11 @@ func (c *Client) Close(ctx context.Context) error {
 	errs = append(errs, c.releaseAll(ctx))
 	if err := c.background.wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests are still under way: %w", err))
+	}
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), logGrace)
+	defer cancel()
+	if err := c.logs.Wait(patient); err != nil {
+		errs = append(errs, fmt.Errorf("queuelock: close: the Logger still has records to take: %w", err))
 	}
 	return errors.Join(errs...)
 }
@@ -294,6 +306,9 @@ func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progre
 
 // errWaitOver is the cause with which a wait that is over ends a context.
 var errWaitOver = errors.New("the wait is over")
+
+// logGrace is how long Close waits for the Logger.
+const logGrace = time.Second
 
 // made refuses what New has not made.
 func (c *Client) made() error {

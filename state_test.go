@@ -1,12 +1,9 @@
 package queuelock_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,17 +134,18 @@ func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
 func TestTheLoggerHearsOfEvictionsSweepsAndLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		var text bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&text, nil))
+		var log journal
+		logger := log.logger()
 		a, db := open(t, table, "a", queuelock.Config{TTL: ttl, Logger: logger})
 		b, _ := open(t, table, "b", queuelock.Config{TTL: ttl, Logger: logger})
 		acquire(t, a, waitpolicy.Forever)
 		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
 		db.Partition()
 		release(t, acquire(t, b, waitpolicy.Forever))
+		synctest.Wait()
 		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "order-7 lock"} {
-			if !strings.Contains(text.String(), want) {
-				t.Errorf("the log does not say %q:\n%s", want, text.String())
+			if !log.says(want) {
+				t.Errorf("the log does not say %q", want)
 			}
 		}
 	})

@@ -293,6 +293,13 @@ func (n *node) stand(jitter float64) bool {
 	}
 }
 
+// heard is loose, once the listener has what was logged: it is called in a goroutine
+// of the library's.
+func (n *node) heard() int64 {
+	time.Sleep(1)
+	return n.loose.Load()
+}
+
 // listener writes what the library says of itself into the history.
 type listener struct{ n *node }
 

@@ -38,7 +38,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		// Of a lock that was lost while others were waited for, one request to remove
 		// what is left of it may have failed: its lease ends it.
-		if n.loose.Load() == loose && isPlain(err) && n.plan.calm() {
+		if n.heard() == loose && isPlain(err) && n.plan.calm() {
 			n.judgeTraces(owner, "an AcquireAll that failed", true)
 		}
 		return

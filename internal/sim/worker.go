@@ -148,7 +148,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
 			n.disown(owner)
 		}
-		if n.loose.Load() == loose && isPlain(err) {
+		if n.heard() == loose && isPlain(err) {
 			// A Resume leaves a lock to its lock delay.
 			n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
 		}
@@ -397,7 +397,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	switch {
 	case dead:
 		return
-	case err == nil && h.loose.Load() == loose:
+	case err == nil && h.heard() == loose:
 		h.judgeTracesOfHolder()
 	case errors.Is(err, queuelock.ErrLost) && held:
 		h.tally.lost.Add(1) // noticed by Release

@@ -1,0 +1,82 @@
+package logqueue_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/logqueue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pipe is a writer that takes nothing until it is opened.
+type pipe struct {
+	open chan struct{}
+	text bytes.Buffer
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	<-p.open
+	return p.text.Write(b)
+}
+
+func (p *pipe) messages() []string {
+	var all []string
+	for line := range strings.Lines(p.text.String()) {
+		all = append(all, strings.TrimSpace(line[strings.Index(line, "msg=")+len("msg="):]))
+	}
+	return all
+}
+
+func TestQueue(t *testing.T) {
+	t.Run("PassesRecordsInOrder", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var q logqueue.Queue
+			p := &pipe{open: make(chan struct{})}
+			close(p.open)
+			log := slog.New(q.Handler(slog.NewTextHandler(p, nil)))
+			log.Info("first", "n", 1)
+			log.Debug("below the level")
+			log.With("a", "b").WithGroup("g").Warn("second", "n", 2)
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(p.messages()); got != "[first n=1 second a=b g.n=2]" {
+				t.Error(got)
+			}
+		})
+	})
+	t.Run("DropsTheOldestOfABlockedHandler", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var q logqueue.Queue
+			p := &pipe{open: make(chan struct{})}
+			log := slog.New(q.Handler(slog.NewTextHandler(p, nil)))
+			log.Info("taken")
+			synctest.Wait() // the handler has it, and blocks
+			for i := range logqueue.Capacity + 3 {
+				log.Info(fmt.Sprint(i))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := q.Wait(ctx); err == nil {
+				t.Error("a blocked queue counts as empty")
+			}
+			close(p.open)
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := p.messages()
+			if len(got) != 2+logqueue.Capacity || got[0] != "taken" || !strings.HasSuffix(got[1], "dropped=3") || got[2] != "3" {
+				t.Errorf("%d records, the first are %q", len(got), got[:3])
+			}
+		})
+	})
+}
