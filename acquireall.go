@@ -340,9 +340,7 @@ func (r *round) undo() error {
 		w, lock := r.waiters[i], r.locks[i]
 		switch {
 		case lock != nil:
-			if err := lock.Release(r.caller); unreleased(err) {
-				errs[i] = err
-			}
+			errs[i] = r.giveBack(w, lock)
 			w.Wait()
 		case r.numbered:
 			w.Leave(r.caller)
@@ -357,6 +355,25 @@ func (r *round) undo() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// giveBack releases a lock that the round does not need any more. If its lease ended
+// before a request got through, a lock delay would keep the queue closed, and the
+// next round would wait for that too. So the removal is then tried for longer.
+func (r *round) giveBack(w *waiter.Waiter, lock *Lock) error {
+	err := lock.Release(r.caller)
+	loss, lost := errors.AsType[*LostError](err)
+	switch {
+	case lock.terms.Delay == 0 && unreleased(err):
+		return err
+	case lock.terms.Delay == 0, err == nil, lost && loss.Cause == Evicted:
+		return nil
+	}
+	end := lock.keeper.Deadline().Add(lock.terms.Margin + lock.terms.Delay)
+	if err := w.Remove(r.caller, lock.id, end); err != nil {
+		return fmt.Errorf("queuelock: %s was lost before it was returned, and may keep its queue closed for its lock delay of %v: %w", lock, lock.terms.Delay, err)
+	}
+	return nil
 }
 
 // failure is the error of a round that was the last.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/serving"
@@ -67,12 +68,39 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (rec serving.Record,
 	return rec, nil
 }
 
+// Remove takes a grant out of the record whose owner could not release it, and is
+// not to have it any more. It is tried until it is answered, until end, when others
+// may remove it, until patience is over, or until leaveLimit after the end of ctx.
+func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
+	ctx, cancel := linger.Context(ctx, leaveLimit)
+	defer cancel()
+	ctx, cancelEnd := context.WithDeadline(ctx, end)
+	defer cancelEnd()
+	err := repeated(ctx, w.Patience, func(ctx context.Context) error {
+		_, _, err := serving.Remove(ctx, w.Queue, id)
+		return err
+	})
+	switch {
+	case err == nil:
+		w.Lines.Wake(w.Queue)
+	case errors.Is(err, serving.ErrRefused), !time.Now().Before(end):
+		return nil // it is gone, or ends without help
+	}
+	return err
+}
+
 // retried runs a request of leaving, detached from the caller's context, and
 // again if it failed in passing.
 func (w *Waiter) retried(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	for retries := retry.For(leaveLimit); ; {
+	return repeated(ctx, leaveLimit, request)
+}
+
+// repeated runs a request until it does not fail transiently, ctx ends, or patience
+// is over.
+func repeated(ctx context.Context, patience time.Duration, request func(context.Context) error) error {
+	for retries := retry.For(patience); ; {
 		err := request(ctx)
 		if err == nil || !table.Transient(err) || !retries.Pause(ctx) {
 			return err
