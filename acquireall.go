@@ -49,8 +49,8 @@ const sideBySide = 16
 //
 // wait and ctx bound the whole, as for Acquire. With NoWait no row is put, and the
 // first lock that is busy ends the attempt; with waitpolicy.Attempts so does each.
-// Options are those of each lock. OnProgress is told of each queue, by the
-// goroutine that called AcquireAll. OnHandle is an error, and nothing is sent: what
+// Options are those of each lock. OnProgress gets the latest Progress of each queue.
+// OnHandle is an error, and nothing is sent: what
 // waits in several queues is not resumed.
 //
 // Errors are those of Acquire: of the key that stood in the way, or the first in
@@ -74,6 +74,8 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 		return nil, err
 	}
 	defer end()
+	ctx, s.calls = c.callbacks(ctx)
+	defer s.calls.raise()
 	tries, _ := wait.Tries()
 	for try := 1; ; try++ {
 		locks, err := s.acquire(ctx, tries > 0)
@@ -108,6 +110,7 @@ type several struct {
 	numbered bool          // there is a common ticket
 	highest  ticket.Number // that is known to have been issued
 	begun    time.Time
+	calls    *callbacks
 }
 
 // member is one of the queues, in the order in which they are gone to.
@@ -158,6 +161,9 @@ func (s *several) acquire(ctx context.Context, noWait bool) ([]*Lock, error) {
 	for number := 1; ; number++ {
 		r := s.newRound(ctx, noWait)
 		err, at := r.play()
+		if err == nil && s.calls.close() {
+			err = errCallback
+		}
 		if err == nil && context.Cause(ctx) != nil && context.Cause(ctx) != errWaitOver {
 			err = ctx.Err() // served while the caller gave up
 		}
@@ -194,7 +200,6 @@ type round struct {
 	ctx    context.Context // ends with the caller's, or the first failure
 	cancel context.CancelFunc
 	slots  chan struct{}
-	told   chan Progress
 
 	waits   sync.WaitGroup
 	waiters []*waiter.Waiter // of the members gone to so far
@@ -207,10 +212,14 @@ type round struct {
 }
 
 func (s *several) newRound(ctx context.Context, noWait bool) *round {
-	r := &round{several: s, caller: ctx, noWait: noWait, slots: make(chan struct{}, sideBySide), told: make(chan Progress), locks: make([]*Lock, len(s.members))}
+	r := &round{several: s, caller: ctx, noWait: noWait, slots: make(chan struct{}, sideBySide), locks: make([]*Lock, len(s.members))}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
+
+// overdue is how long after the end of ctx a round may still hold locks because
+// something in it is stuck.
+const overdue = 2 * time.Second
 
 // play goes into all queues and waits in them. It returns when nothing is under
 // way any more, with the first failure and its member; nil: all locks are held.
@@ -222,28 +231,35 @@ func (r *round) play() (err error, at int) {
 		r.enter(random.Fork(r.ctx))
 		r.waits.Wait()
 	}()
-	returned := false
-	defer func() {
-		if !returned { // the caller's OnProgress panicked
-			r.cancel()
-			<-over
-			_ = r.undo() // what is not given back, leases end
-		}
-	}()
-	for {
+	select {
+	case <-over:
+	case <-r.caller.Done():
 		select {
-		case p := <-r.told:
-			r.cfg.progress(p)
 		case <-over:
-			returned = true
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			for _, unwatch := range r.watch {
-				unwatch()
-			}
-			return r.err, r.at
+		case <-time.After(overdue):
+			r.letGo()
+			<-over
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, unwatch := range r.watch {
+		unwatch()
+	}
+	return r.err, r.at
+}
+
+// letGo fails the round and releases what it holds. undo repeats what fails.
+func (r *round) letGo() {
+	r.fail(0, errLostMeanwhile)
+	r.mu.Lock()
+	held := slices.Clone(r.locks)
+	r.mu.Unlock()
+	eachSideBySide(len(held), nil, func(i int) {
+		if held[i] != nil {
+			_ = held[i].Release(r.caller)
+		}
+	})
 }
 
 // enter goes from queue to queue. Where the lock is not had at once, it is waited
@@ -251,7 +267,7 @@ func (r *round) play() (err error, at int) {
 func (r *round) enter(ctx context.Context) {
 	var t ticket.Number
 	for i, m := range r.members {
-		cfg := r.client.waiter(r.cfg, m.queue, r.progress(m))
+		cfg := r.client.waiter(r.cfg, m.queue, r.calls.progress(r.cfg.progress, m.key, m.queue, r.begun))
 		if r.numbered {
 			cfg.Slots = r.slots // else it waits in one queue after the other
 		}
@@ -310,19 +326,6 @@ func (r *round) fail(i int, err error) {
 		r.err, r.at = err, i
 		r.cancel()
 	}
-}
-
-// progress has a waiter's progress told by the caller's goroutine.
-func (r *round) progress(m member) func(waiter.Progress) {
-	if r.cfg.progress == nil {
-		return nil
-	}
-	return r.client.progress(func(p Progress) {
-		select {
-		case r.told <- p:
-		case <-r.ctx.Done():
-		}
-	}, m.key, m.queue, r.begun)
 }
 
 // undoPatience is for how long only some of what is given back is sent at a time.

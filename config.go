@@ -67,7 +67,9 @@ type Config struct {
 	Scope Scope
 
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of
-	// waitpolicy.Default.
+	// waitpolicy.Default. A waiter that has not looked for twice the sum of Slowest
+	// and RequestTimeout, 30 s at least, is stuck: its row is not renewed until it
+	// looks again.
 	Poll waitpolicy.Schedule
 
 	// Logger receives evictions, sweeps, lost locks and failed clean-up. A goroutine

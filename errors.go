@@ -41,11 +41,12 @@ type NotAcquiredError struct {
 	Key Key
 	// Waited is for how long Acquire tried.
 	Waited time.Duration
-	// Position is the caller's place among those who wait, as last seen: 1 was
-	// next. 0 if it did not queue.
+	// Position is the caller's place among the waiters when its wait ended: 1 was
+	// next. 0 if it did not queue. See OnProgress for what is counted.
 	Position int
-	// Serving is who was being served, as last seen, of several the one with the
-	// lowest ticket; nil if nobody was.
+	// Serving is the holder, as last seen by a waiter of this client, of several the
+	// one with the lowest ticket; nil if there was none. Its Age and Remaining are
+	// of the time when the error was made.
 	Serving *Holder
 	// Err is the context's error, if that ended the wait, and the table's, if
 	// that did not answer at the time; else nil.

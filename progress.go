@@ -8,11 +8,11 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Progress is where an Acquire stands that waits, as its last look showed it.
+// Progress is the place of a waiting Acquire, as the last look showed it.
 type Progress struct {
 	Key    Key
 	Ticket ticket.Number
-	// Position is its place among those who wait: 1 is next.
+	// Position is its place among the waiters: 1 is next.
 	Position int
 	// TicketsAhead is how many tickets were issued before its own that can
 	// still be served: those of the waiters ahead, of waiters whose rows are
@@ -32,31 +32,37 @@ type Progress struct {
 	EstimatedWait time.Duration
 }
 
-// OnProgress has f told where a waiting Acquire stands: when it has begun to
+// OnProgress calls f with the place of a waiting Acquire: when it has begun to
 // wait, and after each look that has changed its ticket, its place, the tickets
-// ahead, who is served, or that one's data. None by default, or with nil. Given
-// twice, the last counts. It makes no request, and no look comes earlier for it.
+// ahead, the holder, or the holder's data. None by default, or with nil. Given
+// twice, the last counts. It makes no request, and causes no earlier look.
 //
-// f is called by the goroutine that called Acquire, so never after Acquire has
-// returned, and never for one that does not wait: an idle lock, or NoWait. It
-// should return soon, since the next look waits for it; it must not call Close,
-// which waits for Acquire. A panic of f leaves the queue.
+// f is called by one goroutine at a time, but not by the one that called Acquire.
+// The wait goes on meanwhile, and f gets the latest Progress when it returns. No
+// call begins after the wait has ended, and Acquire returns after the call under
+// way: what f wrote can be read then. If f blocks, Acquire returns without it
+// after one second, and Close waits for it. f is not called for an idle lock or
+// with NoWait. It must not call Close. A panic of f ends the wait, and reaches the
+// caller of Acquire once the queue has been left.
 //
-// All Acquires of one client share one poller for each queue. One that is
-// behind another of its client does not look: it is told once, by its ticket
-// alone, where it stands at the most, and again when it is the first of them.
-// (With a wider Config.Scope it is told how many of its client are ahead.)
+// All Acquires of one client share one poller for each queue. One behind another
+// of its client does not look. Its Progress comes from the looks of the first and
+// from the tickets between: each ticket of another client counts as a waiter. (With
+// a wider Config.Scope, only waiters of its own client are counted there.)
 func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }
 
-// progress is what a waiter is given to tell; nil if nobody listens.
-func (c *Client) progress(f func(Progress), key Key, q table.Queue, begun time.Time) func(waiter.Progress) {
+// progress returns the receiver of a waiter's Progress, which has f called; nil if
+// f is.
+func (c *callbacks) progress(f func(Progress), key Key, q table.Queue, begun time.Time) func(waiter.Progress) {
 	if f == nil {
 		return nil
 	}
-	return func(p waiter.Progress) {
-		f(Progress{
-			Key: key.normal(), Ticket: p.Ticket, Position: p.Ahead + 1, TicketsAhead: p.Tickets,
-			Serving: c.served(q, p.Standing), Waited: time.Since(begun), EstimatedWait: p.Wait,
-		})
+	key = key.normal()
+	return func(w waiter.Progress) {
+		p := Progress{
+			Key: key, Ticket: w.Ticket, Position: w.Ahead + 1, TicketsAhead: w.Tickets,
+			Serving: c.client.served(q, w.Standing), Waited: time.Since(begun), EstimatedWait: w.Wait,
+		}
+		c.call(key, func() { f(p) })
 	}
 }

@@ -50,6 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -101,7 +102,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	case cfg.validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
 	}
-	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: queue.NewLines(), locks: map[*Lock]struct{}{}}
+	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: queue.NewLines(cfg.attention()), locks: map[*Lock]struct{}{}}
 	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
 		c.cfg.Logger = slog.New(c.logs.Handler(h))
 	}
@@ -155,8 +156,10 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 		return nil, err
 	}
 	defer end()
-	config := c.waiter(cfg, q, c.progress(cfg.progress, key, q, begun))
-	config.Resume, config.Placed = from, placed(cfg.placed, key, cfg.mode)
+	ctx, calls := c.callbacks(ctx)
+	defer calls.raise()
+	config := c.waiter(cfg, q, calls.progress(cfg.progress, key, q, begun))
+	config.Resume, config.Placed = from, calls.placed(cfg.placed, key, cfg.mode)
 	w, grant, err := waiter.Acquire(ctx, config, wait)
 	if err != nil {
 		err = acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
@@ -167,7 +170,8 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 	}
 	cfg.mode = w.Mode // of a lock that was resumed, what the record says
 	lock := c.hold(ctx, key, cfg, q, grant)
-	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
+	failed := calls.close()
+	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
 		err = acquireError(ctx, key, cause, nil, w.Standing(), time.Since(begun))
 		if end := lock.Release(ctx); unreleased(end) {
@@ -266,7 +270,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	errs = append(errs, c.releaseAll(ctx))
 	if err := c.background.wait(ctx); err != nil {
-		errs = append(errs, fmt.Errorf("queuelock: close: requests are still under way: %w", err))
+		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), logGrace)
 	defer cancel()
@@ -309,6 +313,17 @@ var errWaitOver = errors.New("the wait is over")
 
 // logGrace is how long Close waits for the Logger.
 const logGrace = time.Second
+
+// minAttention is the shortest attention. It exceeds the pauses between attempts
+// at a table that fails.
+const minAttention = 30 * time.Second
+
+// attention is after how long without a look a waiter counts as stuck. It is twice
+// what a waiter that works can take between two looks: the longest sleep and a
+// request.
+func (c Config) attention() time.Duration {
+	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), minAttention)
+}
 
 // made refuses what New has not made.
 func (c *Client) made() error {

@@ -39,15 +39,16 @@ func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
 	return Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
-// OnHandle has f told the handle of the place in the queue, before the place is
+// OnHandle calls f with the handle of the place in the queue, before the place is
 // taken: when Acquire begins to wait, and again when it was overtaken and has
-// taken another ticket. A Resume tells it once it has the place: until then the
-// handle that it was given is the good one. An Acquire that is served at once has no place: save
-// Lock.Handle. None by default, or with nil. Given twice, the last counts. It
-// makes no request.
+// taken another ticket. A Resume calls f once it has the place: until then the
+// handle that it was given is the good one. An Acquire that is served at once has
+// no place: save Lock.Handle. None by default, or with nil. Given twice, the last
+// counts. It makes no request.
 //
-// f is called by the goroutine that called Acquire, which waits for it; it must
-// not call Close.
+// f is called as OnProgress describes, but Acquire takes the place only after f
+// has returned, and gives up when the wait is over before that. A Resume has its
+// place already, and does not wait for f.
 func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
 
 // Resume goes on where a process that has ended left off: it returns the lock
@@ -107,12 +108,17 @@ func modeOptions(m serving.Mode) string {
 	return "neither Shared nor Permits"
 }
 
-// placed is what a waiter is given to tell of its places; nil if nobody listens.
-func placed(f func(Handle), key Key, mode serving.Mode) func(waiter.Handle) {
+// placed returns the receiver of a waiter's handles, which has f called; nil if f
+// is.
+func (c *callbacks) placed(f func(Handle), key Key, mode serving.Mode) func(waiter.Handle) <-chan struct{} {
 	if f == nil {
 		return nil
 	}
-	return func(h waiter.Handle) { f(newHandle(key, mode, h)) }
+	return func(h waiter.Handle) <-chan struct{} {
+		returned := make(chan struct{})
+		c.call(Key{}, func() { f(newHandle(key, mode, h)); close(returned) })
+		return returned
+	}
 }
 
 // goneError matches ErrGone, and says which handle it is and why.

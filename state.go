@@ -91,12 +91,17 @@ func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt
 	return holder
 }
 
-// served is who was being served when a waiter last looked, or nil.
+// served is who was being served when a waiter last looked, or nil. Its ages are
+// of now.
 func (c *Client) served(q table.Queue, last waiter.Standing) *Holder {
 	if len(last.Serving) == 0 {
 		return nil
 	}
-	holder := newHolder(q, last.Serving[0], c.observer, last.SeenAt, lease.Middle(q.Clock(), last.SeenAt))
+	now := time.Now()
+	holder := newHolder(q, last.Serving[0], c.observer, last.SeenAt, lease.Middle(q.Clock(), now))
+	if !holder.FailClosed {
+		holder.Remaining -= now.Sub(last.SeenAt)
+	}
 	return &holder
 }
 

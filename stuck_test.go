@@ -2,18 +2,28 @@ package queuelock_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// Attention is after how long without a look a waiter of the default Config counts
+// as stuck: twice the slowest poll and a request.
+const attention = 2 * (15*time.Second + 3750*time.Millisecond)
+
+// gate blocks its callers until it is opened, at the latest by the test's end.
 type gate struct {
 	entered chan struct{} // closed by the first caller
 	opened  chan struct{}
@@ -30,6 +40,191 @@ func newGate(t *testing.T) *gate {
 }
 
 func (g *gate) pass() { g.enter(); <-g.opened }
+
+// hanging is an SDK client whose looks hang, whatever becomes of their context.
+type hanging struct {
+	*dynamodb.Client
+	looks func() *gate // nil: they do not hang
+}
+
+func (h hanging) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if g := h.looks(); g != nil {
+		g.pass()
+	}
+	return h.Client.Query(ctx, in, opts...)
+}
+
+func (h hanging) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if g := h.looks(); g != nil {
+		g.pass()
+	}
+	return h.Client.GetItem(ctx, in, opts...)
+}
+
+// openHanging is open of a client whose looks pass the gate that is set.
+func openHanging(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (c *queuelock.Client, hang func(*gate)) {
+	t.Helper()
+	var mu sync.Mutex
+	var current *gate
+	cfg.Owner = name
+	c, err := queuelock.New(hanging{table.Client(name).Client, func() *gate {
+		mu.Lock()
+		defer mu.Unlock()
+		return current
+	}}, table.Name(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c, func(g *gate) {
+		mu.Lock()
+		defer mu.Unlock()
+		current = g
+	}
+}
+
+// acquireWith is queueUp with options.
+func acquireWith(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		lock, err := c.Acquire(ctx, order, wait, opts...)
+		done <- outcome{lock, err, time.Now()}
+	}()
+	return done
+}
+
+// within is what an Acquire came to that must return in that time.
+func within(t *testing.T, what string, limit time.Duration, done <-chan outcome) outcome {
+	t.Helper()
+	select {
+	case got := <-done:
+		return got
+	case <-time.After(limit):
+		t.Fatalf("%s has not returned after %v", what, limit)
+	}
+	return outcome{}
+}
+
+// notYet fails the test if the Acquire has returned.
+func notYet(t *testing.T, what string, done <-chan outcome) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case got := <-done:
+		t.Errorf("%s returned: %+v", what, got)
+	default:
+	}
+}
+
+func TestBlockedCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		c, _ := open(t, table, "c", queuelock.Config{})
+		blocked := func(g *gate) queuelock.Option { return queuelock.OnProgress(func(queuelock.Progress) { g.pass() }) }
+
+		t.Log("The wait ends at its limit, and those behind go on.")
+		g := newGate(t)
+		held := acquire(t, a, waitpolicy.NoWait)
+		begun := time.Now()
+		stuck := acquireWith(t.Context(), b, waitpolicy.For(20*time.Second), blocked(g))
+		<-g.entered
+		behind := queueUp(t.Context(), c, waitpolicy.Forever)
+		got := <-stuck
+		if took := got.at.Sub(begun); !errors.Is(got.err, queuelock.ErrNotAcquired) || took < 20*time.Second || took > 22*time.Second {
+			t.Errorf("after %v: %v", took, got.err)
+		}
+		if rows, _ := rowsAndHolders(t, a); rows != 1 {
+			t.Errorf("%d rows, want c's alone", rows)
+		}
+		release(t, held)
+		held = (<-behind).lock
+
+		t.Log("Close waits for the callback.")
+		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := b.Close(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close beside a blocked callback: %v", err)
+		}
+		g.open()
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+
+		t.Log("A turn that comes meanwhile is taken.")
+		g = newGate(t)
+		b, _ = open(t, table, "b2", queuelock.Config{})
+		stuck = acquireWith(t.Context(), b, waitpolicy.Forever, blocked(g))
+		<-g.entered
+		time.Sleep(10 * time.Minute)
+		begun = time.Now()
+		release(t, held)
+		got = <-stuck
+		if took := got.at.Sub(begun); got.err != nil || took > 3*time.Second {
+			t.Fatalf("after %v: %v", took, got.err)
+		}
+		release(t, got.lock)
+		g.open()
+	})
+}
+
+func TestCallbackGetsLatestValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.NoWait)
+		var ahead []<-chan struct{}
+		for i := range 4 {
+			c, _ := open(t, table, fmt.Sprint("ahead-", i), queuelock.Config{})
+			ahead = append(ahead, attend(t, c, 10*time.Second))
+			time.Sleep(100 * time.Millisecond)
+		}
+		b, _ := open(t, table, "b", queuelock.Config{})
+		g := newGate(t)
+		var w told
+		done := attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { w.tell(p); g.pass() }))
+		<-g.entered
+		release(t, held)
+		<-ahead[2] // three turns later, and the fourth is under way
+		time.Sleep(5 * time.Second)
+		g.open()
+		time.Sleep(time.Second)
+		if all := w.seen(); len(all) != 2 || all[0].Position != 5 || all[1].Position != 1 || all[1].Serving.Owner != "ahead-3" {
+			t.Errorf("told of %s", w.places())
+		}
+		<-ahead[3]
+		<-done
+	})
+}
+
+func TestBlockedOnHandle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		c, _ := open(t, table, "c", queuelock.Config{})
+		g := newGate(t)
+		held := acquire(t, a, waitpolicy.NoWait)
+		begun := time.Now()
+		stuck := acquireWith(t.Context(), b, waitpolicy.For(time.Minute), queuelock.OnHandle(func(queuelock.Handle) { g.pass() }))
+		<-g.entered
+		if rows, _ := rowsAndHolders(t, a); rows != 0 {
+			t.Error("the place was taken before its handle was received")
+		}
+		behind := queueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		release(t, held)
+		if got := <-behind; got.err != nil || got.at.Sub(begun) > 3*time.Second {
+			t.Errorf("%+v", got)
+		}
+		got := <-stuck
+		if took := got.at.Sub(begun); !errors.Is(got.err, queuelock.ErrNotAcquired) || took < time.Minute || took > 62*time.Second {
+			t.Errorf("after %v: %v", took, got.err)
+		}
+		g.open()
+	})
+}
 
 // blockedLog is a slog.Handler that blocks in every method that a Logger calls.
 type blockedLog struct{ *gate }
@@ -53,7 +248,7 @@ func TestBlockedLogger(t *testing.T) {
 		<-g.entered // by the requests that failed
 		died := time.Now()
 		dbA.Partition()
-		got := <-waiting // which logs the eviction
+		got := within(t, "the next", time.Hour, waiting) // which logs the eviction
 		if took := got.at.Sub(died); got.err != nil || took > 70*time.Second {
 			t.Fatalf("after %v: %v", took, got.err)
 		}
@@ -71,6 +266,310 @@ func TestBlockedLogger(t *testing.T) {
 	})
 }
 
+func TestStuckWaiter(t *testing.T) {
+	// setUp has a hold the lock, b's waiter stuck at a look, and c wait behind it.
+	type scene struct {
+		table         *queuelocktest.Table
+		a, b, c       *queuelock.Client
+		held          *queuelock.Lock
+		g             *gate
+		hang          func(*gate)
+		stuck, behind <-chan outcome
+		since         time.Time
+	}
+	setUp := func(t *testing.T, wait waitpolicy.Wait) *scene {
+		s := &scene{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), g: newGate(t)}
+		s.a, _ = open(t, s.table, "a", queuelock.Config{})
+		s.b, s.hang = openHanging(t, s.table, "b", queuelock.Config{})
+		s.c, _ = open(t, s.table, "c", queuelock.Config{})
+		s.held = acquire(t, s.a, waitpolicy.NoWait)
+		s.stuck = queueUp(t.Context(), s.b, wait)
+		time.Sleep(time.Second)
+		s.behind = queueUp(t.Context(), s.c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		s.hang(s.g)
+		<-s.g.entered
+		s.since = time.Now()
+		return s
+	}
+	rows := func(t *testing.T, s *scene, want int) {
+		t.Helper()
+		if got, _ := rowsAndHolders(t, s.a); got != want {
+			t.Errorf("%v after the last look: %d rows, want %d", time.Since(s.since), got, want)
+		}
+	}
+	inBubble(t, "StopsRenewalsWithoutALook", func(t *testing.T) {
+		s := setUp(t, waitpolicy.Forever)
+		release(t, s.held)
+		time.Sleep(attention - time.Second)
+		rows(t, s, 2)
+		got := within(t, "the waiter behind", time.Hour, s.behind)
+		if took := got.at.Sub(s.since); got.err != nil || took > attention+15*time.Second+2*time.Second {
+			t.Fatalf("served %v after the last look of the waiter ahead: %v", took, got.err)
+		}
+		notYet(t, "the stuck Acquire", s.stuck)
+		release(t, got.lock)
+		time.Sleep(time.Hour)
+		rows(t, s, 0)
+		s.hang(nil)
+		s.g.open()
+		if got := <-s.stuck; got.err != nil {
+			t.Errorf("it was overtaken, and takes a new ticket: %v", got.err)
+		}
+	})
+	inBubble(t, "KeepsItsPlaceIfItLooksAgain", func(t *testing.T) {
+		s := setUp(t, waitpolicy.Forever)
+		time.Sleep(10 * time.Minute) // its row is swept, and not put again
+		for range 60 {
+			rows(t, s, 1)
+			time.Sleep(time.Second)
+		}
+		s.hang(nil)
+		s.g.open()
+		time.Sleep(time.Second)
+		rows(t, s, 2)
+		time.Sleep(10 * time.Minute)
+		rows(t, s, 2)
+		release(t, s.held)
+		got := <-s.stuck
+		if got.err != nil || got.lock.Ticket().String() != "2" {
+			t.Fatalf("%+v", got)
+		}
+		release(t, got.lock)
+		release(t, (<-s.behind).lock)
+	})
+	inBubble(t, "LeavesNoRowAfterItsLimit", func(t *testing.T) {
+		s := setUp(t, waitpolicy.For(10*time.Second))
+		time.Sleep(9 * time.Second)
+		rows(t, s, 1)
+		release(t, s.held)
+		got := within(t, "the waiter behind", time.Minute, s.behind)
+		if took := got.at.Sub(s.since); got.err != nil || took > 10*time.Second {
+			t.Fatalf("served after %v: %v", took, got.err)
+		}
+		notYet(t, "the stuck Acquire", s.stuck)
+		s.hang(nil)
+		s.g.open()
+		if got := <-s.stuck; !errors.Is(got.err, queuelock.ErrNotAcquired) {
+			t.Error(got.err)
+		}
+	})
+	inBubble(t, "LetsOthersOfItsClientLook", func(t *testing.T) {
+		s := setUp(t, waitpolicy.Forever)
+		second := queueUp(t.Context(), s.b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		s.hang(nil) // the first alone hangs
+		release(t, s.held)
+		release(t, within(t, "the waiter behind", time.Hour, s.behind).lock)
+		got := within(t, "the second of the client", time.Hour, second)
+		if took := got.at.Sub(s.since); got.err != nil || took > attention+2*15*time.Second+5*time.Second {
+			t.Fatalf("served after %v: %v", took, got.err)
+		}
+		release(t, got.lock)
+		s.g.open()
+		release(t, (<-s.stuck).lock)
+	})
+}
+
+// Waiters that do not look, because another of their client does, and those that
+// sleep for as long as the schedule allows, are no stuck waiters.
+func TestSlowWaitersKeepTheirRows(t *testing.T) {
+	for name, cfg := range map[string]queuelock.Config{
+		"DefaultSchedule": {},
+		"SlowSchedule":    {Poll: waitpolicy.Schedule{Fastest: time.Minute, SlowestNext: 3 * time.Minute, Slowest: 10 * time.Minute}},
+		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: time.Millisecond, SlowestNext: time.Millisecond, Slowest: time.Millisecond}},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := open(t, table, "a", queuelock.Config{})
+			b, db := open(t, table, "b", cfg)
+			held := acquire(t, a, waitpolicy.NoWait)
+			var done []<-chan outcome
+			for range 3 {
+				done = append(done, queueUp(t.Context(), b, waitpolicy.Forever))
+				time.Sleep(time.Second)
+			}
+			hour := 60
+			if name == "QuickSchedule" {
+				hour = 1
+			}
+			// Its looks fail for as long as it has patience, and its heartbeats do not.
+			failing := db.Inject(queuelocktest.SwallowRequest().Of("Query", "GetItem"))
+			time.Sleep(20 * time.Second)
+			failing.Remove()
+			for range hour {
+				time.Sleep(time.Minute)
+				if rows, _ := rowsAndHolders(t, a); rows != 3 {
+					t.Fatalf("%d rows, want 3", rows)
+				}
+			}
+			release(t, held)
+			for _, d := range done {
+				got := <-d
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				release(t, got.lock)
+			}
+			if n := db.Counts()["PutItem"].Sent; n != 3 {
+				t.Errorf("%d rows were put, want 3", n)
+			}
+		})
+	}
+}
+
+func TestStuckAcquireAll(t *testing.T) {
+	locksOf := func(t *testing.T, c *queuelock.Client, entity string) int {
+		t.Helper()
+		return len(must(c.Inspect(t.Context(), queuelock.Key{Entity: entity})).Serving)
+	}
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+		cfg := queuelock.Config{Scope: scope}
+		inBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := open(t, table, "a", cfg)
+			b, _ := open(t, table, "b", cfg)
+			held := acquireAll(t, a, waitpolicy.NoWait, "b")
+			g := newGate(t)
+			begun := time.Now()
+			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.For(20*time.Second), queuelock.OnProgress(func(queuelock.Progress) { g.pass() }))
+			if took := time.Since(begun); !errors.Is(err, queuelock.ErrNotAcquired) || took > 22*time.Second {
+				t.Errorf("after %v: %v, %v", took, locks, err)
+			}
+			<-g.entered
+			g.open()
+			releaseAll(t, held)
+			nothingLeft(t, table)
+		})
+		inBubble(t, fmt.Sprint("GivesAllBackWhenALookHangs/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := open(t, table, "a", cfg)
+			b, hang := openHanging(t, table, "b", cfg)
+			held := acquireAll(t, a, waitpolicy.NoWait, "b")
+			g := newGate(t)
+			done := queueUpAll(t.Context(), b, waitpolicy.For(20*time.Second), "a", "b")
+			time.Sleep(time.Second)
+			hang(g)
+			<-g.entered
+			time.Sleep(18 * time.Second)
+			if n := locksOf(t, a, "a"); n != 1 {
+				t.Errorf("%d hold a before the limit, want the AcquireAll", n)
+			}
+			time.Sleep(4 * time.Second)
+			if n := locksOf(t, a, "a"); n != 0 {
+				t.Errorf("%d hold a after the limit", n)
+			}
+			hang(nil)
+			g.open()
+			if got := <-done; !errors.Is(got.err, queuelock.ErrNotAcquired) {
+				t.Errorf("%+v", got)
+			}
+			releaseAll(t, held)
+			nothingLeft(t, table)
+		})
+	}
+}
+
+func TestCallbackPanic(t *testing.T) {
+	key, whole := anOrder()
+	boom := func() { time.Sleep(200 * time.Millisecond); panic("boom") }
+	exit := func() { time.Sleep(200 * time.Millisecond); runtime.Goexit() }
+	progress := func(f func()) queuelock.Option { return queuelock.OnProgress(func(queuelock.Progress) { f() }) }
+	handle := func(f func()) queuelock.Option { return queuelock.OnHandle(func(queuelock.Handle) { f() }) }
+	for _, test := range []struct {
+		name string
+		item bool
+		opt  queuelock.Option
+		want any // nil: Goexit
+	}{
+		{"LeavesTheQueueOfAcquire", false, progress(boom), "boom"},
+		{"LeavesTheQueueOfLockItem", true, progress(boom), "boom"},
+		{"LeavesTheQueueAfterOnHandle", false, handle(boom), "boom"},
+		{"LeavesTheQueueAfterGoexit", false, progress(exit), nil},
+	} {
+		inBubble(t, test.name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			u := usersTable(t, table, key)
+			u.put(whole)
+			a, _ := open(t, table, "a", queuelock.Config{})
+			b, db := open(t, table, "b", queuelock.Config{})
+			var held interface{ Release(context.Context) error }
+			if test.item {
+				held = lockItem(t, a, u.key(key), waitpolicy.NoWait)
+			} else {
+				held = acquire(t, a, waitpolicy.NoWait)
+			}
+			db.Inject(queuelocktest.DelayRequest(300 * time.Millisecond).Of("DeleteItem"))
+			var got any
+			rows := -1
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				defer func() {
+					got, rows = recover(), 0
+					for _, i := range table.Items() {
+						if i["createdAt"] != nil {
+							rows++
+						}
+					}
+				}()
+				var err error
+				if test.item {
+					_, err = b.LockItem(t.Context(), u.key(key), waitpolicy.Forever, test.opt)
+				} else {
+					_, err = b.Acquire(t.Context(), order, waitpolicy.Forever, test.opt)
+				}
+				t.Errorf("it returned %v", err)
+			}()
+			<-over
+			if got != test.want || rows != 0 {
+				t.Errorf("%v reached the caller, with %d rows left", got, rows)
+			}
+			if err := b.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			sent := db.Counts().Total().Sent
+			time.Sleep(time.Minute)
+			if n := db.Counts().Total().Sent - sent; n != 0 {
+				t.Errorf("%d requests after Close", n)
+			}
+			if err := held.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	inBubble(t, "GivesBackALockGrantedMeanwhile", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.NoWait)
+		entered := make(chan struct{})
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			defer func() {
+				if got := recover(); got != "boom" {
+					t.Errorf("%v reached the caller", got)
+				}
+			}()
+			lock, err := b.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) {
+				close(entered)
+				time.Sleep(1900 * time.Millisecond)
+				panic("boom")
+			}))
+			t.Errorf("%v, %v", lock, err)
+		}()
+		<-entered
+		time.Sleep(time.Second)
+		release(t, held)
+		<-over
+		if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 0 {
+			t.Errorf("%d rows and %d holders are left", rows, holders)
+		}
+	})
+}
+
+// says reports whether the words were logged.
 func (j *journal) says(words string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,9 +1,11 @@
 package queuelock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,111 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
+
+// notAcquired is the error of an Acquire that must fail with one.
+func notAcquired(t *testing.T, err error) *queuelock.NotAcquiredError {
+	t.Helper()
+	e, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+	if !ok {
+		t.Fatalf("%v", err)
+	}
+	return e
+}
+
+func TestPosition(t *testing.T) {
+	inBubble(t, "CountsWaitersOfOneClientAndNotTheirTickets", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.NoWait)
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				for range 5 {
+					_, err := b.Acquire(t.Context(), order, waitpolicy.For(time.Second), queuelock.OnProgress(func(p queuelock.Progress) {
+						if p.Position > 4 || p.TicketsAhead < p.Position-1 {
+							t.Errorf("%+v, with four waiters", p)
+						}
+					}))
+					if e := notAcquired(t, err); e.Position < 1 || e.Position > 4 {
+						t.Errorf("position %d, with four waiters", e.Position)
+					}
+				}
+			})
+		}
+		all.Wait()
+		release(t, held)
+	})
+	inBubble(t, "FollowsTheWaitersAhead", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var clients []*queuelock.Client
+		for _, name := range []string{"a", "b", "c"} {
+			c, _ := open(t, table, name, queuelock.Config{})
+			clients = append(clients, c)
+		}
+		a, b, c := clients[0], clients[1], clients[2]
+		held := acquire(t, a, waitpolicy.NoWait)
+		// In order: c, b, c, b. The two of c give up, and then the last knows only
+		// that the ticket between may be a waiter's.
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := []<-chan outcome{queueUp(ctx, c, waitpolicy.Forever)}
+		time.Sleep(time.Second)
+		first := queueUp(t.Context(), b, waitpolicy.For(40*time.Second))
+		time.Sleep(time.Second)
+		gone = append(gone, queueUp(ctx, c, waitpolicy.Forever))
+		time.Sleep(time.Second)
+		var w told
+		last := acquireWith(t.Context(), b, waitpolicy.For(30*time.Second), queuelock.OnProgress(w.tell))
+		time.Sleep(time.Second)
+		if got := w.places(); got != "4/3 a; " {
+			t.Errorf("told of %s", got)
+		}
+		cancel()
+		for _, g := range gone {
+			<-g
+		}
+		if e := notAcquired(t, (<-last).err); e.Position != 3 {
+			t.Errorf("position %d, want 3", e.Position)
+		}
+		if e := notAcquired(t, (<-first).err); e.Position != 1 {
+			t.Errorf("position %d, want 1", e.Position)
+		}
+		release(t, held)
+	})
+}
+
+// A waiter behind another of its client does not look, and the holder that was
+// served when it came may be gone: it knows what the first of them sees.
+func TestServing(t *testing.T) {
+	inBubble(t, "AgesUntilTheErrorIsMade", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := openMet(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: 30 * time.Second, Slowest: 30 * time.Second}})
+		c, _ := open(t, table, "c", queuelock.Config{})
+		held := acquire(t, a, waitpolicy.NoWait)
+		between := attend(t, c, time.Hour)
+		time.Sleep(time.Second)
+		first := queueUp(t.Context(), b, waitpolicy.For(100*time.Second))
+		time.Sleep(time.Second)
+		second := queueUp(t.Context(), b, waitpolicy.For(80*time.Second))
+		time.Sleep(18 * time.Second)
+		release(t, held)
+		served := time.Now()
+		for _, done := range []<-chan outcome{second, first} {
+			got := <-done
+			s := notAcquired(t, got.err).Serving
+			if s == nil || s.Owner != "c" {
+				t.Fatalf("%+v", s)
+			}
+			if age := got.at.Sub(served); s.Age < age-2*time.Second || s.Age > age+2*time.Second || s.Remaining > time.Minute {
+				t.Errorf("%+v, which has held for %v", s, age)
+			}
+		}
+		_ = c.Close(t.Context())
+		<-between
+	})
+}
 
 // A lock that was lost before AcquireAll returned it opens its queue at once, also
 // if the network was silent when it was lost.

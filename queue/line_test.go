@@ -3,6 +3,7 @@ package queue_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -28,8 +29,8 @@ func onPaper(entity, reason string) table.Queue {
 // the first because another left has been woken.
 func TestTheFirstOfALineIsItsLowestTicket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		lines, q := queue.NewLines(), onPaper("e", "lock")
-		other := lines.Join(onPaper("e", "lock2"), n(1)) // another queue does not count
+		lines, q := queue.NewLines(time.Hour), onPaper("e", "lock")
+		other := lines.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
 		in := map[int]*queue.Spot{}
 		first := func() int {
 			lowest := 0
@@ -52,7 +53,7 @@ func TestTheFirstOfALineIsItsLowestTicket(t *testing.T) {
 				}
 				spot.Leave() // again: nothing happens
 			} else {
-				in[ticket] = lines.Join(q, n(ticket))
+				in[ticket] = lines.Join(q, n(ticket), 0)
 			}
 			for other, spot := range in {
 				if spot.First() != (other == first()) {
@@ -77,8 +78,8 @@ func TestTheFirstOfALineIsItsLowestTicket(t *testing.T) {
 }
 
 func TestASignalOfOneThatLeavesIsNotLost(t *testing.T) {
-	lines, q := queue.NewLines(), onPaper("e", "lock")
-	first, second := lines.Join(q, n(1)), lines.Join(q, n(2))
+	lines, q := queue.NewLines(time.Hour), onPaper("e", "lock")
+	first, second := lines.Join(q, n(1), 0), lines.Join(q, n(2), 1)
 	lines.Wake(q) // to the first, who leaves without having heard
 	first.Leave()
 	if !woken(second) {
@@ -89,7 +90,7 @@ func TestASignalOfOneThatLeavesIsNotLost(t *testing.T) {
 }
 
 func TestEveryWaiterOfALineComesFirstInTheEnd(t *testing.T) {
-	lines, q := queue.NewLines(), onPaper("e", "lock")
+	lines, q := queue.NewLines(time.Hour), onPaper("e", "lock")
 	const waiters = 50
 	var mu sync.Mutex
 	var order []int
@@ -97,7 +98,7 @@ func TestEveryWaiterOfALineComesFirstInTheEnd(t *testing.T) {
 	joined.Add(waiters)
 	for i := range waiters {
 		all.Go(func() {
-			spot := lines.Join(q, n(i+1))
+			spot := lines.Join(q, n(i+1), i)
 			joined.Done()
 			joined.Wait()
 			for !spot.First() {
@@ -116,4 +117,79 @@ func TestEveryWaiterOfALineComesFirstInTheEnd(t *testing.T) {
 			t.Fatalf("they came first in the order %v", order)
 		}
 	}
+}
+
+func TestUnattendedWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines, q := queue.NewLines(time.Minute), onPaper("e", "lock")
+		first, second := lines.Join(q, n(1), 0), lines.Join(q, n(2), 1)
+		for _, s := range []*queue.Spot{first, second} {
+			s.Stand()
+		}
+		time.Sleep(time.Minute)
+		second.Attend()
+		if !first.Attended() || !first.First() {
+			t.Error("passed over before its time")
+		}
+		time.Sleep(1)
+		lines.Wake(q)
+		if first.Attended() || first.First() || !second.First() || !woken(second) || woken(first) {
+			t.Error("an unattended waiter polls for the others")
+		}
+		first.Attend()
+		select {
+		case <-first.Back():
+		default:
+			t.Error("it is not said to be back")
+		}
+		if !first.First() || second.First() {
+			t.Error("a waiter that is back is not the first")
+		}
+		time.Sleep(time.Hour)
+		if !first.First() {
+			t.Error("none polls where all are unattended")
+		}
+	})
+}
+
+func TestSpotAhead(t *testing.T) {
+	lines, q := queue.NewLines(time.Hour), onPaper("e", "lock")
+	ahead := func(what string, want int, s *queue.Spot) {
+		t.Helper()
+		if got := s.Ahead(); got != want {
+			t.Errorf("%s: %d ahead, want %d", what, got, want)
+		}
+	}
+	first := lines.Join(q, n(10), 5) // five tickets are above the floor
+	ahead("before a look", 5, first)
+	first.Saw(queue.Sight{}, 2)
+	ahead("after a look", 2, first)
+	second := lines.Join(q, n(14), 9)
+	ahead("with three tickets of others between", 2+1+3, second)
+	var gone []*queue.Spot
+	for i := range 5 {
+		gone = append(gone, lines.Join(q, n(15+i), 10+i))
+	}
+	third := lines.Join(q, n(20), 15)
+	ahead("behind five of its own client", 2+1+3+1+5, third)
+	for _, s := range gone {
+		s.Leave()
+	}
+	ahead("after those have left", 2+1+3+1, third)
+	ahead("of one that has left", 2+1+3+1, gone[0])
+	third.Leave()
+	third = lines.Join(q, n(22), 17)
+	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
+	first.Saw(queue.Sight{}, 0)
+	ahead("after another look of the first", 0+1+3+1+1, third)
+	first.Leave()
+	ahead("of the next, after the first has left", 3, second)
+	late := lines.Join(q, n(21), 16)
+	ahead("in between", 3+1, late)
+	ahead("behind it", 3+1+1, third)
+	wide := lines.Join(onPaper("e", "wide"), n(7), 0)
+	next := lines.Join(onPaper("e", "wide"), n(70), 0)
+	ahead("where other tickets are of other queues", 1, next)
+	wide.Leave()
+	ahead("alone", 0, next)
 }

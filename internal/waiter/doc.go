@@ -27,6 +27,13 @@
 // promise: that a request which arrives after Run has returned leaves no
 // ghost. Its lease ends that too.
 //
+// A waiter that is stuck does not block those behind it. Its row is deleted when
+// ctx ends, by the goroutine that keeps it, and is not renewed while the waiter is
+// unattended (see queue.Spot): place.renew is where renewals stop. What vouches for
+// a waiter is its own goroutine: it calls Attend at each request and each sleep. One
+// that rests behind another of its client wakes after Schedule.Slowest at the
+// latest, calls Attend, and takes the looks over if the first is unattended.
+//
 // Requests that may change who is served are never cut short by the caller's
 // cancellation: their answers are awaited for a bounded time, because a write
 // of unknown outcome costs more than it saves.

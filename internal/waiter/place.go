@@ -37,10 +37,10 @@ type place struct {
 	floor ticket.Number // guarded by mu; as the waiter last saw it
 }
 
-// enqueue starts to put the waiter's row, and to keep it. leave must be called
-// in the end.
+// enqueue starts to put the waiter's row, and to keep it until ctx ends: a waiter
+// that is stuck does not keep it for longer. leave must be called in the end.
 func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
-	ctx, cancel := context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
+	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{
 		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan struct{}),
 		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: w.Mode.String()},
@@ -69,9 +69,10 @@ func (p *place) belowFloor() bool {
 	return p.row.Ticket.Compare(p.floor) <= 0
 }
 
-// keep puts the row, renews it, puts it again if it was swept, and deletes it
-// when ctx ends.
+// keep puts the row, renews it, puts it again if it was swept or if its lease
+// ended while the waiter was unattended, and deletes it when ctx ends.
 func (p *place) keep(ctx context.Context) {
+	defer p.spot.Deleted()
 	w, stands := p.w, false
 	for {
 		sent, fresh, err := p.put(ctx)
@@ -102,12 +103,28 @@ func (p *place) keep(ctx context.Context) {
 			break
 		}
 		w.Log.Warn("queuelock: a waiter lost its row and puts it again", "queue", w.Queue.String(), "ticket", p.row.Ticket, "cause", keeper.Err())
+		if !p.returned(ctx) {
+			break
+		}
 		if errors.Is(keeper.Err(), queue.ErrGone) && p.belowFloor() {
 			return
 		}
 	}
 	<-ctx.Done() // after a failure, until the waiter leaves
+	p.spot.Leave()
 	p.delete(ctx)
+}
+
+// returned waits until the waiter is attended. It returns false if ctx ends before.
+func (p *place) returned(ctx context.Context) bool {
+	for !p.spot.Attended() {
+		select {
+		case <-p.spot.Back():
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // put sends ENQUEUE until it is answered, each time with a new id, and returns
@@ -148,7 +165,15 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 	}
 }
 
+// errUnattended ends the renewals of a row whose waiter is stuck.
+var errUnattended = errors.New("the waiter has not looked at the queue for too long")
+
+// renew sends a heartbeat of the row, only if the waiter is attended: a row that
+// outlives its waiter's looks would block every waiter behind it.
 func (p *place) renew(ctx context.Context) error {
+	if !p.spot.Attended() {
+		return errUnattended
+	}
 	err := queue.Heartbeat(ctx, p.w.Queue, p.row, p.renewals.Next(time.Now()))
 	if errors.Is(err, queue.ErrGone) {
 		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)

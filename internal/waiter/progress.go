@@ -29,6 +29,7 @@ func (t *turn) tell(rec serving.Record) {
 	if t.Progress == nil || t.place == nil {
 		return
 	}
+	t.recount()
 	p := Progress{
 		Standing: t.standing,
 		Tickets:  ticketsAhead(t.ticket, rec),
@@ -38,14 +39,22 @@ func (t *turn) tell(rec serving.Record) {
 		p.Tickets = p.Ahead // most of the numbers between are of other queues
 	}
 	now := told{ticket: t.ticket, ahead: p.Ahead, tickets: p.Tickets}
-	if len(rec.Holders) > 0 {
-		now.serving, now.data = rec.Holders[0].ID, rec.Holders[0].DataSet
+	if len(p.Serving) > 0 {
+		now.serving, now.data = p.Serving[0].ID, p.Serving[0].DataSet
 	}
 	if now == t.told {
 		return
 	}
 	t.told = now
 	t.Progress(p)
+}
+
+// recount brings the standing up to date with what the line of this process knows.
+func (t *turn) recount() {
+	t.standing.Ahead = t.spot.Ahead()
+	if holders, at := t.spot.Seen(); t.standing.SeenAt.Before(at) {
+		t.standing.Serving, t.standing.SeenAt = holders, at
+	}
 }
 
 // ticketsAhead is how many tickets between the floor and t can still be served.

@@ -49,7 +49,7 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number, noWait bool) (grant
 		return grant, err == nil, err
 	}
 	w.careful = true // the next queue is entered when this row stands
-	w.turn.join(ctx)
+	w.turn.join(ctx, rec)
 	return Grant{}, false, w.turn.besideEnqueue(ctx)
 }
 

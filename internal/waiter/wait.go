@@ -36,31 +36,55 @@ type turn struct {
 func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
 	t := &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	if !noWait {
-		if w.Placed != nil && w.Resume == nil {
-			w.Placed(w.handle())
+		if err := w.announce(ctx); err != nil {
+			return Grant{}, err
 		}
-		t.join(ctx)
+		t.join(ctx, sight.Record)
 		defer t.leave()
 	}
 	return t.run(ctx, sight, noWait)
 }
 
-// join puts the ticket into the queue and into the line of this process.
-func (t *turn) join(ctx context.Context) {
-	t.spot = t.Lines.Join(t.Queue, t.ticket)
-	if t.Counter != nil {
-		// Before a look, nothing else is known.
-		t.standing.Ahead = t.spot.Ahead()
-		t.pace.turns = t.standing.Ahead
+// announce gives the handle of the place to Placed, before the row is put. There
+// is no row while Placed's receiver takes its time, so no other waiter waits for it.
+func (w *Waiter) announce(ctx context.Context) error {
+	if w.Placed == nil || w.Resume != nil {
+		return nil
 	}
+	select {
+	case <-w.Placed(w.handle()):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// join puts the ticket into the queue and into the line of this process. rec is
+// the record as last seen.
+func (t *turn) join(ctx context.Context, rec serving.Record) {
+	ahead := 0 // in the wider scopes, other tickets are other queues'
+	if t.Counter == nil {
+		ahead = ticketsAhead(t.ticket, rec)
+	}
+	t.spot = t.Lines.Join(t.Queue, t.ticket, ahead)
+	t.recount() // before a look, nothing else is known
+	t.pace.turns = t.standing.Ahead
 	t.place = t.enqueue(ctx, t.spot)
 	t.asked = t.careful // stalled before: nothing runs beside the ENQUEUE
 }
 
 // leave takes it out of both, the row in the background.
 func (t *turn) leave() {
+	t.recount()
 	t.place.leave()
 	t.spot.Leave()
+}
+
+// attend says that the waiter is at work: see queue.Spot.Attend.
+func (t *turn) attend() {
+	if t.spot != nil {
+		t.spot.Attend()
+	}
 }
 
 // run waits for the ticket to be served.
@@ -132,6 +156,7 @@ const (
 // it makes return.
 func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error) {
 	for {
+		t.attend()
 		if grant, ok := t.served(ctx, sight); ok {
 			return done, grant, nil
 		}
@@ -146,6 +171,9 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		}
 		j := sight.Judge(t.Queue, t.ticket, t.Mode, nil, t.Observer)
 		t.note(*sight, j.Ahead)
+		if t.spot != nil {
+			t.spot.Saw(*sight, j.Ahead)
+		}
 		t.standing.Blocked = j.Blocked
 		t.pace.judged(j)
 		if t.place != nil {
@@ -250,7 +278,9 @@ func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Reco
 // look reads the queue, again and again if that fails in passing. All but the
 // first waiter of a process rest instead: they cannot be next.
 func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, error) {
+	t.attend()
 	for t.spot != nil && !t.spot.First() {
+		t.pace.turns = t.spot.Ahead()
 		t.tell(last)
 		if _, err := t.rest(ctx, t.Schedule.Slowest, nil); err != nil {
 			return queue.Sight{}, err
@@ -260,6 +290,7 @@ func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, erro
 		return queue.Sight{}, err
 	}
 	for {
+		t.attend()
 		sight, err := queue.Look(ctx, t.Queue, t.ticket, last.Floor())
 		if err == nil {
 			t.failure = nil
@@ -303,6 +334,7 @@ func (t *turn) failed(ctx context.Context, what string, err error) (step, Grant,
 // process, or because the waiter has become the first of its line. It ends as well
 // when the turn gets one of the slots, which it keeps.
 func (t *turn) rest(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken bool, err error) {
+	t.attend()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -316,6 +348,7 @@ func (t *turn) rest(ctx context.Context, d time.Duration, slots chan<- struct{})
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+	t.attend()
 	t.retries.Reset() // patience is for failures, not for waiting
 	return woken, nil
 }

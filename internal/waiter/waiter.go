@@ -48,14 +48,15 @@ type Config struct {
 	Schedule waitpolicy.Schedule
 	// Patience is for how long a table that does not answer is tried.
 	Patience time.Duration
-	// Progress is told, by the goroutine of Run, what has changed for a waiter
-	// that goes on to wait; nil: nobody is.
+	// Progress receives what has changed for a waiter that goes on to wait. It must
+	// not block. Nil: nothing does.
 	Progress func(Progress)
 	// Resume is what to go on with; nil: take a number.
 	Resume *Handle
-	// Placed is told, by the goroutine of Run, the handle of each place in the
-	// queue, before its row is put; nil: nobody is.
-	Placed func(Handle)
+	// Placed receives the handle of each place in the queue. It must not block. The
+	// row is put once the channel that it returns is closed; a Resume does not wait
+	// for that. Nil: nothing receives handles.
+	Placed func(Handle) <-chan struct{}
 	// Background runs what need not be waited for; the client's Close does.
 	Background func(func())
 	// Slots is shared by those who wait for several locks, all of which they
@@ -81,10 +82,11 @@ type Grant struct {
 	Record serving.Record
 }
 
-// Standing is what a waiter last saw of its queue.
+// Standing is what a waiter last saw of its queue, by its own look, or by that of
+// another waiter of its client.
 type Standing struct {
 	Ticket  ticket.Number // zero: none was taken
-	Ahead   int           // live waiters ahead
+	Ahead   int           // waiters ahead, see queue.Spot.Ahead
 	Serving []serving.Holder
 	SeenAt  time.Time // on the local clock
 	Blocked error     // what is wrong with a row ahead, if some other program wrote it
