@@ -69,12 +69,21 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 		return nil, err
 	}
 	s.begun = begun
-	ctx, end, err := c.begin(ctx, wait)
+	locks, err := s.try(ctx, wait)
+	if !s.tried && s.cfg.tooShort(ctx, begun, err) {
+		locks, err = s.try(ctx, waitpolicy.NoWait)
+	}
+	return locks, err
+}
+
+// try is AcquireAll without the second attempt.
+func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (*Locks, error) {
+	ctx, end, err := s.client.begin(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	ctx, s.calls = c.callbacks(ctx)
+	ctx, s.calls = s.client.callbacks(ctx)
 	defer s.calls.raise()
 	tries, _ := wait.Tries()
 	for try := 1; ; try++ {
@@ -111,6 +120,7 @@ type several struct {
 	highest  ticket.Number // that is known to have been issued
 	begun    time.Time
 	calls    *callbacks
+	tried    bool // the table was asked for a lock that was not had
 }
 
 // member is one of the queues, in the order in which they are gone to.
@@ -243,6 +253,9 @@ func (r *round) play() (err error, at int) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i, w := range r.waiters {
+		r.tried = r.tried || r.locks[i] == nil && w.Tried()
+	}
 	for _, unwatch := range r.watch {
 		unwatch()
 	}

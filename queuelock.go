@@ -149,11 +149,26 @@ func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, fro
 	return c.serve(ctx, begun, key, cfg, q, wait, from)
 }
 
-// serve waits in that queue, as those settings say.
+// serve waits in that queue, as those settings say. If the wait is over before the
+// table was asked, it asks once.
 func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (*Lock, error) {
+	lock, tried, err := c.try(ctx, begun, key, cfg, q, wait, from)
+	if !tried && cfg.tooShort(ctx, begun, err) {
+		lock, _, err = c.try(ctx, begun, key, cfg, q, waitpolicy.NoWait, from)
+	}
+	return lock, err
+}
+
+// tooShort reports whether a wait was over before a request could be made in it.
+func (s settings) tooShort(ctx context.Context, begun time.Time, err error) bool {
+	return errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(begun) < s.RequestTimeout
+}
+
+// try is serve without the second attempt. tried says that the table was asked.
+func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (_ *Lock, tried bool, _ error) {
 	ctx, end, err := c.begin(ctx, wait)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	defer end()
 	ctx, calls := c.callbacks(ctx)
@@ -166,7 +181,7 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 		if orphan := w.Orphan(); orphan != nil {
 			err = errors.Join(err, &UnreleasedError{Key: key.normal(), Ticket: orphan.Ticket, Err: orphan.Err})
 		}
-		return nil, err
+		return nil, w.Tried(), err
 	}
 	cfg.mode = w.Mode // of a lock that was resumed, what the record says
 	lock := c.hold(ctx, key, cfg, q, grant)
@@ -178,10 +193,10 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 			err = errors.Join(err, end)
 		}
 		w.Wait()
-		return nil, err
+		return nil, true, err
 	}
 	close(lock.given)
-	return lock, nil
+	return lock, true, nil
 }
 
 // Do runs fn while it holds the lock. fn's context is cancelled when the lock

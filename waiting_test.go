@@ -119,6 +119,53 @@ func TestServing(t *testing.T) {
 	})
 }
 
+func TestShortWait(t *testing.T) {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+		inBubble(t, fmt.Sprint("MakesOneAttempt/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			cfg := queuelock.Config{Scope: scope}
+			key, whole := anOrder()
+			u := usersTable(t, table, key)
+			u.put(whole)
+			for i, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
+				a, _ := open(t, table, fmt.Sprint("a", i), cfg) // which reads before its first TAKE
+				lock := acquire(t, a, wait)
+				b, db := open(t, table, fmt.Sprint("b", i), cfg)
+				if e := notAcquired(t, must1(b.Acquire(t.Context(), order, wait))); e.Serving == nil {
+					t.Errorf("a busy lock: %v", e)
+				}
+				if rows, _ := rowsAndHolders(t, a); rows != 0 {
+					t.Errorf("%d rows", rows)
+				}
+				release(t, lock)
+				all, err := b.AcquireAll(t.Context(), keysOf("x", "y"), waitpolicy.For(30))
+				if err != nil {
+					t.Fatal(err)
+				}
+				releaseAll(t, all)
+				item := lockItem(t, b, u.key(key), wait)
+				if err := item.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				db.Partition()
+				begun := time.Now()
+				if _, err := b.Acquire(t.Context(), order, wait); err == nil || time.Since(begun) > 5*time.Second {
+					t.Errorf("without a network: %v after %v", err, time.Since(begun))
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				sent := db.Counts().Total().Sent
+				if _, err := b.Acquire(ctx, order, wait); !errors.Is(err, context.Canceled) || db.Counts().Total().Sent != sent {
+					t.Errorf("with a context that has ended: %v, and %d requests", err, db.Counts().Total().Sent-sent)
+				}
+			}
+		})
+	}
+}
+
+// must1 is the error of a call that returns something else too.
+func must1[T any](_ T, err error) error { return err }
+
 // A lock that was lost before AcquireAll returned it opens its queue at once, also
 // if the network was silent when it was lost.
 func TestLockDelayOfLostMember(t *testing.T) {

@@ -31,8 +31,8 @@ var (
 	Forever = Wait{forever: true}
 )
 
-// For waits for at most d. For(0) is NoWait. A negative d is refused by
-// Validate.
+// For waits for at most d. For(0) is NoWait. If d is too short for a request, one
+// attempt is made, as with NoWait. A negative d is refused by Validate.
 func For(d time.Duration) Wait { return Wait{limit: d} }
 
 // Attempts tries n times with NoWait, and pauses for every between the end of one

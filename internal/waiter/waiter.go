@@ -142,6 +142,11 @@ func (w *Waiter) Standing() Standing {
 	return w.standing
 }
 
+// Tried reports whether the table was asked for the lock.
+func (w *Waiter) Tried() bool {
+	return len(w.attempts) > 0 || !w.standing.SeenAt.IsZero()
+}
+
 // Run acquires, for as long as ctx lives; with noWait it gives a busy lock up
 // at once, with ErrBusy. If it was served while ctx ended, it returns the
 // Grant all the same, and the caller releases it. On failure it has left the
