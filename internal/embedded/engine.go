@@ -179,7 +179,7 @@ func (e *Engine) answer(r *http.Request, body []byte) (any, error) {
 	name, ok := strings.CutPrefix(r.Header.Get("X-Amz-Target"), target)
 	do := operations[name]
 	if !ok || do == nil || r.Method != http.MethodPost {
-		return nil, &failure{kind: protocolErrors + "UnknownOperationException"}
+		return nil, unknownOperation(r)
 	}
 	return do(e, body)
 }

@@ -130,8 +130,6 @@ func TestAnOlderEngineSendsNoDate(t *testing.T) {
 
 func TestRequestsThatAreNoneAreRefused(t *testing.T) {
 	e := engine(t, Config{})
-	refused(t, e, "Nonsense", "{}", "UnknownOperationException", "")
-	refused(t, e, "", "{}", "UnknownOperationException", "")
 	for _, body := range []string{"", "{", "[]", `"x"`, `{"TableName":1}`, `{"TableName":"tab","Key":[]}`, `{"TableName":"tab","Key":{"pk":"x"}}`, `{"TableName":"tab","Key":{"pk":{"S":1}}}`} {
 		refused(t, e, "GetItem", body, "SerializationException", "")
 	}
@@ -188,6 +186,39 @@ func FuzzServeHTTP(f *testing.F) {
 			w := send(e, op, body)
 			if w.Code != http.StatusOK && w.Code != http.StatusBadRequest || !json.Valid(w.Body.Bytes()) {
 				t.Errorf("%s %s: %d %s", op, body, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+func TestUnsupportedFeatures(t *testing.T) {
+	t.Run("AreNamedInTheMessage", func(t *testing.T) {
+		e := engine(t, Config{})
+		for _, operation := range []string{"UpdateTable", "TagResource", "ExecuteStatement", "DescribeContinuousBackups"} {
+			refused(t, e, operation, `{"TableName":"tab"}`, "UnknownOperationException", "in-memory engine does not support the operation "+operation)
+		}
+		index := `[{"IndexName":"by-other","KeySchema":[{"AttributeName":"other","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
+		for _, kind := range []string{"GlobalSecondaryIndexes", "LocalSecondaryIndexes"} {
+			body := strings.Replace(tableOf("indexed", "S"), `"AttributeDefinitions":[`, `"`+kind+`":`+index+`,"AttributeDefinitions":[{"AttributeName":"other","AttributeType":"S"},`, 1)
+			refused(t, e, "CreateTable", body, "ValidationException", "in-memory engine does not support secondary indexes")
+		}
+		stream := strings.Replace(tableOf("streamed", "S"), `"KeySchema"`, `"StreamSpecification":{"StreamEnabled":true},"KeySchema"`, 1)
+		refused(t, e, "CreateTable", stream, "ValidationException", "in-memory engine does not support streams")
+		refused(t, e, "PutItem", `{"TableName":"tab","Item":{},"Expected":{}}`, "ValidationException", "in-memory engine does not support the legacy parameter Expected")
+	})
+
+	t.Run("AreNamedWhenTheTargetIsOfAnotherService", func(t *testing.T) {
+		e := engine(t, Config{})
+		for header, want := range map[string]string{
+			"DynamoDBStreams_20120810.ListStreams": "the operation DynamoDBStreams_20120810.ListStreams",
+			"":                                     "a request without an X-Amz-Target header",
+		} {
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+			r.Header.Set("X-Amz-Target", header)
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, r)
+			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%q: %d %s", header, w.Code, w.Body)
 			}
 		}
 	})

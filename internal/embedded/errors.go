@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"github.com/queuelock/queuelock/internal/embedded/expr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
@@ -44,6 +46,22 @@ func (f *failure) body() map[string]any {
 
 func invalid(format string, args ...any) error {
 	return &failure{kind: validationErrors + "ValidationException", message: fmt.Sprintf(format, args...)}
+}
+
+// notSupported opens the message about a feature that DynamoDB has and this
+// engine lacks, so that a caller does not search its own request for the mistake.
+const notSupported = "queuelock's in-memory engine does not support "
+
+// unknownOperation names the operation. DynamoDB sends no message.
+func unknownOperation(r *http.Request) error {
+	what := "the operation " + strings.TrimPrefix(r.Header.Get("X-Amz-Target"), target)
+	switch {
+	case r.Method != http.MethodPost:
+		what = "the HTTP method " + r.Method
+	case r.Header.Get("X-Amz-Target") == "":
+		what = "a request without an X-Amz-Target header"
+	}
+	return &failure{kind: protocolErrors + "UnknownOperationException", message: notSupported + what}
 }
 
 func errNotFound() error {

@@ -41,6 +41,12 @@ func (e *Engine) createTable(req *createTableRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case len(req.LocalSecondaryIndexes)+len(req.GlobalSecondaryIndexes) > 0:
+		return nil, invalid(notSupported + "secondary indexes")
+	case req.StreamSpecification != nil && req.StreamSpecification.StreamEnabled:
+		return nil, invalid(notSupported + "streams")
+	}
 	t := &table{name: name, byKey: map[string]*part{}, created: e.cfg.Now(), protected: req.DeletionProtectionEnabled}
 	if err := t.setKeys(req.KeySchema, req.AttributeDefinitions); err != nil {
 		return nil, err
@@ -48,12 +54,7 @@ func (e *Engine) createTable(req *createTableRequest) (any, error) {
 	if err := t.setBilling(req); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(req.LocalSecondaryIndexes)+len(req.GlobalSecondaryIndexes) > 0:
-		return nil, invalid("Secondary indexes are not supported by the embedded engine")
-	case req.StreamSpecification != nil && req.StreamSpecification.StreamEnabled:
-		return nil, invalid("Streams are not supported by the embedded engine")
-	case e.tables[name] != nil:
+	if e.tables[name] != nil {
 		return nil, &failure{kind: serviceErrors + "ResourceInUseException", message: "Table already exists: " + name}
 	}
 	e.tables[name] = t

@@ -42,7 +42,7 @@ func TestSchemasThatDynamoDBRefuses(t *testing.T) {
 		{`"PAY_PER_REQUEST"`, `"FREE"`, "enum value set"},
 		{`"PAY_PER_REQUEST"`, `"PAY_PER_REQUEST","ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}`, "Neither ReadCapacityUnits"},
 		{`"PAY_PER_REQUEST"`, `"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":0,"WriteCapacityUnits":1}`, "greater than or equal to 1"},
-		{`"PAY_PER_REQUEST"`, `"PAY_PER_REQUEST","GlobalSecondaryIndexes":[{}]`, "not supported"},
+		{`"PAY_PER_REQUEST"`, `"PAY_PER_REQUEST","GlobalSecondaryIndexes":[{}]`, "does not support secondary indexes"},
 	} {
 		body := strings.Replace(good, c.old, c.replacement, 1)
 		if body == good {

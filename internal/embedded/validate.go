@@ -67,7 +67,7 @@ func (l *legacy) refuse() error {
 		{"KeyConditions", l.KeyConditions}, {"QueryFilter", l.QueryFilter}, {"ScanFilter", l.ScanFilter},
 	} {
 		if p.given != nil {
-			return invalid("The legacy parameter %s is not supported by the embedded engine; use an expression", p.name)
+			return invalid(notSupported+"the legacy parameter %s; use an expression", p.name)
 		}
 	}
 	return nil
