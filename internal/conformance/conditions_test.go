@@ -14,7 +14,7 @@ func TestConditions(t *testing.T) {
 			c.given("x", item{
 				"one": n(1), "two": n(2), "word": str("hello"), "yes": boolean(true), "nothing": null(),
 				"list": list(n(1), str("b"), object(item{"k": n(7)})), "map": object(item{"k": str("v"), "deep": object(item{"n": n(3)})}),
-				"bare": object(item{}), "set": strs("a", "b"), "bytes": binary("abc"),
+				"bare": object(item{}), "set": strs("a", "b"), "bytes": binary("abc"), "clef": str("é𝄞"),
 			})
 			for _, tc := range []struct {
 				condition string
@@ -81,6 +81,7 @@ func TestConditions(t *testing.T) {
 				{"size(bytes) = :three", true},
 				{"size(absent) = :zero", false},
 				{"size(#map.deep) = :one", true},
+				{"size(clef) = :three", true}, // in UTF-16 code units
 
 				// NOT binds tighter than AND, and AND tighter than OR.
 				{"one = :one OR one = :two AND one = :two", true},

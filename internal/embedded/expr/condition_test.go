@@ -1,12 +1,16 @@
 package expr
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
 
 func TestConditionsMeanWhatTheySay(t *testing.T) {
 	of := item(t, `{
 		"n": {"N":"1"}, "m": {"M":{"x":{"N":"2"}, "h.1":{"M":{"beat":{"N":"0"}}}, "l":{"L":[{"S":"abc"},{"N":"1"}]}}}, "s": {"S":"abc"},
 		"b": {"B":"YWI="}, "t": {"BOOL":true}, "nothing": {"NULL":true}, "l": {"L":[{"N":"1"},{"S":"x"}]}, "ss": {"SS":["a","b"]},
-		"ns": {"NS":["2","1"]}, "e": {"M":{}}, "word": {"S":"é"}
+		"ns": {"NS":["2","1"]}, "e": {"M":{}}
 	}`)
 	for source, want := range map[string]bool{
 		"n = :one": true, "n = :two": false, "n <> :two": true, "n < :two": true, "n <= :one": true, "n > :zero": true, "n >= :two": false,
@@ -24,7 +28,7 @@ func TestConditionsMeanWhatTheySay(t *testing.T) {
 		"attribute_type(s, :S)": true, "attribute_type(n, :S)": false, "attribute_type(q, :S)": false,
 		"begins_with(s, :ab)": true, "begins_with(s, :s)": true, "begins_with(b, :bin)": true, "begins_with(n, :ab)": false,
 		"contains(s, :ab)": true, "contains(ss, :ab)": false, "contains(ns, :one)": true, "contains(l, :one)": true, "contains(l, :two)": false,
-		"contains(n, :one)": false, "size(s) = :three": true, "size(word) = :two": true, "size(m) = :three": true, "size(e) = :zero": true,
+		"contains(n, :one)": false, "size(s) = :three": true, "size(m) = :three": true, "size(e) = :zero": true,
 		"size(l) = :two": true, "size(ss) = :two": true, "size(b) = :two": true, "size(n) = :one": false, "size(t) <> :one": true,
 
 		"(n) = (:one)": true, "(size(s)) = :three AND (n) IN (:one)": true, "(n) BETWEEN (:zero) AND :one": true,
@@ -108,4 +112,15 @@ func TestPlaceholdersThatNobodyUsesAreRefused(t *testing.T) {
 	if err := s.Unused(); err == nil || err.Error() != "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}" {
 		t.Error(err)
 	}
+}
+
+func TestSizeFunction(t *testing.T) {
+	t.Run("CountsUTF16UnitsOfAString", func(t *testing.T) {
+		for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "漢字": 2, "𝄞": 2, "é𝄞": 3, "👩‍🚀": 5} {
+			got, ok := Size{Literal{value.OfString(text)}}.Eval(nil)
+			if !ok || got.Number != value.Count(want) {
+				t.Errorf("size(%q) = %v, want %d", text, got.Number, want)
+			}
+		}
+	})
 }

@@ -1,6 +1,10 @@
 package expr
 
-import "github.com/queuelock/queuelock/internal/embedded/value"
+import (
+	"unicode/utf16"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
 
 // Operand is what an operator or function is given: a Path, a Literal, a Size,
 // and in updates also a function or a sum.
@@ -21,9 +25,11 @@ func (l Literal) Eval(value.Item) (value.Value, bool) { return l.Value, true }
 // Size is the function size(operand).
 type Size struct{ Of Operand }
 
-// Eval is the length of a string in UTF-8 bytes, of a binary in bytes, the
-// number of elements of a set, list or map; nothing for any other type, so that
-// a comparison with it is false.
+// Eval returns the length of a string in UTF-16 code units or of a binary in
+// bytes, or the number of elements of a set, list or map. Any other type has no
+// size, so a comparison with it is false. DynamoDB's documentation says only
+// "the length of the string"; github.com/ExtendDB/extenddb/issues/60 and pull
+// request 67 measured the unit on the service.
 func (s Size) Eval(item value.Item) (value.Value, bool) {
 	v, ok := s.Of.Eval(item)
 	if !ok {
@@ -31,7 +37,11 @@ func (s Size) Eval(item value.Item) (value.Value, bool) {
 	}
 	n := 0
 	switch v.Kind {
-	case value.String, value.Binary:
+	case value.String:
+		for _, r := range v.Text {
+			n += utf16.RuneLen(r)
+		}
+	case value.Binary:
 		n = len(v.Text)
 	case value.Map:
 		n = len(v.Fields)
