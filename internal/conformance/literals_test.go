@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -71,3 +72,21 @@ var (
 	typeOfNS = reflect.TypeFor[types.AttributeValueMemberNS]()
 	typeOfBS = reflect.TypeFor[types.AttributeValueMemberBS]()
 )
+
+// sameMembers compares the members of a set in the order in which they came, which same ignores.
+func (c *check) sameMembers(set value, want ...string) {
+	var got []string
+	switch set := set.(type) {
+	case *types.AttributeValueMemberSS:
+		got = set.Value
+	case *types.AttributeValueMemberNS:
+		got = set.Value
+	case *types.AttributeValueMemberBS:
+		for _, member := range set.Value {
+			got = append(got, string(member))
+		}
+	}
+	if !slices.Equal(got, want) {
+		c.Errorf("the members are %q, want %q", got, want)
+	}
+}

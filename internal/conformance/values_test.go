@@ -34,6 +34,17 @@ func TestValues(t *testing.T) {
 			}
 		})
 
+		// AWS documents no order (HowItWorks.NamingRulesDataTypes.html). DynamoDB Local sorts, as the service does.
+		s.check("SetsAreReturnedInAscendingOrder", func(c *check) {
+			c.given("x", item{"s": strs("b", "a", "é", "Z", "aa"), "n": nums("10", "-3", "2", "2.5"), "b": binaries("bb", "a", "b")})
+			_, err := c.update("x", op{update: "ADD s :s, n :n", values: item{":s": strs("0"), ":n": nums("1")}})
+			c.must(err)
+			got := c.stored("x")
+			c.sameMembers(got["s"], "0", "Z", "a", "aa", "b", "é")
+			c.sameMembers(got["n"], "-3", "1", "2", "2.5", "10")
+			c.sameMembers(got["b"], "a", "b", "bb")
+		})
+
 		s.check("ASetWithTheSameMemberTwiceIsRefused", func(c *check) {
 			for _, v := range []value{strs("a", "a"), nums("1", "1.0")} {
 				_, err := c.put("x", item{"a": v}, op{})

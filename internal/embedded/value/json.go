@@ -149,6 +149,7 @@ func set(kind Kind, members []string) (Value, error) {
 		seen[key] = true
 		v.Elems = append(v.Elems, e)
 	}
+	slices.SortFunc(v.Elems, order)
 	return v, nil
 }
 

@@ -37,7 +37,7 @@ type Value struct {
 	Number Number
 	Bool   bool
 	Fields Item    // Map
-	Elems  []Value // List, and the members of the sets
+	Elems  []Value // List, and the members of a set in ascending order
 }
 
 // Item is a top-level item, and equally the inside of a map.
@@ -102,7 +102,7 @@ func (k Kind) Name() string {
 }
 
 // Equal reports whether two values are the same. Values of different types
-// never are; sets are compared regardless of order.
+// never are.
 func (v Value) Equal(w Value) bool {
 	if v.Kind != w.Kind {
 		return false
@@ -116,11 +116,8 @@ func (v Value) Equal(w Value) bool {
 		return v.Bool == w.Bool
 	case Map:
 		return v.Fields.Equal(w.Fields)
-	case List:
+	case List, StringSet, NumberSet, BinarySet: // the members of a set are sorted
 		return slices.EqualFunc(v.Elems, w.Elems, Value.Equal)
-	case StringSet, NumberSet, BinarySet:
-		// Members are distinct, so equal counts and containment suffice.
-		return len(v.Elems) == len(w.Elems) && !slices.ContainsFunc(v.Elems, func(e Value) bool { return !w.Has(e) })
 	}
 	return true
 }
@@ -166,7 +163,14 @@ func (v Value) Union(w Value) Value {
 			elems = append(elems, e)
 		}
 	}
+	slices.SortFunc(elems, order)
 	return Value{Kind: v.Kind, Elems: elems}
+}
+
+// order is Compare for the members of one set.
+func order(v, w Value) int {
+	o, _ := v.Compare(w)
+	return o
 }
 
 // Minus is the set v without the members of w; ok is false when nothing is

@@ -79,6 +79,31 @@ func TestEqualityIgnoresTheOrderOfSetsAndNothingElse(t *testing.T) {
 
 // The rules and their examples: CapacityUnitCalculations.html in the developer
 // guide.
+func TestSets(t *testing.T) {
+	t.Run("AreReturnedInAscendingOrder", func(t *testing.T) {
+		for wire, want := range map[string]string{
+			`{"SS":["b","a","é","Z","aa",""]}`:         `{"SS":["","Z","a","aa","b","é"]}`,
+			`{"NS":["10","-3","2","2.5","1e2","-30"]}`: `{"NS":["-30","-3","2","2.5","10","100"]}`,
+			`{"BS":["YmI=","YQ==","Yg==","/w=="]}`:     `{"BS":["YQ==","Yg==","YmI=","/w=="]}`,
+		} {
+			if got, err := json.Marshal(parse(t, wire)); err != nil || string(got) != want {
+				t.Errorf("%s became %s, %v; want %s", wire, got, err, want)
+			}
+		}
+	})
+
+	t.Run("StaySortedAfterAddAndDelete", func(t *testing.T) {
+		set := parse(t, `{"NS":["7","1"]}`).Union(parse(t, `{"NS":["3","10","1"]}`))
+		if !set.Equal(parse(t, `{"NS":["10","7","3","1"]}`)) || set.Elems[1].Number != Count(3) {
+			t.Errorf("the union is %v", set)
+		}
+		rest, ok := set.Minus(parse(t, `{"NS":["3"]}`))
+		if !ok || !rest.Equal(parse(t, `{"NS":["10","1","7"]}`)) {
+			t.Errorf("the rest is %v", rest)
+		}
+	})
+}
+
 func TestSizesFollowTheDocumentedRules(t *testing.T) {
 	for wire, want := range map[string]int{
 		`{"S":""}`: 0, `{"S":"abc"}`: 3, `{"S":"é"}`: 2, `{"B":"AAAA"}`: 3, `{"BOOL":true}`: 1, `{"NULL":true}`: 1,
