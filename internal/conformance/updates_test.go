@@ -97,6 +97,18 @@ func TestUpdates(t *testing.T) {
 			c.invalid(err, badPath)
 		})
 
+		// The service does this; see test_nested_attribute_remove_from_missing_item in scylladb/scylladb, whose authors
+		// compare their tests with it (test/alternator/test_update_expression.py).
+		s.check("RemovingBelowAnItemThatIsNotThereDoesNothing", func(c *check) {
+			for _, update := range []string{"REMOVE absent.k", "REMOVE absent[0]", "REMOVE a, absent.k"} {
+				_, err := c.update("none", op{update: update})
+				c.must(err)
+				c.holds("none", nil)
+			}
+			_, err := c.update("none", op{update: "REMOVE absent.k SET a = :one", values: item{":one": n(1)}})
+			c.invalid(err, badPath)
+		})
+
 		s.check("RemoveTakesSeveralPathsAndOnesThatAreNotThere", func(c *check) {
 			c.given("x", item{"a": n(1), "b": n(2), "c": n(3)})
 			_, err := c.update("x", op{update: "REMOVE a, b, absent"})

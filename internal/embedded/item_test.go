@@ -78,6 +78,7 @@ func TestAnUpdateCreatesItsItemUnlessItOnlyRemoves(t *testing.T) {
 		`"UpdateExpression":"SET n = :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:     `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
 		`"UpdateExpression":"ADD n :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:       `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
 		`"UpdateExpression":"REMOVE n"`:                                                    `null`,
+		`"UpdateExpression":"REMOVE m.x, l[0], n"`:                                         `null`,
 		`"UpdateExpression":"DELETE n :v","ExpressionAttributeValues":{":v":{"SS":["x"]}}`: `null`,
 		`"ReturnValues":"NONE"`: `{"pk":{"S":"a"},"sk":{"S":"b"}}`,
 		`"UpdateExpression":"SET n = pk","ConditionExpression":"attribute_not_exists(pk)"`: `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"S":"a"}}`,

@@ -88,13 +88,12 @@ func (e *Engine) run(c change) (outcome, error) {
 		o.after = c.put
 	case c.delete:
 		o.after = nil
+	case c.update != nil && before == nil && c.update.OnlyRemoves():
+		// Nothing to remove: even a path that leads nowhere is accepted.
 	case c.update != nil:
 		after, err := c.update.Apply(c.whole(before))
 		if err != nil {
 			return o, err
-		}
-		if before == nil && c.update.OnlyRemoves() {
-			break
 		}
 		if after.Size() > maxItem {
 			return o, invalid("Item size to update has exceeded the maximum allowed size")
