@@ -223,3 +223,27 @@ func TestUnsupportedFeatures(t *testing.T) {
 		}
 	})
 }
+
+func TestHealthCheck(t *testing.T) {
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		engine(t, Config{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://table.test:8000"+path, nil))
+		return w
+	}
+
+	t.Run("AnswersGetOfTheRoot", func(t *testing.T) {
+		w := get("/")
+		if w.Code != http.StatusOK || w.Body.String() != "healthy: table.test:8000 " {
+			t.Errorf("%d %q", w.Code, w.Body)
+		}
+		if got := w.Header().Get("X-Amz-Crc32"); got != strconv.FormatUint(uint64(crc32.ChecksumIEEE(w.Body.Bytes())), 10) {
+			t.Errorf("X-Amz-Crc32 is %s", got)
+		}
+	})
+
+	t.Run("RefusesGetOfAnotherPath", func(t *testing.T) {
+		if w := get("/index.html"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "the HTTP method GET") {
+			t.Errorf("%d %q", w.Code, w.Body)
+		}
+	})
+}
