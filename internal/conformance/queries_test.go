@@ -69,6 +69,17 @@ func TestQueries(t *testing.T) {
 			}
 		})
 
+		// Query.KeyConditionExpressions.html lists begins_with beside the comparisons, which are of bytes.
+		s.check("BeginsWithDistinguishesUpperAndLowerCase", func(c *check) {
+			for _, sk := range []string{"A", "Ab", "a", "ab"} {
+				c.given(sk, item{})
+			}
+			out := c.query(" AND begins_with(sk, :b)", item{":b": str("a")}, nil)
+			c.same("of a", sortKeys(out.Items), []string{"a", "ab"})
+			out = c.query(" AND begins_with(sk, :b)", item{":b": str("A")}, nil)
+			c.same("of A", sortKeys(out.Items), []string{"A", "Ab"})
+		})
+
 		s.check("SortKeysAreOrderedByTheirBytes", func(c *check) {
 			want := []string{"!", "/", "0", "10", "2", "A", "Z", "_", "a", "aa", "b", "é", "ﬀ", "🎟"}
 			for _, sk := range []string{"🎟", "ﬀ", "é", "b", "aa", "a", "_", "Z", "A", "2", "10", "0", "/", "!"} {

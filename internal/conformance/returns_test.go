@@ -41,6 +41,35 @@ func TestReturns(t *testing.T) {
 			c.same("the updated values", got, item{"m": object(item{"k": n(2)})})
 		})
 
+		// API_UpdateItem.html: "only the updated attributes". The shapes are those of test_update_item_returnvalues_nested
+		// in scylladb/scylladb (test/alternator/test_returnvalues.py), whose authors compare their tests with the service.
+		s.check("UpdatedValuesOfListElementsAreThoseIndexesOfTheList", func(c *check) {
+			for _, tc := range []struct {
+				update   string
+				old, new value // nil for no attributes
+			}{
+				{"SET l[1] = :v", list(n(1)), list(n(9))},
+				{"SET l[2] = :v, l[0] = :v", list(n(0), n(2)), list(n(9), n(9))}, // packed, in ascending order
+				{"SET l[3] = :v", nil, list(n(9))},
+				{"SET l[8] = :v", nil, nil},             // the new list has no index 8
+				{"REMOVE l[1]", list(n(1)), list(n(2))}, // what moved to index 1
+				{"REMOVE l[2]", list(n(2)), nil},
+				{"REMOVE l[0], l[7]", list(n(0)), list(n(1))},
+				{"ADD l[1] :v", list(n(1)), list(n(10))},
+			} {
+				for returns, want := range map[types.ReturnValue]value{types.ReturnValueUpdatedOld: tc.old, types.ReturnValueUpdatedNew: tc.new} {
+					c.given("x", item{"l": list(n(0), n(1), n(2)), "other": n(1)})
+					got, err := c.update("x", op{update: tc.update, values: used(tc.update, item{":v": n(9)}), returns: returns})
+					c.must(err)
+					if want == nil {
+						c.same(tc.update+": "+string(returns), len(got), 0)
+						continue
+					}
+					c.same(tc.update+": "+string(returns), got, item{"l": want})
+				}
+			}
+		})
+
 		s.check("UpdateOfNothingReturnsNoOldValues", func(c *check) {
 			for _, returns := range []types.ReturnValue{types.ReturnValueAllOld, types.ReturnValueUpdatedOld} {
 				got, err := c.update(string(returns), op{update: "SET a = :v", values: item{":v": n(1)}, returns: returns})
