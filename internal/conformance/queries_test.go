@@ -251,6 +251,16 @@ func TestQueries(t *testing.T) {
 			c.invalid(err, "Condition parameter type does not match schema type")
 		})
 
+		// Constraints.html: a sort key has 1 to 1,024 bytes.
+		s.check("ASortKeyConditionHasTheLimitsOfASortKey", func(c *check) {
+			for _, condition := range []string{" AND sk = :s", " AND begins_with(sk, :s)"} {
+				_, err := c.tryQuery(condition, item{":s": str("")}, nil)
+				c.invalid(err, "empty string")
+				_, err = c.tryQuery(condition, item{":s": str(strings.Repeat("k", 1025))}, nil)
+				c.invalid(err, "1024 bytes")
+			}
+		})
+
 		s.check("AFilterOnAKeyIsRefused", func(c *check) {
 			_, err := c.tryQuery("", item{":b": str("b")}, func(in *dynamodb.QueryInput) { in.FilterExpression = aws.String("sk > :b") })
 			c.invalid(err, "Filter Expression can only contain non-primary key attributes")

@@ -105,6 +105,13 @@ func TestValidation(t *testing.T) {
 			"a name":  {update: "SET a = :one", values: one, names: map[string]string{"#n": "b"}},
 		}, "unused in expressions")
 
+		// Constraints.html, "Expression parameters": 255 bytes.
+		long := strings.Repeat("n", 255)
+		refused("PlaceholdersLongerThan255BytesAreRefused", map[string]op{
+			"a value": {update: "SET a = :" + long, values: item{":" + long: n(1)}},
+			"a name":  {update: "REMOVE #" + long, names: map[string]string{"#" + long: "b"}},
+		}, "too long")
+
 		refused("PlaceholdersWithoutAnExpressionAreRefused", map[string]op{
 			"values": {values: one},
 			"names":  {names: map[string]string{"#n": "b"}},

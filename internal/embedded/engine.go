@@ -100,11 +100,14 @@ var operations = map[string]func(*Engine, []byte) (any, error){
 // handle decodes the request that an operation wants.
 func handle[Request any](do func(*Engine, *Request) (any, error)) func(*Engine, []byte) (any, error) {
 	return func(e *Engine, body []byte) (any, error) {
-		var req Request
+		var req *Request
 		if err := json.Unmarshal(body, &req); err != nil {
 			return nil, err
 		}
-		return do(e, &req)
+		if req == nil {
+			return nil, value.Malformed("The request is null")
+		}
+		return do(e, req)
 	}
 }
 

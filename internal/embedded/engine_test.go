@@ -130,6 +130,7 @@ func TestAnOlderEngineSendsNoDate(t *testing.T) {
 
 func TestRequestsThatAreNoneAreRefused(t *testing.T) {
 	e := engine(t, Config{})
+	refused(t, e, "ListTables", "null", "SerializationException", "")
 	for _, body := range []string{"", "{", "[]", `"x"`, `{"TableName":1}`, `{"TableName":"tab","Key":[]}`, `{"TableName":"tab","Key":{"pk":"x"}}`, `{"TableName":"tab","Key":{"pk":{"S":1}}}`} {
 		refused(t, e, "GetItem", body, "SerializationException", "")
 	}

@@ -157,3 +157,48 @@ func TestConsumedCapacityOfSingleItems(t *testing.T) {
 	same(t, "by table", ok(t, e, "GetItem", `{`+keyAB+`,"ReturnConsumedCapacity":"INDEXES"}`)["ConsumedCapacity"],
 		`{"TableName":"tab","CapacityUnits":0.5,"Table":{"CapacityUnits":0.5}}`)
 }
+
+// Constraints.html in the developer guide: "Attributes" and "Expression
+// parameters".
+func TestNameLimits(t *testing.T) {
+	e := engine(t, Config{})
+	withName := func(name string) string {
+		return `{` + keyAB + `,"UpdateExpression":"SET #n = :v","ExpressionAttributeNames":{"#n":"` + name + `"},"ExpressionAttributeValues":{":v":{"N":"1"}}}`
+	}
+	item := func(attribute string) string {
+		return `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},` + attribute + `}}`
+	}
+	long := strings.Repeat("n", 65536)
+
+	t.Run("AcceptNamesOf65535Bytes", func(t *testing.T) {
+		ok(t, e, "UpdateItem", withName(long[1:]))
+		ok(t, e, "PutItem", item(`"`+long[1:]+`":{"N":"1"}`))
+	})
+
+	t.Run("RefuseEmptyAndLongerNamesAtEveryDepth", func(t *testing.T) {
+		for name, want := range map[string]string{"": "Empty attribute name", long: "must be less than 65536 bytes"} {
+			refused(t, e, "UpdateItem", withName(name), "ValidationException", want)
+			refused(t, e, "PutItem", item(`"`+name+`":{"N":"1"}`), "ValidationException", want)
+			refused(t, e, "PutItem", item(`"m":{"M":{"l":{"L":[{"M":{"`+name+`":{"N":"1"}}}]}}}`), "ValidationException", want)
+			refused(t, e, "GetItem", `{`+keyAB+`,"ProjectionExpression":"#n","ExpressionAttributeNames":{"#n":"`+name+`"}}`, "ValidationException", want)
+		}
+	})
+
+	t.Run("RefusePlaceholdersOf256Bytes", func(t *testing.T) {
+		placeholder := func(bytes int) string {
+			name, val := "#"+long[:bytes-1], ":"+long[:bytes-1]
+			return `{` + keyAB + `,"UpdateExpression":"SET ` + name + ` = ` + val + `","ExpressionAttributeNames":{"` + name + `":"x"},"ExpressionAttributeValues":{"` + val + `":{"N":"1"}}}`
+		}
+		ok(t, e, "UpdateItem", placeholder(255))
+		refused(t, e, "UpdateItem", placeholder(256), "ValidationException", "a key that is too long; size of key: 256")
+	})
+
+	t.Run("RefuseSubstitutionsAbove2MB", func(t *testing.T) {
+		compare := func(bytes int) string {
+			half := strings.Repeat("v", bytes/2)
+			return `{` + keyAB + `,"UpdateExpression":"REMOVE x","ConditionExpression":"y <> :a AND y <> :b","ExpressionAttributeValues":{":a":{"S":"` + half + `"},":b":{"S":"` + half + `"}}}`
+		}
+		ok(t, e, "UpdateItem", compare(2<<20-4))
+		refused(t, e, "UpdateItem", compare(2<<20-2), "ValidationException", "ExpressionAttributeValues exceeds max size")
+	})
+}

@@ -60,22 +60,27 @@ func (t *table) keyAttributes() []keyAttribute {
 
 // checkKey refuses empty and oversized key values of the right types.
 func (t *table) checkKey(k key) error {
-	if err := checkKeyValue(t.partition.name, k.partition); err != nil {
+	if err := t.checkPartition(k.partition); err != nil {
 		return err
-	}
-	if k.partition.Size() > maxPartitionKey {
-		return notTheKey("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxPartitionKey)
 	}
 	if t.sort.name == "" {
 		return nil
 	}
-	if err := checkKeyValue(t.sort.name, k.sort); err != nil {
-		return err
+	return t.checkSort(k.sort)
+}
+
+func (t *table) checkPartition(v value.Value) error {
+	if v.Size() > maxPartitionKey {
+		return notTheKey("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxPartitionKey)
 	}
-	if k.sort.Size() > maxSortKey {
+	return checkKeyValue(t.partition.name, v)
+}
+
+func (t *table) checkSort(v value.Value) error {
+	if v.Size() > maxSortKey {
 		return notTheKey("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxSortKey)
 	}
-	return nil
+	return checkKeyValue(t.sort.name, v)
 }
 
 func checkKeyValue(name string, v value.Value) error {

@@ -197,6 +197,9 @@ func (e *Engine) query(req *queryRequest) (any, error) {
 			break
 		}
 	}
+	if t.sort.name == "" {
+		p.more = false // nothing can follow the only item of a partition
+	}
 	return p.answer(&req.readRequest), nil
 }
 
@@ -207,10 +210,18 @@ func (t *table) keyRange(condition expr.Condition) (expr.KeyRange, error) {
 	if err != nil {
 		return keys, err
 	}
-	if keys.Partition.Kind != t.partition.kind || keys.Sort != nil && keys.SortKind != t.sort.kind {
+	if keys.Partition.Kind != t.partition.kind || keys.Sort != nil && keys.SortValues[0].Kind != t.sort.kind {
 		return keys, invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
 	}
-	return keys, checkKeyValue(t.partition.name, keys.Partition)
+	if err := t.checkPartition(keys.Partition); err != nil {
+		return keys, err
+	}
+	for _, v := range keys.SortValues {
+		if err := t.checkSort(v); err != nil {
+			return keys, err
+		}
+	}
+	return keys, nil
 }
 
 // refuseKeys refuses a filter on the key, which belongs into the key condition.
@@ -244,6 +255,9 @@ func (t *table) startQuery(after value.Item, keys expr.KeyRange, rows []row, for
 	k, err := t.primaryKey(after)
 	if err != nil {
 		return 0, invalid("The provided starting key is invalid: %s", asFailure(err).message)
+	}
+	if t.sort.name == "" {
+		return 0, invalid("The provided exclusive start key is invalid: ExclusiveStartKey of a table without a sort key")
 	}
 	if !k.partition.Equal(keys.Partition) {
 		return 0, invalid("The provided starting key is outside query boundaries based on provided conditions")

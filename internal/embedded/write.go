@@ -198,11 +198,8 @@ func (e *Engine) prepareKeyed(req *changeRequest) (change, error) {
 // checkItem refuses an item that no table can hold.
 func checkItem(item value.Item) error {
 	for name := range item {
-		if name == "" {
-			return invalid("One or more parameter values were invalid: Attribute name must not be empty")
-		}
-		if len(name) > 65535 {
-			return invalid("One or more parameter values were invalid: Attribute name is too large, must be less than 65536 bytes")
+		if err := value.CheckName(name); err != nil {
+			return err
 		}
 	}
 	if item.Size() > maxItem {

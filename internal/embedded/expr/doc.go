@@ -26,6 +26,14 @@ func (e Error) Error() string { return string(e) }
 // MaxSize is the longest expression DynamoDB reads, in bytes.
 const MaxSize = 4096
 
+// The limits of placeholders, in bytes: the length of one, #name or :value, and
+// the sum of the names and values that all of a request stand for.
+// docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	maxPlaceholder   = 255
+	maxSubstitutions = 2 << 20
+)
+
 // maxOperators is the most operators or functions one expression may have.
 const maxOperators = 300
 

@@ -9,9 +9,9 @@ import (
 // KeyRange is what a key condition asks: one partition key, and all sort keys
 // or those for which a condition holds.
 type KeyRange struct {
-	Partition value.Value
-	Sort      Condition // nil: all of them
-	SortKind  value.Kind
+	Partition  value.Value
+	Sort       Condition     // nil: all of them
+	SortValues []value.Value // what Sort compares the sort key with
 }
 
 // KeyRangeOf is what a parsed key condition asks of a table with the given key
@@ -35,7 +35,7 @@ func KeyRangeOf(c Condition, partition, sort string) (KeyRange, error) {
 		case name == partition:
 			return KeyRange{}, Error("Query key condition not supported")
 		case name == sort:
-			k.Sort, k.SortKind = term, operands[0].Kind
+			k.Sort, k.SortValues = term, operands
 		}
 	}
 	switch n := len(found); {

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/queuelock/queuelock/internal/embedded/value"
@@ -25,24 +26,39 @@ func NewScope(names map[string]string, values map[string]value.Value) (*Scope, e
 	if values != nil && len(values) == 0 {
 		return nil, Error("ExpressionAttributeValues must not be empty")
 	}
+	total := 0
 	for _, key := range sortedKeys(names) {
-		if !isPlaceholder(key, '#') {
-			return nil, Error(`ExpressionAttributeNames contains invalid key: Syntax error; key: "` + key + `"`)
+		if err := checkPlaceholder("ExpressionAttributeNames", key, '#'); err != nil {
+			return nil, err
 		}
-		if names[key] == "" {
-			return nil, Error("ExpressionAttributeNames contains invalid value: Empty attribute name; key: " + key)
+		if err := value.CheckName(names[key]); err != nil {
+			return nil, Error("ExpressionAttributeNames contains invalid value: " + err.Error() + "; key: " + key)
 		}
+		total += len(key) + len(names[key])
+	}
+	if total > maxSubstitutions {
+		return nil, Error("ExpressionAttributeNames exceeds max size")
 	}
 	for _, key := range sortedKeys(values) {
-		if !isPlaceholder(key, ':') {
-			return nil, Error(`ExpressionAttributeValues contains invalid key: Syntax error; key: "` + key + `"`)
+		if err := checkPlaceholder("ExpressionAttributeValues", key, ':'); err != nil {
+			return nil, err
 		}
+		total += len(key) + values[key].Size()
+	}
+	if total > maxSubstitutions {
+		return nil, Error("ExpressionAttributeValues exceeds max size")
 	}
 	return &Scope{names, values, map[string]bool{}, map[string]bool{}}, nil
 }
 
-func isPlaceholder(key string, mark byte) bool {
-	return len(key) > 1 && key[0] == mark && wordLength(key[1:]) == len(key)-1
+func checkPlaceholder(parameter, key string, mark byte) error {
+	switch {
+	case len(key) < 2 || key[0] != mark || wordLength(key[1:]) < len(key)-1:
+		return Error(parameter + ` contains invalid key: Syntax error; key: "` + key + `"`)
+	case len(key) > maxPlaceholder:
+		return Error(parameter + " contains invalid key: The expression attribute map contains a key that is too long; size of key: " + strconv.Itoa(len(key)))
+	}
+	return nil
 }
 
 // Unused refuses placeholders that no expression of the request used.

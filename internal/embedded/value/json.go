@@ -97,6 +97,9 @@ func decodeKind(kind Kind, raw json.RawMessage, depth int) (Value, error) {
 		}
 		v.Fields = make(Item, len(fields))
 		for name, raw := range fields {
+			if err := CheckName(name); err != nil {
+				return Value{}, err
+			}
 			e, err := decode(raw, depth+1)
 			if err != nil {
 				return Value{}, err

@@ -54,6 +54,18 @@ type Malformed string
 
 func (e Malformed) Error() string { return string(e) }
 
+// CheckName refuses an attribute name that is empty or longer than 65,535 bytes,
+// of an item or of a map in it: docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return Invalid("Empty attribute name")
+	case len(name) > 65535:
+		return Invalid("Attribute name is too large, must be less than 65536 bytes")
+	}
+	return nil
+}
+
 // OfNumber is the value of type N.
 func OfNumber(n Number) Value { return Value{Kind: Num, Number: n} }
 
