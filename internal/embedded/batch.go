@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -32,15 +33,16 @@ func (e *Engine) batchWriteItem(req *batchWriteItemRequest) (any, error) {
 		return nil, err
 	}
 	if len(req.RequestItems) == 0 {
-		return nil, constraint("{}", "requestItems", "Member must have length greater than or equal to 1")
+		return nil, invalid("The requestItems parameter is required for BatchWriteItem")
 	}
 	var changes []change
 	var all []batchWriteEntry
 	var used keySet
 	for _, name := range slices.Sorted(maps.Keys(req.RequestItems)) {
 		entries := req.RequestItems[name]
-		if len(entries) == 0 {
-			return nil, invalid("1 validation error detected: Value '{%s=[]}' at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]", name)
+		if n := len(entries); n == 0 || n > maxBatchWrites {
+			return nil, constraint(fmt.Sprintf("{%s=[%d requests]}", name, n), "requestItems",
+				"Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
 		}
 		if len(changes)+len(entries) > maxBatchWrites {
 			return nil, invalid("Too many items requested for the BatchWriteItem call")
@@ -128,7 +130,7 @@ func (e *Engine) batchGetItem(req *batchGetItemRequest) (any, error) {
 		return nil, err
 	}
 	if len(req.RequestItems) == 0 {
-		return nil, constraint("{}", "requestItems", "Member must have length greater than or equal to 1")
+		return nil, invalid("The requestItems parameter is required for BatchGetItem")
 	}
 	responses, unprocessed := map[string][]value.Item{}, map[string]any{}
 	var costs tally
@@ -138,6 +140,9 @@ func (e *Engine) batchGetItem(req *batchGetItemRequest) (any, error) {
 		get := req.RequestItems[name]
 		if get == nil || len(get.Keys) == 0 {
 			return nil, invalid("1 validation error detected: Value at 'requestItems.%s.member.keys' failed to satisfy constraint: Member must have length greater than or equal to 1", name)
+		}
+		if len(get.Keys) > maxBatchReads {
+			return nil, invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length less than or equal to %d", name, maxBatchReads)
 		}
 		if total += len(get.Keys); total > maxBatchReads {
 			return nil, invalid("Too many items requested for the BatchGetItem call")

@@ -248,3 +248,34 @@ func TestHealthCheck(t *testing.T) {
 		}
 	})
 }
+
+// The messages are those of nubo-db/dynamodb-conformance, whose authors compare
+// their suite with the service.
+func TestRefusals(t *testing.T) {
+	t.Run("ReportSeveralParametersTogether", func(t *testing.T) {
+		e := engine(t, Config{})
+		refused(t, e, "PutItem", `{"TableName":"tab","Item":{},"ReturnValues":"A","ReturnConsumedCapacity":"B","ReturnItemCollectionMetrics":"C"}`, "ValidationException",
+			"3 validation errors detected: Value 'B' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; Value 'C' at")
+		refused(t, e, "Query", `{"TableName":"tab","Select":"A","ReturnConsumedCapacity":"B"}`, "ValidationException", "2 validation errors detected: ")
+		refused(t, e, "Scan", `{"TableName":"tab","Select":"A"}`, "ValidationException", "1 validation error detected: Value 'A' at 'select'")
+	})
+
+	t.Run("NameTheTableFirst", func(t *testing.T) {
+		e := engine(t, Config{})
+		refused(t, e, "DeleteItem", `{"TableName":"x!","ReturnValues":"A"}`, "ValidationException", "Value 'x!' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern")
+		refused(t, e, "GetItem", `{"TableName":"`+strings.Repeat("x", 256)+`","Key":{"pk":{"S":"a"}}}`, "ValidationException", "Member must have length less than or equal to 255")
+		refused(t, e, "GetItem", `{"TableName":"x","Key":{"pk":{"S":"a"}}}`, "ResourceNotFoundException", "") // too short only for CreateTable
+		refused(t, e, "CreateTable", `{}`, "ValidationException", "The parameter 'TableName' is required but was not present in the request")
+		three := strings.Replace(tableOf("tab", "S"), `"KeySchema":[`, `"KeySchema":[{"AttributeName":"x","KeyType":"HASH"},`, 1)
+		refused(t, e, "CreateTable", three, "ValidationException", "Value '[KeySchemaElement(attributeName=x, keyType=HASH), KeySchemaElement(attributeName=pk, keyType=HASH), ")
+	})
+
+	t.Run("NameTheLimitOfABatch", func(t *testing.T) {
+		e := engine(t, Config{})
+		refused(t, e, "BatchGetItem", `{"RequestItems":{}}`, "ValidationException", "The requestItems parameter is required for BatchGetItem")
+		refused(t, e, "BatchWriteItem", `{"RequestItems":{}}`, "ValidationException", "The requestItems parameter is required for BatchWriteItem")
+		keys := strings.Repeat(`{"pk":{"S":"a"}},`, 100) + `{"pk":{"S":"a"}}`
+		refused(t, e, "BatchGetItem", `{"RequestItems":{"tab":{"Keys":[`+keys+`]}}}`, "ValidationException", "Value at 'RequestItems.tab.member.Keys' failed to satisfy constraint")
+		refused(t, e, "Query", `{"TableName":"tab","Limit":0}`, "ValidationException", "Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	})
+}

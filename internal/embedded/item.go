@@ -15,16 +15,17 @@ type writeRequest struct {
 
 // check refuses parameters that a write never takes.
 func (req *writeRequest) check() error {
+	if _, err := tableName(req.TableName); err != nil {
+		return err
+	}
 	if err := req.refuse(); err != nil {
 		return err
 	}
-	if err := oneOf(req.ReturnValues, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"); err != nil {
-		return err
-	}
-	if err := oneOf(req.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
-		return err
-	}
-	return checkCapacityMode(req.ReturnConsumedCapacity)
+	return together(
+		checkCapacityMode(req.ReturnConsumedCapacity),
+		oneOf(req.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"),
+		oneOf(req.ReturnValues, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
+	)
 }
 
 // onlyOld refuses the return values that only UpdateItem knows.

@@ -85,10 +85,10 @@ func (req *readRequest) check() error {
 	if err := req.refuse(); err != nil {
 		return err
 	}
-	if err := oneOf(req.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"); err != nil {
-		return err
-	}
-	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+	if err := together(
+		checkCapacityMode(req.ReturnConsumedCapacity),
+		oneOf(req.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"),
+	); err != nil {
 		return err
 	}
 	if req.Limit != nil && *req.Limit < 1 {
@@ -145,6 +145,9 @@ type queryRequest struct {
 }
 
 func (e *Engine) query(req *queryRequest) (any, error) {
+	if req.Limit != nil && *req.Limit < 1 { // Scan words this in another way
+		return nil, invalid("1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	}
 	if err := req.check(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
@@ -37,11 +38,16 @@ type createTableRequest struct {
 
 // createTable makes a table that is active at once.
 func (e *Engine) createTable(req *createTableRequest) (any, error) {
+	if req.TableName == "" {
+		return nil, invalid("The parameter 'TableName' is required but was not present in the request")
+	}
 	name, err := tableName(req.TableName)
 	if err != nil {
 		return nil, err
 	}
 	switch {
+	case len(name) < 3:
+		return nil, constraint(name, "tableName", "Member must have length greater than or equal to 3")
 	case len(req.LocalSecondaryIndexes)+len(req.GlobalSecondaryIndexes) > 0:
 		return nil, invalid(notSupported + "secondary indexes")
 	case req.StreamSpecification != nil && req.StreamSpecification.StreamEnabled:
@@ -68,7 +74,11 @@ func (t *table) setKeys(schema []keySchemaElement, defined []attributeDefinition
 	case len(defined) == 0:
 		return absent("attributeDefinitions")
 	case len(schema) > 2:
-		return constraint(fmt.Sprint(schema), "keySchema", "Member must have length less than or equal to 2")
+		elements := make([]string, len(schema))
+		for i, s := range schema {
+			elements[i] = "KeySchemaElement(attributeName=" + s.AttributeName + ", keyType=" + s.KeyType + ")"
+		}
+		return constraint("["+strings.Join(elements, ", ")+"]", "keySchema", "Member must have length less than or equal to 2")
 	}
 	kinds := map[string]value.Kind{}
 	for i, d := range defined {
@@ -108,7 +118,7 @@ func (t *table) setKeys(schema []keySchemaElement, defined []attributeDefinition
 	case len(schema) == 2 && schema[1].KeyType != "RANGE":
 		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	case len(schema) == 2 && schema[0].AttributeName == schema[1].AttributeName:
-		return invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+		return invalid("Invalid KeySchema: Some index key attribute have no definition")
 	}
 	for _, s := range schema {
 		if kinds[s.AttributeName] == "" {

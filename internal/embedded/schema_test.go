@@ -29,13 +29,13 @@ func TestSchemasThatDynamoDBRefuses(t *testing.T) {
 	e := New(Config{})
 	good := tableOf("tab", "S")
 	for _, c := range []struct{ old, replacement, want string }{
-		{`"tab"`, `"ab"`, "at least 3 characters"},
+		{`"tab"`, `"ab"`, "Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
 		{`"tab"`, `"a b c"`, "regular expression pattern"},
 		{`"KeyType":"HASH"`, `"KeyType":"RANGE"`, "The first KeySchemaElement is not a HASH"},
 		{`"KeyType":"RANGE"`, `"KeyType":"HASH"`, "The second KeySchemaElement is not a RANGE"},
 		{`"KeyType":"RANGE"`, `"KeyType":"BOTH"`, "enum value set"},
 		{`"AttributeType":"S"`, `"AttributeType":"SS"`, "enum value set: [B, N, S]"},
-		{`{"AttributeName":"sk","KeyType":"RANGE"}`, `{"AttributeName":"pk","KeyType":"RANGE"}`, "same name"},
+		{`{"AttributeName":"sk","KeyType":"RANGE"}`, `{"AttributeName":"pk","KeyType":"RANGE"}`, "have no definition"},
 		{`{"AttributeName":"sk","KeyType":"RANGE"}`, `{"AttributeName":"x","KeyType":"RANGE"}`, "not defined in AttributeDefinitions"},
 		{`,{"AttributeName":"sk","KeyType":"RANGE"}`, ``, "does not exactly match"},
 		{`"BillingMode":"PAY_PER_REQUEST",`, ``, "must both be specified"},

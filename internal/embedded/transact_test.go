@@ -110,7 +110,7 @@ func TestBatches(t *testing.T) {
 	for i := range 26 {
 		many = append(many, one(i))
 	}
-	refused(t, e, "BatchWriteItem", write(strings.Join(many, ",")), "ValidationException", "Too many items requested")
+	refused(t, e, "BatchWriteItem", write(strings.Join(many, ",")), "ValidationException", "Member must have length less than or equal to 25")
 	ok(t, e, "BatchWriteItem", write(strings.Join(many[:25], ",")))
 	if got := len(e.Items("tab")); got != 25 {
 		t.Errorf("%d items", got)

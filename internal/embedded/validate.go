@@ -16,6 +16,24 @@ func absent(field string) error {
 	return invalid("1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null", field)
 }
 
+// together merges refusals by constraint and oneOf, as the service reports them.
+func together(refusals ...error) error {
+	var rules []string
+	for _, err := range refusals {
+		if err != nil {
+			_, rule, _ := strings.Cut(asFailure(err).message, "detected: ")
+			rules = append(rules, rule)
+		}
+	}
+	switch len(rules) {
+	case 0:
+		return nil
+	case 1:
+		return invalid("1 validation error detected: %s", rules[0])
+	}
+	return invalid("%d validation errors detected: %s", len(rules), strings.Join(rules, "; "))
+}
+
 // oneOf refuses a parameter with a value it cannot have. Empty is always fine:
 // the parameter is not there.
 func oneOf(given, field string, allowed ...string) error {
@@ -34,8 +52,8 @@ func tableName(given string) (string, error) {
 	if given == "" {
 		return "", absent("tableName")
 	}
-	if len(name) < 3 || len(name) > 255 {
-		return "", invalid("TableName must be at least 3 characters long and at most 255 characters long")
+	if len(name) > 255 {
+		return "", constraint(given, "tableName", "Member must have length less than or equal to 255")
 	}
 	for _, c := range []byte(name) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.-", c) >= 0) {

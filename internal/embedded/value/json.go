@@ -127,6 +127,9 @@ func scalar(kind Kind, text string) (Value, error) {
 }
 
 func set(kind Kind, members []string) (Value, error) {
+	if len(members) == 0 && kind == BinarySet {
+		return Value{}, Invalid("One or more parameter values were invalid: Binary sets should not be empty")
+	}
 	if len(members) == 0 {
 		name := strings.ToLower(strings.TrimSuffix(kind.Name(), "_SET"))
 		return Value{}, Invalid("One or more parameter values were invalid: An " + name + " set  may not be empty")
@@ -146,8 +149,12 @@ func set(kind Kind, members []string) (Value, error) {
 			if kind == NumberSet {
 				return Value{}, Invalid("Input collection contains duplicates")
 			}
+			of := "]"
+			if kind == BinarySet {
+				of = "]of type BS" // without a space, as on the service
+			}
 			return Value{}, Invalid("One or more parameter values were invalid: Input collection [" +
-				strings.Join(members, ", ") + "] contains duplicates.")
+				strings.Join(members, ", ") + of + " contains duplicates.")
 		}
 		seen[key] = true
 		v.Elems = append(v.Elems, e)

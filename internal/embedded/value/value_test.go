@@ -40,7 +40,7 @@ func TestValuesThatDynamoDBRefuses(t *testing.T) {
 		`{"NULL":false}`: "must have the value of true", `{"N":"one"}`: "cannot be converted",
 		`{"SS":[]}`: "An string set  may not be empty", `{"NS":[]}`: "An number set  may not be empty",
 		`{"SS":["a","b","a"]}`: "Input collection [a, b, a] contains duplicates", `{"NS":["1","1.0"]}`: "duplicates",
-		`{"BS":["AA==","AA=="]}`: "duplicates", deep: "Nesting Levels have exceeded",
+		`{"BS":["AA==","AA=="]}`: "Input collection [AA==, AA==]of type BS contains duplicates.", `{"BS":[]}`: "Binary sets should not be empty", deep: "Nesting Levels have exceeded",
 	} {
 		var v Value
 		err := json.Unmarshal([]byte(wire), &v)
