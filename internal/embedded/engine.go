@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -155,7 +156,10 @@ func (e *Engine) respond(r *http.Request, body []byte, err error) (id uint64, st
 			return id, http.StatusInternalServerError, encode(errInternal().body())
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return id, http.StatusRequestEntityTooLarge, encode(asFailure(err).body())
+	case err != nil:
 		return id, http.StatusBadRequest, encode(asFailure(err).body())
 	}
 	return id, http.StatusOK, encode(out)

@@ -137,6 +137,9 @@ func TestRequestsThatAreNoneAreRefused(t *testing.T) {
 	for _, operation := range []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"} {
 		refused(t, e, operation, "{}", "ValidationException", "")
 	}
+	if w := send(e, "ListTables", strings.Repeat(" ", maxBody+1)); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body above the limit: %d %s", w.Code, w.Body)
+	}
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, &http.Request{Method: http.MethodPost, Header: http.Header{"X-Amz-Target": {target + "ListTables"}}})
 	if w.Code != http.StatusBadRequest {

@@ -25,7 +25,7 @@ type throughput struct {
 }
 
 type createTableRequest struct {
-	TableName                 string
+	TableName                 *string
 	KeySchema                 []keySchemaElement
 	AttributeDefinitions      []attributeDefinition
 	BillingMode               string
@@ -38,10 +38,10 @@ type createTableRequest struct {
 
 // createTable makes a table that is active at once.
 func (e *Engine) createTable(req *createTableRequest) (any, error) {
-	if req.TableName == "" {
+	if req.TableName == nil {
 		return nil, invalid("The parameter 'TableName' is required but was not present in the request")
 	}
-	name, err := tableName(req.TableName)
+	name, err := tableName(*req.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,11 @@ func (e *Engine) deleteTable(req *tableRequest) (any, error) {
 		return nil, invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
 	delete(e.tables, t.name)
-	return map[string]any{"TableDescription": t.describe("DELETING")}, nil
+	d := t.describe("DELETING")
+	for _, field := range []string{"CreationDateTime", "KeySchema", "AttributeDefinitions"} {
+		delete(d, field) // the service omits these for a deleted table
+	}
+	return map[string]any{"TableDescription": d}, nil
 }
 
 type listTablesRequest struct {

@@ -18,7 +18,13 @@ func TestATableIsActiveAtOnceAndDescribesItself(t *testing.T) {
 		same(t, "time", d["CreationDateTime"], `1777896000`)
 	}
 	refused(t, e, "CreateTable", tableOf("tab", "N"), "ResourceInUseException", "tab")
-	same(t, "status", ok(t, e, "DeleteTable", `{"TableName":"tab"}`)["TableDescription"].(object)["TableStatus"], `"DELETING"`)
+	deleted := ok(t, e, "DeleteTable", `{"TableName":"tab"}`)["TableDescription"].(object)
+	same(t, "status", deleted["TableStatus"], `"DELETING"`)
+	for _, field := range []string{"CreationDateTime", "KeySchema", "AttributeDefinitions"} {
+		if deleted[field] != nil {
+			t.Errorf("the description of a deleted table has %s", field)
+		}
+	}
 	for _, operation := range []string{"DescribeTable", "DeleteTable", "DescribeTimeToLive"} {
 		refused(t, e, operation, `{"TableName":"tab"}`, "ResourceNotFoundException", "Requested resource not found: Table: tab not found")
 	}

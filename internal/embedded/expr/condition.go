@@ -43,9 +43,10 @@ type Exists struct {
 	Not  bool
 }
 
-// HasType is attribute_type.
+// HasType is attribute_type. The service takes a value for its first operand too,
+// although the documentation asks for a path.
 type HasType struct {
-	Path Path
+	Of   Operand
 	Kind value.Kind
 }
 
@@ -114,9 +115,9 @@ func (c Exists) Holds(item value.Item) bool {
 	return ok != c.Not
 }
 
-// Holds reports whether the path leads to a value of the type.
+// Holds reports whether the operand is a value of the type.
 func (c HasType) Holds(item value.Item) bool {
-	v, ok := c.Path.Lookup(item)
+	v, ok := c.Of.Eval(item)
 	return ok && v.Kind == c.Kind
 }
 

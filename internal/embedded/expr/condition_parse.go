@@ -70,11 +70,16 @@ func (p *parser) operandInside() bool {
 		case t.is(")"):
 			if depth--; depth == 0 {
 				after := p.tokens[i+1]
-				return isComparator(after) || after.isKeyword("BETWEEN") || after.isKeyword("IN")
+				return isComparison(after)
 			}
 		}
 	}
 	return false
+}
+
+// isComparison reports whether the token follows the first operand of a comparison.
+func isComparison(t token) bool {
+	return isComparator(t) || t.isKeyword("BETWEEN") || t.isKeyword("IN")
 }
 
 func isComparator(t token) bool {
@@ -84,11 +89,18 @@ func isComparator(t token) bool {
 // predicate is a function or a comparison.
 func (p *parser) predicate() Condition {
 	p.operators++
+	var left Operand
 	if t := p.peek(); t.kind == tokenWord && p.peekSecond().is("(") && t.text != "size" && !t.isKeyword("NOT") {
 		p.next()
-		return p.function(t.text, p.arguments(p.operand))
+		args := p.arguments(p.operand)
+		if !isComparison(p.peek()) {
+			return p.function(t.text, args)
+		}
+		p.misplaced(t.text)
+		left = Literal{}
+	} else {
+		left = p.operand()
 	}
-	left := p.operand()
 	t := p.peek()
 	switch {
 	case t.isKeyword("BETWEEN"):
@@ -255,7 +267,6 @@ var types = []value.Kind{
 }
 
 func (p *parser) hasType(args []Operand) Condition {
-	path := p.requirePath("attribute_type", args[0])
 	p.allow("attribute_type", args[1], value.String)
 	l, ok := args[1].(Literal)
 	if !ok {
@@ -270,5 +281,5 @@ func (p *parser) hasType(args []Operand) Condition {
 		}
 		p.refuse(faultOperand, "Invalid attribute type name found; type: %s, valid types: {%s}", kind, strings.Join(names, ","))
 	}
-	return HasType{path, kind}
+	return HasType{args[0], kind}
 }

@@ -165,7 +165,7 @@ func TopLevel(c Condition, visit func(name string)) {
 	case Exists:
 		visit(c.Path[0].Name)
 	case HasType:
-		visit(c.Path[0].Name)
+		operand(c.Of)
 	case BeginsWith:
 		operand(c.Of, c.Prefix)
 	case Contains:

@@ -185,7 +185,7 @@ func (p *parser) path() Path {
 		}
 	}
 	if len(path) > value.MaxNesting {
-		p.refuse(faultName, "The document path has too many nesting elements; nesting elements: %d", len(path))
+		p.refuse(faultName, "The document path has too many nesting levels; nesting levels: %d", len(path))
 	}
 	return path
 }
