@@ -72,6 +72,7 @@ func (e *Engine) updateItem(req *writeRequest) (any, error) {
 	if c.update == nil {
 		c.update = &expr.Update{}
 	}
+	c.overhead = c.update.Overhead()
 	return e.write(req, c, err)
 }
 

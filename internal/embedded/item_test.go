@@ -202,3 +202,36 @@ func TestNameLimits(t *testing.T) {
 		refused(t, e, "UpdateItem", compare(2<<20-2), "ValidationException", "ExpressionAttributeValues exceeds max size")
 	})
 }
+
+// The figures are those that nubo-db/dynoxide measured on the service.
+func TestUpdateSizeLimit(t *testing.T) {
+	const keyBytes = 3 + 3 // pk, a; sk, b
+	update := func(expression, value string, bytes int) (*Engine, string) {
+		e := engine(t, Config{})
+		// The size of n is 3, and that of l is 1+3+1+2, before and after the update.
+		put(t, e, `"n":{"N":"1"},"l":{"L":[{"N":"1"}]},"x":{"S":"`+strings.Repeat("x", bytes-keyBytes-3-(1+3+1+2)-1)+`"}`)
+		return e, `{` + keyAB + `,"UpdateExpression":"` + expression + `","ExpressionAttributeValues":{":v":` + value + `}}`
+	}
+
+	t.Run("CountsEachAction", func(t *testing.T) {
+		for expression, overhead := range map[string]int{
+			"SET n = :v":             3 + 19,
+			"SET n = n + :v":         3 + 19 + 50,
+			"SET l[0] = :v":          3 + 19 + 1,
+			"SET n = :v REMOVE gone": 3 + 19 + 2,
+			"SET n = :v, l[0] = :v":  3 + 19 + 19 + 1,
+			"ADD n :v":               3 + 19,
+		} {
+			limit := maxItem - (overhead - keyBytes)
+			e, body := update(expression, `{"N":"1"}`, limit)
+			ok(t, e, "UpdateItem", body)
+			e, body = update(expression, `{"N":"1"}`, limit+1)
+			refused(t, e, "UpdateItem", body, "ValidationException", "Item size to update has exceeded the maximum allowed size")
+		}
+	})
+
+	t.Run("IsThatOfTheItemInATransaction", func(t *testing.T) {
+		e, body := update("SET n = :v", `{"N":"1"}`, maxItem)
+		ok(t, e, "TransactWriteItems", `{"TransactItems":[{"Update":`+body+`}]}`)
+	})
+}

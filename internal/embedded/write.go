@@ -62,6 +62,7 @@ type change struct {
 	put       value.Item     // the new item, if it is a put
 	update    *expr.Update   // if it is an update
 	delete    bool           // if it is a delete; neither: a condition check
+	overhead  int            // see expr.Update.Overhead; 0 in a transaction
 	returnOld bool           // the item comes with a failed condition
 	fault     error          // what cancels the transaction that has it
 }
@@ -95,7 +96,7 @@ func (e *Engine) run(c change) (outcome, error) {
 		if err != nil {
 			return o, err
 		}
-		if after.Size() > maxItem {
+		if size := after.Size(); max(size, size-c.table.keyItem(c.key).Size()+c.overhead) > maxItem {
 			return o, invalid("Item size to update has exceeded the maximum allowed size")
 		}
 		if after.Depth() >= value.MaxNesting {

@@ -49,6 +49,30 @@ func (u *Update) OnlyRemoves() bool {
 	})
 }
 
+// Overhead returns the bytes that a lone UpdateItem adds to the item's size, less
+// its key, before the service compares it with the limit. nubo-db/dynoxide
+// measured them on the service (CHANGELOG.md, "UpdateItem measures the limit").
+func (u *Update) Overhead() int {
+	if len(u.actions) == 0 {
+		return 0
+	}
+	total := 3
+	for _, a := range u.actions {
+		if a.verb == "REMOVE" {
+			total += 2
+			continue
+		}
+		total += 19
+		if slices.ContainsFunc(a.path, func(s Step) bool { return s.Name == "" }) {
+			total++
+		}
+		if _, ok := a.operand.(Sum); ok {
+			total += 50
+		}
+	}
+	return total
+}
+
 // Touched is the part of the item at the update's paths, as the return values
 // UPDATED_OLD and UPDATED_NEW give it.
 func (u *Update) Touched(item value.Item) value.Item { return u.tree.project(item) }
