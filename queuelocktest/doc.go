@@ -50,6 +50,39 @@
 // where a test needs one interleaving and no other, it holds requests
 // ([HoldRequest], [HoldResponse]) and lets them go one by one.
 //
+// # What the table supports
+//
+// The table supports CreateTable, DescribeTable, DeleteTable, ListTables,
+// UpdateTimeToLive and DescribeTimeToLive. It supports GetItem, PutItem,
+// UpdateItem, DeleteItem, Query, Scan, BatchGetItem, BatchWriteItem,
+// TransactGetItems and TransactWriteItems with all their expressions.
+//
+// It refuses the following and names them in the error:
+//
+//   - Every other operation, with UnknownOperationException. This includes
+//     UpdateTable, PartiQL, streams, backups, exports, global tables and tags.
+//   - Secondary indexes and streams in CreateTable, with ValidationException.
+//   - The legacy parameters AttributesToGet, AttributeUpdates,
+//     ConditionalOperator, Expected, KeyConditions, QueryFilter and ScanFilter,
+//     with ValidationException.
+//
+// It accepts the following and ignores them:
+//
+//   - Credentials and signatures.
+//   - Tags, encryption, table class, resource policy and throughput limits in
+//     CreateTable. Provisioned throughput is described and never enforced.
+//
+// It differs from DynamoDB in time:
+//
+//   - CreateTable, DeleteTable and UpdateTimeToLive take effect at once, and
+//     time to live may change any number of times.
+//   - Items expire when [WithExpiry] is set, at the first request after their
+//     time, and otherwise never.
+//   - An eventually consistent read always sees the latest write.
+//   - A batch is applied as a whole. UnprocessedKeys occurs above 16 MB, and
+//     UnprocessedItems never occurs.
+//   - Nothing is throttled; [Refuse] injects such errors.
+//
 // # Faults
 //
 // A request goes to the table, is applied, and its response comes back. A

@@ -22,7 +22,8 @@
 //
 //   - Secondary indexes, streams, backups, tags, PartiQL and the parameters from
 //     before expressions (Expected, KeyConditions, AttributesToGet, …) are
-//     refused with a ValidationException or UnknownOperationException.
+//     refused with a ValidationException or UnknownOperationException that names
+//     them. The package documentation of queuelocktest has the whole list.
 //   - An eventually consistent read is never stale; it only costs half.
 //   - Nothing is ever throttled, and no transaction conflicts with another
 //     unless one of them is split. Such faults are wrapped around this handler,
@@ -54,16 +55,17 @@
 // # Where the engines disagree
 //
 // DynamoDB Local was not followed where DynamoDB itself is known to differ from
-// it. An update that only removes does not create its item. UPDATED_OLD and
-// UPDATED_NEW give the part of a document that an update touched, not the whole
-// attribute. An empty string is a value. A read that finds nothing costs a
-// unit. What a transaction finds wrong with a key or an item cancels it, except
-// for an empty key value, which refuses the request.
+// it. An update that only removes does not create its item, and its paths may
+// lead nowhere. UPDATED_OLD and UPDATED_NEW give the part of a document that an
+// update touched, not the whole attribute. An empty string is a value. A read
+// that finds nothing costs a unit. What a transaction finds wrong with a key or
+// an item cancels it, except for an empty key value, which refuses the request.
 //
 // # Refusals
 //
 //	what is wrong                                error
 //	the body is no JSON, or of the wrong shape   SerializationException
+//	the body is above 16 MB                      the same, with status 413
 //	the operation is not one of those here       UnknownOperationException
 //	a parameter, expression or value             ValidationException
 //	the table is missing                         ResourceNotFoundException

@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -280,5 +282,19 @@ func TestRefusals(t *testing.T) {
 		keys := strings.Repeat(`{"pk":{"S":"a"}},`, 100) + `{"pk":{"S":"a"}}`
 		refused(t, e, "BatchGetItem", `{"RequestItems":{"tab":{"Keys":[`+keys+`]}}}`, "ValidationException", "Value at 'RequestItems.tab.member.Keys' failed to satisfy constraint")
 		refused(t, e, "Query", `{"TableName":"tab","Limit":0}`, "ValidationException", "Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	})
+}
+
+func TestDocumentation(t *testing.T) {
+	t.Run("ListsEveryOperation", func(t *testing.T) {
+		text, err := os.ReadFile("../../queuelocktest/doc.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range operations {
+			if !regexp.MustCompile(`\b` + name + `\b`).Match(text) {
+				t.Errorf("queuelocktest/doc.go does not list %s", name)
+			}
+		}
 	})
 }
