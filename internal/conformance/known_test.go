@@ -55,6 +55,10 @@ var differences = []difference{
 		"an underscore: accepted|the stored item", "a name may start with an underscore",
 	},
 	{
+		engines.Dynoxide, "Validation/PathsIntoKeysAreRefused",
+		"accepted|the stored item", "a path into a key attribute leads nowhere",
+	},
+	{
 		engines.Dynoxide, "Validation/PlaceholdersLongerThan255BytesAreRefused",
 		"accepted|the stored item", "a placeholder may have any length",
 	},

@@ -126,6 +126,12 @@ func TestValidation(t *testing.T) {
 			"an index and a list": {update: "SET l[1] = :one REMOVE l", values: one},
 		}, "Two document paths overlap with each other")
 
+		refused("PathsIntoKeysAreRefused", map[string]op{
+			"read by an update":   {update: "SET a = if_not_exists(sk.k, :one)", values: one},
+			"read by a condition": {update: "SET a = :one", condition: "pk[0] <> :one", values: one},
+			"read through a name": {update: "SET a = :one", condition: "attribute_not_exists(#k.k)", names: map[string]string{"#k": "sk"}, values: one},
+		}, "Key attributes must be scalars")
+
 		refused("ReservedWordsMustBePlaceholders", map[string]op{
 			"until in an update":  {update: "SET until = :one", values: one},
 			"owner in an update":  {update: "SET owner = :one", values: one},

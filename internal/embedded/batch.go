@@ -158,6 +158,9 @@ func (e *Engine) batchGetItem(req *batchGetItemRequest) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := t.scalarKeys(nil, nil, projection); err != nil {
+			return nil, err
+		}
 		found, late := []value.Item{}, []value.Item{}
 		for _, given := range get.Keys {
 			k, err := t.primaryKey(given)

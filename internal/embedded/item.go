@@ -165,6 +165,9 @@ func (e *Engine) getItem(req *getItemRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.scalarKeys(nil, nil, projection); err != nil {
+		return nil, err
+	}
 	k, err := t.primaryKey(req.Key)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package embedded
 
-import "github.com/queuelock/queuelock/internal/embedded/value"
+import (
+	"github.com/queuelock/queuelock/internal/embedded/expr"
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
 
 // The limits of key attributes and items, in bytes:
 // docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -67,6 +70,25 @@ func (t *table) checkKey(k key) error {
 		return nil
 	}
 	return t.checkSort(k.sort)
+}
+
+// scalarKeys refuses expressions with a path into a key attribute.
+func (t *table) scalarKeys(condition expr.Condition, update *expr.Update, projection *expr.Projection) (err error) {
+	check := func(path expr.Path) {
+		if len(path) > 1 && t.isKey(path[0].Name) && err == nil {
+			err = invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: %s", path[0].Name)
+		}
+	}
+	if update != nil {
+		update.Visit(check)
+	}
+	if condition != nil {
+		expr.VisitCondition(condition, check)
+	}
+	if projection != nil {
+		projection.Visit(check)
+	}
+	return err
 }
 
 func (t *table) checkPartition(v value.Value) error {

@@ -129,13 +129,15 @@ func (req *readRequest) open(scope *expr.Scope) (*page, error) {
 	return p, nil
 }
 
-// find is the table that is to be read.
-func (e *Engine) find(req *readRequest) (*table, error) {
-	t, err := e.table(req.TableName)
-	if err == nil && req.IndexName != nil {
-		err = invalid("The table does not have the specified index: %s", *req.IndexName)
+// find sets the table that the page reads.
+func (e *Engine) find(req *readRequest, p *page) (err error) {
+	if p.table, err = e.table(req.TableName); err != nil {
+		return err
 	}
-	return t, err
+	if req.IndexName != nil {
+		return invalid("The table does not have the specified index: %s", *req.IndexName)
+	}
+	return p.table.scalarKeys(p.filter, nil, p.projection)
 }
 
 type queryRequest struct {
@@ -169,11 +171,10 @@ func (e *Engine) query(req *queryRequest) (any, error) {
 	if err := scope.Unused(); err != nil {
 		return nil, err
 	}
-	t, err := e.find(&req.readRequest)
-	if err != nil {
+	if err := e.find(&req.readRequest, p); err != nil {
 		return nil, err
 	}
-	p.table = t
+	t := p.table
 	keys, err := t.keyRange(condition)
 	if err != nil {
 		return nil, err
@@ -231,8 +232,8 @@ func (t *table) keyRange(condition expr.Condition) (expr.KeyRange, error) {
 func (t *table) refuseKeys(filter expr.Condition) error {
 	var err error
 	if filter != nil {
-		expr.TopLevel(filter, func(name string) {
-			if t.isKey(name) && err == nil {
+		expr.VisitCondition(filter, func(path expr.Path) {
+			if name := path[0].Name; t.isKey(name) && err == nil {
 				err = invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
 			}
 		})

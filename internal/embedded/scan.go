@@ -34,11 +34,10 @@ func (e *Engine) scan(req *scanRequest) (any, error) {
 	if err := scope.Unused(); err != nil {
 		return nil, err
 	}
-	t, err := e.find(&req.readRequest)
-	if err != nil {
+	if err := e.find(&req.readRequest, p); err != nil {
 		return nil, err
 	}
-	p.table = t
+	t := p.table
 	from, at, err := t.startScan(req.ExclusiveStartKey)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,7 @@ func (e *Engine) prepare(req *changeRequest) (change, error) {
 	if c.table, err = e.table(req.TableName); err != nil {
 		return c, err
 	}
-	return c, nil
+	return c, c.table.scalarKeys(c.condition, c.update, nil)
 }
 
 // preparePut is prepare for a whole item.

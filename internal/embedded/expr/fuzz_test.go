@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 			if c, err := ParseCondition(kind, source, scope(t)); err == nil {
 				c.Holds(of)
 				c.Holds(nil)
-				TopLevel(c, func(string) {})
+				VisitCondition(c, func(Path) {})
 				_, _ = KeyRangeOf(c, "pk", "sk")
 			}
 		}

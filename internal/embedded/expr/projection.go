@@ -6,7 +6,10 @@ import "github.com/queuelock/queuelock/internal/embedded/value"
 const ProjectionExpression = "ProjectionExpression"
 
 // Projection is a parsed projection expression.
-type Projection struct{ tree *branch }
+type Projection struct {
+	paths []Path
+	tree  *branch
+}
 
 // ParseProjection reads a list of document paths.
 func ParseProjection(src string, scope *Scope) (*Projection, error) {
@@ -27,7 +30,7 @@ func ParseProjection(src string, scope *Scope) (*Projection, error) {
 			return nil, err
 		}
 	}
-	return &Projection{tree}, nil
+	return &Projection{paths, tree}, nil
 }
 
 // Of is the part of the item that the projection names. List elements close
