@@ -203,8 +203,9 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 // is lost and when ctx ends; context.Cause says which. The lock is released
 // whatever happens, a panic included. The error is Acquire's if the lock was
 // not acquired, and fn was not called; else fn's joined with Release's, which
-// is ErrLost if the lock was lost while fn ran, known until then or not. Requests are those of Acquire
-// and Release.
+// is ErrLost if the lock was lost while fn ran, known until then or not. A loss
+// that fn returned itself, as from context.Cause, is not joined a second time.
+// Requests are those of Acquire and Release.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
 	if fn == nil {
 		return errors.New("queuelock: Do: the function is nil")
@@ -213,10 +214,20 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	defer func() {
+		if end := lock.Release(ctx); !reportsLoss(err, end) {
+			err = errors.Join(err, end)
+		}
+	}()
 	held, cancel := lock.within(ctx)
 	defer cancel()
 	return fn(held, lock)
+}
+
+// reportsLoss reports whether err has the loss already with which Release ended.
+func reportsLoss(err, end error) bool {
+	_, lost := end.(*LostError)
+	return lost && errors.Is(err, end)
 }
 
 // Inspect says who is served and who waits, in order, by one consistent query
