@@ -92,7 +92,7 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (*Locks, error)
 			return newLocks(ctx, s.given, locks, s.numbered), nil
 		}
 		_, stands := errors.AsType[*UnreleasedError](err)
-		if try >= tries || stands || !errors.Is(err, ErrNotAcquired) && !table.Transient(err) || !pause(ctx, wait) {
+		if try >= tries || stands || !errors.Is(err, ErrNotAcquired) && !errors.Is(err, ErrUnavailable) || !pause(ctx, wait) {
 			return nil, err
 		}
 	}
@@ -194,6 +194,8 @@ func (s *several) acquire(ctx context.Context, noWait bool) ([]*Lock, error) {
 		case again && ctx.Err() == nil:
 			s.cfg.Logger.Info("queuelock: gave several locks back, and takes a new ticket for all", "stood in the way", s.members[at].queue.String(), "cause", err, "left behind", undone)
 			continue
+		case again:
+			err = ctx.Err()
 		}
 		return nil, errors.Join(r.failure(err, at), undone)
 	}

@@ -1,6 +1,7 @@
 package queuelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,19 @@ import (
 )
 
 var (
-	// ErrNotAcquired says that the lock was not acquired in the time given: it
-	// was busy (NoWait), the wait was over, or the context ended. Use
-	// errors.As with *NotAcquiredError to learn who is being served. A table
-	// that fails for good gives its own error instead; one that was failing in
-	// passing when the time was over is in NotAcquiredError.Err.
+	// ErrNotAcquired reports that the lock was not acquired in the time given,
+	// and that the table answered: the lock was busy (NoWait, Attempts), the wait
+	// was over, or the context ended. Use errors.As with *NotAcquiredError to
+	// learn who is being served.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
+
+	// ErrUnavailable reports that the lock was not acquired because the table did
+	// not answer, throttled, or failed: the last request of the attempt had no
+	// usable answer when the wait, the context, or the library's patience ended.
+	// It says nothing about the lock, and never matches ErrNotAcquired. The error
+	// also matches the context's error, if that ended the wait. Under Attempts
+	// the last attempt counts. Try again later.
+	ErrUnavailable = errors.New("queuelock: the table is unavailable")
 
 	// ErrLost says that a lock that was held is held no more, without having
 	// been released: stop what it protects. Use errors.As with *LostError to
@@ -48,8 +56,7 @@ type NotAcquiredError struct {
 	// one with the lowest ticket; nil if there was none. Its Age and Remaining are
 	// of the time when the error was made.
 	Serving *Holder
-	// Err is the context's error, if that ended the wait, and the table's, if
-	// that did not answer at the time; else nil.
+	// Err is the context's error, if that ended the wait; else nil.
 	Err error
 	// Blocked says what is wrong with a row ahead that some other program
 	// wrote, if there was one. Such rows are swept like a dead waiter's.
@@ -153,24 +160,54 @@ func acquireError(ctx context.Context, key Key, err error, served *Holder, last 
 	if mismatch, ok := errors.AsType[*serving.MismatchError](err); ok {
 		return &MismatchError{Key: key.normal(), Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
 	}
-	if cause == nil && !errors.Is(err, waiter.ErrBusy) {
-		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
-	}
-	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: served, Blocked: last.Blocked}
-	if !last.Ticket.IsZero() {
-		e.Position = last.Ahead + 1
-	}
+	var ended error // the caller's context, if that has ended
 	if cause != nil && cause != errWaitOver {
-		e.Err = ctx.Err()
-		if !errors.Is(cause, e.Err) {
-			e.Err = fmt.Errorf("%w: %w", e.Err, cause)
+		ended = ctx.Err()
+		if !errors.Is(cause, ended) {
+			ended = fmt.Errorf("%w: %w", ended, cause)
 		}
 	}
 	switch {
-	case last.Failure != nil && e.Err != nil:
-		e.Err = fmt.Errorf("%w; meanwhile %w", e.Err, last.Failure)
-	case last.Failure != nil:
-		e.Err = last.Failure
+	case errors.Is(err, waiter.ErrBusy):
+	case err == context.Canceled || err == context.DeadlineExceeded: // the wait's own end
+		if last.Failure != nil {
+			return &unavailableError{key.normal(), waited, ended, last.Failure}
+		}
+	case table.Unanswered(err):
+		return &unavailableError{key.normal(), waited, ended, cmp.Or(last.Failure, err)}
+	case ended != nil:
+		return fmt.Errorf("queuelock: acquire %s: %w; meanwhile %w", key, ended, err)
+	default:
+		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
+	}
+	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: served, Blocked: last.Blocked, Err: ended}
+	if !last.Ticket.IsZero() {
+		e.Position = last.Ahead + 1
 	}
 	return e
+}
+
+// unavailableError matches ErrUnavailable, and names the request that failed.
+type unavailableError struct {
+	key     Key
+	waited  time.Duration
+	ended   error // the caller's context's, if that ended the wait
+	failure error // the last request's
+}
+
+func (e *unavailableError) Error() string {
+	s := fmt.Sprintf("%v: acquire %s: after %v: ", ErrUnavailable, e.key, e.waited.Round(time.Millisecond))
+	if e.ended != nil {
+		s += e.ended.Error() + "; meanwhile "
+	}
+	return s + e.failure.Error()
+}
+
+// Unwrap hides the context error of a request that the library gave up: only
+// the caller's own context is reported as ended.
+func (e *unavailableError) Unwrap() error {
+	if errors.Is(e.failure, context.Canceled) || errors.Is(e.failure, context.DeadlineExceeded) {
+		return errors.Join(ErrUnavailable, e.ended)
+	}
+	return errors.Join(ErrUnavailable, e.ended, e.failure)
 }

@@ -394,8 +394,8 @@ func TestAnUnknownConfirmationThatCannotBeTakenBackIsTold(t *testing.T) {
 				t.Fatalf("%v, want an *UnreleasedError", err)
 			}
 			says(t, orphan, "order-7", "ticket 2", "may still stand", "evict")
-			if limit, limited := wait.Limit(); limited && limit > 0 && !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Errorf("%v, want that time was over", err)
+			if limit, limited := wait.Limit(); limited && limit > 0 && !errors.Is(err, queuelock.ErrUnavailable) {
+				t.Errorf("%v, want ErrUnavailable", err)
 			}
 			confirmed(t, table)
 			time.Sleep(time.Hour)
@@ -414,7 +414,7 @@ func TestAnUnknownConfirmationThatCannotBeTakenBackIsTold(t *testing.T) {
 		release(t, acquire(t, c, waitpolicy.NoWait))
 		db.Inject(queuelocktest.SwallowResponse().Mentioning(confirmation).Times(20))
 		_, err := c.Acquire(t.Context(), order, waitpolicy.For(10*time.Second), queuelock.FailClosed())
-		if _, orphan := errors.AsType[*queuelock.UnreleasedError](err); orphan || !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, orphan := errors.AsType[*queuelock.UnreleasedError](err); orphan || !errors.Is(err, queuelock.ErrUnavailable) {
 			t.Errorf("%v", err)
 		}
 		if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {

@@ -84,7 +84,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	key := Key{Entity: q.Entity, Reason: q.Reason}
 	lock, err := c.serve(ctx, begun, key, cfg, q, wait, nil)
 	switch {
-	case errors.Is(err, ticket.ErrNoItem) && !errors.Is(err, ErrNotAcquired):
+	case errors.Is(err, ticket.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
 	case err != nil:
 		return nil, err

@@ -116,9 +116,10 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //
 // It waits as wait says at the most, and for as long as ctx lives;
 // whichever ends first, the error is a *NotAcquiredError, which matches
-// ErrNotAcquired, and ctx's error if that was it. Then it leaves the queue,
-// which takes a request or two, and up to about four seconds if the table does
-// not answer. (NoWait tries such a table for three.) Nothing of the attempt is left in the table; if the requests to
+// ErrNotAcquired, and ctx's error if that was it. If the table does not answer
+// then, the error matches ErrUnavailable in place of ErrNotAcquired. Then Acquire
+// leaves the queue, which takes a request or two, and up to about four seconds if
+// the table does not answer. (NoWait tries such a table for three.) Nothing of the attempt is left in the table; if the requests to
 // undo it failed as well, its leases end what is left. ErrClosed after Close. Any other error is the table's, a
 // malformed record's, or an argument's; *TableError says that the table cannot
 // be used.
@@ -188,7 +189,7 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 	failed := calls.close()
 	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
-		err = acquireError(ctx, key, cause, nil, w.Standing(), time.Since(begun))
+		err = acquireError(ctx, key, ctx.Err(), nil, w.Standing(), time.Since(begun))
 		if end := lock.Release(ctx); unreleased(end) {
 			err = errors.Join(err, end)
 		}

@@ -352,7 +352,7 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 		held = acquire(t, b, waitpolicy.Forever) // EVICT
 		lost := dbDead.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 		dbDead.Heal()
-		if _, err := dead.Acquire(t.Context(), order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, err := dead.Acquire(t.Context(), order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrUnavailable) {
 			t.Errorf("%v, want that time is over", err)
 		}
 		if lost.Fired() != 1 {

@@ -84,14 +84,8 @@ func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait wa
 	}()
 	select {
 	case a := <-answers:
-		missed, ok := errors.AsType[*queuelock.NotAcquiredError](a.err)
-		// Nothing but a signal ends ctx before its parent: what else was in the
-		// way at the end is the table's failure.
-		failed := ok && missed.Err != nil && cmd.Context().Err() == nil
-		if _, stands := errors.AsType[*queuelock.UnreleasedError](a.err); stands {
-			failed = true
-		}
-		if a.err != nil && (!ok || failed) {
+		_, stands := errors.AsType[*queuelock.UnreleasedError](a.err)
+		if a.err != nil && (stands || !errors.Is(a.err, queuelock.ErrNotAcquired)) {
 			a.err = unavailable(a.err)
 		}
 		return a.lock, a.err

@@ -202,6 +202,15 @@ func Transient(err error) bool {
 	return retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
 }
 
+// Unanswered reports whether a request failed without saying anything about what
+// was asked: Transient, or its context ended before the answer came.
+func Unanswered(err error) bool {
+	if _, ok := errors.AsType[*Error](err); !ok {
+		return false
+	}
+	return Transient(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
 var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 
 // Applied reports whether a write that failed with err may have been made, or

@@ -21,6 +21,9 @@ const leaveLimit = 3 * time.Second
 // a lock with a lock delay is left to it.
 func (w *Waiter) leave(ctx context.Context) {
 	w.places.Wait()
+	if w.row != nil {
+		w.unanswered(w.row.undeleted)
+	}
 	var unknown []string
 	for _, a := range w.attempts {
 		if a.unknown && a.confirming.IsZero() && !a.delayed() {
@@ -39,7 +42,16 @@ func (w *Waiter) leave(ctx context.Context) {
 	// sent last are the likeliest to be still under way.
 	unknown = unknown[max(0, len(unknown)-serving.MaxEvicted):]
 	if _, err := w.remove(ctx, unknown...); err != nil {
+		w.unanswered(err)
 		w.abandon(unknown, err)
+	}
+}
+
+// unanswered notes the failure of a request, if it shows that the table does not
+// answer and no earlier one did.
+func (w *Waiter) unanswered(err error) {
+	if w.failure == nil && table.Unanswered(err) {
+		w.failure = err
 	}
 }
 

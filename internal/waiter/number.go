@@ -43,7 +43,9 @@ func (w *Waiter) number(ctx context.Context, retries *retry.Schedule) (ticket.Nu
 		if ctx.Err() != nil {
 			return ticket.Number{}, ctx.Err()
 		}
-		t, err := w.Counter.Next(ctx)
+		patient, cancel := linger.Context(ctx, answerGrace)
+		t, err := w.Counter.Next(patient)
+		cancel()
 		if err == nil {
 			w.failure = nil
 			if w.highest.Less(t) {

@@ -33,6 +33,8 @@ type place struct {
 	failed chan struct{} // closed when it cannot be put or kept, for the reason err
 	err    error         // written before failed is closed
 
+	undeleted error // why the row could not be deleted, once all places have ended
+
 	mu    sync.Mutex
 	floor ticket.Number // guarded by mu; as the waiter last saw it
 }
@@ -188,7 +190,7 @@ func (p *place) delete(ctx context.Context) {
 		return
 	}
 	err := p.w.retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row, p.ids...) })
-	if err != nil {
+	if p.undeleted = err; err != nil {
 		p.w.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
 			"queue", p.w.Queue.String(), "ticket", p.row.Ticket, "ttl", p.w.Waiter.TTL, "error", err)
 	}

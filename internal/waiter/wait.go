@@ -70,6 +70,7 @@ func (t *turn) join(ctx context.Context, rec serving.Record) {
 	t.recount() // before a look, nothing else is known
 	t.pace.turns = t.standing.Ahead
 	t.place = t.enqueue(ctx, t.spot)
+	t.row = t.place
 	t.asked = t.careful // stalled before: nothing runs beside the ENQUEUE
 }
 
@@ -291,21 +292,34 @@ func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, erro
 	}
 	for {
 		t.attend()
-		sight, err := queue.Look(ctx, t.Queue, t.ticket, last.Floor())
-		if err == nil {
+		sight, err := t.lookOnce(ctx, last)
+		switch {
+		case err == nil:
 			t.failure = nil
 			return sight, nil
-		}
-		if ctx.Err() != nil {
-			return queue.Sight{}, ctx.Err()
-		}
-		if !table.Transient(err) {
+		case !table.Unanswered(err):
 			return queue.Sight{}, err
+		case ctx.Err() != nil:
+			if t.place == nil {
+				t.unanswered(err)
+			}
+			return queue.Sight{}, ctx.Err()
 		}
 		if err := t.again(ctx, t.retries, "look", err); err != nil {
 			return queue.Sight{}, err
 		}
 	}
+}
+
+// lookOnce sends one LOOK. A caller whose wait ends meanwhile still learns
+// whether the table answers: by this request, or by the delete of its row.
+func (t *turn) lookOnce(ctx context.Context, last serving.Record) (queue.Sight, error) {
+	if t.place == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = linger.Context(ctx, answerGrace)
+		defer cancel()
+	}
+	return queue.Look(ctx, t.Queue, t.ticket, last.Floor())
 }
 
 // failed decides what follows a request that failed while the turn was acted

@@ -90,7 +90,7 @@ type Standing struct {
 	Serving []serving.Holder
 	SeenAt  time.Time // on the local clock
 	Blocked error     // what is wrong with a row ahead, if some other program wrote it
-	Failure error     // the last request's error, if the table did not answer
+	Failure error     // the last request's error, that of leaving included, if the table did not answer
 }
 
 // attempt is one request that may put its id into the record.
@@ -120,6 +120,7 @@ type Waiter struct {
 	ticket   ticket.Number
 	careful  bool // overtaken before: no LOOK before the row stands
 	places   sync.WaitGroup
+	row      *place // the last
 	standing Standing
 	pace     pace
 	told     told
@@ -227,7 +228,7 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 		}
 		now := time.Now()
 		if now.Before(w.Holder.Deadline(a.sent)) && w.Holder.Stands(w.Queue.Clock(), a.lease.Until, a.sent, now) {
-			a.unknown = false
+			a.unknown, w.failure = false, nil
 			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: sight.Record}, true
 		}
 		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
@@ -307,7 +308,9 @@ func (w *Waiter) meet(ctx context.Context, idleOnly bool, retries *retry.Schedul
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		rec, err := serving.Get(ctx, w.Queue)
+		patient, cancel := linger.Context(ctx, answerGrace)
+		rec, err := serving.Get(patient, w.Queue)
+		cancel()
 		switch {
 		case err == nil && idleOnly && w.occupied(rec):
 			_, err := w.free(ctx, rec)
@@ -316,6 +319,9 @@ func (w *Waiter) meet(ctx context.Context, idleOnly bool, retries *retry.Schedul
 			w.failure = nil
 			return nil
 		case !table.Transient(err):
+			if ctx.Err() != nil && w.failure == nil {
+				w.failure = err // no answer came, in all that time
+			}
 			return err
 		}
 		if err := w.again(ctx, retries, "read the record for DynamoDB's time", err); err != nil {
