@@ -77,11 +77,19 @@ func release(t *testing.T, lock *queuelock.Lock) {
 	}
 }
 
-// cost is what f cost the whole table.
+// cost is what f cost the whole table. Where another client waits, which looks
+// when it likes, costTo counts.
 func cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
 	before := table.Counts()
 	f()
 	return table.Counts().Sub(before).Total()
+}
+
+// costTo is what f cost one client, whatever others do beside it.
+func costTo(db *queuelocktest.Client, f func()) queuelocktest.Tally {
+	before := db.Counts()
+	f()
+	return db.Counts().Sub(before).Total()
 }
 
 // outcome is what an Acquire in the background came to.

@@ -29,7 +29,7 @@ import (
 // first request, as the lock was not idle, and so costs what one who has queued
 // costs: four or five requests in all, and a look for each reader just ahead. With
 // waitpolicy.NoWait a reader is refused, with one request, while a writer holds;
-// while one only waits, with three.
+// while one only waits, with two: a ticket and a look.
 func Shared() Option { return func(o *options) { o.mode.Shared = true } }
 
 // Permits makes the queue a semaphore: up to n hold at once, in the order of
