@@ -16,7 +16,8 @@ import (
 )
 
 // contactLimit bounds how long a DynamoDB that has never answered is tried.
-const contactLimit = 10 * time.Second
+// Tests shorten it.
+var contactLimit = 10 * time.Second
 
 // contact reads the queue once before it takes a number. A client's first lock
 // is a read more in any case, for DynamoDB's time; this one is made apart, since

@@ -58,10 +58,10 @@ func (f *runFlags) hold(cmd *cobra.Command, lock *queuelock.Lock, path string, s
 		case sig := <-signals:
 			_ = started.Signal(sig.(syscall.Signal)) // it may have ended just now
 		case <-lock.Done():
-			f.end(started)
+			end(started, grace(f.ttl))
 			return started.Code(), nil
 		case <-cmd.Context().Done():
-			f.end(started)
+			end(started, grace(f.ttl))
 			return started.Code(), nil
 		case <-started.Exited():
 			return started.Code(), nil
@@ -70,9 +70,9 @@ func (f *runFlags) hold(cmd *cobra.Command, lock *queuelock.Lock, path string, s
 }
 
 // end brings a command and its group to their end: SIGTERM, and after the
-// grace SIGKILL, to whoever of the group is left. It waits for the command.
-func (f *runFlags) end(c *child.Child) {
-	over := time.NewTimer(grace(f.ttl))
+// grace SIGKILL, to what is left of the group. It waits for the command.
+func end(c *child.Child, grace time.Duration) {
+	over := time.NewTimer(grace)
 	defer over.Stop()
 	_ = c.Signal(syscall.SIGTERM)
 	_ = c.Signal(syscall.SIGCONT) // one that was stopped cannot end

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -108,9 +107,8 @@ func TestRunEndsItsCommandWhenItIsEvicted(t *testing.T) {
 
 func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
 	e := newEngine(t)
-	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
-	defer cancel()
-	b := start(t, ctx, "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
+	shorten(t, &closeLimit, 100*time.Millisecond) // for the release, and once more for Close
+	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
 	b.expect(t, "ready")
 	close(e.stuck)
 	openFIFO(t)

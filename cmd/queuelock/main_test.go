@@ -39,6 +39,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// shorten sets a limit for the time of the test.
+func shorten(t *testing.T, limit *time.Duration, d time.Duration) {
+	t.Helper()
+	usual := *limit
+	*limit = d
+	t.Cleanup(func() { *limit = usual })
+}
+
 // engine is an embedded engine on loopback whose requests a test can watch and
 // stop.
 type engine struct {

@@ -18,8 +18,8 @@ import (
 )
 
 // closeLimit bounds the requests of release and of leaving the queue. What
-// does not get through in that time, the lease ends.
-const closeLimit = 10 * time.Second
+// does not get through in that time, the lease ends. Tests shorten it.
+var closeLimit = 10 * time.Second
 
 // The bounds of queuelock.Config.TTL. To the library zero means its default;
 // somebody who writes it on a command line means something else.

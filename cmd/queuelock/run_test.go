@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/child"
 )
 
 func TestRunReturnsTheCommandsExitCode(t *testing.T) {
@@ -222,15 +225,12 @@ func TestASignalWhileWaitingLeavesTheQueue(t *testing.T) {
 const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
 
 func TestLossKillsTheGroup(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		lose func(*testing.T, *engine)
-		text string
-	}{
-		{"taken away", func(t *testing.T, e *engine) { e.evict(t, "x") }, "evicted"},
-		{"no answer", func(_ *testing.T, e *engine) { close(e.stuck) }, "unreachable"},
+	// Which cause is found first is a race between the heartbeats and the lease.
+	for what, lose := range map[string]func(*testing.T, *engine){
+		"taken away": func(t *testing.T, e *engine) { e.evict(t, "x") },
+		"no answer":  func(_ *testing.T, e *engine) { close(e.stuck) },
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(what, func(t *testing.T) {
 			for name, script := range map[string]string{
 				"stubborn":    stubborn,
 				"well-bred":   `trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done`,
@@ -238,13 +238,13 @@ func TestLossKillsTheGroup(t *testing.T) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					e := newEngine(t)
-					b := start(t, t.Context(), "run", "x", "--ttl", "1s", "--", "sh", "-c", script)
+					b := start(t, t.Context(), "run", "x", "--ttl", "2s", "--", "sh", "-c", script)
 					b.expect(t, "ready")
 					begun := time.Now()
-					tc.lose(t, e)
+					lose(t, e)
 					o := b.wait(t)
-					if o.code != exitLost || !strings.Contains(o.stderr, "lock lost") || !strings.Contains(o.stderr, tc.text) {
-						t.Errorf("exit code %d, stderr %q; want %d, %q", o.code, o.stderr, exitLost, tc.text)
+					if o.code != exitLost || !strings.Contains(o.stderr, "lock lost") {
+						t.Errorf("exit code %d, stderr %q; want %d", o.code, o.stderr, exitLost)
 					}
 					if strings.Count(o.stderr, "queuelock:") != 1 { // beside what the shell may say
 						t.Errorf("stderr is not one line: %q", o.stderr)
@@ -258,17 +258,22 @@ func TestLossKillsTheGroup(t *testing.T) {
 }
 
 func TestWhatTheCommandHasStartedMayTidyUpToo(t *testing.T) {
-	e := newEngine(t)
 	// The shell dies of SIGTERM at once; what it has started takes a moment.
-	script := `(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`
-	b := start(t, t.Context(), "run", "x", "--ttl", "8s", "--", "sh", "-c", script)
-	b.expect(t, "ready")
-	e.evict(t, "x")
-	b.expect(t, "tidied")
-	if o := b.wait(t); o.code != exitLost {
-		t.Errorf("exit code %d, want %d (stderr %q)", o.code, exitLost, o.stderr)
+	cmd := exec.Command("sh", "-c", `(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`)
+	started, in, out, err := child.StartPiped(cmd)
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.mustEnd(t)
+	defer in.Close()
+	defer out.Close()
+	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, out, "ready\n")
+	end(started, testLimit) // with time enough, however slow the machine is
+	if rest, err := io.ReadAll(out); err != nil || string(rest) != "tidied\n" {
+		t.Errorf("it wrote %q, %v, want that it tidied up", rest, err)
+	}
 }
 
 // evict takes an entity's lock away, as an operator would.
@@ -298,7 +303,7 @@ func TestTheGraceEndsBeforeTheLease(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	e := newEngine(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	b := start(t, ctx, "run", "x", "--ttl", "1s", "--", "sh", "-c", stubborn)
+	b := start(t, ctx, "run", "x", "--ttl", "10s", "--", "sh", "-c", stubborn)
 	b.expect(t, "ready")
 	cancel()
 	if o := b.wait(t); o.code != 137 {
@@ -424,7 +429,7 @@ func TestADeadRunIsOutlivedByThoseThatLookOnce(t *testing.T) {
 			t.Logf("served %v after the kill", time.Since(killed).Round(time.Millisecond))
 			return
 		}
-		if code != exitNotAcquired || time.Since(killed) > 10*time.Second {
+		if code != exitNotAcquired || time.Since(killed) > testLimit {
 			t.Fatalf("exit code %d, %v after the kill (stderr %q)", code, time.Since(killed), stderr.String())
 		}
 	}
