@@ -195,8 +195,8 @@ func TestEngineALockDelayIsKeptOnEveryEngine(t *testing.T) {
 		waiting := queueUp(t.Context(), other, waitpolicy.Forever)
 		<-lock.Done()
 		got := <-waiting
-		if took := got.at.Sub(granted); got.err != nil || took < fast.TTL+time.Second-50*time.Millisecond || took > fast.TTL+time.Second+takenOverWithin {
-			t.Errorf("taken over %v after the grant (%v), want %v", took, got.err, fast.TTL+time.Second)
+		if took := got.at.Sub(granted); got.err != nil || took < fast.TTL+time.Second-50*time.Millisecond {
+			t.Errorf("taken over %v after the grant (%v), want %v or more", took, got.err, fast.TTL+time.Second)
 		}
 		release(t, got.lock)
 	})

@@ -34,11 +34,21 @@ func ExampleOnDanger() {
 	db := newMemoryTable()
 	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
 	db = dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: network} })
-	locks, closed := client(db, "worker-1", time.Second)
-	defer closed()
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{
+		Owner: "worker-1", TTL: 3 * time.Second, HeartbeatInterval: 500 * time.Millisecond, RequestTimeout: 500 * time.Millisecond,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() {
+		if err := locks.Close(ctx); err != nil {
+			fmt.Println(err)
+		}
+	}()
 
 	save := make(chan struct{})
-	err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
+	err = locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
 		network.cut.Store(true)
 		defer network.cut.Store(false)
 		for {
@@ -51,7 +61,7 @@ func ExampleOnDanger() {
 			case <-time.After(10 * time.Millisecond): // a piece of work
 			}
 		}
-	}, queuelock.OnDanger(150*time.Millisecond, func(*queuelock.Lock) { close(save) }))
+	}, queuelock.OnDanger(1500*time.Millisecond, func(*queuelock.Lock) { close(save) }))
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -172,7 +172,7 @@ func ExampleNotAcquiredError() {
 func ExampleLostError() {
 	ctx := context.Background()
 	db := newMemoryTable()
-	locks, closed := client(db, "worker-1", time.Second)
+	locks, closed := client(db, "worker-1", 4*time.Second)
 	defer closed()
 	order := queuelock.Key{Entity: "order-7"}
 

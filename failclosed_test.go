@@ -871,7 +871,7 @@ func TestEngineFailClosedLocksAreKeptAndEvicted(t *testing.T) {
 		release(t, held)
 		lock = <-acquired
 		db.Partition()
-		_, err := other.Acquire(t.Context(), order, waitpolicy.For(3*fast.TTL))
+		_, err := other.Acquire(t.Context(), order, waitpolicy.For(2*fast.TTL))
 		if !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Fatalf("a dead holder without a lease was passed: %v", err)
 		}
