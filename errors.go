@@ -144,7 +144,9 @@ type TableError = table.SchemaError
 
 // MalformedError says that an item in the table's queue was not written by
 // this library. It names the item and the attribute. A serving record is left
-// alone; a queue row is waited for, and swept, like that of a dead waiter.
+// alone, except that its ticketNumber may be raised where a number is not whole
+// or a holder's entry is malformed: no condition of a write can ask for those. A
+// queue row is waited for, and swept, like that of a dead waiter.
 type MalformedError = table.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context

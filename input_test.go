@@ -285,6 +285,15 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 		{"text granted", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": s("5")}, []string{"granted", "a string"}},
 		{"no granted", map[string]types.AttributeValue{"ticketNumber": n("5"), "servingAfter": n("1"), "holders": m(map[string]types.AttributeValue{})}, []string{"granted", "missing"}},
 		{"servingAfter above the counter", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("1"), "servingAfter": n("5"), "holders": m(map[string]types.AttributeValue{})}, []string{"servingAfter", "5"}},
+		{"negative granted", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("-1")}, []string{"granted", "-1"}},
+		{"negative servingAfter", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("1"), "servingAfter": n("-1"), "holders": m(map[string]types.AttributeValue{})}, []string{"servingAfter", "-1"}},
+		{"odd holdMode", with(entry("beat", n("0")), item{"holdMode": s("Shared")}), []string{"holdMode", "Shared"}},
+		{"empty holdMode", with(entry("beat", n("0")), item{"holdMode": s("")}), []string{"holdMode"}},
+		{"holdMode of a number", with(entry("beat", n("0")), item{"holdMode": n("1")}), []string{"holdMode", "a number"}},
+		{"odd holdMode of an idle queue", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "holdMode": s("x")}, []string{"holdMode", "x"}},
+		{"permits of text", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "permits": s("3")}, []string{"permits", "a string"}},
+		{"no permits", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "permits": n("0")}, []string{"permits", "0"}},
+		{"odd scope", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "scope": s("world")}, []string{"scope", "world"}},
 		{"text holder", map[string]types.AttributeValue{"ticketNumber": n("1"), "granted": n("0"), "servingAfter": n("0"), "holders": m(map[string]types.AttributeValue{"h": s("me")})}, []string{"holders.h", "a string"}},
 		{"holder without beat", entry("beat", nil), []string{"holders.h.beat", "missing"}},
 		{"holder with text ttl", entry("ttl", s("long")), []string{"holders.h.ttl", "a string"}},
@@ -296,7 +305,7 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 				t.Run(c.name+" "+wait.String()+engine, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						table := queuelocktest.NewTable(t, opts...)
-						client, db := open(t, table, "a", queuelock.Config{})
+						client, db := openMet(t, table, "a", queuelock.Config{}) // so that TAKE comes first
 						item := recordKey()
 						for k, v := range c.item {
 							item[k] = v
@@ -315,7 +324,9 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 						says(t, err, c.says...)
 						left := table.Items()
 						for k, v := range c.item {
-							if k != "ticketNumber" && !reflect.DeepEqual(left[0][k], v) {
+							// No condition can ask for a whole number, or look into entries.
+							raised := k == "ticketNumber" && (c.name == "broken counter" || strings.Contains(c.name, "holder") && strings.Contains(c.says[0], "holders.h"))
+							if !raised && !reflect.DeepEqual(left[0][k], v) {
 								t.Errorf("attribute %s was changed from %v to %v", k, v, left[0][k])
 							}
 						}

@@ -99,8 +99,10 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 		r.Fail(attrGranted, "is %s, above %s %s", rec.Granted, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
 	}
 	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
+	// Beside no holders it means nothing, but the next TAKE would keep it.
+	shared := decodeHoldMode(r, q.Attr(table.AttrHoldMode))
 	if rec.Present {
-		rec.Shared = decodeHoldMode(r, q.Attr(table.AttrHoldMode))
+		rec.Shared = shared
 		rec.silent = !r.Has(q.Attr(table.AttrHoldMode))
 		rec.ServingAfter = ticket.Read(r, attrServingAfter)
 		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
@@ -117,10 +119,13 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 // decodeHoldMode reads how the holders hold. A record that does not say so was
 // left by an exclusive one.
 func decodeHoldMode(r *table.Reader, attribute string) (shared bool) {
-	switch mode := r.OptionalText(attribute); mode {
+	if !r.Has(attribute) {
+		return false
+	}
+	switch mode := r.Text(attribute); mode {
 	case ModeShared:
 		return true
-	case ModeExclusive, "":
+	case ModeExclusive:
 	default:
 		r.Fail(attribute, "is %.64q, %q or %q is needed", mode, ModeExclusive, ModeShared)
 	}

@@ -106,14 +106,19 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	return rec, ErrRefused
 }
 
-// wellFormed asks of an item what Decode does, as far as a condition can: the
-// counter's own condition sees to ticketNumber. A record that it refuses must
-// be malformed to Decode too, or a waiter would try it for ever.
+// wellFormed asks of an item what Decode does, as far as a condition can: it
+// cannot ask for whole numbers, nor look into the entries of holders. The
+// counter's own condition sees to ticketNumber. A record that wellFormed refuses
+// must be malformed to Decode too, or a waiter would try it for ever.
 func (n names) wellFormed() expression.ConditionBuilder {
 	idle := n.holders.AttributeNotExists().And(n.servingAfter.AttributeNotExists())
 	serving := n.holders.AttributeType(expression.Map).
+		And(n.servingAfter.GreaterThanEqual(zero)).
 		And(n.servingAfter.LessThan(n.ticketNumber)).
 		And(n.granted.AttributeExists())
+	granted := n.granted.GreaterThanEqual(zero).And(n.granted.LessThanEqual(n.ticketNumber))
+	mode := n.holdMode.In(expression.Value(table.String(ModeExclusive)), expression.Value(table.String(ModeShared)))
 	return idle.Or(serving).
-		And(n.granted.AttributeNotExists().Or(n.granted.LessThanEqual(n.ticketNumber)))
+		And(n.granted.AttributeNotExists().Or(granted)).
+		And(n.holdMode.AttributeNotExists().Or(mode))
 }
