@@ -17,6 +17,10 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
 	QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -timeout 9m ./...
 
+.PHONY: test-repeat
+test-repeat: ## "make test" RUNS times (default 20), and how often each test failed
+	sh internal/tools/repeat.sh $(or $(RUNS),20)
+
 .PHONY: quick
 quick: ## all tests on the embedded engine alone, without the race detector
 	QUEUELOCK_ENGINES=embedded $(GO) test ./...
