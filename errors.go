@@ -58,8 +58,9 @@ type NotAcquiredError struct {
 	Serving *Holder
 	// Err is the context's error, if that ended the wait; else nil.
 	Err error
-	// Blocked says what is wrong with a row ahead that some other program
-	// wrote, if there was one. Such rows are swept like a dead waiter's.
+	// Blocked is a *MalformedError about a row ahead or a holder's entry, if there
+	// was one that cannot be read. Such a row is swept like a dead waiter's; such
+	// an entry is left alone.
 	Blocked error
 }
 
@@ -145,8 +146,9 @@ type TableError = table.SchemaError
 // MalformedError says that an item in the table's queue was not written by
 // this library. It names the item and the attribute. A serving record is left
 // alone, except that its ticketNumber may be raised where a number is not whole
-// or a holder's entry is malformed: no condition of a write can ask for those. A
-// queue row is waited for, and swept, like that of a dead waiter.
+// or a holder's entry is malformed: no condition of a write can ask for those.
+// Acquire returns the error once no other holder is in the way. A queue row is
+// waited for, and swept, like that of a dead waiter.
 type MalformedError = table.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context

@@ -130,6 +130,9 @@ func (c *Client) dismissible(key Key, q table.Queue, rec serving.Record, t ticke
 		if h.Ticket == t && h.Lease.Endless() {
 			return h, nil
 		}
+		if h.Ticket == t && h.Unreadable() {
+			return serving.Holder{}, fmt.Errorf("queuelock: evict %s ticket %s: %w", key, t, h.Problem)
+		}
 		if h.Ticket == t {
 			e.Err = ErrLeased
 		}

@@ -185,8 +185,12 @@ func (l *Lock) renew(ctx context.Context) error {
 }
 
 // saw takes in a record in which the lock stands, as a request of its own has
-// returned it. It may be older than the one before.
+// returned it. It may be older than the one before. One that could not be read
+// says nothing.
 func (l *Lock) saw(rec serving.Record) {
+	if rec.Problem != nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seen, l.seen.Item = rec, nil

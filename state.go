@@ -59,6 +59,10 @@ type Holder struct {
 	// Data is what the holder has told of itself, by WithData or SetData; nil
 	// if nothing.
 	Data []byte
+	// Problem is what is wrong with the holder's entry, if a part of it cannot
+	// be read; that part is zero. A holder without a TTL that is not FailClosed
+	// is never evicted: its ticket, or its lease, is not known.
+	Problem error
 }
 
 // Waiter is one who waits.
@@ -83,7 +87,7 @@ type Waiter struct {
 func newHolder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) Holder {
 	holder := Holder{
 		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
-		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, FailClosed: h.Lease.Endless(), Data: h.Data,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, FailClosed: h.Lease.Endless(), Data: h.Data, Problem: h.Problem,
 	}
 	if !h.Since.IsZero() {
 		holder.Age = max(0, now.Sub(h.Since))

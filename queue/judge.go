@@ -44,9 +44,12 @@ type Judgement struct {
 	// the way has expired, should none of it move any more.
 	ClearIn time.Duration
 
-	// Blocked is what is wrong with a row ahead that this library did not
-	// write, if there is one.
+	// Blocked is what is wrong with a row ahead, or with a holder whose entry
+	// cannot be read, if there is one.
 	Blocked error
+	// Stuck is Blocked if nothing else is in the way: the lease of such a holder
+	// is not known, so nobody but its owner or an operator can end its turn.
+	Stuck error
 }
 
 // Judge says what a sight means for ticket t, whose owner would hold in that
@@ -57,6 +60,7 @@ type Judgement struct {
 func (s Sight) Judge(q table.Queue, t ticket.Number, mode serving.Mode, ids []string, observer *lease.Observer) Judgement {
 	var j Judgement
 	floor := s.Record.Floor()
+	readable := 0
 	for _, h := range s.Record.Holders {
 		left := observer.See(h.LeaseID(q), h.Lease, s.ReadAt)
 		if left <= 0 {
@@ -65,7 +69,13 @@ func (s Sight) Judge(q table.Queue, t ticket.Number, mode serving.Mode, ids []st
 		}
 		j.Holders++
 		j.ClearIn = max(j.ClearIn, left)
+		if h.Unreadable() {
+			j.Blocked = h.Problem
+		} else {
+			readable++
+		}
 	}
+	unreadable := j.Blocked
 	sharing := j.Holders > 0 && s.Record.Shared
 	for _, row := range s.Rows { // in the order of tickets
 		left := observer.See(row.LeaseID(q), row.Lease, s.ReadAt)
@@ -85,6 +95,9 @@ func (s Sight) Judge(q table.Queue, t ticket.Number, mode serving.Mode, ids []st
 		}
 	}
 	j.Joins = sharing && mode.Shared
+	if j.Ahead == 0 && readable == 0 && !mode.Room(s.Record, j.Holders) {
+		j.Stuck = unreadable
+	}
 	me, mine := s.Record.Mine(ids...)
 	switch {
 	case mine:

@@ -43,5 +43,5 @@ func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record
 	if q.Home != nil {
 		condition = condition.And(n.ticketNumber.GreaterThanEqual(number(t)))
 	}
-	return write(ctx, q, update, condition, table.Once())
+	return grant(ctx, q, update, condition)
 }

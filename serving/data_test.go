@@ -85,8 +85,9 @@ func TestDataThatIsNotBinaryIsNoData(t *testing.T) {
 		t.Errorf("data is read as %+v, %v", rec, err)
 	}
 	e["dataSet"] = table.String("12") // by which writes are decided
-	malformed, ok := errors.AsType[*table.MalformedError](func() error { _, err := serving.Decode(paper(), item); return err }())
-	if !ok || malformed.Attribute != "holders.h.dataSet" {
+	rec, err := serving.Decode(paper(), item)
+	malformed, ok := errors.AsType[*table.MalformedError](rec.Holders[0].Problem)
+	if err != nil || !ok || malformed.Attribute != "holders.h.dataSet" {
 		t.Errorf("a dataSet that is no number: %v", malformed)
 	}
 }

@@ -72,7 +72,9 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 	}
 	rec, err := write(ctx, q, update, condition)
 	if errors.Is(err, ErrRefused) {
-		if _, held := rec.Held(id, t); held {
+		if h, held := rec.Held(id, t); held && h.Unreadable() {
+			return rec, h.Problem // which may be why it was refused
+		} else if held {
 			return rec, ErrOutrun
 		}
 	}

@@ -37,6 +37,10 @@ type Record struct {
 	Marks   Marks
 
 	silent bool // it has holders, or an empty list of them, and does not say how they hold
+
+	// Problem is set if a write was applied and the record it returned is
+	// malformed; only Item and Exists are then known.
+	Problem error
 }
 
 // Holder is one entry of the record.
@@ -53,7 +57,15 @@ type Holder struct {
 	Data    []byte // the holder's own, for those who look; nil if it has none
 	DataSet int64  // which SetData wrote it; zero before the first
 	Made    int64  // number of its last fenced transaction; zero before the first
+
+	// Problem is what is wrong with the entry, if a part of it cannot be read;
+	// that part is zero. The entry counts as a holder all the same.
+	Problem error
 }
+
+// Unreadable reports whether the entry does not say which ticket it holds, or
+// when its lease ends. Its lease is then never judged to have ended.
+func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == lease.Lease{} }
 
 // LeaseID names the holder's lease for an Observer.
 func (h Holder) LeaseID(q table.Queue) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
@@ -74,7 +86,9 @@ func (t Turn) Add(length time.Duration) Turn {
 }
 
 // Decode reads a record. A missing item is the zero Record; an item that holds
-// anything but a record of this library is a *table.MalformedError.
+// anything but a record of this library is a *table.MalformedError. An entry
+// of holders that cannot be read is no error, but that Holder's Problem: other
+// holders need only their own. Attributes that it does not know are ignored.
 func Decode(q table.Queue, item table.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
@@ -179,33 +193,49 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 	h := Holder{ID: id}
 	m, ok := entry.(*types.AttributeValueMemberM)
 	if !ok {
-		r.Fail(attrHolders+"."+id, "is %s, a map is needed", table.TypeName(entry))
+		bad := &table.Reader{What: r.What}
+		bad.Fail(attrHolders+"."+id, "is %s, a map is needed", table.TypeName(entry))
+		h.Problem = bad.Err
 		return h
 	}
-	e := &table.Reader{What: r.What, Item: m.Value, Path: attrHolders + "." + id + "."}
-	h.Lease = lease.ReadHolder(e)
-	h.Owner = e.OptionalText(table.AttrOwner)
-	h.Shared = e.OptionalText(table.AttrMode) == ModeShared
-	if ms, ok := e.OptionalInt(table.AttrSince); ok {
-		h.Since = time.UnixMilli(ms)
+	read := func(decode func(*table.Reader)) (ok bool) {
+		e := &table.Reader{What: r.What, Item: m.Value, Path: attrHolders + "." + id + "."}
+		decode(e)
+		h.Problem = cmp.Or(h.Problem, e.Err)
+		return e.Err == nil
 	}
+	judged := read(func(e *table.Reader) { h.Lease = lease.ReadHolder(e) })
+	judged = read(func(e *table.Reader) { h.Ticket, h.claimed = decodeTicket(e, rec), e.Has(table.AttrTicket) }) && judged
+	judged = read(func(e *table.Reader) { h.Made, _ = e.OptionalInt(table.AttrMade) }) && judged
+	if !judged {
+		h.Lease = lease.Lease{}
+	}
+	read(func(e *table.Reader) {
+		h.Owner = e.OptionalText(table.AttrOwner)
+		h.Shared = e.OptionalText(table.AttrMode) == ModeShared
+		if ms, ok := e.OptionalInt(table.AttrSince); ok && e.Err == nil {
+			h.Since = time.UnixMilli(ms)
+		}
+		h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
+	})
 	// Data only serves those who look; so a value of another type is none.
 	if data, ok := m.Value[table.AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value
 	}
-	h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
-	h.Made, _ = e.OptionalInt(table.AttrMade)
+	return h
+}
+
+// decodeTicket reads the ticket of an entry. One without it was served by the
+// TAKE that made holders present.
+func decodeTicket(e *table.Reader, rec Record) ticket.Number {
 	if e.Has(table.AttrTicket) {
-		h.Ticket, h.claimed = ticket.Read(e, table.AttrTicket), true
-	} else if next, err := rec.ServingAfter.Next(); err == nil {
-		h.Ticket = next
-	} else {
+		return ticket.Read(e, table.AttrTicket)
+	}
+	next, err := rec.ServingAfter.Next()
+	if err != nil {
 		e.Fail(table.AttrTicket, "is missing, and %s is the last number", table.AttrServingAfter)
 	}
-	if r.Err == nil {
-		r.Err = e.Err
-	}
-	return h
+	return next
 }
 
 // Floor is the number at or below which no ticket can be granted any more. It

@@ -67,9 +67,8 @@ func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scop
 	} else {
 		update = update.Set(n.permits, expression.Value(table.Int(int64(e.Mode.Permits))))
 	}
-	rec, err := write(ctx, q, update,
-		expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists().Or(known),
-		table.Once())
+	rec, err := grant(ctx, q, update,
+		expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists().Or(known))
 	if errors.Is(err, ErrRefused) {
 		if err := rec.refuses(q, e.Mode, scope); err != nil {
 			return Record{}, table.NotMade(err)

@@ -32,7 +32,7 @@ func Resume(ctx context.Context, q table.Queue, old Holder, e Entry) (Record, er
 		exclusive := n.holdMode.Equal(expression.Value(table.String(ModeExclusive)))
 		condition = condition.And(n.latest(old.Ticket)).And(n.holdMode.AttributeNotExists().Or(exclusive))
 	}
-	return write(ctx, q,
+	return grant(ctx, q,
 		n.evict(q, expression.Set(n.entry(e.ID), expression.Value(table.Map(item))).Remove(n.entry(old.ID)), old),
-		condition, table.Once())
+		condition)
 }

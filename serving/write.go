@@ -59,7 +59,8 @@ func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, 
 	return written(ctx, q, item, err)
 }
 
-// written is the record that a write has returned, or that refused it.
+// written is the record that a write has returned, or that refused it. One that
+// was applied succeeds also if the rest of the record is malformed.
 func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
 	if refused, ok := errors.AsType[*table.Refused](err); ok {
 		rec, err := Refusal(ctx, q, refused.Item)
@@ -70,5 +71,20 @@ func written(ctx context.Context, q table.Queue, item table.Item, err error) (Re
 	} else if err != nil {
 		return Record{}, err
 	}
-	return Decode(q, item)
+	rec, problem := Decode(q, item)
+	if problem != nil {
+		return Record{Exists: true, Item: homeItem(q, item), Problem: problem}, nil
+	}
+	return rec, nil
+}
+
+// grant is write of one that puts an entry into the record: its caller must be
+// able to read what was granted. The error is not one of a write that was not
+// made.
+func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder) (Record, error) {
+	rec, err := write(ctx, q, update, condition, table.Once())
+	if err == nil && rec.Problem != nil {
+		return Record{}, rec.Problem
+	}
+	return rec, err
 }

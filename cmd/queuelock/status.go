@@ -51,7 +51,8 @@ booleans; what is not known is null, as are scope and permits before the first u
 before one has ended. What a holder tells of itself is in data_base64, and in data if it is
 text in UTF-8. A holder without a lease has fail_closed, and null for remaining_seconds,
 ttl_seconds and delay_seconds. A row that some other program wrote has a problem, and null
-for owner, shared and age_seconds.
+for owner, shared and age_seconds. So has a holder with an entry that cannot be read; ticket
+"0" is then one that is not known.
 
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
@@ -121,7 +122,7 @@ type statusHolder struct {
 	Shared bool       `json:"shared"`
 	Since  *time.Time `json:"since"`
 	Age    *float64   `json:"age_seconds"`
-	// Without a lease, the three are null.
+	// Without a lease, or if it cannot be read, the three are null.
 	Remaining  *float64 `json:"remaining_seconds"`
 	TTL        *float64 `json:"ttl_seconds"`
 	Delay      *float64 `json:"delay_seconds"`
@@ -129,6 +130,7 @@ type statusHolder struct {
 	Expired    bool     `json:"expired"`
 	Data       *string  `json:"data"`
 	Base64     []byte   `json:"data_base64"`
+	Problem    *string  `json:"problem"`
 }
 
 type statusWaiter struct {
@@ -161,7 +163,11 @@ func newStatusReport(s *queuelock.State) statusReport {
 			Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared,
 			FailClosed: h.FailClosed, Expired: h.Remaining <= 0, Base64: h.Data,
 		}
-		if !h.FailClosed {
+		if h.Problem != nil {
+			problem := h.Problem.Error()
+			holder.Problem = &problem
+		}
+		if h.TTL > 0 {
 			remaining, ttl, delay := tenths(h.Remaining), h.TTL.Seconds(), h.Delay.Seconds()
 			holder.Remaining, holder.TTL, holder.Delay = &remaining, &ttl, &delay
 		}
@@ -311,6 +317,8 @@ func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Se
 // leftOf is what is left of a holder's lease, and of its lock delay.
 func leftOf(h queuelock.Holder) string {
 	switch {
+	case h.Problem != nil:
+		return h.Problem.Error()
 	case h.FailClosed:
 		return "no lease"
 	case h.Delay > 0 && h.Remaining > 0:

@@ -66,6 +66,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
 			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, TTL: time.Minute, Data: []byte("\xff\xfe")},
 			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
+			{Owner: "e", Remaining: math.MaxInt64, Problem: fmt.Errorf("not an entry")},
 		},
 		Waiting: []queuelock.Waiter{
 			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
@@ -97,7 +98,8 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "fail_closed": false,
       "expired": false,
       "data": "step 2\n",
-      "data_base64": "c3RlcCAyCg=="
+      "data_base64": "c3RlcCAyCg==",
+      "problem": null
     },
     {
       "ticket": "8",
@@ -111,7 +113,8 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "fail_closed": false,
       "expired": true,
       "data": null,
-      "data_base64": "//4="
+      "data_base64": "//4=",
+      "problem": null
     },
     {
       "ticket": "9",
@@ -125,7 +128,23 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "fail_closed": true,
       "expired": false,
       "data": null,
-      "data_base64": null
+      "data_base64": null,
+      "problem": null
+    },
+    {
+      "ticket": "0",
+      "owner": "e",
+      "shared": false,
+      "since": null,
+      "age_seconds": null,
+      "remaining_seconds": null,
+      "ttl_seconds": null,
+      "delay_seconds": null,
+      "fail_closed": false,
+      "expired": false,
+      "data": null,
+      "data_base64": null,
+      "problem": "not an entry"
     }
   ],
   "waiting": [

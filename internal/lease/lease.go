@@ -65,9 +65,10 @@ type Lease struct {
 // Endless reports whether the lease never ends: nobody may judge it dead.
 func (l Lease) Endless() bool { return l.FailClosed && l.TTL == 0 }
 
-// Length is how long others wait for a lease that is not renewed any more.
+// Length is how long others wait for a lease that is not renewed any more. One
+// without a length never ends: it is endless, or could not be read.
 func (l Lease) Length() time.Duration {
-	if l.Endless() {
+	if l.TTL <= 0 {
 		return Forever
 	}
 	return l.TTL + l.Delay

@@ -42,10 +42,10 @@ func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 // See records that a read which came back at that instant showed the lease,
 // and returns how long it lives on at the least: zero or less says that it has
 // ended. id names the lease for good: ids of holders and rows are never
-// reused. The lock delay counts as part of the lease. Of a lease without an end
-// it returns Forever.
+// reused. The lock delay counts as part of the lease. Of a lease without a
+// length it returns Forever.
 func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
-	if l.Endless() {
+	if l.Length() == Forever {
 		return Forever
 	}
 	o.mu.Lock()

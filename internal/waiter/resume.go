@@ -121,6 +121,9 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 		return false, nil
 	}
 	for _, h := range sight.Record.Holders {
+		if h.Unreadable() && strings.HasPrefix(h.ID, w.Resume.ID+"-") {
+			return true, h.Problem
+		}
 		if !w.Resume.names(h) {
 			continue
 		}

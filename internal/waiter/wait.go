@@ -209,6 +209,9 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 		case queue.TakeAnew:
 			return done, Grant{}, errTakeAnew
 		case queue.Wait:
+			if j.Stuck != nil {
+				return done, Grant{}, j.Stuck
+			}
 			t.tell(sight.Record)
 			return keepWaiting, Grant{}, nil
 		}

@@ -89,7 +89,7 @@ type Standing struct {
 	Ahead   int           // waiters ahead, see queue.Spot.Ahead
 	Serving []serving.Holder
 	SeenAt  time.Time // on the local clock
-	Blocked error     // what is wrong with a row ahead, if some other program wrote it
+	Blocked error     // what is wrong with a row ahead, or a holder, that cannot be read
 	Failure error     // the last request's error, that of leaving included, if the table did not answer
 }
 
@@ -227,11 +227,11 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 			continue
 		}
 		now := time.Now()
-		if now.Before(w.Holder.Deadline(a.sent)) && w.Holder.Stands(w.Queue.Clock(), a.lease.Until, a.sent, now) {
+		if !me.Unreadable() && now.Before(w.Holder.Deadline(a.sent)) && w.Holder.Stands(w.Queue.Clock(), a.lease.Until, a.sent, now) {
 			a.unknown, w.failure = false, nil
 			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: sight.Record}, true
 		}
-		w.Log.Warn("queuelock: a grant came too late to be used", "queue", w.Queue.String(), "ticket", me.Ticket)
+		w.Log.Warn("queuelock: a grant came too late to be used, or was spoilt", "queue", w.Queue.String(), "ticket", me.Ticket, "problem", me.Problem)
 		a.left, a.unknown = true, true
 		if a.delayed() {
 			break // its lease and its lock delay end it
@@ -347,6 +347,9 @@ func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
 	if len(j.DeadHolders) == 0 {
 		if w.Mode.Room(rec, j.Holders) {
 			return true, nil // released since: older engines tell late
+		}
+		if j.Stuck != nil {
+			return false, j.Stuck
 		}
 		return false, ErrBusy
 	}
