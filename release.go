@@ -180,7 +180,7 @@ func (l *Lock) handBack(ctx context.Context) error {
 		if _, answered := errors.AsType[*table.Error](err); !answered {
 			return err
 		}
-		if !table.Transient(err) || !retries.Pause(ctx) {
+		if !table.Transient(err) && !table.Renewable(err) || !retries.Pause(ctx) {
 			return err
 		}
 	}

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
@@ -180,7 +182,7 @@ func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
 
 // Transient reports whether trying again can help: a time-out of the call's
 // own, a broken connection, a throttle, a server's fault, a transaction that
-// holds the item. Not so: a refusal, a wrong table, missing rights, and the
+// holds the item, a write to it in another region. Not so: a refusal, a wrong table, missing rights, and the
 // caller's own cancellation.
 func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
@@ -195,8 +197,11 @@ func Transient(err error) bool {
 		// it would have retried.
 		return true
 	}
+	// The SDK does not retry these two by itself.
 	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
-		// The SDK does not retry this one by itself.
+		return true
+	}
+	if _, ok := errors.AsType[*types.ReplicatedWriteConflictException](err); ok {
 		return true
 	}
 	return retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
@@ -209,6 +214,31 @@ func Unanswered(err error) bool {
 		return false
 	}
 	return Transient(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Renewable reports whether DynamoDB refused the credentials of a request, and
+// may accept it with others: a provider renews them, and a new key takes a while
+// to be known everywhere. It is for what must be given back: an acquire reports
+// such an error at once, since nothing says that the credentials will ever be
+// right.
+func Renewable(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	api, ok := errors.AsType[smithy.APIError](e.Err)
+	return ok && renewable[api.ErrorCode()]
+}
+
+// renewable are the codes for credentials that have expired, that are not known
+// (yet, or any more), and for a signature that is too old for the local clock
+// that dated it.
+var renewable = map[string]bool{
+	"ExpiredToken":                true,
+	"ExpiredTokenException":       true,
+	"RequestExpired":              true,
+	"UnrecognizedClientException": true,
+	"InvalidSignatureException":   true,
 }
 
 var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
@@ -232,13 +262,25 @@ func Applied(err error, once bool) bool {
 		return false
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err)
+	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err) || Renewable(err)
 }
 
-// dateOf reads the Date header of an error's response.
-func dateOf(err error) (time.Time, bool) {
+// requestID is the header by which an answer is known to be DynamoDB's own.
+const requestID = "X-Amzn-Requestid"
+
+// dateOfAnswer is the Date header of an answer. One without DynamoDB's request
+// id may be a proxy's or a gateway's, and the date of its clock.
+func dateOfAnswer(metadata middleware.Metadata) (time.Time, bool) {
+	if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); !ok || id == "" {
+		return time.Time{}, false
+	}
+	return awsmiddleware.GetServerTime(metadata)
+}
+
+// dateOfError is dateOfAnswer of an error's response.
+func dateOfError(err error) (time.Time, bool) {
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	if !ok || response.Response == nil || response.Response.Response == nil {
+	if !ok || response.Response == nil || response.Response.Response == nil || response.Response.Header.Get(requestID) == "" {
 		return time.Time{}, false
 	}
 	date, parseErr := http.ParseTime(response.Response.Header.Get("Date"))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -219,13 +218,12 @@ func (s *Store) call(ctx context.Context, operation string, opts []Option, do fu
 	received := time.Now()
 	if err == nil {
 		s.clock.Answered()
-		// The SDK keeps the answer's Date header, parsed, in the metadata.
-		if date, ok := awsmiddleware.GetServerTime(metadata); ok {
+		if date, ok := dateOfAnswer(metadata); ok {
 			s.clock.Observe(sent, received, date)
 		}
 		return nil
 	}
-	if date, ok := dateOf(err); ok {
+	if date, ok := dateOfError(err); ok {
 		s.clock.Observe(sent, received, date)
 	}
 	return s.translate(ctx, bounded, operation, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -74,20 +75,24 @@ func TestErrorsSayWhetherTryingAgainCanHelp(t *testing.T) {
 		transient bool
 		applied   bool // may it have been, with the SDK's retries off
 		timeout   bool
+		renewable bool // by other credentials
 	}{
-		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), true, false, false},
-		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), true, false, false},
-		{"request limit", queuelocktest.Refuse(queuelocktest.RequestLimit), true, false, false},
-		{"500", queuelocktest.Refuse(queuelocktest.InternalError), true, true, false},
-		{"503", queuelocktest.Refuse(queuelocktest.Unavailable), true, true, false},
-		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), true, false, false},
-		{"connection reset", queuelocktest.LoseRequest(), true, true, false},
-		{"answer lost", queuelocktest.LoseResponse(), true, true, false},
-		{"no answer", queuelocktest.SwallowRequest(), true, true, true},
-		{"no answer to a write", queuelocktest.SwallowResponse(), true, true, true},
-		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), false, false, false},
-		{"validation", queuelocktest.Refuse("ValidationException"), false, false, false},
-		{"unknown", queuelocktest.Refuse("SomethingNewException"), false, false, false},
+		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), true, false, false, false},
+		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), true, false, false, false},
+		{"request limit", queuelocktest.Refuse(queuelocktest.RequestLimit), true, false, false, false},
+		{"500", queuelocktest.Refuse(queuelocktest.InternalError), true, true, false, false},
+		{"503", queuelocktest.Refuse(queuelocktest.Unavailable), true, true, false, false},
+		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), true, false, false, false},
+		{"connection reset", queuelocktest.LoseRequest(), true, true, false, false},
+		{"answer lost", queuelocktest.LoseResponse(), true, true, false, false},
+		{"no answer", queuelocktest.SwallowRequest(), true, true, true, false},
+		{"no answer to a write", queuelocktest.SwallowResponse(), true, true, true, false},
+		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), false, false, false, false},
+		{"validation", queuelocktest.Refuse("ValidationException"), false, false, false, false},
+		{"write in another region", queuelocktest.Refuse("ReplicatedWriteConflictException"), true, false, false, false},
+		{"expired credentials", queuelocktest.Refuse("ExpiredTokenException"), false, false, false, true},
+		{"unknown credentials", queuelocktest.Refuse("UnrecognizedClientException"), false, false, false, true},
+		{"unknown", queuelocktest.Refuse("SomethingNewException"), false, false, false, false},
 	} {
 		bubble(t, test.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
 			q := queueOn(tb.Client("c", retriesAtOnce))
@@ -105,6 +110,9 @@ func TestErrorsSayWhetherTryingAgainCanHelp(t *testing.T) {
 				}
 				if table.Transient(fmt.Errorf("wrapped: %w", err)) != test.transient {
 					t.Errorf("%s: wrapped it is another", operation)
+				}
+				if got := table.Renewable(fmt.Errorf("wrapped: %w", err)); got != test.renewable {
+					t.Errorf("%s: Renewable(%v) is %v", operation, err, got)
 				}
 				if got := table.Applied(err, true); got != test.applied {
 					t.Errorf("%s: sent once, Applied(%v) is %v", operation, err, got)
@@ -313,6 +321,70 @@ func TestEveryAnswerFeedsTheClock(t *testing.T) {
 			t.Error("an engine that sends no date gave an estimate")
 		}
 	})
+}
+
+// gateway is a proxy between client and table that answers with its own clock.
+type gateway struct {
+	next      dynamodb.HTTPClient
+	ahead     time.Duration // of its clock
+	unreached bool          // it answers by itself, with 503
+	keepsID   bool
+}
+
+func (g gateway) Do(r *http.Request) (*http.Response, error) {
+	response, err := g.next.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Header.Set("Date", time.Now().Add(g.ahead).UTC().Format(http.TimeFormat))
+	if !g.keepsID {
+		response.Header.Del("x-amzn-RequestId")
+	}
+	if g.unreached {
+		response.StatusCode = http.StatusServiceUnavailable
+	}
+	return response, nil
+}
+
+func TestDate(t *testing.T) {
+	for name, g := range map[string]gateway{
+		"IsIgnoredOfAnAnswerWithoutRequestID": {ahead: 24 * time.Hour},
+		"IsIgnoredOfAnErrorWithoutRequestID":  {ahead: 24 * time.Hour, unreached: true},
+		"CountsWithARequestID":                {keepsID: true},
+	} {
+		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+			q := queueOn(tb.Client("c", retriesAtOnce, func(o *dynamodb.Options) {
+				through := g
+				through.next = o.HTTPClient
+				o.HTTPClient = through
+			}))
+			err := q.Put(t.Context(), q.RecordKey(), always)
+			if (err != nil) != g.unreached {
+				t.Fatal(err)
+			}
+			if _, _, ok := q.Clock().At(time.Now()); ok != g.keepsID {
+				t.Errorf("the answer's date counts: %v, want %v", ok, g.keepsID)
+			}
+		})
+	}
+}
+
+func TestPassing(t *testing.T) {
+	for name, test := range map[string]struct {
+		reasons []string
+		passing bool
+	}{
+		"HoldsForConflicts":          {[]string{"None", "TransactionConflict", "ReplicatedWriteConflict", "ThrottlingError"}, true},
+		"FailsForAFalseCondition":    {[]string{"TransactionConflict", table.ReasonFailed}, false},
+		"FailsWithoutAReason":        {nil, false},
+		"FailsForAReasonThatIsOther": {[]string{"ItemCollectionSizeLimitExceeded"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := table.Passing(test.reasons); got != test.passing {
+				t.Errorf("Passing(%v) is %v", test.reasons, got)
+			}
+		})
+	}
 }
 
 func TestRangeFollowsEveryPageConsistently(t *testing.T) {

@@ -102,6 +102,7 @@ const ReasonConflict = "TransactionConflict"
 var passing = map[string]bool{
 	"None":                          true,
 	ReasonConflict:                  true,
+	"ReplicatedWriteConflict":       true,
 	"ProvisionedThroughputExceeded": true,
 	"ThrottlingError":               true,
 }
