@@ -125,7 +125,8 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // be used.
 //
 // An idle lock costs one request (one write unit), the first use of a key two; a
-// client's first lock a read more, for DynamoDB's time.
+// client's first lock, and the first after a quarter of an hour without any
+// request, a read more, for DynamoDB's time.
 // With NoWait a busy one costs one, and with waitpolicy.Attempts one for each
 // attempt. (With a wider Config.Scope these are two each.) Waiting costs three more requests, the looks (a read unit each), and a
 // write unit each half WaiterTTL.

@@ -39,6 +39,10 @@ const (
 
 	// resolution of the Date header.
 	resolution = time.Second
+
+	// fresh is for how long an estimate is good enough to begin a lease by: it
+	// grows by less than a second meanwhile.
+	fresh = 15 * time.Minute
 )
 
 // Estimate is the interval in which the offset of DynamoDB's clock from the
@@ -64,9 +68,9 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 	// at most a second and the whole round trip more, as its own clock ran.
 	trip := received.Sub(sent)
 	low, high := date.Add(-skew), date.Add(resolution+trip+slack(trip)+skew)
-	fresh := Estimate{low: low, high: high, at: received}
+	answer := Estimate{low: low, high: high, at: received}
 	if e.at.IsZero() {
-		return fresh
+		return answer
 	}
 	old := e.widen(received)
 	if old.low.After(low) {
@@ -88,11 +92,11 @@ func (e Estimate) Narrow(sent, received, date time.Time) Estimate {
 		// are possible. Whoever ends others' leases then takes the earlier,
 		// whoever writes its own end the later, and the next answer narrows it.
 		low, high = old.low, old.high
-		if fresh.low.Before(low) {
-			low = fresh.low
+		if answer.low.Before(low) {
+			low = answer.low
 		}
-		if fresh.high.After(high) {
-			high = fresh.high
+		if answer.high.After(high) {
+			high = answer.high
 		}
 	}
 	return Estimate{low: low, high: high, at: old.at, disputed: disputed, torn: torn}
@@ -157,12 +161,18 @@ func (c *Clock) Answered() {
 	c.answered = true
 }
 
-// Unasked reports whether no request was answered yet: the next may bring a
-// date.
-func (c *Clock) Unasked() bool {
+// Stale reports whether a lease that begins at a local instant should wait for
+// the date of one more answer: no request was answered yet, none was for a
+// quarter of an hour, or the last date contradicted the earlier ones. A lease
+// would end late by as much as the estimate is wide, so a client that was idle
+// for a month would write leases of twenty minutes.
+func (c *Clock) Stale(local time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.answered && c.estimate.at.IsZero()
+	if c.estimate.at.IsZero() {
+		return !c.answered
+	}
+	return c.estimate.torn || local.Sub(c.estimate.at) >= fresh
 }
 
 // Instant is a moment on the local clock and on DynamoDB's.

@@ -297,14 +297,14 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 	}
 }
 
-// meet reads the record, if the table has not answered any request yet, for the
+// meet reads the record, if DynamoDB's time is not known well enough, for the
 // date of the answer. A TAKE that knows no time leaves a lease without an end,
-// which others can judge only by watching it for its full length. Should this
-// process die before its first heartbeat, nobody who waits for less could ever
-// tell, however often he came again. With idleOnly the record may say that it is
-// busy, ErrBusy, and no TAKE is needed.
+// which others can judge only by watching it for its full length; one that has
+// not heard the time for long leaves a lease that ends late. Should this process
+// die before its first heartbeat, others would wait for that. With idleOnly the
+// record may say that it is busy, ErrBusy, and no TAKE is needed.
 func (w *Waiter) meet(ctx context.Context, idleOnly bool, retries *retry.Schedule) error {
-	for w.Queue.Clock().Unasked() {
+	for w.Queue.Clock().Stale(time.Now()) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
