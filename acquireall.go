@@ -116,8 +116,8 @@ type several struct {
 	cfg      settings
 	given    []Key // as they were given, each once
 	members  []member
-	numbered bool          // there is a common ticket
-	highest  ticket.Number // that is known to have been issued
+	numbered bool           // there is a common ticket
+	highest  waiter.Highest // that is known to have been issued
 	begun    time.Time
 	calls    *callbacks
 	tried    bool // the table was asked for a lock that was not had
@@ -368,7 +368,7 @@ func (r *round) undo() error {
 		}
 	})
 	for _, w := range r.waiters {
-		if r.highest.Less(w.Highest()) {
+		if r.highest.Ticket.Less(w.Highest().Ticket) {
 			r.highest = w.Highest()
 		}
 	}

@@ -1,15 +1,19 @@
 package queuelock_test
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -99,6 +103,67 @@ func TestIdleClient(t *testing.T) {
 			if _, err := a.Acquire(t.Context(), queuelock.Key{Entity: "another"}, waitpolicy.NoWait); err != nil || db.Counts().Sub(before)["GetItem"].Sent != 0 {
 				t.Errorf("%v, with a read", err)
 			}
+		})
+	})
+}
+
+// The counter of a wider scope serves every queue of it: a record that holds a
+// number which cannot be right costs its own queue, and no other.
+func TestBadTicketNumber(t *testing.T) {
+	bad, good := queuelock.Key{Entity: "bad"}, queuelock.Key{Entity: "good"}
+	for name, number := range map[string]string{
+		"TheLast": ticket.Max.String(), "TwoBeforeTheLast": ticket.Max.Previous().Previous().String(), "Negative": "-3", "BeyondAnyClock": "900000000000000",
+	} {
+		t.Run("CostsItsOwnQueueOnly/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				cfg := tenSeconds
+				cfg.Scope = queuelock.ScopeShared
+				a, db := open(t, table, "a", cfg)
+				for _, key := range []queuelock.Key{bad, good} {
+					release(t, must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
+				}
+				if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+					TableName: aws.String(table.Name()), Key: with(recordKey(), item{"pk": str("bad")}),
+					UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: item{":n": num(number)},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				items := len(table.Items())
+				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Minute)} {
+					_, one := a.Acquire(t.Context(), bad, wait)
+					_, all := a.AcquireAll(t.Context(), []queuelock.Key{good, bad}, wait)
+					for _, err := range []error{one, all} {
+						says(t, err, `serving record of "bad lock"`, "ticketNumber", number)
+						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+							t.Errorf("%v", err)
+						}
+					}
+				}
+				lock := must(a.Acquire(t.Context(), good, waitpolicy.NoWait))
+				if n := lock.Ticket(); n.After(ticket.FromUint64(100)) > 0 {
+					t.Errorf("the next ticket is %s", n)
+				}
+				release(t, lock)
+				if n := len(table.Items()); n != items {
+					t.Errorf("%d items, want %d", n, items)
+				}
+			})
+		})
+	}
+	t.Run("RaisesACounterThatWasLostAfterYears", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			cfg := tenSeconds
+			cfg.Scope = queuelock.ScopeShared
+			a, _ := open(t, table, "a", cfg)
+			const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
+			write(t, table, with(recordKey(), item{"ticketNumber": num(issued), "granted": num(issued), "scope": str("shared")}))
+			lock := acquire(t, a, waitpolicy.Forever)
+			if lock.Ticket() != ticket.FromUint64(issued+1) {
+				t.Errorf("ticket %s, want %d", lock.Ticket(), issued+1)
+			}
+			release(t, lock)
 		})
 	})
 }

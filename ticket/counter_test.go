@@ -42,7 +42,7 @@ func TestACounterIsRaisedAndNeverLowered(t *testing.T) {
 	m := master(tb, "client")
 	raise := func(to uint64) {
 		t.Helper()
-		if err := m.Raise(t.Context(), ticket.FromUint64(to)); err != nil {
+		if err := m.Raise(t.Context(), ticket.FromUint64(1), ticket.FromUint64(to)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -60,7 +60,15 @@ func TestACounterIsRaisedAndNeverLowered(t *testing.T) {
 	raise(3)
 	next(11)
 
-	if err := m.Raise(t.Context(), ticket.Max); err != nil {
+	for _, far := range []ticket.Number{ticket.Max, ticket.FromUint64(12 + ticket.MaxRaise)} {
+		if err := m.Raise(t.Context(), ticket.FromUint64(11), far); !errors.Is(err, ticket.ErrFar) {
+			t.Errorf("raised to %s: %v", far, err)
+		}
+	}
+	next(12)
+	raise(1 + ticket.MaxRaise)
+	next(2 + ticket.MaxRaise)
+	if err := m.Raise(t.Context(), ticket.Max.Previous(), ticket.Max); err != nil {
 		t.Error(err)
 	}
 	if _, err := m.Next(t.Context()); !errors.Is(err, ticket.ErrExhausted) {

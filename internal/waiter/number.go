@@ -3,6 +3,7 @@ package waiter
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -48,12 +49,15 @@ func (w *Waiter) number(ctx context.Context, retries *retry.Schedule) (ticket.Nu
 		cancel()
 		if err == nil {
 			w.failure = nil
-			if w.highest.Less(t) {
+			if w.highest.Ticket.Less(t) {
 				return t, nil
 			}
-			w.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and is raised", "counter", w.Counter.What, "queue", w.Queue.String(), "number", t, "raised", w.highest)
-			if err = w.Counter.Raise(ctx, w.highest); err == nil {
+			switch err = w.Counter.Raise(ctx, t, w.highest.Ticket); {
+			case err == nil:
+				w.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and was raised", "counter", w.Counter.What, "queue", w.highest.Queue.String(), "number", t, "raised", w.highest.Ticket)
 				continue
+			case errors.Is(err, ticket.ErrFar):
+				return ticket.Number{}, w.highest.malformed(t)
 			}
 		}
 		if !table.Transient(err) {
@@ -123,9 +127,24 @@ func (w *Waiter) register(ctx context.Context, t ticket.Number, idleOnly bool, r
 	}
 }
 
+// Highest is a ticket of the scope that a record says was issued.
+type Highest struct {
+	Ticket ticket.Number
+	Queue  table.Queue // of the record
+}
+
+// malformed is the error of a record whose ticketNumber cannot be right, as its
+// counter has just issued t: no queue but this one should suffer from it.
+func (h Highest) malformed(t ticket.Number) error {
+	return &table.MalformedError{
+		Item: fmt.Sprintf("serving record of %q", h.Queue), Attribute: h.Queue.Attr(table.AttrTicketNumber),
+		Problem: fmt.Sprintf("is %s, too far above %s, which its counter has just issued: it must be corrected by hand", h.Ticket, t),
+	}
+}
+
 // saw remembers how high tickets of the scope are at the least.
 func (w *Waiter) saw(rec serving.Record) {
-	if w.highest.Less(rec.TicketNumber) {
-		w.highest = rec.TicketNumber
+	if w.highest.Ticket.Less(rec.TicketNumber) {
+		w.highest = Highest{rec.TicketNumber, w.Queue}
 	}
 }

@@ -16,15 +16,15 @@ var ErrTakeAnew = errTakeAnew
 // Number takes a number for several waiters of one Counter, in whose name this
 // one asks. highest is a ticket that is known to have been issued; a counter
 // that stands below it is raised.
-func (w *Waiter) Number(ctx context.Context, highest ticket.Number, noWait bool) (ticket.Number, error) {
-	if w.highest.Less(highest) {
+func (w *Waiter) Number(ctx context.Context, highest Highest, noWait bool) (ticket.Number, error) {
+	if w.highest.Ticket.Less(highest.Ticket) {
 		w.highest = highest
 	}
 	return w.number(ctx, retry.For(w.patience(noWait)))
 }
 
 // Highest is the highest ticket that the waiter knows to have been issued.
-func (w *Waiter) Highest() ticket.Number { return w.highest }
+func (w *Waiter) Highest() Highest { return w.highest }
 
 // Enter goes into the queue with a ticket that the caller has: REGISTER, and, if
 // that is not served, ENQUEUE, whose answer is awaited. If it is served at once,

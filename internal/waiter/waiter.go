@@ -127,9 +127,9 @@ type Waiter struct {
 	orphan   *Orphan
 
 	// In the wider scopes.
-	highest ticket.Number // ticketNumber of a record, the highest that was seen
-	turn    *turn         // between Enter and Await
-	sight   queue.Sight   // what Enter saw
+	highest Highest     // the highest ticketNumber of a record that was seen
+	turn    *turn       // between Enter and Await
+	sight   queue.Sight // what Enter saw
 }
 
 // New returns a Waiter. It makes no request.
