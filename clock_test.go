@@ -579,7 +579,7 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 				if err := held.Err(); err != nil {
 					t.Fatal(err)
 				}
-				if n := db.Counts().Sub(before).Total().Sent; n < 119 || n > 123 {
+				if n := db.Counts().Sub(before).Total().Sent; n < 119 || n > 136 { // none late, each up to 3 s early
 					t.Errorf("%d requests of the holder in an hour, want one each half minute", n)
 				}
 				release(t, held)

@@ -23,8 +23,8 @@ type Config struct {
 	// it. Zero means 60 s. At least 1 s, at most 7 days.
 	TTL time.Duration
 
-	// HeartbeatInterval is the time from one renewal of the lease to the next;
-	// each costs a write unit. Zero means half of TTL. Less than 4/5 of TTL, so
+	// HeartbeatInterval is the time from one renewal of the lease to the next,
+	// which comes up to a tenth earlier, at random; each costs a write unit. Zero means half of TTL. Less than 4/5 of TTL, so
 	// that a failed renewal can be repeated before the lease ends, and at least
 	// 10 ms.
 	HeartbeatInterval time.Duration

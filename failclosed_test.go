@@ -69,7 +69,7 @@ func TestAFailClosedLockHasNoDeadline(t *testing.T) {
 		}
 		confirmed(t, table)
 		beats := cost(table, func() { time.Sleep(time.Hour) })
-		if beats.Sent < 719 || beats.Sent > 721 {
+		if beats.Sent < 719 || beats.Sent > 801 { // none late, each up to half a second early
 			t.Errorf("%d requests in an hour, want a heartbeat each five seconds", beats.Sent)
 		}
 		db.Partition()

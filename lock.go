@@ -94,9 +94,13 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 		// no request more.
 		first = min(first, l.terms.TTL/10, time.Second)
 	}
+	if others := cfg.mode.Permits > 1 || cfg.mode.Shared; others && first == l.terms.Interval {
+		// Their entries are in one item, and many may be granted at once.
+		first -= time.Duration(random.Float64(ctx) * float64(first/2))
+	}
 	l.keeper = heartbeat.Start(ctx, grant.Sent, heartbeat.Config{
 		TTL: l.terms.TTL, Interval: l.terms.Interval, Margin: l.terms.Margin, First: first,
-		Warnings: l.warnings(cfg.dangers), Endless: l.terms.FailClosed,
+		Warnings: l.warnings(cfg.dangers), Endless: l.terms.FailClosed, Spread: lease.Spread,
 	}, l.renew)
 	c.mu.Lock()
 	c.locks[l] = struct{}{}

@@ -30,7 +30,7 @@ func TestAHeldLockIsKeptForAsLongAsItIsNeeded(t *testing.T) {
 		if err := lock.Err(); err != nil {
 			t.Fatalf("lost after an hour: %v", err)
 		}
-		if beats := db.Counts().Sub(before).Total().Sent; beats < 119 || beats > 121 {
+		if beats := db.Counts().Sub(before).Total().Sent; beats < 119 || beats > 134 { // none late, each up to 3 s early
 			t.Errorf("%d heartbeats in an hour, want one each thirty seconds", beats)
 		}
 		release(t, lock)

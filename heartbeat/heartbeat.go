@@ -1,7 +1,7 @@
 // Package heartbeat keeps a lease alive, and knows when it is lost.
 // To use locks you do not need this package: start at the module's root.
 //
-// A Keeper renews at half the lease's life, retries quickly when that fails,
+// A Keeper renews at half the lease's life, or a little earlier, retries quickly when that fails,
 // and reports the loss of the lease, with its cause, at the latest when the
 // local deadline passes. The deadline counts from before the last confirmed
 // renewal was sent, on the monotonic clock, less a margin; whoever ends the
@@ -101,6 +101,7 @@ type Config struct {
 	Interval time.Duration // from a renewal to the next; less than TTL
 	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
 	First    time.Duration // from the start to the first renewal; zero: at once
+	Spread   float64       // a renewal comes earlier by up to this part of its wait, at random; zero: none
 	Warnings []Warning     // of a deadline that comes near
 
 	// Endless says that the lease has no end: there is no deadline, Margin is not
@@ -220,7 +221,7 @@ func (k *Keeper) lose(loss *LossError) {
 // the one under way, and for a warning or the deadline, whichever comes first.
 func (k *Keeper) run(ctx context.Context, sent time.Time) {
 	defer close(k.ended)
-	attempt := time.NewTimer(time.Until(sent.Add(k.config.First)))
+	attempt := time.NewTimer(time.Until(sent.Add(k.early(ctx, k.config.First))))
 	defer attempt.Stop()
 	alarm := time.NewTimer(k.untilAlarm())
 	defer alarm.Stop()
@@ -316,13 +317,22 @@ func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.Exponentia
 			k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
 		}
 		retry.Reset()
-		return time.Until(a.sent.Add(k.config.Interval)), true
+		return time.Until(a.sent.Add(k.early(ctx, k.config.Interval))), true
 	case errors.Is(a.err, ErrEvicted):
 		k.lose(&LossError{Cause: Evicted, Err: a.err})
 		return 0, false
 	}
 	k.failed = a.err
 	return random.Around(ctx, retry.NextBackOff()), true
+}
+
+// early is a wait, shortened at random: leases that were taken at the same time
+// are not renewed at the same time for as long as they last.
+func (k *Keeper) early(ctx context.Context, wait time.Duration) time.Duration {
+	if k.config.Spread == 0 {
+		return wait
+	}
+	return wait - time.Duration(float64(wait)*k.config.Spread*random.Float64(ctx))
 }
 
 // drain waits for the attempt under way, so that nothing of the lease's own is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/random"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -116,6 +118,54 @@ func TestALeaseIsRenewedAtItsIntervalForAnHour(t *testing.T) {
 			t.Errorf("the deadline is in %v, want 58 s from the last renewal", left)
 		}
 		k.Stop()
+	})
+}
+
+func TestSpread(t *testing.T) {
+	c := rhythm
+	c.Spread = 0.1
+	instants := func(t *testing.T, seed uint64) []time.Duration {
+		tb := newTable(nil)
+		k := heartbeat.Start(random.With(t.Context(), random.New(seed, 1)), time.Now(), c, tb.renew)
+		time.Sleep(time.Hour)
+		wantKept(t, k)
+		k.Stop()
+		sent, _, _ := tb.seen()
+		return sent
+	}
+	t.Run("RenewsEarlierAndNeverLater", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			before, early := time.Duration(0), 0
+			for i, at := range instants(t, 1) {
+				if wait := at - before; wait > 30*time.Second || wait < 27*time.Second {
+					t.Errorf("renewal %d came after %v, want between 27 s and 30 s", i, wait)
+				} else if wait < 29*time.Second {
+					early++
+				}
+				before = at
+			}
+			if early < 60 {
+				t.Errorf("%d renewals of an hour came more than a second early", early)
+			}
+		})
+	})
+	t.Run("SeparatesLeasesOfOneInstant", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			first := map[time.Duration]bool{}
+			for seed := range uint64(50) {
+				first[instants(t, seed)[0].Truncate(100*time.Millisecond)] = true
+			}
+			if len(first) < 15 {
+				t.Errorf("50 leases are first renewed in %d different tenths of a second", len(first))
+			}
+		})
+	})
+	t.Run("IsTheSameForTheSameSeed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			if a, b := instants(t, 7), instants(t, 7); !slices.Equal(a, b) {
+				t.Errorf("%v, then %v", a, b)
+			}
+		})
 	})
 }
 

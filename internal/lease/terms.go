@@ -25,6 +25,10 @@ type Terms struct {
 // thousandth for clocks that run apart while the lease lasts, 500 ppm each.
 func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+ttl/1000) }
 
+// Spread is by which part of its interval a renewal may come earlier. Of many
+// holders that were granted at once, as of a semaphore, each renews the same item.
+const Spread = 0.1
+
 // Begin is a new lease that is asked for by a request sent at that instant,
 // and the time on DynamoDB's clock at which it begins; zero if that clock is
 // not known.

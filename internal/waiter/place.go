@@ -85,7 +85,7 @@ func (p *place) keep(ctx context.Context) {
 			}
 			break
 		}
-		c := heartbeat.Config{TTL: w.Waiter.TTL, Interval: w.Waiter.Interval, Margin: w.Waiter.Margin}
+		c := heartbeat.Config{TTL: w.Waiter.TTL, Interval: w.Waiter.Interval, Margin: w.Waiter.Margin, Spread: lease.Spread}
 		if fresh {
 			c.First = c.Interval
 		}
