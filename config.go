@@ -127,16 +127,45 @@ func (c Config) with(opts []Option) settings {
 	return settings{c, o}
 }
 
+// waiterMode is the mode by which a waiter judges whether there is room.
+func (s settings) waiterMode() serving.Mode {
+	mode := s.mode
+	if mode.Shared {
+		mode.Readers = s.load(serving.MaxSharedData).MaxHolders()
+	}
+	return mode
+}
+
+// load is what a holder with so much data adds to its record.
+func (s settings) load(data int) serving.Load {
+	return serving.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
+}
+
+// maxData is how much data each holder may have: beside others in one record,
+// only as much as leaves room for all.
+func (s settings) maxData() int {
+	switch {
+	case s.mode.Shared:
+		return min(maxData, serving.MaxSharedData)
+	case s.mode.Permits > 1:
+		return max(0, s.load(0).MaxData(s.mode.Permits, maxData))
+	}
+	return maxData
+}
+
 // validate checks the options beside what they change of the client's
 // configuration.
 func (s settings) validate() error {
 	if err := s.Config.validate(); err != nil {
 		return err
 	}
-	if err := validData("WithData", s.data); err != nil {
+	if err := validMode(s.mode); err != nil {
 		return err
 	}
-	if err := validMode(s.mode); err != nil {
+	if err := s.validLoad(); err != nil {
+		return err
+	}
+	if err := validData("WithData", s.data, s.maxData()); err != nil {
 		return err
 	}
 	if err := validDelay(s.delay); err != nil {

@@ -19,8 +19,9 @@ const maxData = 4096
 // name, a URL, the state of the work. It stands in the holder's entry while the
 // lock is held, is shown as Holder.Data by Inspect and by a
 // *NotAcquiredError, and is gone with the lock. One who waits does not show it.
-// None by default; empty data is none. At most 4096 bytes; more is an error of
-// Acquire, which then sends nothing. The bytes are copied.
+// None by default; empty data is none. At most 4096 bytes, and less beside
+// others (Permits, Shared); more is an error of Acquire, which then sends
+// nothing. The bytes are copied.
 //
 // It costs no request. But it makes the serving record larger: while it stands,
 // each write to the record, also by those who come to wait, costs a write unit
@@ -31,7 +32,7 @@ func WithData(data []byte) Option {
 }
 
 // SetData replaces the lock's data, WithData's or that of an earlier SetData;
-// nil removes it. At most 4096 bytes. It is written only while the lock is
+// nil removes it. At most as many bytes as WithData. It is written only while the lock is
 // held, whatever the caller's clock says, and does not renew the lease.
 //
 // Calls take effect in the order in which they began: one that is late on its
@@ -46,7 +47,11 @@ func WithData(data []byte) Option {
 // One request. Conflicts with transactions, throttles and lost answers are
 // retried until ctx or the lock ends.
 func (l *Lock) SetData(ctx context.Context, data []byte) error {
-	if err := validData("SetData", data); err != nil {
+	most := l.maxData
+	if l.Shared() {
+		most = min(most, serving.MaxSharedData) // also since Downgrade
+	}
+	if err := validData("SetData", data, most); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
 	if err := l.Err(); err != nil {
@@ -73,9 +78,12 @@ func (l *Lock) SetData(ctx context.Context, data []byte) error {
 	}
 }
 
-func validData(what string, data []byte) error {
-	if len(data) > maxData {
+func validData(what string, data []byte, most int) error {
+	switch {
+	case len(data) > maxData:
 		return fmt.Errorf("%s: %d bytes: at most %d are possible", what, len(data), maxData)
+	case len(data) > most:
+		return fmt.Errorf("%s: %d bytes: at most %d are possible beside as many other holders", what, len(data), most)
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ type Lock struct {
 	released bool          // guarded by mu; Release was called, whatever came of it
 
 	dataSet int64 // guarded by mu; which SetData was the last to begin
+	maxData int   // of SetData
 
 	granted table.Item    // the item, if it is one of the caller's own, as it was granted
 	marks   serving.Marks // of the record, as it was granted
@@ -74,7 +75,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &Lock{
 		client: c, key: key.normal(), queue: q, terms: cfg.holderTerms(), mode: cfg.mode,
-		id: grant.ID, ticket: grant.Ticket, claimed: grant.Claimed, resumed: grant.Resumed, since: grant.Sent, seen: grant.Record,
+		id: grant.ID, ticket: grant.Ticket, maxData: cfg.maxData(), claimed: grant.Claimed, resumed: grant.Resumed, since: grant.Sent, seen: grant.Record,
 		gate: make(chan struct{}, 1), writes: make(chan struct{}, 1), given: make(chan struct{}), over: make(chan struct{}),
 	}
 	l.terms.Delay = max(l.terms.Delay, grant.Lease.Delay) // of a lock that was resumed

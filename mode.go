@@ -21,7 +21,10 @@ import (
 // tickets may be there still: a resource that refuses tokens below the highest
 // it has seen is for what writers send, and readers need Lock.Condition.
 //
-// As many as 500 hold together; others wait. All clients of a queue must know of
+// As many hold together as the table sustains heartbeats for, at most 500; others
+// wait. It is the formula of Permits, with 256 bytes of data for each: some 180 at
+// the default HeartbeatInterval of 30 s, and 500 from four minutes on. WithData and
+// SetData take at most 256 bytes. All clients of a queue must know of
 // shared locks: one of a version that does not could leave a mode behind in which
 // readers join a writer.
 //
@@ -41,8 +44,14 @@ func Shared() Option { return func(o *options) { o.mode.Shared = true } }
 // The first to come to an idle semaphore is served by one request, as with a
 // lock; others cost what one who has queued costs, also while permits are free.
 // Each holder's entry makes the record larger, by some 200 bytes: beyond five
-// holders each write costs a write unit more for each five. With WithData it grows
-// by as much: all entries share the 400 KB of an item. Lock.Ticket is as for Shared.
+// holders each write costs a write unit more for each five. Acquire refuses a
+// semaphore whose heartbeats the table does not sustain, and sends nothing:
+//
+//	size  = 1 KB + n * (200 bytes + Owner + data) is at most 350 KB
+//	units = n / HeartbeatInterval * size in KB is at most 500 a second
+//
+// At the default interval of 30 s, n is some 260 without data. WithData and SetData
+// take at most what these leave, and 4096 bytes. Lock.Ticket is as for Shared.
 func Permits(n int) Option {
 	return func(o *options) {
 		o.mode.Permits = n
@@ -75,6 +84,16 @@ func validMode(m serving.Mode) error {
 		return errors.New("Permits and Shared cannot be combined: a semaphore has no writers")
 	}
 	return nil
+}
+
+// validLoad refuses a semaphore with more holders than its record sustains.
+func (s settings) validLoad() error {
+	n, l := s.mode.Permits, s.load(0)
+	if n <= 1 || l.MaxData(n, maxData) >= 0 {
+		return nil
+	}
+	units, _ := l.Units(n)
+	return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, 500 are possible: at least %v is needed", n, s.HeartbeatInterval, units, l.MinInterval(n))
 }
 
 // ErrUpgrade says that a shared lock cannot be made exclusive.

@@ -331,7 +331,7 @@ func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progre
 	return waiter.Config{
 		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.grantTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.mode,
+		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.waiterMode(),
 		Progress: progress,
 	}
 }

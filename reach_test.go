@@ -15,6 +15,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -205,5 +206,116 @@ func TestHeartbeats(t *testing.T) {
 				t.Errorf("%d of %d renewals came within one second", most, total)
 			}
 		})
+	})
+}
+
+// All entries of a record are one item: what its holders need together must stay
+// within what an item may have and a partition gives.
+func TestRecordSize(t *testing.T) {
+	t.Run("RefusesPermitsThatCannotBeRenewed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, db := open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Permits(500))
+			says(t, err, "Permits(500)", "HeartbeatInterval 30s", "write units a second", "at least 1m")
+			if n := db.Counts().Total().Sent; n != 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+			release(t, acquire(t, a, waitpolicy.NoWait, queuelock.Permits(500), queuelock.WithTTL(5*time.Minute)))
+		})
+	})
+	t.Run("BoundsDataByPermits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const n = 98
+			table := queuelocktest.NewTable(t)
+			a, db := open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
+			says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
+			if sent := db.Counts().Total().Sent; sent != 0 {
+				t.Errorf("%d requests were sent", sent)
+			}
+			var held []*queuelock.Lock
+			for range n {
+				held = append(held, acquire(t, a, waitpolicy.Forever, queuelock.Permits(n)))
+			}
+			for _, lock := range held {
+				before := db.Counts()
+				if err := lock.SetData(t.Context(), make([]byte, 1400)); err == nil || db.Counts().Sub(before)["UpdateItem"].Sent != 0 {
+					t.Fatalf("%v: 1400 bytes were sent", err)
+				}
+				if err := lock.SetData(t.Context(), make([]byte, 1300)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(2 * time.Minute)
+			for _, lock := range held {
+				release(t, lock)
+			}
+		})
+	})
+	t.Run("BoundsDataOfReaders", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, _ := open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Shared(), queuelock.WithData(make([]byte, 257)))
+			says(t, err, "WithData", "257 bytes", "at most 256")
+			lock := acquire(t, a, waitpolicy.NoWait, queuelock.WithData(make([]byte, 4096)))
+			if err := lock.Downgrade(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			says(t, lock.SetData(t.Context(), make([]byte, 257)), "SetData", "257 bytes", "at most 256")
+			if err := lock.SetData(t.Context(), make([]byte, 256)); err != nil {
+				t.Error(err)
+			}
+			release(t, lock)
+		})
+	})
+	t.Run("AdmitsAsManyReadersAsCanBeRenewed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, _ := open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
+			n := serving.Load{Owner: 1, Data: serving.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
+			if n < 10 || n > 100 {
+				t.Fatalf("%d readers", n)
+			}
+			var held []*queuelock.Lock
+			for range n {
+				held = append(held, acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+			}
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
+				if _, err := a.Acquire(t.Context(), order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("reader %d: %v", n+1, err)
+				}
+			}
+			release(t, held[0])
+			release(t, acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+		})
+	})
+}
+
+// What the formula reckons with must be no less than what a record has.
+func TestRecordSizeFormula(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		cfg := queuelock.Config{Owner: strings.Repeat("o", 256)}
+		key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
+		a, _ := open(t, table, "a", cfg)
+		const n = 20
+		size := func() int {
+			out := must(table.Client("b").GetItem(t.Context(), &dynamodb.GetItemInput{
+				TableName: aws.String(table.Name()), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal, ConsistentRead: aws.Bool(true),
+				Key: item{"pk": str(key.Entity), "sk": str(key.Reason + "/" + ticket.Number{}.Padded())},
+			}))
+			return int(*out.ConsumedCapacity.CapacityUnits) * 4096
+		}
+		for range n {
+			if _, err := a.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, 1000))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		if got, most := size(), 1024+n*(200+256+1000)+4095; got > most {
+			t.Errorf("the record has %d bytes, the formula says %d", got, most)
+		}
 	})
 }

@@ -475,6 +475,7 @@ func abstract(expression string) string {
 		{`(holders\.#id\.data =) [^ ,]+`, "$1 :data"},
 		{`, holders\.#id\.since = if_not_exists\(holders\.#id\.since, :since\)`, ""}, // left out where it is not known
 		{`(begins_with \(id,) "[a-z2-7]+-"`, "$1 :from"},
+		{`(size \(holders\) <) [1-9]\d*`, "$1 :readers"},
 		{`permits = \d+`, "permits = :permits"},
 		{`^IF \(+id = :id\)( OR \(id = :id\)\)?)+$`, "IF id = :id"}, // one who has put its row in vain, again and again
 		{`9{37}8`, "10^38-2"},

@@ -17,7 +17,12 @@ type Mode struct {
 	// Permits is how many hold at once where the queue is a semaphore; zero: it
 	// is a lock. A queue is one or the other for life.
 	Permits int
+	// Readers is how many that share one that shares joins at the most: as many
+	// as sustain their heartbeats. Zero: MaxPermits.
+	Readers int
 }
+
+func (m Mode) readers() int { return cmp.Or(m.Readers, MaxPermits) }
 
 // The values of holdMode, and of the mode of a row or an entry. An entry without
 // one is exclusive.
@@ -40,7 +45,7 @@ func (m Mode) Room(rec Record, live int) bool {
 	case m.Permits > 0:
 		return live < m.Permits
 	case m.Shared:
-		return live == 0 || rec.Shared && live < MaxPermits
+		return live == 0 || rec.Shared && live < m.readers()
 	}
 	return live == 0
 }
@@ -89,7 +94,7 @@ func (n names) admits(m Mode) expression.ConditionBuilder {
 	case m.Permits > 0:
 		return n.holders.Size().LessThan(n.permits)
 	case m.Shared:
-		return n.nobody().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(MaxPermits)))))
+		return n.nobody().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(int64(m.readers()))))))
 	}
 	return n.nobody()
 }
