@@ -633,3 +633,42 @@ func TestAProcessThatOnlyEverHearsAWrongDateEvictsUnlessItObserves(t *testing.T)
 		})
 	}
 }
+
+// Nor can a holder find out that all dates it hears are behind by as much: others
+// evict it by the right ones, and it learns of that by its next heartbeat. Those
+// that observe do not.
+func TestHolderWithDatesBehind(t *testing.T) {
+	for name, observe := range map[string]bool{"LearnsOfItsEvictionByItsNextHeartbeat": false, "IsKeptByThoseThatObserve": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, clocks{})
+				defer s.violations()
+				s.dates = wrong(func(int) time.Duration { return -8 * time.Second })
+				holder, _ := s.client("holder", host{}, tenSeconds)
+				s.dates = nil
+				cfg := tenSeconds
+				cfg.ObserveExpiry = observe
+				other, _ := s.client("other", host{}, cfg)
+				held := acquire(t, holder, waitpolicy.For(time.Minute))
+				lock, err := other.Acquire(t.Context(), order, waitpolicy.For(4*ttl))
+				if observe {
+					if !errors.Is(err, queuelock.ErrNotAcquired) || held.Err() != nil {
+						t.Errorf("%v, and the holder %v", err, held.Err())
+					}
+					release(t, held)
+					return
+				}
+				if err != nil || !held.Ticket().Less(lock.Ticket()) {
+					t.Fatalf("%+v, %v", lock, err)
+				}
+				served := time.Now()
+				<-held.Done()
+				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
+				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > ttl/2 {
+					t.Errorf("the holder learns %v after %v", held.Err(), took)
+				}
+				release(t, lock)
+			})
+		})
+	}
+}

@@ -59,6 +59,12 @@ type Config struct {
 	// DynamoDB's clock: a lease has ended if it was not renewed for its full
 	// length while this process watched. A dead holder then costs a newcomer
 	// up to one more TTL. For engines whose Date header is wrong.
+	//
+	// Dates that contradict each other are found out. Dates that are behind by the
+	// same amount from the first are not: if that is more than the margin of TTL
+	// (a tenth, or 2 s and a thousandth), others evict a holder that still believes
+	// in its lease, and so they do if dates stop for longer than TTL. The holder
+	// learns of it with its next heartbeat; until then fencing alone helps.
 	ObserveExpiry bool
 
 	// Scope says which counter issues tickets: each queue's own, or a wider one,
