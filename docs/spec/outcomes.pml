@@ -73,8 +73,9 @@ hidden byte broken_told, broken_denied, broken_rare, broken_once, broken_written
 /* Requests of the holder. */
 #define oHB 1
 #define oREL 2            /* b: 2 * call + 1 for the fast form */
-#define oTX 3             /* b: its number */
+#define oTX 3             /* b: which transaction; its number is 2*b, and 2*b + 1 once it is used up */
 #define oREM 4            /* a removal without a mark */
+#define oSETTLE 5         /* b: the number that it uses up */
 
 /* Ids: the holder's, then two that were there before, then the others. */
 #define ME 1
@@ -166,7 +167,7 @@ inline see() {
 #ifdef BUG_TOKEN_ALONE
 #define cNUMBER(b) 1
 #else
-#define cNUMBER(b) (made < (b))
+#define cNUMBER(b) (made < 2*(b))
 #endif
 #ifdef TOKENS
 #define KNOWN(b) (tokens & BIT(b))
@@ -197,7 +198,16 @@ inline apply(o, b) {
 		:: !KNOWN(b) && HELD && cNUMBER(b) ->
 			assert(!(done & BIT(b)) || broken_written);
 			assert(!(denied & BIT(b)) || broken_denied);
-			done = done | BIT(b); tokens = tokens | BIT(b); made = b; res = 1
+			done = done | BIT(b); tokens = tokens | BIT(b); made = 2*(b); res = 1
+		:: else
+		fi
+	:: o == oSETTLE ->
+		if
+#ifdef BUG_SETTLE_SAME
+		:: HELD && made < 2*(b) -> made = 2*(b); res = 1
+#else
+		:: HELD && made < 2*(b) -> made = 2*(b) + 1; res = 1
+#endif
 		:: else
 		fi
 	:: o == oREM ->
@@ -361,6 +371,8 @@ end:	do
 #define oEVICTED 5
 #define oRELEASED 6       /* released, by one of the calls that have no known end */
 #define oUNKNOWN 7
+/* The mark of the last eviction names the holder. */
+#define NAMED (exists && eid == ME && MINE(etk) && etk != 0)
 #ifdef BUG_ID_ALONE
 #define MINE(t) 1
 #else
@@ -414,6 +426,9 @@ inline decide(c) {
 #endif
 /* What a call may then say. */
 inline judged(c) {
+#ifdef BUG_COUNT
+	if :: out == oUNKNOWN && !(opened & BIT(c)) -> out = oEVICTED :: else fi;
+#endif
 	assert(out != oHELD || truth == 0 || broken_told);
 	assert(out != oTHIS || truth == (c) || broken_told);
 	assert(out != oEARLIER || (truth < EVICTED && truth != 0 && truth != (c)) || broken_told);
@@ -502,27 +517,39 @@ tx:	skip;
 		send(oTX, num);
 		if
 		:: again -> again = 0; unkn = 0; goto tx
-		:: unkn && !again -> unkn = 0; topen = 1; if :: goto tx :: goto held fi
+		:: unkn && !again -> unkn = 0; topen = 1; if :: goto tx :: goto settle fi
 		:: !unkn && res -> res = 0; assert((done & BIT(num)) || broken_told); goto held
 		:: !unkn && !res
 		fi;
 #ifdef NOITEM
 	}
-	skip;
+late:	skip;
 	atomic {
+		skip;
 #endif
-		if
-		:: HELD && made >= num -> assert((done & BIT(num)) || broken_told); goto held
-		:: HELD && made < num -> assert(broken_model); goto over
-		:: !HELD && exists && eid == ME && MINE(etk) && etk != 0 ->
-			if
-			:: em >= num -> assert((done & BIT(num)) || broken_told)
-			:: else -> assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num)
-			fi;
-			goto over
-		:: !HELD && !(exists && eid == ME && MINE(etk) && etk != 0) && (topen || forgot) -> goto over /* unknown */
-		:: !HELD && !(exists && eid == ME && MINE(etk) && etk != 0) && !topen && !forgot ->
+read:		if
+		:: HELD && made == 2*num -> assert((done & BIT(num)) || broken_told); goto held
+		:: HELD && made > 2*num -> assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto held
+		:: HELD && made < 2*num -> assert(broken_model); goto over
+		:: !HELD && NAMED && em == 2*num -> assert((done & BIT(num)) || broken_told); goto over
+		:: !HELD && NAMED && em != 2*num -> assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto over
+		:: !HELD && !NAMED && (topen || forgot) -> goto over /* unknown */
+		:: !HELD && !NAMED && !topen && !forgot ->
 			assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto over
+		fi
+	}
+settle:	skip;
+	atomic {
+		send(oSETTLE, num);
+		if
+		:: again -> again = 0; unkn = 0; goto settle
+		:: unkn && !again -> unkn = 0; if :: goto settle :: goto held fi /* unknown */
+		:: !unkn && res -> res = 0; assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto held
+#ifdef NOITEM
+		:: !unkn && !res -> goto late
+#else
+		:: !unkn && !res -> goto read
+#endif
 		fi
 	}
 #endif

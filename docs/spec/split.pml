@@ -1,20 +1,22 @@
 /* Fenced transactions whose items become visible one after another, and turns
- * that read an item x, add one, and write it: nothing may be lost.
+ * that read an item x, add one, and write it: no write may be lost.
  *
- * A transaction has two items: the serving record, where it sets the entry's
- * number, and x. Each is prepared in a step of its own, and, once both are, each
- * is committed in a step of its own. A prepared item refuses every write, and
- * TransactGetItems waits for it; a plain read sees the value before. The answer
- * is sent when both are visible. An attempt may stay on its way for any time.
+ * A transaction has two items: the serving record, where it sets the number on
+ * the holder's entry, and x. Each is prepared in a step of its own. Once both
+ * are, each is committed in a step of its own. A prepared item refuses every
+ * write, and TransactGetItems waits for it; a plain read sees the value before.
+ * The answer is sent when both items are visible. An attempt may take any time.
  *
- * Queue rows, tickets and leases are left out: an exclusive record is granted to
- * anybody when it is free, and each process has one turn.
+ * Queue rows, tickets and leases are left out: the record is granted to any
+ * process when it is free, and each process has one turn.
  *
- * -D options: N processes; ATTEMPTS of one turn's transaction; LOST: answers that never
- * arrive; EVICT: live holders that are judged dead; LEAVE: holders that learn of
- * the end of their lease by their own clock; IDLE: a mask of those that hold and do not touch x; AGAIN:
- * answered attempts that the network, or a client that retries on its own, makes
- * once more; CANCEL: attempts that are cancelled by something else. BUG_... plants a mistake.
+ * -D options: N processes; ATTEMPTS: attempts at the transaction of one turn;
+ * IDLE: a mask of processes that hold the lock and leave x alone; NEXT: a mask of
+ * processes that make a second transaction, of other items, after one with an
+ * unknown outcome. How often each fault may happen: LOST (no answer arrives),
+ * EVICT (a live holder is evicted), CANCEL (an attempt is cancelled by something
+ * else), AGAIN (an attempt that was answered is made once more, by the network
+ * or by a client that retries on its own). BUG_... plants a mistake.
  */
 #ifndef N
 #define N 2
@@ -28,11 +30,11 @@
 #ifndef EVICT
 #define EVICT 0
 #endif
-#ifndef LEAVE
-#define LEAVE 0
-#endif
 #ifndef IDLE
 #define IDLE 0
+#endif
+#ifndef NEXT
+#define NEXT 0
 #endif
 #ifndef CANCEL
 #define CANCEL 0
@@ -42,38 +44,40 @@
 #endif
 
 /* The checks, by the names that pan prints. They are never set. */
-hidden byte broken_lost, broken_told, broken_written, broken_count;
+hidden byte broken_lost, broken_told, broken_written;
 
 #define HAS(m,p) (((m) >> (p)) & 1)
 #define SLOT(p,k) ((p)*ATTEMPTS + (k))
 #define OWNER(a) ((a)/ATTEMPTS)
 #define SLOTS (N*ATTEMPTS)
 
-/* The record: who holds, the number on the entry, and whether the last eviction is marked. */
+/* The record. */
 byte holder = 0;          /* process + 1 */
-bool made = 0;
-bool evicted = 0, direct = 0; /* there was an eviction; and nobody was granted since */
+byte made = 0;            /* the number on its entry, as below */
+#define FIRST 2           /* of the transaction of x */
+#define USED 3            /* of the same, used up by Settle */
+#define SECOND 4          /* of the transaction after it */
+bool evicted = 0;         /* the mark of an eviction that is recent */
+bool open = 0;            /* the mark of a release: a transaction may not be visible yet */
+bool previous = 0;        /* the turn before ended by an eviction */
 byte rp = 0;              /* the attempt that has prepared the record, + 1 */
 /* The item x: how many writes it has seen. */
 byte v = 0;
 byte xp = 0;              /* the attempt that has prepared it, + 1 */
 
-/* Attempts. */
+/* Attempts: under way, prepared in full, or ended. */
 #define GOING 1
-#define BOTH 2            /* both items are prepared: it will be made */
+#define BOTH 2
 #define MADE 3
-#define CONFLICT 4        /* cancelled, and why */
-#define GONE 5
-#define ISMADE 6
+#define CONFLICT 4
+#define REFUSED 5
 byte st[SLOTS];
 byte base[N];             /* what the turn has read in x */
 
 byte wrote = 0;           /* turns whose write was made, one bit each */
-byte said = 0, unknown = 0; /* turns that were told so, and that were told nothing */
+byte said = 0, denied = 0; /* turns of which the call said so, or that it never will be */
 byte fin = 0;
-byte bLost = LOST, bEvict = EVICT, bLeave = LEAVE, bAgain = AGAIN, bCancel = CANCEL;
-
-#define FENCE(p) (holder == (p)+1 && !made)
+byte bLost = LOST, bEvict = EVICT, bAgain = AGAIN, bCancel = CANCEL;
 
 inline cancel(a, why) {
 	st[a] = why;
@@ -87,20 +91,20 @@ inline over(a) {
 	if :: rp != (a)+1 && xp != (a)+1 -> st[a] = MADE :: else fi
 }
 
+#ifdef BUG_RELEASE_IN_TRANSACTION
+#define cFENCE(p) (holder == (p)+1)
+#else
+#define cFENCE(p) (holder == (p)+1 && made < FIRST)
+#endif
+
 /* DynamoDB: one attempt. */
 proctype Attempt(byte a) {
 end:	do
 	:: atomic { st[a] == GOING && rp != a+1 ->
 		if
 		:: rp != 0 -> cancel(a, CONFLICT)
-#ifdef BUG_PART
-		:: rp == 0 && holder == OWNER(a)+1 -> rp = a+1; decided(a)
-		:: rp == 0 && holder != OWNER(a)+1 -> cancel(a, GONE)
-#else
-		:: rp == 0 && FENCE(OWNER(a)) -> rp = a+1; decided(a)
-		:: rp == 0 && holder != OWNER(a)+1 -> cancel(a, GONE)
-		:: rp == 0 && holder == OWNER(a)+1 && made -> cancel(a, ISMADE)
-#endif
+		:: rp == 0 && cFENCE(OWNER(a)) -> rp = a+1; decided(a)
+		:: rp == 0 && !cFENCE(OWNER(a)) -> cancel(a, REFUSED)
 		fi }
 	:: atomic { st[a] == GOING && xp != a+1 ->
 		if
@@ -109,109 +113,143 @@ end:	do
 		fi }
 	:: atomic { st[a] == BOTH && rp == a+1 ->
 		rp = 0;
-#ifdef BUG_PART
-		holder = 0; made = 0; direct = 0;
+#ifdef BUG_RELEASE_IN_TRANSACTION
+		holder = 0;
 #else
-		made = 1;
+		made = FIRST;
 #endif
 		over(a) }
 	:: atomic { st[a] == BOTH && xp == a+1 ->
-		/* nobody has written x since this turn has read it */
+		/* x is as it was when this turn read it */
 		assert(base[OWNER(a)] == v || broken_lost);
 		assert(!HAS(wrote,OWNER(a)) || broken_written);
+		assert(!HAS(denied,OWNER(a)) || broken_told);
 		xp = 0; v++; wrote = wrote | (1 << OWNER(a));
 		over(a) }
-	/* a heartbeat of the holder's own is in the way, or the caller's condition is */
+	/* a heartbeat is in the way, or the caller's condition is */
 	:: atomic { bCancel > 0 && st[a] == GOING -> bCancel--; cancel(a, CONFLICT) }
 	:: atomic { bAgain > 0 && st[a] >= MADE -> bAgain--; st[a] = GOING }
-	:: atomic { fin == N && st[a] != GOING && st[a] != BOTH -> break }
 	od
 }
 
-/* Others evict a live holder: EVICT leaves a mark. A record that is prepared
- * refuses it. */
+/* The entry goes. */
+inline leave(o, ev) {
+	holder = 0; made = 0; open = o; previous = ev
+}
+
+/* Another client evicts a live holder. A record that is prepared refuses it. */
 active proctype Evictor() {
 end:	do
-	:: atomic { bEvict > 0 && holder != 0 && rp == 0 -> bEvict--; holder = 0; made = 0; evicted = 1; direct = 1 }
+	:: atomic { bEvict > 0 && holder != 0 && rp == 0 -> bEvict--; evicted = 1; leave(open, 1) }
 	od
 }
 
 #ifdef BUG_PLAIN_READ
-#define CAREFUL 0
+#define UNSETTLED 0
 #else
 #ifdef BUG_LAST_GRANT
-#define CAREFUL follows
+#define UNSETTLED (previous || open)
 #else
-#define CAREFUL evicted
+#define UNSETTLED (evicted || open)
 #endif
+#endif
+#ifdef BUG_OPEN_ONCE
+#define PASSED 0
+#else
+#define PASSED unsettled
 #endif
 
 proctype Holder(byte p) {
-	byte k = 0, a = 0;
-	bool follows = 0, open = 0, sent = 0;
-	atomic { holder == 0 && rp == 0 -> holder = p+1; made = 0; follows = direct; direct = 0 }
-	if
-	:: HAS(IDLE,p) -> goto release
-	:: !HAS(IDLE,p)
-	fi;
-	/* lock.Get waits for what is prepared; a plain read does not */
-	atomic {
-		(!CAREFUL || xp == 0);
-		base[p] = v
-	}
-send:	skip;
-	atomic { a = SLOT(p,k); k++; sent = 1; st[a] = GOING }
-#ifdef BUG_RELEASE_EARLY
-	goto release;
-#endif
-	/* the answer, or none */
+	byte k = 0;
+	bool unsettled = 0;  /* what the marks said at the grant */
+	bool unsure = 0;     /* the transaction has no success answer, and is not settled */
+	atomic { holder == 0 && rp == 0 -> holder = p+1; made = 0; unsettled = UNSETTLED }
 	atomic {
 		if
-		:: st[a] == MADE -> said = said | (1 << p);
-#ifdef BUG_PART
-			goto done
-#else
-			goto release
-#endif
-		:: st[a] == CONFLICT && k < ATTEMPTS -> goto send
-		:: st[a] == CONFLICT && k == ATTEMPTS -> goto failed
-		:: st[a] == ISMADE -> said = said | (1 << p); goto visible
-		:: st[a] == GONE -> unknown = unknown | (open << p); goto done
-		:: bLost > 0 -> bLost--; open = 1; if :: k < ATTEMPTS -> goto send :: goto failed fi
-		:: bLeave > 0 -> bLeave--; open = 1; goto failed
+		:: HAS(IDLE,p) -> goto release
+		:: !HAS(IDLE,p)
 		fi
 	}
-	/* It was made, and this was read from the number. It may not be visible yet. */
-visible: skip;
-#ifndef BUG_MADE_RELEASES
-	atomic { xp == 0 -> goto release }
-#else
-	goto release;
-#endif
-	/* The transaction has failed, or nobody knows. */
-failed:	skip;
+	/* lock.Get waits for what is prepared. A plain read does not. */
+	atomic { (!unsettled || xp == 0) -> base[p] = v }
+send:	skip;
 	atomic {
-		unknown = unknown | (1 << p);
-#ifdef BUG_RELEASE_UNSETTLED
+		st[SLOT(p,k)] = GOING; k++;
+#ifdef BUG_RELEASE_EARLY
 		goto release
-#else
-#ifdef BUG_RELEASE_CANCELLED
-		if :: !open -> goto release :: else fi
-#endif
 #endif
 	}
-	/* a release that asks for a lower number */
+	atomic {
+		if
+		:: st[SLOT(p,k-1)] == MADE -> said = said | (1 << p);
+#ifdef BUG_RELEASE_IN_TRANSACTION
+			goto done
+#else
+			unsure = 0; goto release
+#endif
+		/* the record that refused is in the answer */
+		:: st[SLOT(p,k-1)] == REFUSED && holder == p+1 && made == FIRST -> goto visible
+		:: st[SLOT(p,k-1)] == REFUSED && holder != p+1 -> goto done
+		:: st[SLOT(p,k-1)] == REFUSED && holder == p+1 && made != FIRST && k < ATTEMPTS -> goto send
+		:: st[SLOT(p,k-1)] == CONFLICT && k < ATTEMPTS -> goto send
+		:: (st[SLOT(p,k-1)] == CONFLICT || st[SLOT(p,k-1)] == REFUSED) && k == ATTEMPTS && holder == p+1 && made != FIRST ->
+#ifndef BUG_RELEASE_CANCELLED
+			unsure = 1;
+#endif
+			goto failed
+		:: st[SLOT(p,k-1)] == CONFLICT && k == ATTEMPTS && (holder != p+1 || made == FIRST) -> unsure = 1; goto failed
+		:: bLost > 0 -> bLost--; unsure = 1; if :: k < ATTEMPTS -> goto send :: goto failed fi
+		fi
+	}
+	/* The number says that it was made, not that x is visible. */
+visible: skip;
+	atomic {
+#ifndef BUG_MADE_RELEASES
+		xp == 0;
+#endif
+		said = said | (1 << p); unsure = 0; goto release
+	}
+failed:	skip;
+#ifndef BUG_RELEASE_UNSETTLED
+	/* Settle uses the number up, or shows that it was made. */
+	atomic {
+		if
+		:: !unsure -> goto release
+		:: unsure && rp == 0 && holder == p+1 && made < FIRST ->
+			made = USED; denied = denied | (1 << p); unsure = 0; goto release
+		:: unsure && rp == 0 && holder == p+1 && made == FIRST -> goto visible
+		:: unsure && holder != p+1 -> goto done
+		:: unsure && bLost > 0 -> bLost-- /* no answer */
+		fi
+	}
+#endif
+#if NEXT > 0
+	/* another transaction, that is answered */
+	atomic {
+		if
+		:: !HAS(NEXT,p)
+		:: HAS(NEXT,p) && rp == 0 && holder == p+1 -> made = SECOND;
+#ifdef BUG_NEXT_SETTLES
+			unsure = 0
+#endif
+		:: HAS(NEXT,p) && holder != p+1
+		fi
+	}
+#endif
+release: skip;
 	atomic { rp == 0 ->
 		if
-		:: holder == p+1 && !made -> holder = 0; direct = 0; goto done
-		:: holder == p+1 && made -> goto visible
-		:: holder != p+1 -> goto done
+#ifdef BUG_RELEASE_UNSETTLED
+		:: holder == p+1 -> leave(0, 0)
+#else
+		:: holder == p+1 -> leave(unsure || PASSED, 0)
+#endif
+		:: else
 		fi }
-release: skip;
-	atomic { rp == 0 -> if :: holder == p+1 -> holder = 0; made = 0; direct = 0 :: else fi }
-done:	atomic { a = 0; k = 0; follows = 0; open = 0; sent = 0; fin++ }
+done:	atomic { k = 0; unsettled = 0; unsure = 0; fin++ }
 }
 
+#define STILL(a) (st[a] != GOING && st[a] != BOTH)
 init {
 	byte i = 0;
 	atomic {
@@ -221,8 +259,7 @@ init {
 		i = 0
 	}
 	atomic {
-		fin == N && rp == 0 && xp == 0;
-		/* what was said to be made was, and what was not made was not said to be */
+		fin == N && rp == 0 && xp == 0 && timeout;
 		assert(!(said & ~wrote) || broken_told)
 	}
 }
