@@ -17,11 +17,12 @@
  * LEAVE never gets through). HB: heartbeats of holders. With ONCE, a request
  * that was answered does not come again. BUG_... plants a mistake.
  *
- * PART and UPD: masks of those that release the lock together with writes of
- * their own: in a transaction with a token (ReleaseWith), or in one conditional
- * request of the item that carries the record (UpdateAndRelease). They have one
- * turn. DROP: how often somebody deletes that item and makes it anew. With
- * NOITEM a refusal does not show the record, which is read afterwards.
+ * UPD: a mask of those that release the lock together with an update of the item
+ * that carries the record, in one conditional request (UpdateAndRelease), up to
+ * twice if the first call ends without an answer. They have one turn, and read
+ * in the marks on the record what became of it (outcomes.pml). DROP: how often
+ * somebody deletes that item and makes it anew. With NOITEM a refusal does not
+ * show the record, which is read afterwards.
  */
 #ifndef N
 #define N 2
@@ -77,17 +78,11 @@
 #ifndef HB
 #define HB 0
 #endif
-#ifndef PART
-#define PART 0
-#endif
 #ifndef UPD
 #define UPD 0
 #endif
 #ifndef DROP
 #define DROP 0
-#endif
-#if PART > 0 || UPD > 0
-#define PARTS
 #endif
 #define NP (N + RESUMERS)
 #define T 9               /* tickets are below this */
@@ -122,7 +117,7 @@ hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken
 #define oCONF 15
 #define oRESUME 16
 #define oPLACE 17
-#define oPART 18          /* RELEASE with writes of the caller's */
+#define oUPD 18           /* RELEASE with an update of the caller's */
 
 /* Modes of the record, of an entry, of what a process believes. */
 #define EXCL 1
@@ -158,12 +153,17 @@ byte sid = 0, stk = 0;    /* the handle of a lock that was saved */
 byte won = 0;             /* RESUMEs that were applied */
 byte srow = 0;            /* with PLACE, the handle is a row: owner and id, and its ticket in stk */
 
-#ifdef PARTS
-byte wr[NP];              /* the writes were made: 1 + by which call */
+#if UPD > 0
+/* The marks: the last release, by which call, and the last eviction; 0: none. */
+byte mr = 0, mrt = 0, mrc = 0, me = 0, met = 0;
+/* What each process knows: its grant, and the marks of the last record in which it was. */
+byte gid[NP], gtk[NP], srid[NP], srtk[NP], srcall[NP], seid[NP], setk[NP];
+/* Only for the checks: how its turn ended (1 + the call that released), and the update. */
+byte by[NP];
+#define TAKEN 10
+byte wr[NP];              /* the update was made: 1 + by which call */
 byte denied[NP];          /* calls that said that nothing was written */
 bool settled[NP];         /* a Release has returned since */
-bool over[NP];            /* its lease is over: others have judged it dead, in time */
-short done = 0;           /* tokens of transactions that were made */
 byte bDrop = DROP;
 #endif
 
@@ -225,18 +225,15 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #if DROP > 0
 #define MADEANEW (bDrop < DROP)
 #define FOREIGN(t) ((t) > tn) /* of another item's counter */
-#ifdef STRICT_ANEW
-#define ANEW 0
-#else
-#define ANEW MADEANEW /* it cannot be told from a release of one's own */
-#endif
+/* A TAKE that is repeated after that brings back an id with its old ticket. */
+#define ANEW (MADEANEW && DUP > 0)
 #else
 #define MADEANEW 0
 #define ANEW 0
 #define FOREIGN(t) 0
 #endif
 
-hidden byte x, y, z, mo, fb;
+hidden byte x, y, z, mo, fb, verdict;
 
 /* The floor is about to rise to v without a grant: no ticket with which
  * somebody waits is passed. */
@@ -313,6 +310,12 @@ inline put(i, t, m, b) {
 }
 
 #define TICKETAT(s) (htk[s] -> htk[s] : sa+1)
+/* EVICT asks for the ticket for the sake of its mark. */
+#if UPD > 0
+#define TICKETOF(s) TICKETAT(s)
+#else
+#define TICKETOF(s) 0
+#endif
 /* The entry at z goes. */
 inline cut() {
 	n--;
@@ -378,6 +381,11 @@ inline droprow(u) {
 #else
 #define cTICKET (htk[z] == t || (htk[z] == 0 && sa + 1 == t))
 #endif
+#if UPD > 0
+#define cEVICT cTICKET
+#else
+#define cEVICT 1
+#endif
 #ifdef BUG_CONFIRM_NO_TICKET
 #define cCONFIRM 1
 #else
@@ -425,45 +433,23 @@ inline droprow(u) {
 #define RESUMEBEAT (HAS(CLOSED,0))
 #endif
 
-#ifdef PARTS
-/* What a release with writes asks for: the mode its sender believes in, which
- * of its calls it is, and the form: 1 fast, 0 a hand-off. */
-#define ASKS(p,call,form) ((bel[p] == EXCL -> EXCL : SHRD) + 4*(call) + 8*(form))
-#define ASKSMODE(b) ((b)%4)
-#define ASKSCALL(b) (((b)/4)%2)
-#define ASKSFAST(b) ((b)/8)
-/* A fast form that was refused may come again when it is possible again: where
- * others hold beside it. */
-#ifdef BUG_PART_REFUSED
-#define EARLY(p) 0
+#if UPD > 0
+/* A release with an update: which of the sender's calls it is, and the form: 1
+ * fast, 0 a hand-off. */
+#define ASKS(call,form) ((call) + 4*(form))
+#define ASKSCALL(b) ((b)%4)
+#define ASKSFAST(b) ((b)/4)
+#if defined(BUG_UPD_NO_HELD)
+#define cUPD 1
+#elif defined(BUG_UPD_NO_TICKET)
+#define cUPD (z < n)
 #else
-#define EARLY(p) (bel[p] != EXCL)
+#define cUPD (z < n && cTICKET)
 #endif
-/* It was taken out by an attempt of this call of UpdateAndRelease. */
-#if defined(BUG_UPD_NO_CLOCK)
-#define ONLYOWN(p) (!unsure)
-#elif defined(BUG_UPD_EARLIER)
-#define ONLYOWN(p) (!over[p])
+#ifdef BUG_UPD_FAST_NO_QUIET
+#define cQUIETUPD 1
 #else
-#define ONLYOWN(p) (!over[p] && !unsure)
-#endif
-#define TOKEN(p,b) (1 << (4*(p) + (b)/4))
-#ifdef BUG_PART_NEW_TOKENS
-#define MADE(p,b) 0
-#else
-#define MADE(p,b) (HAS(PART,p) && (done & TOKEN(p,b)))
-#endif
-#if defined(BUG_PART_NO_HELD)
-#define cPART 1
-#elif defined(BUG_PART_NO_TICKET)
-#define cPART (z < n)
-#else
-#define cPART (z < n && cTICKET)
-#endif
-#ifdef BUG_PART_FAST_NO_QUIET
-#define cQUIETPART 1
-#else
-#define cQUIETPART (cLAST && QUIETFOR(t))
+#define cQUIETUPD (cLAST && QUIETFOR(t))
 #endif
 #ifdef BUG_CLAIM_NO_COUNTER
 #define cCOUNTER 1
@@ -473,9 +459,58 @@ inline droprow(u) {
 /* It is in the record, by the grant of its ticket. */
 #define HELD1(s,i,t) (n > s && hid[s] == (i) && TICKETAT(s) == (t))
 #define HELD(i,t) (HELD1(0,i,t) || HELD1(1,i,t) || HELD1(2,i,t) || HELD1(3,i,t))
-/* A record without the lock that shows that no write of its own released it. */
-#define OTHER1(s,t) (n > s && TICKETAT(s) == (t))
-#define BYOTHERS(t) (tn < (t) || OTHER1(0,t) || OTHER1(1,t) || OTHER1(2,t) || OTHER1(3,t))
+
+/* The turn of process q, if that is the entry, has ended. */
+inline turnover(q, h, v, how) {
+	if
+	:: gid[q] == (h) && gtk[q] == (v) -> assert(by[q] == 0 || ANEW || broken_settled); by[q] = how
+	:: else
+	fi
+}
+inline releaseMark(q, h, v, c, quick) {
+	turnover(q, h, v, 1 + (c));
+#ifdef BUG_FAST_NO_MARK
+	if :: quick :: else -> mr = h; mrt = v; mrc = c fi
+#else
+	mr = h; mrt = v; mrc = c
+#endif
+}
+inline newMark(h) { if :: me == 0 -> me = h; met = 0 :: else fi }
+inline see(q) { srid[q] = mr; srtk[q] = mrt; srcall[q] = mrc; seid[q] = me; setk[q] = met }
+
+/* serving.Outcome. */
+#define uHELD 1
+#define uTHIS 2
+#define uEARLIER 3
+#define uEVICTED 4
+#define uSOME 5
+#define uUNKNOWN 6
+#ifdef BUG_NO_CALL
+#define SAMECALL(c) 1
+#else
+#define SAMECALL(c) (mrc == (c))
+#endif
+#define SAMERELEASED(q) (mr == srid[q] && mrt == srtk[q] && mrc == srcall[q])
+#define SAMEEVICTED(q) (me != 0 && me == seid[q] && met == setk[q])
+#define OURS(q) (by[q] > 0 && by[q] < TAKEN)
+inline decide(q, i, t, c) {
+	d_step {
+	if
+	:: HELD(i,t) -> verdict = uHELD
+	:: else -> if
+	:: mr == i && mrt == t && SAMECALL(c) -> verdict = uTHIS
+	:: mr == i && mrt == t && !SAMECALL(c) -> verdict = uEARLIER
+	:: else -> if
+	:: (me == i && met == t) || (SAMERELEASED(q) && (mr != 0 || SAMEEVICTED(q))) -> verdict = uEVICTED
+	:: else -> if
+	:: SAMEEVICTED(q) -> verdict = uSOME
+	:: else -> verdict = uUNKNOWN
+	fi fi fi fi;
+	assert(verdict != uTHIS || by[q] == 1 + (c) || ANEW || broken_told);
+	assert((verdict != uEARLIER && verdict != uSOME) || OURS(q) || ANEW || broken_told);
+	assert(verdict != uEVICTED || by[q] == TAKEN || ANEW || broken_told)
+	}
+}
 #else
 #define cCOUNTER 1
 #endif
@@ -499,6 +534,9 @@ inline apply(o, p, i, t, b) {
 				put(i, 0, mo, fb)
 			:: else -> if :: mode == 0 && !HAS(OLD,p) -> mode = mo :: else fi
 			fi;
+#if UPD > 0
+			newMark(i);
+#endif
 			tn++; res = 1
 		:: else
 		fi
@@ -544,8 +582,11 @@ inline apply(o, p, i, t, b) {
 	:: o == oFAST ->
 		find(i);
 		if
-		:: z < n && cLAST && QUIETFOR(t) ->
+		:: z < n && cTICKET && cLAST && QUIETFOR(t) ->
 			assert(n == 1 || broken_judged);
+#if UPD > 0
+			releaseMark(p, i, t, b, 1);
+#endif
 			do :: n > 0 -> z = n-1; end_turn() :: else -> break od;
 			idle(p); res = 1
 		:: else
@@ -553,7 +594,11 @@ inline apply(o, p, i, t, b) {
 	:: o == oHAND ->
 		find(i);
 		if
-		:: z < n -> end_turn(); res = 1
+		:: z < n && cTICKET ->
+#if UPD > 0
+			releaseMark(p, i, t, b, 0);
+#endif
+			end_turn(); res = 1
 		:: else
 		fi
 	:: o == oREM -> /* every id of which there was no answer */
@@ -577,12 +622,16 @@ inline apply(o, p, i, t, b) {
 #ifdef BUG_EVICT_UNCONDITIONAL
 		:: z < n ->
 #else
-		:: z < n && hbt[z] == b ->
+		:: z < n && hbt[z] == b && cEVICT ->
 #endif
 			/* what was confirmed goes by its holder or by an operator */
 			assert(!CLOSEDID(i) || !(conf & (1 << TICKETAT(z))) || broken_confirm);
-#ifdef PARTS
-			if :: lv[OWNER(i)] & BIT(i) -> over[OWNER(i)] = 1 :: else fi;
+#if UPD > 0
+			y = OWNER(i);
+			turnover(y, i, t, TAKEN);
+#ifndef BUG_EVICT_NO_MARK
+			me = i; met = t;
+#endif
 #endif
 			end_turn(); res = 1
 		:: else
@@ -611,22 +660,21 @@ inline apply(o, p, i, t, b) {
 			res = 1
 		:: else
 		fi
-#ifdef PARTS
-	:: o == oPART ->
+#if UPD > 0
+	:: o == oUPD ->
 		find(i);
 		if
-		:: MADE(p,b) -> res = 1 /* by an earlier attempt with this token */
-		:: !MADE(p,b) && cPART && (ASKSFAST(b) == 0 || cQUIETPART) ->
-			/* the writes are made: once, by one who holds, and not after it
-			 * was told that they were not */
-			assert(wr[p] == 0 || broken_written);
-			assert(!(denied[p] & (1 << ASKSCALL(b))) || broken_told);
-			assert(!settled[p] || broken_settled);
-			assert(z < n || broken_fence);
-			assert(ASKSMODE(b) != EXCL || n == 1 || broken_fence);
+		:: cUPD && (ASKSFAST(b) == 0 || cQUIETUPD) ->
+			/* the update is made: once, by one who holds, and not after it
+			 * was told that it was not */
+			assert(wr[p] == 0 || ANEW || broken_written);
+			assert(!(denied[p] & (1 << ASKSCALL(b))) || ANEW || broken_told);
+			assert(!settled[p] || ANEW || broken_settled);
+			assert((z < n && n == 1) || broken_fence);
 			y = 0;
 			do :: y < NP -> assert(y == p || gx[y] <= t || broken_fence); y++ :: else -> break od;
-			wr[p] = 1 + ASKSCALL(b); done = done | TOKEN(p,b); out[p] = 1;
+			wr[p] = 1 + ASKSCALL(b); out[p] = 1;
+			releaseMark(p, i, t, ASKSCALL(b), ASKSFAST(b));
 			end_turn();
 			if :: ASKSFAST(b) -> idle(p) :: else fi;
 			res = 1
@@ -780,12 +828,12 @@ active proctype Drop() {
 end:	do
 	:: atomic { bDrop > 0 && fin < NP ->
 		d_step {
-		bDrop--; leased = 1;
+		bDrop--; leased = 1; mr = 0; mrt = 0; mrc = 0; me = 0; met = 0;
+		do :: n > 0 -> z = n-1; y = OWNER(hid[z]); x = hid[z]; mo = TICKETAT(z); turnover(y, x, mo, TAKEN); cut() :: else -> break od;
 		tn = 0; sa = 0; gr = 0; pres = 0; mode = 0; ended = 0; conf = 0;
-		do :: n > 0 -> z = n-1; cut() :: else -> break od;
 		y = 0;
 		do :: y < NP -> g[y] = 0; gx[y] = 0; owed[y] = 0; y++ :: else -> break od;
-		z = 0; y = 0
+		z = 0; y = 0; x = 0; mo = 0
 		} }
 	od
 }
@@ -825,13 +873,10 @@ proctype Main(byte p) {
 	byte rid = 0;     /* of my row */
 	bool claimed = 0, fast = 0, more = 0, fenced = 0, wants = HAS(DOWN,p);
 	bool ahead = 0;
-	byte gone = 0, gb = 0, tgt = 0, tb = 0, cycle = 0;
-#ifdef PARTS
-	byte call = 0;    /* of ReleaseWith, or of UpdateAndRelease */
+	byte gone = 0, gb = 0, tgt = 0, tb = 0, tt = 0, cycle = 0;
+#if UPD > 0
+	byte call = 0;    /* of UpdateAndRelease, and then of Release */
 	bool form = 0;    /* the fast one */
-	bool open = 0, early = 0; /* an attempt in this form, in the fast form before, was not answered */
-	bool unsure = 0;  /* the call before was given up without an answer */
-	bool asked = 0;
 #endif
 	{
 	if :: p >= N -> goto resume :: p < N fi;
@@ -879,11 +924,11 @@ wait:	skip;
 		:: !MINE(p) && gone == 0 && DEADIN ->
 			x = 0;
 			do :: !(DEAD1(x)) -> x++ :: else -> break od;
-			tgt = hid[x]; tb = hbt[x]; x = 0; goto evict
+			tgt = hid[x]; tb = hbt[x]; tt = TICKETOF(x); x = 0; goto evict
 		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(0) -> /* so is a live holder */
-			bEvict--; tgt = hid[0]; tb = hbt[0]; goto evict
+			bEvict--; tgt = hid[0]; tb = hbt[0]; tt = TICKETOF(0); goto evict
 		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(1) ->
-			bEvict--; tgt = hid[1]; tb = hbt[1]; goto evict
+			bEvict--; tgt = hid[1]; tb = hbt[1]; tt = TICKETOF(1); goto evict
 		:: !MINE(p) && gone == 0 && !DEADIN && (t <= FLOOR || !pres || FOREIGN(t)) -> goto anew
 		:: !MINE(p) && gone == 0 && !DEADIN && pres && !FOREIGN(t) && NOROW(p,t) && rid < 3 -> rid++; ahead = 0; goto enqueue
 		:: !MINE(p) && gone == 0 && !DEADIN && pres && t > FLOOR && !FOREIGN(t) && !ahead && OPEN(p) -> goto claim
@@ -892,7 +937,7 @@ wait:	skip;
 sweep:	skip;
 	atomic { send(oSWEEP, p, 0, gone, gb); gone = 0; gb = 0; more = 0; ahead = 0; unkn = 0; res = 0; goto wait }
 evict:	skip;
-	atomic { send(oEVICT, p, tgt, 0, tb); tgt = 0; tb = 0; ahead = 0; more = 0; unkn = 0; res = 0; goto wait }
+	atomic { send(oEVICT, p, tgt, tt, tb); tgt = 0; tb = 0; tt = 0; ahead = 0; more = 0; unkn = 0; res = 0; goto wait }
 claim:	skip;
 	atomic {
 		more = 0; ahead = 0;
@@ -946,6 +991,9 @@ hold:		lv[p] = BIT(id); unk[p] = 0;
 		bel[p] = (PERMITS > 0 -> SHRD : md);
 		out[p] = out[p] && (p == 0 && won > 0);
 		together();
+#if UPD > 0
+		if :: HAS(UPD,p) -> gid[p] = id; gtk[p] = t; see(p) :: else fi;
+#endif
 #ifndef PLACE
 		if :: RESUMERS > 0 && p == 0 && sid == 0 -> sid = id; stk = t :: else fi;
 #endif
@@ -961,31 +1009,28 @@ held:	skip;
 		:: bHB > 0 -> bHB--; send(oHB, p, id, t, md);
 			if
 			:: unkn -> unkn = 0; goto held
-			:: !unkn && res -> res = 0; goto held
-#ifdef PARTS
-			:: !unkn && !res && unsure && !HELD(id,t) && !over[p] && !BYOTHERS(t) -> /* the call before has released it */
-				assert(wr[p] > 0 || ANEW || broken_told); goto end_
-			:: !unkn && !res && !(unsure && !HELD(id,t) && !over[p] && !BYOTHERS(t)) ->
+#if UPD > 0
+			:: !unkn && res -> res = 0; if :: HAS(UPD,p) -> see(p) :: else fi; goto held
+			:: !unkn && !res && HAS(UPD,p) && call > 0 ->
+				decide(p, id, t, 3);
+				if
+				:: verdict == uHELD -> verdict = 0; goto held
+				:: verdict == uEARLIER || verdict == uSOME -> verdict = 0; goto end_
+				:: else -> verdict = 0; goto lost
+				fi
+			:: !unkn && !res && !(HAS(UPD,p) && call > 0) ->
 #else
+			:: !unkn && res -> res = 0; goto held
 			:: !unkn && !res ->
 #endif
 				/* a loss: it is one */
 				assert(!IN(id) || twice || broken_known); goto lost
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, md); unkn = 0; res = 0; goto held
-#ifdef PARTS
-		:: (HAS(PART,p) || HAS(UPD,p)) && call < 2 -> form = fast; goto part
-		:: wants && unsure ->
-			wants = 0; /* refused: the writes may yet be made, beside others */
-#ifdef BUG_DOWN_UNSURE
-			bel[p] = SHRD; goto down
-#else
-			goto held
+#if UPD > 0
+		:: HAS(UPD,p) && call < 2 -> form = fast; goto upd
 #endif
-		:: wants && !unsure ->
-#else
 		:: wants ->
-#endif
 #ifndef BUG_DOWN_BELIEF
 			/* from the call on, whatever it returns */
 			bel[p] = SHRD;
@@ -995,12 +1040,12 @@ held:	skip;
 		:: !wants -> bel[p] = 0; if :: fast -> goto quick :: else -> goto hand fi
 		fi
 	}
-#ifdef PARTS
-part:	skip;
+#if UPD > 0
+upd:	skip;
 	atomic {
-		send(oPART, p, id, t, ASKS(p,call,form));
+		send(oUPD, p, id, t, ASKS(call,form));
 		if
-		:: unkn -> unkn = 0; open = 1; if :: goto part :: goto failed fi
+		:: unkn -> unkn = 0; if :: goto upd :: call++; goto held fi
 		:: !unkn && res -> res = 0; goto made
 		:: !unkn && !res -> skip
 		fi
@@ -1017,51 +1062,21 @@ part:	skip;
 #else
 		false;
 #endif
-judge:		if
-		/* ReleaseWith */
-#ifndef BUG_PART_FORGET_FAST
-		:: HAS(PART,p) && !HELD(id,t) && early -> early = 0; form = 1; open = 1; asked = 1; goto part
-#endif
-#ifdef NOITEM
-		:: HAS(PART,p) && !HELD(id,t) && !early && (open || EARLY(p)) && !asked -> asked = 1; goto part
-		:: HAS(PART,p) && !HELD(id,t) && !early && !((open || EARLY(p)) && !asked) -> goto denies
-#else
-#ifdef BUG_PART_FORGET_FAST
-		:: HAS(PART,p) && !HELD(id,t) -> goto denies
-#else
-		:: HAS(PART,p) && !HELD(id,t) && !early -> goto denies
-#endif
-#endif
-		:: HAS(PART,p) && HELD(id,t) && form -> early = open || EARLY(p); open = 0; form = 0; goto part
-		:: HAS(PART,p) && HELD(id,t) && !form -> goto failed
-		/* UpdateAndRelease */
-		:: HAS(UPD,p) && !HELD(id,t) && !open -> goto denies
-		:: HAS(UPD,p) && !HELD(id,t) && open && ONLYOWN(p) && !BYOTHERS(t) -> goto made
-		:: HAS(UPD,p) && !HELD(id,t) && open && (!ONLYOWN(p) || BYOTHERS(t) || bEvict > 0) -> goto failed
-		:: HAS(UPD,p) && HELD(id,t) && form -> form = 0; goto part
-		:: HAS(UPD,p) && HELD(id,t) && !form -> goto failed
+judge:		decide(p, id, t, call);
+		if
+		:: verdict == uHELD && form -> verdict = 0; form = 0; goto upd
+		:: verdict == uHELD && !form -> verdict = 0; call++; goto held
+		:: verdict == uTHIS || (verdict == uSOME && call == 0) -> verdict = 0; goto made
+		:: verdict == uEVICTED -> verdict = 0;
+			assert(wr[p] != 1 + call || ANEW || broken_told);
+			denied[p] = denied[p] | (1 << call); goto lost
+		:: else -> verdict = 0; goto end_ /* by the call before; or nobody knows */
 		fi
 	}
 	atomic { false;
 made:		assert(wr[p] == 1 + call || ANEW || broken_told);
 		bel[p] = 0;
 		if :: !form && pres && n == 0 && QUIETFOR(t) -> tgt = t; goto quieten :: else -> goto end_ fi
-	}
-	atomic { false;
-denies:		if
-		:: unsure && !over[p] && !BYOTHERS(t) -> /* the call before has made them */
-			assert(wr[p] == 1 || ANEW || broken_told); goto end_
-		:: else ->
-			assert(wr[p] != 1 + call || broken_told);
-			denied[p] = denied[p] | (1 << call); goto lost
-		fi
-	}
-	atomic { false;
-failed:		if
-		:: open || early -> unsure = 1
-		:: else -> assert(wr[p] != 1 + call || broken_told); denied[p] = denied[p] | (1 << call)
-		fi;
-		open = 0; early = 0; asked = 0; call++; goto held
 	}
 #endif
 down:	skip;
@@ -1073,35 +1088,56 @@ down:	skip;
 		:: !unkn && IN(id) -> assert(res || mode == SHRD || broken_known); res = 0; md = SHRD; bel[p] = SHRD; fenced = 0; goto held
 		fi
 	}
+#if UPD > 0
+#define CALL call
+#else
+#define CALL 0
+#endif
 lost:	skip;
-	atomic { bel[p] = 0; send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto end_ }
+	atomic {
+		bel[p] = 0; send(oHAND, p, id, t, CALL); leased = leased || unkn;
+		if
+		:: !unkn && !res && IN(id) -> goto orphan
+		:: else -> unkn = 0; res = 0; goto end_
+		fi
+	}
+	/* a TAKE that came twice has put the id there once more */
+orphan:	skip;
+	atomic { send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto end_ }
 quick:	skip;
 	atomic {
-		send(oFAST, p, id, t, 0);
+		send(oFAST, p, id, t, CALL);
 		if
 		:: unkn -> unkn = 0; goto quick
 		:: !unkn && !res && IN(id) -> goto hand
-#ifdef PARTS
-		:: !unkn && (res || !IN(id)) -> res = 0; settled[p] = 1; goto end_
-#else
-		:: !unkn && (res || !IN(id)) -> res = 0; goto end_
-#endif
+		:: !unkn && (res || !IN(id)) -> goto released
 		fi
 	}
 hand:	skip;
 	atomic {
-		send(oHAND, p, id, t, 0);
+		send(oHAND, p, id, t, CALL);
 		if
 		:: unkn -> unkn = 0; goto hand
-		:: !unkn ->
-#ifdef PARTS
+		:: !unkn && res && n == 0 && QUIETFOR(t) -> res = 0;
+#if UPD > 0
 			settled[p] = 1;
 #endif
-			if
-			:: res && n == 0 && QUIETFOR(t) -> res = 0; tgt = t; goto quieten
-			:: else -> res = 0; goto end_
-			fi
+			tgt = t; goto quieten
+		:: !unkn && !(res && n == 0 && QUIETFOR(t)) -> goto released
 		fi
+	}
+	atomic { false;
+released:
+#if UPD > 0
+		if
+		:: res -> settled[p] = 1
+		:: !res && HAS(UPD,p) -> decide(p, id, t, call);
+			if :: verdict != uEVICTED && verdict != uUNKNOWN -> settled[p] = 1 :: else fi;
+			verdict = 0
+		:: else
+		fi;
+#endif
+		if :: !res && IN(id) -> goto orphan :: else -> res = 0; goto end_ fi
 	}
 quieten: skip;
 	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto end_ }
@@ -1163,8 +1199,8 @@ end_:	skip;
 		lv[p] = 0; wtk[p] = 0; owed[p] = 0; unk[p] = 0; bel[p] = 0; out[p] = 0;
 		claimed = 0; fast = 0; fenced = 0; t = 0; id = 0; rid = 0; tgt = 0; tb = 0; md = MODE(p); wants = HAS(DOWN,p);
 		res = 0; cycle++;
-#ifdef PARTS
-		form = 0; open = 0; early = 0; unsure = 0; asked = 0; call = 0;
+#if UPD > 0
+		form = 0; call = 0; gid[p] = 0; gtk[p] = 0; srid[p] = 0; srtk[p] = 0; srcall[p] = 0; seid[p] = 0; setk[p] = 0; by[p] = 0;
 #endif
 		if
 		:: cycle < CYCLES && p < N -> goto take

@@ -105,18 +105,26 @@ ok modes resume-twice-downgrade -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=2
 ok modes resume-closed-lost-evict -DN=2 -DCLOSED=1 -DRESUMERS=1 -DLOST=1 -DEVICT=1
 ok modes resume-place-lost-sweep -DN=2 -DRESUMERS=1 -DPLACE -DLOST=1 -DSWEEP=1
 ok modes resume-place-twice -DN=2 -DRESUMERS=2 -DPLACE
-ok modes with-2-lost-lost -DN=2 -DPART=3 -DLOST=2
-ok modes with-2-late-late -DN=2 -DPART=1 -DDUP=2
-ok modes with-2-late-lost-older -DN=2 -DPART=1 -DDUP=1 -DLOST=1 -DNOITEM
-ok modes with-2-lost-lost-evict-beat -DN=2 -DPART=1 -DLOST=2 -DEVICT=1 -DHB=1
-ok modes with-2-readers-late-older -DN=2 -DPART=3 -DREADERS=3 -DDUP=1 -DNOITEM
-ok modes with-2-semaphore-late-lost -DN=2 -DPART=1 -DPERMITS=2 -DDUP=1 -DLOST=1
-ok modes with-2-downgrade-late -DN=2 -DPART=1 -DREADERS=2 -DDOWN=1 -DDUP=1 -DONCE
-ok modes with-2-closed-late-lost -DN=2 -DPART=1 -DCLOSED=1 -DDUP=1 -DLOST=1
 ok modes item-2-late-late-older -DN=2 -DUPD=1 -DDUP=2 -DNOITEM
 ok modes item-2-lost-lost-evict-beat -DN=2 -DUPD=1 -DLOST=2 -DEVICT=1 -DHB=1
 ok modes item-2-lost-crash -DN=2 -DUPD=3 -DLOST=1 -DCRASH=1
+ok modes item-2-made-anew-lost-evict -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DEVICT=1
 ok modes item-2-made-anew-late -DN=2 -DUPD=1 -DDROP=1 -DDUP=1
+ok outcomes marks-lost-beat -DLOST=2 -DCALLS=2 -DHB=1
+ok outcomes marks-again-late-condition -DAGAIN=1 -DLOST=1 -DDUP=1 -DCALLS=2 -DCOND=2
+ok outcomes marks-older -DLOST=1 -DDUP=1 -DCALLS=2 -DHB=1 -DNOITEM
+ok outcomes marks-2-permits-lost-late -DROOM=2 -DLOST=1 -DDUP=1 -DCALLS=2 -DRESUME=1
+ok outcomes marks-2-permits-made-anew -DROOM=2 -DLOST=1 -DDROP=1 -DGHOST=1 -DCALLS=2
+ok outcomes marks-resume-made-anew-ghost -DLOST=1 -DHB=1 -DRESUME=1 -DDROP=1 -DGHOST=1 -DDUP=1
+ok outcomes marks-by-hand -DHAND=1 -DLOST=1 -DIDS=0
+ok outcomes numbers-late-lost -DTRANS=2 -DDUP=1 -DLOST=1 -DRESUME=1
+ok outcomes numbers-token-forgotten -DTRANS=2 -DLOST=1 -DDUP=1 -DTOKENS -DFORGET=1
+ok outcomes numbers-token-again -DTRANS=2 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1 -DNOITEM
+ok outcomes numbers-2-permits -DROOM=2 -DTRANS=1 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1
+ok split split-lost-evict -DN=2 -DLOST=2 -DEVICT=1
+ok split split-again-cancel-evict -DN=2 -DLOST=1 -DAGAIN=1 -DCANCEL=1 -DEVICT=1
+ok split split-3-idle -DN=3 -DATTEMPTS=1 -DEVICT=1 -DLOST=2 -DIDLE=2
+ok split split-next -DN=2 -DATTEMPTS=1 -DLOST=2 -DNEXT=1 -DEVICT=1
 ok scopes scope-3 -DN=3 -DQ=1
 ok scopes scope-2-late-late -DN=2 -DQ=1 -DDUP=2
 ok scopes scope-2-reset-lost -DN=2 -DQ=1 -DRESET=1 -DLOST=1
@@ -177,17 +185,45 @@ exclusion modes BUG_RESUME_NO_REMOVE -DN=2 -DRESUMERS=1 -DBUG_RESUME_NO_REMOVE
 exclusion modes BUG_RESUME_HANDLE_MODE -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=1 -DBUG_RESUME_HANDLE_MODE
 confirm modes BUG_RESUME_PROVISIONAL -DN=2 -DCLOSED=1 -DRESUMERS=1 -DEVICT=1 -DBUG_RESUME_PROVISIONAL
 resume modes BUG_PLACE_NO_ID -DN=2 -DRESUMERS=2 -DPLACE -DBUG_PLACE_NO_ID
-written modes BUG_PART_NO_TICKET -DN=2 -DPART=1 -DDUP=2 -DBUG_PART_NO_TICKET
-written modes BUG_PART_NO_HELD -DN=2 -DPART=1 -DDUP=2 -DONCE -DBUG_PART_NO_HELD
-told modes BUG_PART_NEW_TOKENS -DN=2 -DPART=1 -DLOST=1 -DBUG_PART_NEW_TOKENS
-told modes BUG_PART_FORGET_FAST -DN=2 -DPART=1 -DREADERS=3 -DDUP=1 -DONCE -DBUG_PART_FORGET_FAST
-told modes BUG_PART_REFUSED -DN=2 -DPART=1 -DREADERS=3 -DDUP=1 -DBUG_PART_REFUSED
-overtaking modes BUG_PART_FAST_NO_QUIET -DN=2 -DPART=1 -DBUG_PART_FAST_NO_QUIET
-fence modes BUG_DOWN_UNSURE -DN=2 -DPART=1 -DREADERS=2 -DDOWN=1 -DDUP=1 -DONCE -DBUG_DOWN_UNSURE
-told modes BUG_UPD_EARLIER -DN=2 -DUPD=1 -DLOST=2 -DBUG_UPD_EARLIER
-told modes BUG_UPD_NO_CLOCK -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_UPD_NO_CLOCK
-told modes STRICT_ANEW -DN=2 -DUPD=1 -DDROP=1 -DLOST=1 -DSTRICT_ANEW
+written modes BUG_UPD_NO_TICKET -DN=2 -DUPD=1 -DDUP=2 -DBUG_UPD_NO_TICKET
+written modes BUG_UPD_NO_HELD -DN=2 -DUPD=1 -DDUP=2 -DONCE -DBUG_UPD_NO_HELD
+overtaking modes BUG_UPD_FAST_NO_QUIET -DN=2 -DUPD=1 -DBUG_UPD_FAST_NO_QUIET
+told modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL
+told modes BUG_FAST_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DBUG_FAST_NO_MARK
+told modes BUG_EVICT_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_EVICT_NO_MARK
 ok modes BUG_CLAIM_NO_COUNTER -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DBUG_CLAIM_NO_COUNTER
+told outcomes BUG_FAST_NO_MARK -DLOST=1 -DBUG_FAST_NO_MARK
+told outcomes BUG_EVICT_NO_MARK -DLOST=1 -DBUG_EVICT_NO_MARK
+told outcomes BUG_RESUME_NO_MARK -DLOST=1 -DRESUME=1 -DBUG_RESUME_NO_MARK
+rare outcomes BUG_SEED_NO_MARK -DLOST=1 -DBUG_SEED_NO_MARK
+rare outcomes BUG_TAKE_NO_MARK -DLOST=1 -DBUG_TAKE_NO_MARK
+told outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL
+told outcomes BUG_WHICH -DDUP=1 -DCALLS=2 -DCOND=2 -DBUG_WHICH
+told outcomes BUG_ORDER -DHAND=1 -DIDS=1 -DBUG_ORDER
+told outcomes BUG_ABSENT -DLOST=1 -DDROP=1 -DBUG_ABSENT
+told outcomes BUG_SEEN_LATE -DLOST=1 -DCALLS=2 -DBUG_SEEN_LATE
+told outcomes BUG_ID_ALONE -DLOST=1 -DGHOST=1 -DBUG_ID_ALONE
+told outcomes BUG_RELEASE_NO_TICKET -DLOST=1 -DGHOST=1 -DNO_RARE -DBUG_RELEASE_NO_TICKET
+told outcomes BUG_EVICT_NO_TICKET -DLOST=1 -DGHOST=1 -DNO_RARE -DBUG_EVICT_NO_TICKET
+told outcomes BUG_REMOVE -DLOST=1 -DCALLS=2 -DBUG_REMOVE
+told outcomes BUG_COUNT -DAGAIN=1 -DBUG_COUNT
+told outcomes BY-HAND-and-others -DHAND=1 -DIDS=1
+told outcomes OLDER-version-marks -DLOST=1 -DOLD=1
+written outcomes BUG_TOKEN_ALONE -DLOST=1 -DTRANS=2 -DTOKENS -DFORGET=1 -DBUG_TOKEN_ALONE
+told outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE
+told outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE
+told outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME
+told outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1
+lost split BUG_RELEASE_IN_TRANSACTION -DN=2 -DBUG_RELEASE_IN_TRANSACTION
+lost split BUG_RELEASE_EARLY -DN=2 -DBUG_RELEASE_EARLY
+lost split BUG_PLAIN_READ -DN=2 -DEVICT=1 -DBUG_PLAIN_READ
+ok split BUG_LAST_GRANT -DN=3 -DATTEMPTS=1 -DEVICT=1 -DIDLE=2 -DBUG_LAST_GRANT
+lost split BUG_LAST_GRANT+OPEN_ONCE -DN=3 -DATTEMPTS=1 -DEVICT=1 -DIDLE=2 -DBUG_LAST_GRANT -DBUG_OPEN_ONCE
+lost split BUG_OPEN_ONCE -DN=3 -DATTEMPTS=1 -DLOST=2 -DIDLE=2 -DBUG_OPEN_ONCE
+lost split BUG_MADE_RELEASES -DN=2 -DLOST=1 -DBUG_MADE_RELEASES
+lost split BUG_RELEASE_UNSETTLED -DN=2 -DATTEMPTS=1 -DLOST=1 -DBUG_RELEASE_UNSETTLED
+lost split BUG_RELEASE_CANCELLED -DN=2 -DATTEMPTS=1 -DAGAIN=1 -DCANCEL=1 -DBUG_RELEASE_CANCELLED
+lost split BUG_NEXT_SETTLES -DN=2 -DATTEMPTS=1 -DLOST=2 -DNEXT=1 -DBUG_NEXT_SETTLES
 fencing scopes BUG_REGISTER_NO_LESS -DN=2 -DQ=1 -DBUG_REGISTER_NO_LESS
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST
 tickets scopes ORDERS-differ -DN=2 -DORDERS=1
@@ -228,9 +264,10 @@ ok modes semaphore-3-lost-crash -DN=3 -DPERMITS=2 -DLOST=1 -DCRASH=1
 ok modes semaphore-3-closed-late -DN=3 -DPERMITS=2 -DCLOSED=7 -DDUP=1
 ok modes downgrade-3-late -DN=3 -DREADERS=4 -DDOWN=1 -DDUP=1
 ok modes closed-3-late -DN=3 -DCLOSED=7 -DDUP=1
-ok modes with-3-lost -DN=3 -DPART=1 -DLOST=1
-ok modes with-3-readers-late -DN=3 -DPART=1 -DREADERS=7 -DDUP=1
 ok modes item-3-made-anew-lost -DN=3 -DUPD=1 -DDROP=1 -DLOST=1
+ok outcomes marks-2-permits-all -DROOM=2 -DIDS=4 -DLOST=1 -DCALLS=2 -DHB=1 -DRESUME=1 -DDROP=1 -DGHOST=1
+ok outcomes numbers-lost-lost-late -DTRANS=2 -DLOST=2 -DDUP=1 -DTOKENS -DFORGET=1
+ok split split-lost-again-evict -DN=2 -DLOST=2 -DAGAIN=1 -DEVICT=1 -DCANCEL=1
 ok modes resume-semaphore-late -DN=2 -DPERMITS=2 -DRESUMERS=2 -DDUP=1
 ok scopes scope-3-late -DN=3 -DQ=1 -DDUP=1
 ok scopes scope-3-reset -DN=3 -DQ=1 -DRESET=1
@@ -244,7 +281,7 @@ printf '%-36s %10s %6s %8s  %s\n' name states depth seconds result
 if [ $mode != large ]; then
 	xargs -P 2 -L 1 sh "$self" one "$tmp" "$spin" <"$tmp/quick"
 	# Statements of the model that no search without a planted mistake has reached.
-	for model in queuelock modes scopes; do
+	for model in queuelock modes outcomes split scopes; do
 		sort "$tmp/unreached.$model".* | uniq -c |
 			awk -v m=$model -v n="$(ls "$tmp/unreached.$model".* | wc -l)" '$1 == n { sub(/^ *[0-9]+ /, ""); print m " " $0 }'
 	done >"$tmp/never"
