@@ -337,7 +337,8 @@ end:	do
 #endif
 #if GHOST > 0
 	/* a TAKE of the holder's is repeated after its turn */
-	:: atomic { GOING && bGhost > 0 && exists && granted && !IN(ME) && FREE -> bGhost--; newMark(ME); in = in | BIT(ME); tk = 2; made = 0 }
+	:: atomic { GOING && bGhost > 0 && exists && granted && !IN(ME) && FREE -> bGhost--; newMark(ME); in = in | BIT(ME); tk = 2; made = 0;
+		if :: after < 3 -> after++ :: else fi }
 	/* the same of another's, and a request about its turn is repeated */
 #ifdef BUG_RELEASE_NO_TICKET
 	:: atomic { GOING && bGhost > 0 && exists && FREE && rid != 0 && srt == 1 && sr >= FIRST -> bGhost--; releaseMark(sr, 1, 0) }
