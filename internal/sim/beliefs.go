@@ -50,7 +50,7 @@ func (b *beliefs) die(n *node) {
 	}
 	b.mu.Unlock()
 	for _, h := range dead {
-		b.visible.add(h.key, operation{node: n.name, kind: opEnd, token: h.token, call: b.now(), ret: never})
+		b.visible.add(h.key, operation{node: n.name, kind: opEnd, token: h.token, call: h.endFrom(h.now()), ret: never})
 	}
 }
 
@@ -75,7 +75,7 @@ func (b *beliefs) judge(key queuelock.Key, ticket, owner string, shares bool) {
 	b.mu.Unlock()
 	room := max(0, b.kinds[key].Permits-1)
 	for _, h := range others {
-		if h.lock.Err() != nil {
+		if h.lock.Err() != nil || h.sleptOver() {
 			continue
 		}
 		if room--; room < 0 {

@@ -168,6 +168,7 @@ func (w *world) weather(ctx context.Context) {
 	}{
 		{w.plan.Means.Freeze, w.freeze}, {w.plan.Means.Cut, w.cut}, {w.plan.Means.Kill, w.doomOne},
 		{w.plan.Means.Retire, w.retire}, {w.plan.Means.Throttle, w.throttle}, {w.plan.Means.Outage, w.outage}, {w.plan.Means.TTL, w.expire},
+		{w.plan.Means.Suspend, w.suspendOne},
 	}
 	next := make([]time.Time, len(events))
 	for i, e := range events {
@@ -215,13 +216,16 @@ type stop struct {
 	operation string
 	after     bool // the request was applied
 	d         time.Duration
+
+	asleep time.Duration // it is a suspension as well
+	lost   bool          // the request, or its answer, is
 }
 
 // freeze stops a process for up to three leases: at once, or at its next
 // request of some kind.
 func (w *world) freeze(r *rand.Rand) {
 	n, d := w.one(r), time.Duration(r.Float64()*3*float64(w.plan.TTL))
-	s := stop{operations[r.IntN(len(operations))], r.IntN(3) > 0, d}
+	s := stop{operation: operations[r.IntN(len(operations))], after: r.IntN(3) > 0, d: d}
 	if n == nil {
 		return
 	}
@@ -243,10 +247,16 @@ func (n *node) stops(req faultnet.Request, fate *faultnet.Fate) {
 		return
 	}
 	n.stop = stop{}
+	leg := &fate.There
 	if s.after {
-		fate.Back.Reached = func() { n.freeze(s.d) }
-	} else {
-		fate.There.Reached = func() { n.freeze(s.d) }
+		leg = &fate.Back
+	}
+	leg.Lost = s.lost
+	leg.Reached = func() {
+		if s.asleep > 0 {
+			n.suspend(s.asleep)
+		}
+		n.freeze(s.d)
 	}
 }
 

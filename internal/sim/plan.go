@@ -69,7 +69,7 @@ type Chances struct {
 
 // Means are the mean times between two events in the cluster; zero is never.
 type Means struct {
-	Freeze, Cut, Kill, Retire, Throttle, Outage, TTL time.Duration
+	Freeze, Cut, Kill, Retire, Throttle, Outage, TTL, Suspend time.Duration
 }
 
 // NewPlan draws a plan.
@@ -126,6 +126,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	}
 	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
 		p.Think, p.Hold = p.Think/2, 2*p.Hold // or few would ever hold together
+	}
+	if !p.Observe && !p.Dateless {
+		p.Means.Suspend = every(30*time.Second + p.TTL)
 	}
 	return p
 }

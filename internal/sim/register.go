@@ -101,7 +101,7 @@ func (h *hold) releaseWith(ctx context.Context) bool {
 	}
 	op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
 	if err != nil || h.isDead() {
-		op.kind, op.ret = opEnd, never
+		op.kind, op.call, op.ret = opEnd, h.endFrom(begun), never
 	}
 	h.visible.add(h.key, op)
 	return true
@@ -143,9 +143,9 @@ func (h *hold) read() {
 	h.visible.add(h.key, operation{node: h.name, kind: opRead, value: value, call: begun, ret: h.now()})
 }
 
-// serve is the engine behind the network. After a transaction it looks whether
+// watch is the engine behind the network. After a transaction it looks whether
 // a register has changed, and if so, whether the lock was held.
-func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
+func (w *world) watch(rw http.ResponseWriter, r *http.Request) {
 	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
 		w.audit.ServeHTTP(rw, r)
 		return

@@ -157,7 +157,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, closed: a.closed, watched: make(chan struct{})}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, watched: make(chan struct{})}
 	if a.saved != nil {
 		shares = lock.Shared()
 	}
@@ -266,6 +266,7 @@ type hold struct {
 	lock   *queuelock.Lock
 	token  string
 	lease  time.Duration
+	begun  int64
 	closed bool // it has none
 	n      int  // writes
 	// shared says that it holds together with others that do, or may do so by now.
@@ -286,12 +287,12 @@ func (h *hold) watch() {
 		return
 	}
 	if !errors.Is(err, queuelock.ErrLost) { // by Close
-		h.visible.add(h.key, operation{node: h.name, kind: opEnd, token: h.token, call: h.now(), ret: never})
+		h.visible.add(h.key, operation{node: h.name, kind: opEnd, token: h.token, call: h.endFrom(h.now()), ret: never})
 		return
 	}
 	h.tally.lost.Add(1)
 	h.add(h.name, "%s: %v", h.owner, err)
-	h.visible.add(h.key, operation{node: h.name, kind: opLoss, token: h.token, call: h.now(), ret: h.now()})
+	h.visible.add(h.key, operation{node: h.name, kind: opLoss, token: h.token, call: h.endFrom(h.now()), ret: h.now()})
 }
 
 // use is the work under the lock: reads and protected writes, some of it for
@@ -390,7 +391,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	if held {
 		op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
 		if err != nil || dead {
-			op.kind, op.ret = opEnd, never
+			op.kind, op.call, op.ret = opEnd, h.endFrom(begun), never
 		}
 		h.visible.add(h.key, op)
 	}

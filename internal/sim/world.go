@@ -52,6 +52,7 @@ type world struct {
 	audit  *audit.Audit
 	net    *faultnet.Network
 	direct *dynamodb.Client // around all faults
+	raw    *dynamodb.Client // around all faults, and unwatched
 	keys   []queuelock.Key
 	kinds  map[queuelock.Key]Kind
 
@@ -61,15 +62,17 @@ type world struct {
 	tally   tally
 
 	mu        sync.Mutex
-	nodes     []*node           // guarded by mu; of the present generation
-	throttled time.Time         // guarded by mu; until when the table is
-	values    map[string]bool   // guarded by mu; every value a register has had
-	writes    map[string]string // guarded by mu; how often each register was written
-	saved     map[string]saved  // guarded by mu; handles, by their owners
-	amounts   map[int]bool      // guarded by mu; written to the account
-	mayAdd    map[int]int       // guarded by mu; by how many each may have been
-	undead    []*node           // guarded by mu; that have died, and could not be closed
-	disowned  map[string]bool   // guarded by mu; processes that have ended, and owners that gave up
+	nodes     []*node            // guarded by mu; of the present generation
+	throttled time.Time          // guarded by mu; until when the table is
+	values    map[string]bool    // guarded by mu; every value a register has had
+	writes    map[string]string  // guarded by mu; how often each register was written
+	saved     map[string]saved   // guarded by mu; handles, by their owners
+	amounts   map[int]bool       // guarded by mu; written to the account
+	mayAdd    map[int]int        // guarded by mu; by how many each may have been
+	undead    []*node            // guarded by mu; that have died, and could not be closed
+	disowned  map[string]bool    // guarded by mu; processes that have ended, and owners that gave up
+	lags      map[string]lag     // guarded by mu; of processes that were suspended
+	sleeps    map[string][]int64 // guarded by mu; when they were
 }
 
 // tally counts what workers did.
@@ -106,7 +109,7 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, amounts: map[int]bool{}, mayAdd: map[int]int{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, amounts: map[int]bool{}, mayAdd: map[int]int{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -121,6 +124,7 @@ func newWorld(plan Plan) *world {
 	w.audit.Resumes = precedes
 	w.audit.Granted = w.beliefs.granted
 	w.net = faultnet.New(http.HandlerFunc(w.serve), faultnet.Config{LogLimit: 600, WithoutCapacity: true})
+	w.raw = faultnet.SDK(faultnet.New(engine, faultnet.Config{LogLimit: 1, WithoutCapacity: true}).Connect("raw", nil))
 	w.direct = faultnet.SDK(faultnet.New(w.audit, faultnet.Config{LogLimit: 1, WithoutCapacity: true}).Connect("direct", nil))
 	return w
 }
