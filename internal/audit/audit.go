@@ -47,6 +47,17 @@ type Audit struct {
 	// before the first request, as Granted.
 	Actor func(*http.Request) string
 
+	// IgnoreLives leaves removals by others unjudged, although Actor is set.
+	IgnoreLives bool
+
+	// Changed is called for each item of any table that has changed, with the
+	// request that changed it. It must not send requests. Nil: no call.
+	Changed func(by *http.Request, change embedded.Change)
+
+	// Removed is called when a holder's entry is gone from its record for the first
+	// time, with the request that removed it. It must not send requests. Nil: no call.
+	Removed func(by *http.Request, queue, ticket, owner string)
+
 	// Granted is called for each grant, after it was made and before it is
 	// answered, with the queue's name, "entity reason". It must not send
 	// requests.
@@ -64,6 +75,8 @@ type Audit struct {
 	items      map[[2]string]item // guarded by mu; the table as it is, by its keys
 	requests   int                // guarded by mu; that changed something
 	actor      string             // guarded by mu; who sent the request at hand
+	request    *http.Request      // guarded by mu; the one at hand
+	aging      bool               // guarded by mu; see Age
 	queues     map[string]*queue  // guarded by mu; by entity and reason
 	violations []string           // guarded by mu
 	leases     map[string]life    // guarded by mu; by id, also of what is gone
@@ -162,12 +175,18 @@ func (a *Audit) applied(by *http.Request, changes []embedded.Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.requests++
-	a.actor = ""
+	a.actor, a.request = "", by
 	if a.Actor != nil && by != nil {
 		a.actor = a.Actor(by)
 	}
 	for _, c := range changes {
 		a.refresh(c)
+		if a.Changed != nil {
+			a.Changed(by, c)
+		}
+	}
+	if a.aging && a.actor == "" {
+		return
 	}
 	a.compare()
 }

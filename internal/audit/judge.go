@@ -93,6 +93,9 @@ func (a *Audit) judge(key string, q *queue, it item) {
 			if !h.ghost && !a.succeeded(q, h, holders) {
 				a.judgeRemoval(key, "holder "+id, h.life)
 			}
+			if !h.ghost && a.Removed != nil {
+				a.Removed(a.request, key, h.ticket, h.owner)
+			}
 		}
 	}
 	now := map[string]holder{}
@@ -204,7 +207,7 @@ func (a *Audit) judgeRenewal(key, what string, before, now life) {
 
 // judgeRemoval notes what was removed by somebody else while its lease ran.
 func (a *Audit) judgeRemoval(key, what string, l life) {
-	if a.Actor == nil || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
+	if a.Actor == nil || a.IgnoreLives || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
 		return
 	}
 	if l.endless {

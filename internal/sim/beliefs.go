@@ -17,7 +17,9 @@ type beliefs struct {
 
 // begin notes that a worker holds a lock from now on.
 func (b *beliefs) begin(h *hold) {
-	b.judge(h.key, h.token, h.owner, h.shares())
+	if !h.sleptOver() {
+		b.judge(h.key, h.token, h.owner, h.shares())
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = append(b.held, h)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -48,24 +47,33 @@ func (n *node) turnAtItem(r *rand.Rand, owner string) {
 	if n.isDead() {
 		return
 	}
-	n.tryAdd(before+1, true)
-	_, err = lock.UpdateAndRelease(n.with(r), expression.Set(expression.Name("amount"), expression.Value(before+1)))
-	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-	n.add(n.name, "%s: writes %d and releases: %v", owner, before+1, err)
-	switch {
+	id, held := grantID{"account", lock.Ticket().String(), owner}, lock.Err() == nil
+	value := fmt.Sprintf("%s=%d", owner, before+1)
+	_, err = lock.UpdateAndRelease(n.with(r), addTo(before, value))
+	n.add(n.name, "%s: writes %s and releases: %v", owner, value, err)
+	switch said := n.judgeWrite("UpdateAndRelease", owner, value, err); {
 	case n.isDead():
 		return
-	case unknown: // it may have been made, or may yet be
-		n.add(n.name, "%s: released: %v", owner, lock.Release(n.with(r)))
-		return
-	case err == nil:
-		n.added(before + 1)
+	case said == saidMade:
+		n.judgeRelease("UpdateAndRelease", owner, id, err)
 		n.tally.writes.Add(1)
 		return
+	case said == saidNotMade:
+		n.tally.fenced.Add(1)
 	}
-	n.tryAdd(before+1, false)
-	n.tally.fenced.Add(1)
-	n.add(n.name, "%s: released: %v", owner, lock.Release(n.with(r)))
+	held = held && lock.Err() == nil
+	err = lock.Release(n.with(r))
+	n.add(n.name, "%s: released: %v", owner, err)
+	if held {
+		n.judgeRelease("Release", owner, id, err)
+	}
+}
+
+// addTo is the update that adds one to what was read, and logs it.
+func addTo(before int, value string) expression.UpdateBuilder {
+	log := expression.Name("log")
+	return expression.Set(expression.Name("amount"), expression.Value(before+1)).
+		Set(log, expression.ListAppend(expression.IfNotExists(log, expression.Value([]string{})), expression.Value([]string{value})))
 }
 
 func amount(item map[string]types.AttributeValue) int {
@@ -80,30 +88,6 @@ func amount(item map[string]types.AttributeValue) int {
 	return n
 }
 
-// tryAdd notes that the amount may be written by somebody, or, again, that it
-// was not.
-func (w *world) tryAdd(amount int, may bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if may {
-		w.mayAdd[amount]++
-	} else {
-		w.mayAdd[amount]--
-	}
-}
-
-// added notes that the amount was written: of all that read the same, one may
-// write.
-func (w *world) added(amount int) {
-	w.mu.Lock()
-	again := w.amounts[amount]
-	w.amounts[amount] = true
-	w.mu.Unlock()
-	if again {
-		w.violate("the amount %d was written by two: an update is lost", amount)
-	}
-}
-
 // useItem reads and writes the item in the clear: after one quiet cycle by two
 // requests.
 func (w *world) useItem(ctx context.Context, c *queuelock.Client) error {
@@ -116,10 +100,9 @@ func (w *world) useItem(ctx context.Context, c *queuelock.Client) error {
 			return err
 		}
 		next := amount(lock.Item()) + 1
-		if _, err := lock.UpdateAndRelease(ctx, expression.Set(expression.Name("amount"), expression.Value(next))); err != nil {
+		if _, err := lock.UpdateAndRelease(ctx, addTo(next-1, fmt.Sprintf("newcomer=%d", next))); err != nil {
 			return err
 		}
-		w.added(next)
 		time.Sleep(time.Second) // for what runs in the background
 		sent := 0
 		for operation, tally := range w.net.Counts("newcomer") {
@@ -133,8 +116,7 @@ func (w *world) useItem(ctx context.Context, c *queuelock.Client) error {
 	return nil
 }
 
-// judgeItem: each amount up to the last was written by one who said so, or by one
-// who does not know.
+// judgeItem looks at what is left of the account.
 func (w *world) judgeItem(ctx context.Context) error {
 	name := tableName
 	consistent := true
@@ -142,20 +124,12 @@ func (w *world) judgeItem(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := amount(out.Item)
-	for n := 1; n <= last; n++ {
-		if !w.amounts[n] && w.mayAdd[n] == 0 {
-			w.violate("the amount %d was written by nobody", n)
-		}
-	}
-	for n := range w.amounts {
-		if n > last {
-			w.violate("the amount %d was written, and the last is %d", n, last)
-		}
+	if last := amount(out.Item); last != length(out.Item) {
+		w.violate("the amount is %d after %d writes", last, length(out.Item))
 	}
 	for attribute := range out.Item {
 		switch attribute {
-		case "pk", "sk", "amount", "lock_ticketNumber", "lock_granted":
+		case "pk", "sk", "amount", "log", "lock_ticketNumber", "lock_granted", "lock_released", "lock_evicted":
 		default:
 			w.violate("the item was left with the attribute %s", attribute)
 		}

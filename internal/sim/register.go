@@ -1,16 +1,10 @@
 package sim
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,35 +28,63 @@ func registerKey(queue string) map[string]types.AttributeValue {
 // patience is for how long a worker waits for an answer to its own requests.
 const patience = 5 * time.Second
 
-// next is the lock's next value for the register, and the write of it. Nothing
-// in the write itself asks for order: that is the lock's part.
+// next is the lock's next value for the register, and the write of it: the value
+// that was read, and one more. Nothing in the write itself asks for order: that is
+// the lock's part.
 func (h *hold) next() (string, types.TransactWriteItem) {
 	h.n++
-	value := fmt.Sprintf("%s:%d", h.owner, h.n)
+	value := fmt.Sprintf("%s:%d=%d", h.owner, h.n, h.total+1)
 	return value, types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(tableName), Key: registerKey(name(h.key)),
-		UpdateExpression:         aws.String("SET #token = :token, #value = :value ADD writes :one"),
-		ExpressionAttributeNames: map[string]string{"#token": "token", "#value": "value"},
+		UpdateExpression:         aws.String("SET #token = :token, #value = :value, #log = list_append(if_not_exists(#log, :none), :values)"),
+		ExpressionAttributeNames: map[string]string{"#token": "token", "#value": "value", "#log": "log"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":token": number(h.token), ":value": &types.AttributeValueMemberS{Value: value}, ":one": number("1"),
+			":token": number(h.token), ":value": &types.AttributeValueMemberS{Value: value},
+			":none":   &types.AttributeValueMemberL{},
+			":values": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: value}}},
 		},
 	}}
 }
 
 // write makes a protected write by way of the lock.
 func (h *hold) write(r *rand.Rand) {
+	if !h.reads() {
+		return
+	}
 	value, item := h.next()
 	begun := h.now()
 	err := h.lock.Transact(h.with(r), item)
 	_, refused := err.(*queuelock.LostError) // and nothing else: no attempt is of unknown outcome
+	h.took(h.judgeWrite("Transact", h.owner, value, err))
 	h.wrote(value, begun, err, refused)
+}
+
+// reads reads the register before a write, unless the value is known. It reports
+// whether it is.
+func (h *hold) reads() bool {
+	if !h.known {
+		h.read()
+	}
+	return h.known
+}
+
+// took takes in what came of a write.
+func (h *hold) took(said outcome) {
+	switch said {
+	case saidMade:
+		h.total++
+	case saidUnknown:
+		h.known, h.doubt = false, true
+	case saidNotMade:
+		h.known = false
+	}
 }
 
 // writeStale makes a protected write after the lock's end, and does not ask
 // the lock first.
 func (h *hold) writeStale(r *rand.Rand) {
 	h.stand(r.Float64())
-	if h.isDead() {
+	if h.isDead() || !h.known {
 		return
 	}
 	value, item := h.next()
@@ -82,10 +104,18 @@ func (h *hold) writeStale(r *rand.Rand) {
 // releaseWith writes and releases in one transaction. It reports whether the lock
 // is released, or may be.
 func (h *hold) releaseWith(ctx context.Context) bool {
+	if !h.reads() {
+		return false
+	}
 	value, item := h.next()
 	begun := h.now()
 	held := h.beliefs.end(h)
+	was := h.lock.Err() == nil
 	err := h.lock.ReleaseWith(ctx, item)
+	h.took(h.judgeWrite("ReleaseWith", h.owner, value, err))
+	if was && err == nil {
+		h.judgeRelease("ReleaseWith", h.owner, h.id, err)
+	}
 	_, refused := err.(*queuelock.LostError)
 	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
 	h.add(h.name, "%s: released with %s: %v", h.owner, value, err)
@@ -125,76 +155,61 @@ func (h *hold) wrote(value string, begun int64, err error, refused bool) {
 	h.visible.add(h.key, op)
 }
 
-// read reads the register.
+// read reads the register: by a plain read, which is all that is needed after a
+// holder that has released the lock; and by a transaction where writes of an
+// earlier holder, or of its own, may still become visible.
 func (h *hold) read() {
 	begun := h.now()
+	doubt := h.doubt || h.afterEviction()
+	read := h.readPlainly
+	if doubt {
+		read = h.readAll
+	}
+	item, err := read()
+	if err != nil || h.isDead() {
+		return
+	}
+	h.total, h.known, h.doubt = length(item), true, false
+	h.visible.add(h.key, operation{node: h.name, kind: opRead, value: text(item["value"]), call: begun, ret: h.now()})
+}
+
+func (h *hold) readPlainly() (map[string]types.AttributeValue, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, patience)
 	defer cancel()
 	out, err := h.db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: aws.String(tableName), Key: registerKey(name(h.key)), ConsistentRead: aws.Bool(true),
 	})
-	if err != nil || h.isDead() {
-		return
+	if err != nil {
+		return nil, err
 	}
-	value := ""
-	if s, ok := out.Item["value"].(*types.AttributeValueMemberS); ok {
-		value = s.Value
-	}
-	h.visible.add(h.key, operation{node: h.name, kind: opRead, value: value, call: begun, ret: h.now()})
+	return out.Item, nil
 }
 
-// watch is the engine behind the network. After a transaction it looks whether
-// a register has changed, and if so, whether the lock was held.
-func (w *world) watch(rw http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
-		w.audit.ServeHTTP(rw, r)
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var t struct {
-		TransactItems []struct {
-			Update struct {
-				Key                       map[string]struct{ S string }
-				ExpressionAttributeValues map[string]struct{ N, S string }
-			}
+// readAll reads in a transaction, which conflicts with those that are not visible
+// as a whole, and is then sent again.
+func (h *hold) readAll() (map[string]types.AttributeValue, error) {
+	ctx, cancel := context.WithTimeout(h.ctx, 4*patience)
+	defer cancel()
+	for {
+		out, err := h.db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
+			{Get: &types.Get{TableName: aws.String(tableName), Key: registerKey(name(h.key))}},
+		}})
+		if err == nil {
+			return out.Responses[0].Item, nil
+		}
+		if _, conflict := errors.AsType[*types.TransactionCanceledException](err); !conflict {
+			return nil, err
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
-	if err := json.Unmarshal(body, &t); err != nil {
-		panic(err)
-	}
-	written := t.TransactItems[0].Update
-	queue := strings.TrimPrefix(written.Key["pk"].S, registerPrefix)
-	before := w.audit.Holders(queue)
-	w.audit.ServeHTTP(rw, r)
-	value, token := written.ExpressionAttributeValues[":value"].S, written.ExpressionAttributeValues[":token"].N
-	out, err := w.direct.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: aws.String(tableName), Key: registerKey(queue), ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		w.violate("the register of %s cannot be read: %v", queue, err)
-		return
-	}
-	writes, ok := out.Item["writes"].(*types.AttributeValueMemberN)
-	if !ok {
-		return
-	}
-	w.mu.Lock()
-	committed, again := w.writes[queue] != writes.Value, w.values[value]
-	w.writes[queue] = writes.Value
-	w.values[value] = w.values[value] || committed
-	w.mu.Unlock()
-	if !committed {
-		return
-	}
-	if again {
-		w.violate("the protected write of %s was made twice", value)
-	}
-	// One that releases with its write is there before it alone.
-	if tickets := append(before, w.audit.Holders(queue)...); !slices.Contains(tickets, token) {
-		w.violate("a protected write with ticket %s committed while the record of %s serves tickets %q", token, queue, tickets)
-	}
+}
+
+// afterEviction reports whether the lock's grant came after an eviction that is
+// not long ago.
+func (h *hold) afterEviction() bool {
+	return h.resumed
 }

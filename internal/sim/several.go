@@ -49,7 +49,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	var holds []*hold
 	for i, lock := range locks.All() {
 		n.tally.acquired.Add(1)
-		h := &hold{node: n, owner: fmt.Sprintf("%s+%d", owner, i), key: lock.Key(), lock: lock, token: lock.Ticket().String(), lease: a.ttl, begun: a.begun, watched: make(chan struct{})}
+		h := &hold{node: n, owner: fmt.Sprintf("%s+%d", owner, i), key: lock.Key(), lock: lock, token: lock.Ticket().String(), lease: a.ttl, begun: a.begun, id: grantID{name(lock.Key()), lock.Ticket().String(), owner}, watched: make(chan struct{})}
 		n.add(n.name, "%s: holds %s with ticket %s", owner, h.key, h.token)
 		n.visible.add(h.key, operation{node: n.name, kind: opGrant, token: h.token, call: a.begun, ret: n.now()})
 		n.beliefs.begin(h)

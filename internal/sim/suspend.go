@@ -105,7 +105,7 @@ func (n *node) suspend(s time.Duration) {
 // whether it did: not while a transaction is being committed there.
 func (w *world) makeOlder(owns func(string) bool, s time.Duration) bool {
 	name := tableName
-	out, err := w.raw.Scan(context.Background(), &dynamodb.ScanInput{TableName: &name})
+	out, err := w.direct.Scan(context.Background(), &dynamodb.ScanInput{TableName: &name})
 	if err != nil {
 		w.violate("a suspension: %v", err)
 		return false
@@ -119,7 +119,7 @@ func (w *world) makeOlder(owns func(string) bool, s time.Duration) bool {
 	if len(puts) == 0 {
 		return true
 	}
-	_, err = w.raw.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: puts})
+	_, err = w.direct.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: puts})
 	if _, conflict := errors.AsType[*types.TransactionCanceledException](err); conflict {
 		return false
 	} else if err != nil {
@@ -174,16 +174,13 @@ func (w *world) lagOf(r *http.Request) lag {
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	l := w.lagOf(r)
 	if l == (lag{}) {
-		w.watch(rw, r)
+		w.arrive(rw, r)
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(err) // it is in memory
-	}
-	r.Body = io.NopCloser(bytes.NewReader(w.translate(body, -l.behind, l.forgotten)))
+	body := w.translate(read(r), -l.behind, l.forgotten)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
-	w.watch(answer, r)
+	w.arrive(answer, r)
 	l = w.lagOf(r)
 	text := w.translate(answer.Body.Bytes(), l.behind, 0)
 	h := rw.Header()

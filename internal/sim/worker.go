@@ -157,7 +157,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, watched: make(chan struct{})}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, id: grantID{name(key), token, owner}, resumed: a.saved != nil, watched: make(chan struct{})}
 	if a.saved != nil {
 		shares = lock.Shared()
 	}
@@ -261,14 +261,21 @@ func (p Plan) calm() bool {
 // hold is a lock that a worker holds, or held.
 type hold struct {
 	*node
-	owner  string
-	key    queuelock.Key
-	lock   *queuelock.Lock
-	token  string
-	lease  time.Duration
-	begun  int64
-	closed bool // it has none
-	n      int  // writes
+	owner   string
+	key     queuelock.Key
+	lock    *queuelock.Lock
+	token   string
+	lease   time.Duration
+	begun   int64
+	closed  bool // it has none
+	id      grantID
+	resumed bool
+	n       int  // writes
+	total   int  // writes to the register, as far as known
+	known   bool // total is what was read
+	// doubt says that a write of its own may have been made, or may yet become
+	// visible.
+	doubt bool
 	// shared says that it holds together with others that do, or may do so by now.
 	shared atomic.Bool
 	// watched is closed when the lock's end has been noted.
@@ -292,6 +299,7 @@ func (h *hold) watch() {
 	}
 	h.tally.lost.Add(1)
 	h.add(h.name, "%s: %v", h.owner, err)
+	h.judgeLoss(err)
 	h.visible.add(h.key, operation{node: h.name, kind: opLoss, token: h.token, call: h.endFrom(h.now()), ret: h.now()})
 }
 
@@ -382,9 +390,13 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	}
 	begun := h.now()
 	held := h.beliefs.end(h)
+	was := h.lock.Err() == nil
 	err := h.lock.Release(ctx)
 	if h.closed {
 		err = h.releaseAtLast(r, err)
+	}
+	if was {
+		h.judgeRelease("Release", h.owner, h.id, err)
 	}
 	dead := h.isDead()
 	h.add(h.name, "%s: released: %v", h.owner, err)

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type Report struct {
 	Lost       int            // locks lost
 	Writes     int            // protected writes that committed
 	Fenced     int            // protected writes that were refused
+	Outcomes   int            // calls whose outcome was compared with what the engine did
+	Unknown    int            // of these, those that did not know it
 	Requests   int            // that reached the engine
 	Operations map[string]int // requests, by operation
 	Faults     map[string]int // by kind
@@ -52,7 +55,6 @@ type world struct {
 	audit  *audit.Audit
 	net    *faultnet.Network
 	direct *dynamodb.Client // around all faults
-	raw    *dynamodb.Client // around all faults, and unwatched
 	keys   []queuelock.Key
 	kinds  map[queuelock.Key]Kind
 
@@ -61,23 +63,26 @@ type world struct {
 	visible visible
 	tally   tally
 
-	mu        sync.Mutex
-	nodes     []*node            // guarded by mu; of the present generation
-	throttled time.Time          // guarded by mu; until when the table is
-	values    map[string]bool    // guarded by mu; every value a register has had
-	writes    map[string]string  // guarded by mu; how often each register was written
-	saved     map[string]saved   // guarded by mu; handles, by their owners
-	amounts   map[int]bool       // guarded by mu; written to the account
-	mayAdd    map[int]int        // guarded by mu; by how many each may have been
-	undead    []*node            // guarded by mu; that have died, and could not be closed
-	disowned  map[string]bool    // guarded by mu; processes that have ended, and owners that gave up
-	lags      map[string]lag     // guarded by mu; of processes that were suspended
-	sleeps    map[string][]int64 // guarded by mu; when they were
+	mu          sync.Mutex
+	nodes       []*node             // guarded by mu; of the present generation
+	throttled   time.Time           // guarded by mu; until when the table is
+	served      map[string][]string // guarded by mu; who held when a protected write arrived, by its value
+	logged      map[string]int      // guarded by mu; the length of each log
+	values      map[string]bool     // guarded by mu; all that logs have
+	removals    map[grantID]removal // guarded by mu; how grants ended
+	notMade     map[string]string   // guarded by mu; values that were not written, by word of a call
+	itemHolders map[grantID]bool    // of the account; guarded by the engine
+	saved       map[string]saved    // guarded by mu; handles, by their owners
+	undead      []*node             // guarded by mu; that have died, and could not be closed
+	disowned    map[string]bool     // guarded by mu; processes that have ended, and owners that gave up
+	lags        map[string]lag      // guarded by mu; of processes that were suspended
+	sleeps      map[string][]int64  // guarded by mu; when they were
 }
 
 // tally counts what workers did.
 type tally struct {
 	acquired, refused, lost, writes, fenced, requests atomic.Int64
+	outcomes, unknown                                 atomic.Int64 // of writes and releases
 }
 
 // Run plays a plan and judges it.
@@ -90,7 +95,8 @@ func Run(t *testing.T, plan Plan) (report Report) {
 	report = Report{
 		Plan: plan, Violations: append(w.audit.Violations(), w.violations...), Grants: w.audit.Grants(),
 		Acquired: int(w.tally.acquired.Load()), Refused: int(w.tally.refused.Load()), Lost: int(w.tally.lost.Load()),
-		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()), Requests: int(w.tally.requests.Load()),
+		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()),
+		Outcomes: int(w.tally.outcomes.Load()), Unknown: int(w.tally.unknown.Load()), Requests: int(w.tally.requests.Load()),
 		Operations: w.operations(), Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
 	}
 	bad, unchecked := w.visible.check()
@@ -109,7 +115,7 @@ func (w *world) operations() map[string]int {
 }
 
 func newWorld(plan Plan) *world {
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), values: map[string]bool{}, writes: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, amounts: map[int]bool{}, mayAdd: map[int]int{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -118,15 +124,24 @@ func newWorld(plan Plan) *world {
 		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
 	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless}, tableName, w.engineClock)
-	if !plan.Observe && !plan.Dateless {
-		w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
-	}
+	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
+	w.audit.IgnoreLives = plan.Observe || plan.Dateless
+	w.audit.Changed, w.audit.Removed = w.changed, w.removed
 	w.audit.Resumes = precedes
 	w.audit.Granted = w.beliefs.granted
 	w.net = faultnet.New(http.HandlerFunc(w.serve), faultnet.Config{LogLimit: 600, WithoutCapacity: true})
-	w.raw = faultnet.SDK(faultnet.New(engine, faultnet.Config{LogLimit: 1, WithoutCapacity: true}).Connect("raw", nil))
-	w.direct = faultnet.SDK(faultnet.New(w.audit, faultnet.Config{LogLimit: 1, WithoutCapacity: true}).Connect("direct", nil))
+	w.direct = faultnet.SDK(straight{w.audit})
 	return w
+}
+
+// straight is the way to an engine without a network.
+type straight struct{ http.Handler }
+
+// RoundTrip sends a request, and is answered, in the same goroutine.
+func (s straight) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	return answer.Result(), nil
 }
 
 // actorHeader names the process that sent a request.
@@ -252,6 +267,7 @@ func (w *world) judgeTheEnd(ctx context.Context) {
 	if err := c.Close(ctx); err != nil {
 		w.violate("newcomer: close: %v", err)
 	}
+	w.judgeNotMade()
 	if err := w.judgeItem(ctx); err != nil {
 		w.violate("%v", err)
 	}

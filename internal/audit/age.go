@@ -2,13 +2,14 @@ package audit
 
 import "time"
 
-// Age lets what some owners have in the table grow older by a duration, in no
-// time: edit moves the ends of their leases in the table, around the audit, and
-// reports whether it did. Nothing is judged. No request is served meanwhile.
+// Age makes what some owners have in the table older by a duration, in no time:
+// edit, whose requests have no actor, lowers the ends of their leases in the table
+// and reports whether it did. Its requests are not judged.
 func (a *Audit) Age(owns func(owner string) bool, by time.Duration, edit func() bool) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !edit() {
+	a.setAging(true)
+	done := edit()
+	a.setAging(false)
+	if !done {
 		return false
 	}
 	age := func(l life) life {
@@ -21,6 +22,8 @@ func (a *Audit) Age(owns func(owner string) bool, by time.Duration, edit func() 
 		}
 		return l
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for id, l := range a.leases {
 		a.leases[id] = age(l)
 	}
@@ -33,6 +36,11 @@ func (a *Audit) Age(owns func(owner string) bool, by time.Duration, edit func() 
 			r.life = age(r.life)
 		}
 	}
-	a.scan()
 	return true
+}
+
+func (a *Audit) setAging(aging bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.aging = aging
 }
