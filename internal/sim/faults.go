@@ -20,6 +20,9 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 		There: faultnet.Leg{Delay: n.way(r)},
 		Back:  faultnet.Leg{Delay: n.way(r)},
 	}
+	if n.plan.Split.Window > 0 && req.Operation == "TransactWriteItems" {
+		fate.Split = n.plan.Split.Delays(r, len(req.Items()))
+	}
 	if n.clear.Load() {
 		return fate
 	}

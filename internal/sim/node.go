@@ -42,6 +42,8 @@ type node struct {
 	// stood is for how long it stood still in all, in nanoseconds.
 	stood atomic.Int64
 
+	stubborn bool // its HTTP client sends requests again on its own
+
 	closing sync.WaitGroup // a Close in the middle of the work
 
 	mu      sync.Mutex
@@ -92,6 +94,7 @@ func (w *world) live(i int) {
 
 func (w *world) boot(name string, i int) (*node, error) {
 	n := &node{world: w, name: name, counts: map[string]int64{}}
+	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
 	n.conn = w.net.Connect(name, n.fate)
 	n.db = faultnet.SDK(n, func(o *dynamodb.Options) {
 		// The SDK's own retries, with a pause that the seed decides.
@@ -219,9 +222,33 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(ctx)
 	}
 	req.Header.Set(actorHeader, n.name)
+	body := read(req)
 	resp, err := n.conn.RoundTrip(req)
 	n.stand(r.Float64())
+	for again := 0; n.stubborn && n.broke(req, resp, err) && again < 3; again++ {
+		// It says nothing of this to the SDK.
+		n.harm("request sent again")
+		n.pause(req.Context(), time.Duration(r.ExpFloat64()*float64([]time.Duration{50 * time.Millisecond, 2 * time.Second, n.plan.TTL}[again])))
+		next := req.Clone(req.Context())
+		next.Body = io.NopCloser(bytes.NewReader(body))
+		resp, err = n.conn.RoundTrip(next)
+		n.stand(r.Float64())
+	}
 	return resp, err
+}
+
+// broke reports whether an HTTP client may send a request again: its connection
+// failed, or the server did.
+func (n *node) broke(req *http.Request, resp *http.Response, err error) bool {
+	return req.Context().Err() == nil && !n.isDead() && (err != nil || resp.StatusCode >= http.StatusInternalServerError)
+}
+
+// pause waits for d, or until ctx ends.
+func (n *node) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // count names a request, and counts how many there are in a second.

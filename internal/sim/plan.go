@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
 )
 
 // Plan is one run. All of it is drawn from the seed.
@@ -31,6 +32,8 @@ type Plan struct {
 
 	Chances Chances
 	Means   Means
+	// Split makes the items of transactions visible one after the other.
+	Split embedded.Splitting
 	// EarlyTTL lets the table's TTL remove rows before their time.
 	EarlyTTL bool
 }
@@ -65,6 +68,7 @@ type Chances struct {
 	Refuse                          float64 // throttled, conflict, or an internal error
 	SwallowRequest, SwallowResponse float64 // no answer until the caller gives up
 	Stale                           float64 // of a turn: a write with its fence after its end
+	Stubborn                        float64 // of a process: its HTTP client sends requests again on its own
 }
 
 // Means are the mean times between two events in the cluster; zero is never.
@@ -126,6 +130,12 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	}
 	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
 		p.Think, p.Hold = p.Think/2, 2*p.Hold // or few would ever hold together
+	}
+	if r.IntN(2) == 0 {
+		p.Split = embedded.Splitting{Window: pick(5*time.Millisecond, 50*time.Millisecond, 500*time.Millisecond), Late: 0.1 * r.Float64()}
+	}
+	if severity > 0 && r.IntN(2) == 0 {
+		p.Chances.Stubborn = r.Float64()
 	}
 	if !p.Observe && !p.Dateless {
 		p.Means.Suspend = every(30*time.Second + p.TTL)

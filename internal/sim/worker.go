@@ -254,8 +254,8 @@ func (n *node) judgeTraces(owner, what string, delayed bool) {
 // calm says that no fault is in the plan.
 func (p Plan) calm() bool {
 	c := p.Chances
-	c.Stale, c.Anyway, c.Brownout = 0, 0, 0
-	return c == Chances{} && p.Means == Means{}
+	c.Stale, c.Anyway, c.Brownout, c.Stubborn = 0, 0, 0, 0
+	return c == Chances{} && p.Means == Means{} && p.Split.Late == 0
 }
 
 // hold is a lock that a worker holds, or held.
