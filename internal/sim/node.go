@@ -152,7 +152,7 @@ func (n *node) bury() {
 	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 96)), 2*n.plan.TTL+time.Minute)
 	defer cancel()
 	n.conn.Heal()
-	if err := n.client.Close(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) {
+	if err := n.client.Close(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) && outcomeOf(err) != saidUnknown {
 		n.violate("%s: what is left of it does not end: %v", n.name, err)
 	}
 }

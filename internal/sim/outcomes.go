@@ -189,7 +189,7 @@ func outcomeOf(err error) outcome {
 	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown {
 		return saidUnknown
 	}
-	if err == nil {
+	if _, made := errors.AsType[*queuelock.ReleaseError](err); made || err == nil {
 		return saidMade
 	}
 	return saidNotMade

@@ -101,8 +101,8 @@ func (h *hold) writeStale(r *rand.Rand) {
 	h.wrote(value, begun, err, refused)
 }
 
-// releaseWith writes and releases in one transaction. It reports whether the lock
-// is released, or may be.
+// releaseWith writes and releases by one call. It reports whether the lock is
+// released, or may be.
 func (h *hold) releaseWith(ctx context.Context) bool {
 	if !h.reads() {
 		return false
@@ -113,19 +113,27 @@ func (h *hold) releaseWith(ctx context.Context) bool {
 	was := h.lock.Err() == nil
 	err := h.lock.ReleaseWith(ctx, item)
 	h.took(h.judgeWrite("ReleaseWith", h.owner, value, err))
-	if was && err == nil {
-		h.judgeRelease("ReleaseWith", h.owner, h.id, err)
+	released, made := err, false
+	if failed, ok := err.(*queuelock.ReleaseError); ok {
+		released, made = failed.Err, true
+	}
+	if was && (made || err == nil) {
+		h.judgeRelease("ReleaseWith", h.owner, h.id, released)
 	}
 	_, refused := err.(*queuelock.LostError)
 	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
 	h.add(h.name, "%s: released with %s: %v", h.owner, value, err)
-	if err != nil && !refused && !unknown && h.lock.Err() == nil && !h.isDead() {
+	if err != nil && !made && !refused && !unknown && h.lock.Err() == nil && !h.isDead() {
 		if held {
 			h.beliefs.begin(h)
 		}
 		return false // nothing was written, and it is still held
 	}
-	h.wrote(value, begun, err, refused)
+	if made {
+		h.wrote(value, begun, nil, false)
+	} else {
+		h.wrote(value, begun, err, refused)
+	}
 	if !held {
 		return true
 	}
@@ -160,9 +168,8 @@ func (h *hold) wrote(value string, begun int64, err error, refused bool) {
 // earlier holder, or of its own, may still become visible.
 func (h *hold) read() {
 	begun := h.now()
-	doubt := h.doubt || h.afterEviction()
 	read := h.readPlainly
-	if doubt {
+	if h.doubt || h.lock.Unsettled() {
 		read = h.readAll
 	}
 	item, err := read()
@@ -185,31 +192,13 @@ func (h *hold) readPlainly() (map[string]types.AttributeValue, error) {
 	return out.Item, nil
 }
 
-// readAll reads in a transaction, which conflicts with those that are not visible
-// as a whole, and is then sent again.
+// readAll reads what is visible of all transactions.
 func (h *hold) readAll() (map[string]types.AttributeValue, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, 4*patience)
 	defer cancel()
-	for {
-		out, err := h.db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
-			{Get: &types.Get{TableName: aws.String(tableName), Key: registerKey(name(h.key))}},
-		}})
-		if err == nil {
-			return out.Responses[0].Item, nil
-		}
-		if _, conflict := errors.AsType[*types.TransactionCanceledException](err); !conflict {
-			return nil, err
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	items, err := h.lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: registerKey(name(h.key))}})
+	if err != nil {
+		return nil, err
 	}
-}
-
-// afterEviction reports whether the lock's grant came after an eviction that is
-// not long ago.
-func (h *hold) afterEviction() bool {
-	return h.resumed
+	return items[0], nil
 }

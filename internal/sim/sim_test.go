@@ -81,9 +81,9 @@ func fail(t *testing.T, report sim.Report) {
 
 // sum is what many runs have seen.
 type sum struct {
-	runs, grants, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum int
-	simulated                                                                                   time.Duration
-	faults, operations                                                                          map[string]int
+	runs, grants, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
+	simulated                                                                                                      time.Duration
+	faults, operations                                                                                             map[string]int
 }
 
 func (s *sum) add(r sim.Report) {
@@ -100,6 +100,8 @@ func (s *sum) add(r sim.Report) {
 	s.fenced += r.Fenced
 	s.requests += r.Requests
 	s.unchecked += r.Unchecked
+	s.outcomes += r.Outcomes
+	s.unknown += r.Unknown
 	s.peak = max(s.peak, r.Peak)
 	for operation, n := range r.Operations {
 		s.operations[operation] += n
@@ -111,8 +113,8 @@ func (s *sum) add(r sim.Report) {
 }
 
 func (s *sum) print(t *testing.T, took time.Duration) {
-	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; histories too wide to check: %d",
-		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.unchecked)
+	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
+		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
 	t.Logf("%d faults: %v", s.faultsSum, s.faults)
 }

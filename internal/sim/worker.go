@@ -157,7 +157,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, id: grantID{name(key), token, owner}, resumed: a.saved != nil, watched: make(chan struct{})}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, id: grantID{name(key), token, owner}, doubt: a.saved != nil, watched: make(chan struct{})}
 	if a.saved != nil {
 		shares = lock.Shared()
 	}
@@ -261,18 +261,17 @@ func (p Plan) calm() bool {
 // hold is a lock that a worker holds, or held.
 type hold struct {
 	*node
-	owner   string
-	key     queuelock.Key
-	lock    *queuelock.Lock
-	token   string
-	lease   time.Duration
-	begun   int64
-	closed  bool // it has none
-	id      grantID
-	resumed bool
-	n       int  // writes
-	total   int  // writes to the register, as far as known
-	known   bool // total is what was read
+	owner  string
+	key    queuelock.Key
+	lock   *queuelock.Lock
+	token  string
+	lease  time.Duration
+	begun  int64
+	closed bool // it has none
+	id     grantID
+	n      int  // writes
+	total  int  // writes to the register, as far as known
+	known  bool // total is what was read
 	// doubt says that a write of its own may have been made, or may yet become
 	// visible.
 	doubt bool
