@@ -50,10 +50,6 @@ type Audit struct {
 	// IgnoreLives leaves removals by others unjudged, although Actor is set.
 	IgnoreLives bool
 
-	// Changed is called for each item of any table that has changed, with the
-	// request that changed it. It must not send requests. Nil: no call.
-	Changed func(by *http.Request, change embedded.Change)
-
 	// Removed is called when a holder's entry is gone from its record for the first
 	// time, with the request that removed it. It must not send requests. Nil: no call.
 	Removed func(by *http.Request, queue, ticket, owner string)
@@ -181,9 +177,6 @@ func (a *Audit) applied(by *http.Request, changes []embedded.Change) {
 	}
 	for _, c := range changes {
 		a.refresh(c)
-		if a.Changed != nil {
-			a.Changed(by, c)
-		}
 	}
 	if a.aging && a.actor == "" {
 		return

@@ -97,8 +97,14 @@ func isRelease(request []byte) bool {
 	return false
 }
 
-// changed takes in a change of what locks protect.
-func (w *world) changed(by *http.Request, c embedded.Change) {
+// changed takes in changes of what locks protect.
+func (w *world) changed(by *http.Request, changes []embedded.Change) {
+	for _, c := range changes {
+		w.change(by, c)
+	}
+}
+
+func (w *world) change(by *http.Request, c embedded.Change) {
 	pk := c.Key["pk"].Text
 	if queue, ok := strings.CutPrefix(pk, registerPrefix); ok {
 		w.logs(queue, c.Item, w.visible.locks[queue])

@@ -123,10 +123,10 @@ func newWorld(plan Plan) *world {
 		w.kinds[w.keys[i]] = plan.Kinds[i]
 		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
-	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless}, tableName, w.engineClock)
+	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
 	w.audit.IgnoreLives = plan.Observe || plan.Dateless
-	w.audit.Changed, w.audit.Removed = w.changed, w.removed
+	w.audit.Removed = w.removed
 	w.audit.Resumes = precedes
 	w.audit.Granted = w.beliefs.granted
 	w.net = faultnet.New(http.HandlerFunc(w.serve), faultnet.Config{LogLimit: 600, WithoutCapacity: true})
