@@ -60,7 +60,7 @@ var mutants = []mutant{
 	},
 	{
 		"a fast release by the last number seen", "serving/release.go",
-		"n.isHolder(id).And(n.alone()).And(n.noneOutstanding(t))", "n.isHolder(id).And(n.alone())",
+		"condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))", "condition.And(n.alone())",
 		`the floor rose`, 1,
 	},
 	{
@@ -75,12 +75,12 @@ var mutants = []mutant{
 	},
 	{
 		"a fence that asks for nothing", "serving/fence.go",
-		"WithCondition(condition)", "WithCondition(condition.Or(n.ticketNumber.AttributeExists()))",
+		"WithCondition(namesOf(q).fence(id, t, alone))", "WithCondition(namesOf(q).fence(id, t, alone).Or(namesOf(q).ticketNumber.AttributeExists()))",
 		`a protected write with ticket \d+ committed`, 1,
 	},
 	{
 		"a fence that takes a ghost for its lock", "serving/fence.go",
-		"condition = n.isHolder(id).And(n.latest(t)).And(n.served(id, t))", "condition = n.isHolder(id).And(n.latest(t))",
+		"return n.isHolder(id).And(n.latest(t)).And(n.served(id, t))", "return n.isHolder(id).And(n.latest(t))",
 		`a protected write with ticket \d+ committed`, 397,
 	},
 	{
@@ -134,19 +134,41 @@ var mutants = []mutant{
 		`was removed by`, 8,
 	},
 	{
-		"another token for each attempt at a release with writes", "releasewith.go",
-		"l.queue.Transact(p.held, form.token, form.items)", "l.queue.Transact(p.held, (form.token + random.Text(p.held))[:36], form.items)",
-		`not linearizable|was made twice`, 4,
+		"a release inside the transaction", "releasewith.go",
+		"	if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
+		"	id, name, update, condition := l.id, l.queue.Record().Layout().Table, \"REMOVE holders.#id SET released = :mark\", \"attribute_exists(holders.#id)\"\n" +
+			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": l.ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
+			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: l.queue.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
+			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
+			"	if err := l.queue.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		l.settled = l.finish(ErrReleased)\n		l.client.forget(l)\n		l.keeper.Stop()\n		return nil\n	} else if true {\n		return &UnknownOutcomeError{Key: l.key, Err: err}\n" +
+			"	} else if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
+		`an update is lost`, 0,
+	},
+	{
+		"a transaction by its token alone", "serving/fence.go",
+		"	update, once := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone).And(once)).Build()\n",
+		"	update, _ := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone)).Build()\n",
+		`was made twice`, 0,
+	},
+	{
+		"a release without its mark", "serving/release.go",
+		"	update = update.Set(n.released, expression.Value(mark.attribute()))\n", "	_ = mark\n",
+		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 0,
+	},
+	{
+		"an eviction without its mark", "serving/marks.go",
+		"	return update.Set(n.evicted, expression.Value(mark.attribute()))\n", "	_ = mark\n	return update\n",
+		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 0,
+	},
+	{
+		"a plain read after an eviction", "read.go",
+		"	return l.marks.Released.Open || evicted && ", "	return false && evicted && ",
+		`an update is lost`, 0,
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
 		"\t\tgrant, ok, err := w.goOn(ctx, &sight)\n", "\t\tgrant, ok, err := w.goOn(ctx, &sight)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 262,
-	},
-	{
-		"another token for each attempt of a transaction", "fence.go",
-		"first.queue.Transact(held, token, fenced)", "first.queue.Transact(held, (token + random.Text(held))[:36], fenced)",
-		`was made twice`, 4,
 	},
 }
 
