@@ -171,7 +171,7 @@ func (w *world) weather(ctx context.Context) {
 	}{
 		{w.plan.Means.Freeze, w.freeze}, {w.plan.Means.Cut, w.cut}, {w.plan.Means.Kill, w.doomOne},
 		{w.plan.Means.Retire, w.retire}, {w.plan.Means.Throttle, w.throttle}, {w.plan.Means.Outage, w.outage}, {w.plan.Means.TTL, w.expire},
-		{w.plan.Means.Suspend, w.suspendOne},
+		{w.plan.Means.Suspend, w.suspendOne}, {w.plan.Means.Stick, w.stick},
 	}
 	next := make([]time.Time, len(events))
 	for i, e := range events {

@@ -166,6 +166,11 @@ var mutants = []mutant{
 		`an update is lost`, 0,
 	},
 	{
+		"a row that outlives its waiter's looks", "internal/waiter/place.go",
+		"	if !p.spot.Attended() {\n		return errUnattended\n	}\n", "",
+		`has not looked for`, 0,
+	},
+	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
 		"\t\tgrant, ok, err := w.goOn(ctx, &sight)\n", "\t\tgrant, ok, err := w.goOn(ctx, &sight)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 262,

@@ -57,6 +57,8 @@ type node struct {
 	after   bool      // guarded by mu; it dies after that request was applied
 	// Its requests are throttled between these. Guarded by mu.
 	brownFrom, brown time.Time
+	hang             time.Duration    // guarded by mu; of its next read
+	looked           map[string]int64 // guarded by mu; when it last looked at an entity
 
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted
@@ -93,7 +95,7 @@ func (w *world) live(i int) {
 }
 
 func (w *world) boot(name string, i int) (*node, error) {
-	n := &node{world: w, name: name, counts: map[string]int64{}}
+	n := &node{world: w, name: name, counts: map[string]int64{}, looked: map[string]int64{}}
 	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
 	n.conn = w.net.Connect(name, n.fate)
 	n.db = faultnet.SDK(n, func(o *dynamodb.Options) {
@@ -210,7 +212,8 @@ func (n *node) heal() {
 // RoundTrip is the process's network stack. A process that stands still does
 // so before and after each request.
 func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
-	r := n.chances("stands still at "+n.count(req), 0)
+	r, body := n.chances("stands still at "+n.count(req), 0), read(req)
+	n.looks(req, body)
 	// Of requests that are sent at the same instant, which is first is up to the
 	// goroutine scheduler; here it is up to the seed.
 	time.Sleep(time.Duration(1 + r.IntN(1<<16)))
@@ -222,7 +225,6 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(ctx)
 	}
 	req.Header.Set(actorHeader, n.name)
-	body := read(req)
 	resp, err := n.conn.RoundTrip(req)
 	n.stand(r.Float64())
 	for again := 0; n.stubborn && n.broke(req, resp, err) && again < 3; again++ {

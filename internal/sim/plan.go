@@ -73,7 +73,7 @@ type Chances struct {
 
 // Means are the mean times between two events in the cluster; zero is never.
 type Means struct {
-	Freeze, Cut, Kill, Retire, Throttle, Outage, TTL, Suspend time.Duration
+	Freeze, Cut, Kill, Retire, Throttle, Outage, TTL, Suspend, Stick time.Duration
 }
 
 // NewPlan draws a plan.
@@ -137,6 +137,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if severity > 0 && r.IntN(2) == 0 {
 		p.Chances.Stubborn = r.Float64()
 	}
+	p.Means.Stick = every(2 * time.Minute)
 	if !p.Observe && !p.Dateless {
 		p.Means.Suspend = every(30*time.Second + p.TTL)
 	}

@@ -50,13 +50,14 @@ const tableName = "queuelock"
 // world is one run.
 type world struct {
 	*history
-	plan   Plan
-	end    time.Time
-	audit  *audit.Audit
-	net    *faultnet.Network
-	direct *dynamodb.Client // around all faults
-	keys   []queuelock.Key
-	kinds  map[queuelock.Key]Kind
+	plan     Plan
+	end      time.Time
+	audit    *audit.Audit
+	net      *faultnet.Network
+	direct   *dynamodb.Client // around all faults
+	keys     []queuelock.Key
+	kinds    map[queuelock.Key]Kind
+	entities []string // of keys, and the account
 
 	clear   atomic.Bool // the weather has cleared: no more faults
 	beliefs beliefs
@@ -121,8 +122,12 @@ func newWorld(plan Plan) *world {
 		// Two reasons on one entity, and then another entity.
 		w.keys = append(w.keys, queuelock.Key{Entity: fmt.Sprintf("order-%d", i/2), Reason: []string{"lock", "audit"}[i%2]})
 		w.kinds[w.keys[i]] = plan.Kinds[i]
+		if i%2 == 0 {
+			w.entities = append(w.entities, w.keys[i].Entity)
+		}
 		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
+	w.entities = append(w.entities, text(account["pk"]))
 	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
 	w.audit.IgnoreLives = plan.Observe || plan.Dateless

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A waiter is stuck if its goroutine does not go on, while the one that renews its
+// row does: here in a read that neither returns nor ends with its context.
+
+// attention is more than the time after which the library counts a waiter that does
+// not look as stuck (Config.attention), with a sleep and an attempt before it.
+const attention = time.Minute
+
+// stick makes the next read of a process hang.
+func (w *world) stick(r *rand.Rand) {
+	n, d := w.one(r), attention+time.Duration(r.Float64()*float64(2*time.Minute))
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hang = d
+}
+
+// looks notes when a process last looked at an entity's queues, which all of its
+// requests count for but those that put and keep rows. A row may not be renewed
+// long after that. It lets a read hang that is to.
+func (n *node) looks(req *http.Request, body []byte) {
+	operation := req.Header.Get("X-Amz-Target")
+	operation = operation[strings.IndexByte(operation, '.')+1:]
+	var b struct{ Key, Item map[string]any }
+	if err := json.Unmarshal(body, &b); err != nil {
+		panic(err) // the SDK wrote it
+	}
+	row := isRow(b.Key) || isRow(b.Item)
+	var hang time.Duration
+	n.mu.Lock()
+	for _, entity := range n.entities {
+		switch {
+		case !bytes.Contains(body, []byte(entity)):
+		case !row:
+			n.looked[entity] = n.now()
+		case operation == "UpdateItem":
+			if unseen := time.Duration(n.now() - n.looked[entity]); unseen > attention {
+				n.violate("%s renews a row of %s, and has not looked for %v", n.name, entity, unseen)
+			}
+		}
+	}
+	if operation == "GetItem" || operation == "Query" {
+		hang, n.hang = n.hang, 0
+	}
+	n.mu.Unlock()
+	if hang == 0 || n.clear.Load() {
+		return
+	}
+	n.harm("stuck read")
+	n.add(n.name, "is stuck in a read for %v", hang)
+	begun := time.Now()
+	for time.Since(begun) < hang && !n.clear.Load() && n.ctx.Err() == nil {
+		time.Sleep(time.Second)
+	}
+	n.stood.Add(int64(time.Since(begun)))
+}
+
+// isRow reports whether a key, or an item, is that of a queue row.
+func isRow(item map[string]any) bool {
+	sk, _ := item["sk"].(map[string]any)
+	text, _ := sk["S"].(string)
+	_, number, ok := strings.Cut(text, "/")
+	return ok && strings.Trim(number, "0") != ""
+}
