@@ -142,23 +142,23 @@ var mutants = []mutant{
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
 			"	if err := l.queue.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		l.settled = l.finish(ErrReleased)\n		l.client.forget(l)\n		l.keeper.Stop()\n		return nil\n	} else if true {\n		return &UnknownOutcomeError{Key: l.key, Err: err}\n" +
 			"	} else if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
-		`an update is lost`, 0,
+		`an update is lost`, 6,
 	},
 	{
 		"a transaction by its token alone", "serving/fence.go",
 		"	update, once := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone).And(once)).Build()\n",
 		"	update, _ := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone)).Build()\n",
-		`was made twice`, 0,
+		`was made twice`, 20,
 	},
 	{
 		"a release without its mark", "serving/release.go",
 		"	update = update.Set(n.released, expression.Value(mark.attribute()))\n", "	_ = mark\n",
-		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 0,
+		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
 	},
 	{
 		"an eviction without its mark", "serving/marks.go",
 		"	return update.Set(n.evicted, expression.Value(mark.attribute()))\n", "	_ = mark\n	return update\n",
-		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 0,
+		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 22,
 	},
 	{
 		"a plain read after an eviction", "read.go",
@@ -168,7 +168,7 @@ var mutants = []mutant{
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
 		"	if !p.spot.Attended() {\n		return errUnattended\n	}\n", "",
-		`has not looked for`, 0,
+		`has not looked for`, 16,
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",

@@ -58,7 +58,7 @@ type node struct {
 	// Its requests are throttled between these. Guarded by mu.
 	brownFrom, brown time.Time
 	hang             time.Duration    // guarded by mu; of its next read
-	looked           map[string]int64 // guarded by mu; when it last looked at an entity
+	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it had stood
 
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted

@@ -194,7 +194,7 @@ func (h *hold) readPlainly() (map[string]types.AttributeValue, error) {
 
 // readAll reads what is visible of all transactions.
 func (h *hold) readAll() (map[string]types.AttributeValue, error) {
-	ctx, cancel := context.WithTimeout(h.ctx, 4*patience)
+	ctx, cancel := context.WithTimeout(h.with(h.chances("reads "+h.owner, h.now())), 4*patience)
 	defer cancel()
 	items, err := h.lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String(tableName), Key: registerKey(name(h.key))}})
 	if err != nil {

@@ -29,7 +29,8 @@ func (w *world) stick(r *rand.Rand) {
 
 // looks notes when a process last looked at an entity's queues, which all of its
 // requests count for but those that put and keep rows. A row may not be renewed
-// long after that. It lets a read hang that is to.
+// long after that, not counting how long the process stood still. It lets a read
+// hang that is to.
 func (n *node) looks(req *http.Request, body []byte) {
 	operation := req.Header.Get("X-Amz-Target")
 	operation = operation[strings.IndexByte(operation, '.')+1:]
@@ -44,9 +45,9 @@ func (n *node) looks(req *http.Request, body []byte) {
 		switch {
 		case !bytes.Contains(body, []byte(entity)):
 		case !row:
-			n.looked[entity] = n.now()
+			n.looked[entity] = n.now() - n.stood.Load()
 		case operation == "UpdateItem":
-			if unseen := time.Duration(n.now() - n.looked[entity]); unseen > attention {
+			if unseen := time.Duration(n.now() - n.stood.Load() - n.looked[entity]); unseen > attention {
 				n.violate("%s renews a row of %s, and has not looked for %v", n.name, entity, unseen)
 			}
 		}
