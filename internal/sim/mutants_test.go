@@ -168,7 +168,7 @@ var mutants = []mutant{
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
 		"	if !p.spot.Attended() {\n		return errUnattended\n	}\n", "",
-		`has not looked for`, 16,
+		`has not looked for`, 39,
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",

@@ -41,13 +41,14 @@ func (n *node) looks(req *http.Request, body []byte) {
 	row := isRow(b.Key) || isRow(b.Item)
 	var hang time.Duration
 	n.mu.Lock()
+	went := n.now() - n.stood.Load() + int64(max(0, time.Until(n.frozen))) // for how long it has not stood still
 	for _, entity := range n.entities {
 		switch {
 		case !bytes.Contains(body, []byte(entity)):
 		case !row:
-			n.looked[entity] = n.now() - n.stood.Load()
+			n.looked[entity] = went
 		case operation == "UpdateItem":
-			if unseen := time.Duration(n.now() - n.stood.Load() - n.looked[entity]); unseen > attention {
+			if unseen := time.Duration(went - n.looked[entity]); unseen > attention {
 				n.violate("%s renews a row of %s, and has not looked for %v", n.name, entity, unseen)
 			}
 		}
