@@ -41,12 +41,12 @@ var mutants = []mutant{
 	{
 		"a heartbeat that may come late", "serving/heartbeat.go",
 		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))", "",
-		`the end of holder|renewed less than a lease ago|believed to hold`, 16,
+		`the end of holder|renewed less than a lease ago|believed to hold`, 4,
 	},
 	{
 		"a sweep without condition", "queue/enqueue.go",
 		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
-		`the row of .* was removed by`, 341,
+		`the row of .* was removed by`, 22,
 	},
 	{
 		"the SDK's retries left on for TAKE", "ticket/master.go",
