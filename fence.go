@@ -131,7 +131,7 @@ func transact(ctx context.Context, locks []*Lock, end func() error, items []type
 		if err := cmp.Or(l.settle(t.held), ctx.Err()); err != nil {
 			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.key, err)
 		}
-		l.made = serving.NextCall(l.made)
+		l.made, l.denied = serving.NextCall(l.made), nil
 		fence, err := serving.NumberedFence(l.queue, l.id, l.ticket, l.isAlone(), l.made)
 		if err != nil {
 			return fmt.Errorf("queuelock: %s: transact: %w", l.key, err)
@@ -253,6 +253,10 @@ func (t *transaction) failed(err error) error {
 		if made {
 			return nil
 		}
+	} else {
+		for _, l := range t.locks {
+			l.denied = t
+		}
 	}
 	return fmt.Errorf("queuelock: %s: transact: %w", t.locks[0].key, errors.Join(err, t.caller.Err(), t.end()))
 }
@@ -309,6 +313,21 @@ func (l *Lock) settle(ctx context.Context) error {
 	l.unsettled = nil
 	l.mu.Unlock()
 	return nil
+}
+
+// lateCopy reports whether a record refused a release because a copy of the last
+// transaction, which was refused, has been made after that: a transport that
+// retries on its own may have sent it. It waits until the copy is visible, and
+// changes the release so that it can be sent again.
+func (l *Lock) lateCopy(ctx context.Context, rec serving.Record, e *serving.Ending) bool {
+	if e.Unmade == 0 || rec.Made(l.id, l.ticket, e.Unmade) != serving.MadeYes {
+		return false
+	}
+	if !l.denied.visible(ctx) {
+		e.Open = l.tableTime(time.Now())
+	}
+	e.Unmade = 0
+	return true
 }
 
 // errUnsettled says that an earlier transaction of a lock may still be made, or

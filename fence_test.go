@@ -337,6 +337,38 @@ func TestTransactGivenUp(t *testing.T) {
 		answer.Release()
 		release(t, lock)
 	})
+	inBubble(t, "CopyLandsBeforeTheRelease", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := open(t, table, "c", queuelock.Config{})
+		lock := acquire(t, c, waitpolicy.NoWait)
+		again := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
+		err := lock.Transact(t.Context(), deposit(table, aws.String("attribute_exists(pk)")))
+		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled {
+			t.Fatalf("got %v, want the caller's own condition", err)
+		}
+		if _, err := table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: account()}); err != nil {
+			t.Fatal(err)
+		}
+		again.Release()
+		if err := table.Settle(t.Context()); err != nil || balance(table) != "1" {
+			t.Fatalf("%v: the account holds %s, the copy was to be made", err, balance(table))
+		}
+		before := db.Counts()
+		release(t, lock)
+		spent := db.Counts().Sub(before)
+		if spent["TransactWriteItems"].Sent != 1 {
+			t.Errorf("the release did not wait until the copy is visible: %+v", spent)
+		}
+		spent = db.Counts()
+		lock = acquire(t, c, waitpolicy.NoWait)
+		if err := lock.Transact(t.Context(), deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
+			t.Fatal("it was made")
+		}
+		release(t, lock)
+		if n := db.Counts().Sub(spent).Total().Sent; n != 3 {
+			t.Errorf("a turn with a refused transaction took %d requests, want no more than before", n)
+		}
+	})
 	inBubble(t, "SettledByTheNext", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := open(t, table, "c", queuelock.Config{})

@@ -58,9 +58,11 @@ type Lock struct {
 	parting   partingState // guarded by mu; of an UpdateAndRelease
 
 	// writes lets one protected transaction at a time through, and guards made,
-	// the number of the last. It is kept across requests.
+	// the number of the last, and denied: the last, if it was refused for good. It
+	// is kept across requests.
 	writes chan struct{}
 	made   int64
+	denied *transaction
 
 	// gate lets one Release at a time through, and guards settled and
 	// result: what came of the one that needs no repetition. It is no mutex because it

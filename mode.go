@@ -149,7 +149,9 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	defer cancel()
 	// Others may join, who must see what was written under the exclusive lock.
 	resume, err := l.settleWrites(held)
-	defer resume()
+	if resume != nil {
+		defer resume()
+	}
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: downgrade: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
 	}

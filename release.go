@@ -81,7 +81,10 @@ func (l *Lock) giveBack(ctx context.Context) error {
 	l.mu.Unlock()
 	lost := errors.Is(end, ErrLost)
 	if parting != partingMade {
-		resume, _ := l.settleWrites(ctx)
+		resume, err := l.settleWrites(ctx)
+		if resume == nil {
+			return fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", l.key, err)
+		}
 		defer resume()
 	}
 	switch {
@@ -127,12 +130,13 @@ func (l *Lock) giveBack(ctx context.Context) error {
 // settleWrites waits for a transaction of the lock that is under way, and settles
 // one that had no answer: a later holder would not see what it has yet to make
 // visible. Where it cannot be settled, it is an error, and the mark of a release
-// says so. No transaction begins until resume is called.
+// says so. No transaction begins until resume is called, which is nil if one
+// outlasted ctx.
 func (l *Lock) settleWrites(ctx context.Context) (resume func(), err error) {
 	select {
 	case l.writes <- struct{}{}:
 	case <-ctx.Done():
-		return func() {}, ctx.Err()
+		return nil, ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -145,6 +149,9 @@ func (l *Lock) settleWrites(ctx context.Context) (resume func(), err error) {
 func (l *Lock) clear(ctx context.Context, end error) error {
 	ending, _ := l.ending()
 	rec, err := serving.HandOff(ctx, l.queue, ending)
+	if errors.Is(err, serving.ErrRefused) && l.lateCopy(ctx, rec, &ending) {
+		rec, err = serving.HandOff(ctx, l.queue, ending)
+	}
 	if _, orphaned := rec.Mine(l.id); errors.Is(err, serving.ErrRefused) && orphaned {
 		// A request for a ticket that was applied twice has put the id there again.
 		_, _, err = serving.Remove(ctx, l.queue, l.id)
@@ -172,6 +179,9 @@ func (l *Lock) handBack(ctx context.Context) error {
 			l.client.background.run(l.quieten)
 		}
 		if errors.Is(err, serving.ErrRefused) {
+			if l.lateCopy(ctx, rec, &ending) {
+				continue
+			}
 			err = l.refused(ctx, rec, ending)
 		}
 		if err == nil {
@@ -187,11 +197,15 @@ func (l *Lock) handBack(ctx context.Context) error {
 }
 
 // ending is the next release call of the lock, and the record as it was last seen.
+// The gate of writes is held.
 func (l *Lock) ending() (serving.Ending, serving.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.releases++
 	e := serving.Ending{ID: l.id, Ticket: l.ticket, Call: l.releases, Turn: l.seen.Turn.Add(time.Since(l.since))}
+	if l.denied != nil {
+		e.Unmade = l.made
+	}
 	switch {
 	case l.unsettled != nil:
 		e.Open = l.tableTime(time.Now())

@@ -64,7 +64,10 @@ func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.Updat
 		return nil, err
 	}
 	defer p.end()
-	resume, _ := l.settleWrites(p.held)
+	resume, err := l.settleWrites(p.held)
+	if resume == nil {
+		return nil, p.failed(what, err)
+	}
 	defer resume()
 	ending, seen := l.ending()
 	form := serving.FormHandOff
@@ -73,6 +76,9 @@ func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.Updat
 	}
 	for retries, queued := retry.For(0), false; ; {
 		rec, err := serving.UpdateAndRelease(p.held, l.queue, form, ending, users)
+		if errors.Is(err, serving.ErrRefused) && l.lateCopy(p.held, rec, &ending) {
+			continue
+		}
 		if errors.Is(err, serving.ErrRefused) && form == serving.FormFast && rec.Holds(l.id, l.ticket) && (len(cond) == 0 || !rec.Fast(l.id, l.ticket)) {
 			form, queued = serving.FormHandOff, true // others have queued
 			continue

@@ -18,6 +18,10 @@ type Ending struct {
 	Call   int64     // number of the holder's release call; repeats of one call have the same
 	Turn   Turn      // of recent turns, this one included; not written to a user's own item
 	Open   time.Time // see Released
+	// Unmade is the number of the holder's last fenced transaction if it was
+	// refused: a copy of it may arrive late, and must not commit unseen while the
+	// lock is released. Zero: there is none.
+	Unmade int64
 }
 
 // Form is one of the two forms of RELEASE. Each asks that the holder is in the
@@ -56,7 +60,12 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	if q.Home == nil {
 		update = update.Set(n.turn, expression.Value(table.Map(e.Turn.attribute())))
 	}
-	return update, condition.And(n.served(e.ID, e.Ticket))
+	condition = condition.And(n.served(e.ID, e.Ticket))
+	if e.Unmade > 0 {
+		_, unmade := n.number(e.ID, e.Unmade)
+		condition = condition.And(unmade)
+	}
+	return update, condition
 }
 
 // Release ends a turn: RELEASE of the protocol. With idle the caller believes
