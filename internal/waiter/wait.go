@@ -106,6 +106,9 @@ func (t *turn) run(ctx context.Context, sight queue.Sight, noWait bool) (Grant, 
 		case done:
 			return grant, err
 		case lookAgain:
+			if t.failure != nil {
+				continue // nothing has moved; patience bounds failures
+			}
 			if t.rounds++; noWait && t.rounds > quickTries {
 				return Grant{}, ErrBusy
 			}
