@@ -578,7 +578,7 @@ func TestFailClosedMakesNoSenseWithADeadline(t *testing.T) {
 			t.Errorf("%d requests were sent", n)
 		}
 		lock := acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.LockDelay(0), queuelock.WithTTL(20*time.Second))
-		if beats := cost(table, func() { time.Sleep(101 * time.Second) }); beats.Sent != 10 {
+		if beats := cost(table, func() { time.Sleep(101 * time.Second) }); beats.Sent < 10 || beats.Sent > 11 { // none late, each up to a second early
 			t.Errorf("%d heartbeats in 101 s, want one each ten", beats.Sent)
 		}
 		release(t, lock)

@@ -138,7 +138,11 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 			if p.Serving == nil {
 				continue
 			}
-			if off := (p.Waited + p.EstimatedWait - served).Abs(); off > 50*time.Second { // two turns and a half
+			most := 50 * time.Second // two turns and a half
+			if p.Position == 4 {
+				most = 75 * time.Second // the look after the first turn is up to 15 s late, and so is each turn by that rate
+			}
+			if off := (p.Waited + p.EstimatedWait - served).Abs(); off > most {
 				t.Errorf("at place %d, after %v, %v more were estimated, want about %v in all", p.Position, p.Waited, p.EstimatedWait, served)
 			}
 		}
