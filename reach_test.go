@@ -247,7 +247,7 @@ func TestRecordSize(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(2 * time.Minute)
+			time.Sleep(40 * time.Second) // each has renewed its lease
 			for _, lock := range held {
 				release(t, lock)
 			}
@@ -308,12 +308,19 @@ func TestRecordSizeFormula(t *testing.T) {
 			}))
 			return int(*out.ConsumedCapacity.CapacityUnits) * 4096
 		}
-		for range n {
-			if _, err := a.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, 1000))); err != nil {
+		for i := range 2 * n { // with both marks, and a transaction of each
+			lock, err := a.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, 1000)))
+			if err == nil {
+				err = lock.Transact(t.Context(), deposit(table, nil))
+			}
+			if err == nil && i < n {
+				err = lock.Release(t.Context())
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(2 * time.Minute)
 		if got, most := size(), 1024+n*(200+256+1000)+4095; got > most {
 			t.Errorf("the record has %d bytes, the formula says %d", got, most)
 		}

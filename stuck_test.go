@@ -377,7 +377,7 @@ func TestSlowWaitersKeepTheirRows(t *testing.T) {
 	for name, cfg := range map[string]queuelock.Config{
 		"DefaultSchedule": {},
 		"SlowSchedule":    {Poll: waitpolicy.Schedule{Fastest: time.Minute, SlowestNext: 3 * time.Minute, Slowest: 10 * time.Minute}},
-		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: time.Millisecond, SlowestNext: time.Millisecond, Slowest: time.Millisecond}},
+		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: 20 * time.Millisecond, SlowestNext: 20 * time.Millisecond, Slowest: 20 * time.Millisecond}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
