@@ -132,11 +132,11 @@ func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
 		if _, err := serving.Confirm(ctx, q, "a", n(2), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(1)})
+		rec, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(2)})
 		if err != nil || len(rec.Holders) != 0 || !rec.Present {
 			t.Errorf("dismissed: %+v, %v", rec, err)
 		}
-		if _, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(1)}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(2)}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("again: %v", err)
 		}
 		if _, err := serving.Heartbeat(ctx, q, "a", n(2), serving.Renewal{}); !errors.Is(err, serving.ErrRefused) {

@@ -18,24 +18,19 @@ const MaxEvicted = 40
 // the one that was judged:
 //
 //	REMOVE holders.#h SET evicted = {id, ticket, made, at}
-//	if holders.#h.beat = :beat AND holders.#h has the ticket, and made, as it was read
+//	if holders.#h.beat = :beat
 //
-// The mark is that of the last of them, who reads
-// there which of its fenced transactions was made. All or none are removed. On
+// The mark names the last of them, and asks for its ticket, and made, as they were
+// read: it says which of its fenced transactions was made. All or none are removed. On
 // success it returns the record; ErrRefused and the record if one of them has
 // moved: judge again. One request. Calling again is safe.
 func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error) {
-	n := namesOf(q)
+	n, marked := namesOf(q), holders[len(holders)-1]
 	var update expression.UpdateBuilder
-	var condition expression.ConditionBuilder
-	for i, h := range holders {
+	condition := n.asRead(marked)
+	for _, h := range holders {
 		update = update.Remove(n.entry(h.ID))
-		same := n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat))).And(n.asRead(h))
-		if i == 0 {
-			condition = same
-		} else {
-			condition = condition.And(same)
-		}
+		condition = n.field(h.ID, table.AttrBeat).Equal(expression.Value(table.Int(h.Lease.Beat))).And(condition)
 	}
-	return write(ctx, q, n.evict(q, update, holders[len(holders)-1]), condition)
+	return write(ctx, q, n.evict(q, update, marked), condition)
 }

@@ -106,8 +106,7 @@ func (n names) evict(q table.Queue, update expression.UpdateBuilder, h Holder) e
 }
 
 // asRead says that the entry is the holder's with the ticket that was read, and
-// that it has made no fenced transaction since. The request stays small: DynamoDB
-// bounds the length of a condition, and the number of its operators.
+// that it has made no fenced transaction since.
 func (n names) asRead(h Holder) expression.ConditionBuilder {
 	own, made := n.field(h.ID, table.AttrTicket), n.field(h.ID, table.AttrMade)
 	condition := own.AttributeNotExists().And(n.servingAfter.Equal(number(h.Ticket.Previous())))

@@ -158,8 +158,8 @@ func (s *state) quieten(t int) bool {
 	return true
 }
 
-func (s *state) evict(id string, beat int) bool {
-	if h, ok := s.Holders[id]; !ok || h.Beat != beat {
+func (s *state) evict(id string, t, beat int) bool {
+	if h, ok := s.Holders[id]; !ok || h.Ticket != t || h.Beat != beat {
 		return false
 	}
 	delete(s.Holders, id)
@@ -351,7 +351,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				continue
 			}
 			h := c.evicts[rapid.IntRange(0, len(c.evicts)-1).Draw(rt, "holder")]
-			apply = func() bool { return m.evict(h.ID, int(h.Lease.Beat)) }
+			apply = func() bool { return m.evict(h.ID, int(h.Ticket.After(ticket.Number{})), int(h.Lease.Beat)) }
 			send = func() (serving.Record, error) { return serving.Evict(ctx, q, h) }
 		}
 

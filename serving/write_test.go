@@ -198,7 +198,7 @@ func TestALostAnswerOfAnyOtherWriteLeavesTheRightOutcome(t *testing.T) {
 		}
 
 		take(t, q, "c")
-		rec, err = lose(func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "c"}) })
+		rec, err = lose(func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "c", Ticket: n(3)}) })
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || !rec.Present {
 			t.Errorf("EVICT: %+v, %v, want a refusal by a record without the holder", rec, err)
 		}

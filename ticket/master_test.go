@@ -198,9 +198,9 @@ func TestTakeIsSentOnce(t *testing.T) {
 		{"request lost", queuelocktest.LoseRequest(), 0, true},
 		{"answer never comes", queuelocktest.SwallowResponse(), 1, true},
 		{"internal error", queuelocktest.Refuse(queuelocktest.InternalError), 0, true},
-		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), 0, false},
-		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 0, false},
-		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), 0, false},
+		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), 0, true},
+		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 0, true},
+		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), 0, true},
 		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), 0, false},
 	} {
 		for _, operation := range []string{"UpdateItem", "PutItem"} {

@@ -77,21 +77,21 @@ func TestErrorsSayWhetherTryingAgainCanHelp(t *testing.T) {
 		timeout   bool
 		renewable bool // by other credentials
 	}{
-		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), true, false, false, false},
-		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), true, false, false, false},
-		{"request limit", queuelocktest.Refuse(queuelocktest.RequestLimit), true, false, false, false},
+		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), true, true, false, false},
+		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), true, true, false, false},
+		{"request limit", queuelocktest.Refuse(queuelocktest.RequestLimit), true, true, false, false},
 		{"500", queuelocktest.Refuse(queuelocktest.InternalError), true, true, false, false},
 		{"503", queuelocktest.Refuse(queuelocktest.Unavailable), true, true, false, false},
-		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), true, false, false, false},
+		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), true, true, false, false},
 		{"connection reset", queuelocktest.LoseRequest(), true, true, false, false},
 		{"answer lost", queuelocktest.LoseResponse(), true, true, false, false},
 		{"no answer", queuelocktest.SwallowRequest(), true, true, true, false},
 		{"no answer to a write", queuelocktest.SwallowResponse(), true, true, true, false},
 		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), false, false, false, false},
 		{"validation", queuelocktest.Refuse("ValidationException"), false, false, false, false},
-		{"write in another region", queuelocktest.Refuse("ReplicatedWriteConflictException"), true, false, false, false},
-		{"expired credentials", queuelocktest.Refuse("ExpiredTokenException"), false, false, false, true},
-		{"unknown credentials", queuelocktest.Refuse("UnrecognizedClientException"), false, false, false, true},
+		{"write in another region", queuelocktest.Refuse("ReplicatedWriteConflictException"), true, true, false, false},
+		{"expired credentials", queuelocktest.Refuse("ExpiredTokenException"), false, true, false, true},
+		{"unknown credentials", queuelocktest.Refuse("UnrecognizedClientException"), false, true, false, true},
 		{"unknown", queuelocktest.Refuse("SomethingNewException"), false, false, false, false},
 	} {
 		bubble(t, test.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
