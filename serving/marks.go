@@ -44,8 +44,7 @@ func (r Released) same(o Released) bool {
 	return r.ID == o.ID && r.Ticket == o.Ticket && r.Call == o.Call
 }
 
-// decodeMarks reads marks. One that cannot be read is none: nobody's turn
-// depends on it.
+// decodeMarks reads marks. One that cannot be read is none: no turn depends on it.
 func decodeMarks(released, evicted types.AttributeValue) (m Marks) {
 	if r, ok := decodeMark(released); ok {
 		read := Released{ID: r.Text(table.AttrID), Ticket: ticket.Read(r, table.AttrTicket), Call: r.Int(table.AttrCall)}

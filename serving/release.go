@@ -69,7 +69,7 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 }
 
 // Release ends a turn: RELEASE of the protocol. With idle the caller believes
-// that nobody has queued, and the fast form is tried first; a wrong belief costs
+// that the queue is empty, and the fast form is tried first; a wrong belief costs
 // one request. It returns the record it left, and whether Quieten would now be
 // granted: a hand-off in a queue that turned out to be empty.
 //
