@@ -162,7 +162,7 @@ var mutants = []mutant{
 	},
 	{
 		"a plain read after an eviction", "read.go",
-		"	return l.marks.Released.Open || evicted && ", "	return false && evicted && ",
+		"	return l.recent(l.marks.Released.Open) || evicted && ", "	return false && evicted && ",
 		`an update is lost`, 0,
 	},
 	{

@@ -59,6 +59,7 @@ type node struct {
 	brownFrom, brown time.Time
 	hang             time.Duration    // guarded by mu; of its next read
 	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it had stood
+	renewed          map[string]bool  // guarded by mu; the rows that it has renewed
 
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted
@@ -95,7 +96,7 @@ func (w *world) live(i int) {
 }
 
 func (w *world) boot(name string, i int) (*node, error) {
-	n := &node{world: w, name: name, counts: map[string]int64{}, looked: map[string]int64{}}
+	n := &node{world: w, name: name, counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}}
 	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
 	n.conn = w.net.Connect(name, n.fate)
 	n.db = faultnet.SDK(n, func(o *dynamodb.Options) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -27,10 +28,11 @@ func (w *world) stick(r *rand.Rand) {
 	n.hang = d
 }
 
-// looks notes when a process last looked at an entity's queues, which all of its
-// requests count for but those that put and keep rows. A row may not be renewed
-// long after that, not counting how long the process stood still. It lets a read
-// hang that is to.
+// looks notes when a process last looked at an entity's queues. All of its requests
+// count as looks but those for rows, and so does the first renewal of a row, because
+// a waiter does not look while its row is not known to be in the table. A row may not
+// be renewed long after the last look, not counting how long the process stood
+// still. looks also lets a read hang that is to.
 func (n *node) looks(req *http.Request, body []byte) {
 	operation := req.Header.Get("X-Amz-Target")
 	operation = operation[strings.IndexByte(operation, '.')+1:]
@@ -38,7 +40,7 @@ func (n *node) looks(req *http.Request, body []byte) {
 	if err := json.Unmarshal(body, &b); err != nil {
 		panic(err) // the SDK wrote it
 	}
-	row := isRow(b.Key) || isRow(b.Item)
+	row, rowKey := isRow(b.Key) || isRow(b.Item), fmt.Sprint(b.Key)
 	var hang time.Duration
 	n.mu.Lock()
 	went := n.now() - n.stood.Load() + int64(max(0, time.Until(n.frozen))) // for how long it has not stood still
@@ -47,6 +49,8 @@ func (n *node) looks(req *http.Request, body []byte) {
 		case !bytes.Contains(body, []byte(entity)):
 		case !row:
 			n.looked[entity] = went
+		case operation == "UpdateItem" && !n.renewed[rowKey]:
+			n.renewed[rowKey], n.looked[entity] = true, went
 		case operation == "UpdateItem":
 			if unseen := time.Duration(went - n.looked[entity]); unseen > attention {
 				n.violate("%s renews a row of %s, and has not looked for %v", n.name, entity, unseen)
