@@ -1,45 +1,69 @@
 // Package sim runs a whole cluster in one testing/synctest bubble: several
 // processes with clients of the library, the embedded engine on a clock of its
-// own, and a network and a scheduler that do them harm. It is used by tests
-// only.
+// own, and a network and a scheduler that inject faults. Only tests use it.
 //
 //	Plan (from a seed) ──► world ── nodes ── workers ── queuelock.Client
 //	                         │                              │ requests
 //	                         └── weather ──► faults ──► faultnet ──► audit ──► engine
 //	                                                                   │
-//	history ──► judge: beliefs, register, liveness, budgets ◄──────────┘
+//	history ──► judge: beliefs, register, outcomes, liveness ◄─────────┘
 //
-// One seed is one run. All chances are drawn from it, by name rather than in
-// order (this request of this process, for the third time), and no two things
-// happen at the same instant but by the rarest accident; so the same seed
-// gives the same history, whatever the goroutine scheduler does.
+// One seed is one run. Each random choice is drawn from the seed by the name of
+// the event, for example the third time that a process sends a given request. The
+// order in which goroutines run does not matter. Events almost never share an
+// instant, so the same seed gives the same history.
 //
-// What goes wrong: requests and answers are lost, late, repeated, swallowed,
-// refused, and land after their caller has gone; processes are cut off, stand
-// still for up to three leases at the boundaries of requests, die there, and
-// come back; the table is throttled as a whole, or one operation of one process
-// fails for longer than anybody has patience; TTL removes rows late, or before
-// their time; the engine's clock drifts from that of the hosts, its answers are
-// dated by hosts that differ, or have no date.
+// # Faults
 //
-// What is checked, in each run:
+// The network loses, delays, repeats, refuses and swallows requests and answers. A
+// request may be applied after its caller has given up. A process may be
+// partitioned, pause for up to three leases before or after a request, die there,
+// and be replaced. The table may be throttled, or one operation of one process may
+// fail for longer than the library's patience. The table's TTL removes rows late, or
+// early. The engine's clock drifts from that of the hosts, and its dates vary or are
+// missing.
 //
-//   - at the engine, after each request (package audit): one holder, tickets
-//     that increase, order, nothing alive removed by others;
-//   - at each grant in the record: no other process would say that it holds
-//     the lock, if it were asked at that instant;
-//   - protected writes commit only while their lock is the record's holder,
-//     and what clients saw of lock, release, loss and protected register is
-//     linearizable (porcupine);
-//   - each Acquire is served or told why not in a bounded time, and all who
-//     wait are served once the weather clears;
-//   - an Acquire that failed and a lock that was released have left nothing
-//     behind, unless something of theirs was still under way, or they said so;
-//   - no process sends more requests in a second than polls explain;
-//   - in the end the table is clean, and an idle lock costs one request, its
-//     release one.
+//   - Suspends. The monotonic clock of a suspended host stops while the table's
+//     continues. The bubble has one clock, so the simulator moves the table's times
+//     instead. See suspend.go for what this covers.
+//   - Clients that retry on their own. The HTTP client of some processes sends a
+//     request again after a broken connection or a server error, up to three times
+//     and up to several leases later. The SDK does not learn of it.
+//   - Split transactions. In half of the runs the items of a transaction become
+//     visible one after another, in random order, some of them seconds later.
+//     Turns read by a plain consistent read, or by Lock.Get where Lock.Unsettled
+//     asks for it.
+//   - Stuck reads. A read hangs for one to three minutes and ignores its context,
+//     so its waiter does not continue, while the goroutine that renews the
+//     waiter's row does.
 //
-// What it is not: hosts' clocks all run at one rate, from which the engine's
-// differs by up to Plan.Drift; a process that stands still does so at its
-// requests, while its timers go on.
+// # Checks
+//
+//   - At the engine, after each change (package audit): the mode's number of
+//     holders, tickets that increase, the order of the queue, and no live entry
+//     removed by another client.
+//   - At each grant: no other process believes that it holds the lock.
+//   - Protected writes commit only while their lock is held, and each once. The
+//     history of grants, releases, losses, reads and writes that clients saw is
+//     linearizable (porcupine). Each turn adds one to the value that it has read,
+//     so a lost update shows in the register's log.
+//   - Outcomes. What Release, ReleaseWith, Transact and UpdateAndRelease return is
+//     compared with what the engine did. Nil means that this process released, or
+//     that the write was made. A loss by eviction means that it did not release. A
+//     write that was reported as not made never appears later. Unknown outcomes are
+//     counted, and are an error in a run without faults.
+//   - A row is not renewed when its process has not looked at the queue for a
+//     minute, not counting its pauses.
+//   - Each Acquire returns within a bounded time, and all waiters are served once
+//     the faults have ended.
+//   - An Acquire that failed and a lock that was released leave nothing in the table,
+//     unless one of their requests is still on its way, or they reported it.
+//   - No process sends more requests in a second than its polls explain.
+//   - In the end the table is clean, and an idle lock costs one request to acquire
+//     and one to release.
+//
+// # Limits
+//
+// The clocks of all hosts run at one rate, from which the engine's differs by up to
+// Plan.Drift. A paused process stops at its requests, while its timers continue.
 package sim
