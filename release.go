@@ -134,9 +134,13 @@ func (l *Lock) giveBack(ctx context.Context) error {
 // outlasted ctx.
 func (l *Lock) settleWrites(ctx context.Context) (resume func(), err error) {
 	select {
-	case l.writes <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case l.writes <- struct{}{}: // also if ctx has ended: a heartbeat may have outlasted it
+	default:
+		select {
+		case l.writes <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()

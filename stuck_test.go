@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,6 +60,20 @@ func (h hanging) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ..
 		g.pass()
 	}
 	return h.Client.GetItem(ctx, in, opts...)
+}
+
+// hangingUpdates is an SDK client whose updates hang while the gate is set,
+// whatever becomes of their context.
+type hangingUpdates struct {
+	*dynamodb.Client
+	current *atomic.Pointer[gate]
+}
+
+func (h hangingUpdates) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if g := h.current.Load(); g != nil {
+		g.pass()
+	}
+	return h.Client.UpdateItem(ctx, in, opts...)
 }
 
 // openHanging is open of a client whose looks pass the gate that is set.
@@ -368,6 +383,29 @@ func TestStuckWaiter(t *testing.T) {
 		release(t, got.lock)
 		s.g.open()
 		release(t, (<-s.stuck).lock)
+	})
+}
+
+func TestStuckHeartbeat(t *testing.T) {
+	// Release waits for the heartbeat, and its context ends meanwhile.
+	inBubble(t, "LetsReleaseReportTheLoss", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var current atomic.Pointer[gate]
+		c := must(queuelock.New(hangingUpdates{table.Client("a").Client, &current}, table.Name(), queuelock.Config{}))
+		defer func() { _ = c.Close(context.Background()) }()
+		for i := range 20 {
+			lock := must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait))
+			g := newGate(t)
+			current.Store(g)
+			<-lock.Done()
+			current.Store(nil)
+			time.AfterFunc(time.Minute, g.open)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("released: %v, want a loss", err)
+			}
+			cancel()
+		}
 	})
 }
 
