@@ -18,7 +18,7 @@ var (
 	first   = flag.Uint64("sim.seed", 0, "the first `seed`; the others follow it; 0: a random one")
 	replays = flag.Int("sim.replays", 4, "how many seeds are run twice and compared, by their `number`")
 	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
-	minutes = flag.Int("sim.minutes", 10, "simulated `minutes` of each run")
+	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
 // TestSim runs seeds that nobody has run before, and prints them.
