@@ -40,7 +40,9 @@ func (l *Lock) Remaining() time.Duration {
 // *LostError, which matches ErrLost, says that the lock is lost, perhaps
 // unknown until now, and ErrReleased that it was released. Any other error is
 // the table's, or ctx's: the lock is held as before, and the heartbeat goes on
-// to try. Calling it again is safe.
+// to try. Calling it again is safe. Beside an UpdateAndRelease that was made, and
+// has no answer yet, it is an error that matches neither: that call will report
+// the release.
 //
 // One request, after that of a heartbeat under way, if there is one: renewals
 // of a lock are made one after the other. Calls that wait at the same time
