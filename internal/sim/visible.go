@@ -125,7 +125,8 @@ func step(s state, op operation) (bool, state) {
 		}
 		return true, s
 	case opResume:
-		if s.writer != "" || s.readers != "" && !op.shares || s.last != op.token && !op.shares || s.released {
+		// Of a reader, later tickets may have been granted and released since.
+		if s.writer != "" || s.readers != "" && !op.shares || s.last != op.token && !op.shares || s.last == op.token && s.released {
 			return false, s
 		}
 		if op.shares {
