@@ -344,6 +344,7 @@ func TestSetDataNeverRevivesALock(t *testing.T) {
 		_ = lock.Release(t.Context())
 		lock = acquire(t, c, waitpolicy.Forever)
 		release(t, lock)
+		synctest.Wait() // what runs in the background
 		before = db.Counts().Total().Sent
 		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrReleased) || db.Counts().Total().Sent != before {
 			t.Errorf("%v, after %d requests", err, db.Counts().Total().Sent-before)

@@ -161,13 +161,22 @@ const tokenLife = 9 * time.Minute
 func (t *transaction) run() error {
 	store := t.locks[0].queue
 	t.token = random.Text(t.held)
-	begun := store.Clock().Mark(time.Now())
+	begun, renamed := store.Clock().Mark(time.Now()), false // with another token
 	for retries := retry.For(0); ; {
 		err := store.Transact(t.held, t.token, t.items)
 		if err == nil {
 			return nil
 		}
 		reasons := table.Reasons(err)
+		if table.TokenMismatch(err) {
+			// DynamoDB Local takes some repetitions for another transaction. The number
+			// guards against a second one, whatever the token.
+			t.open, t.doubt, t.token, renamed = true, true, random.Text(t.held), true
+			if !retries.Pause(t.held) {
+				return t.failed(err)
+			}
+			continue
+		}
 		t.open = t.open || reasons == nil && table.Applied(err, true)
 		again := table.Passing(reasons) || table.Transient(err)
 		t.doubt = t.doubt || t.open || again
@@ -178,7 +187,7 @@ func (t *transaction) run() error {
 				return nil
 			case made == serving.MadeYes:
 				return t.unknown(t.held.Err())
-			case made == serving.MadeUnknown && store.Clock().Since(begun, time.Now()) > tokenLife:
+			case made == serving.MadeUnknown && (renamed || store.Clock().Since(begun, time.Now()) > tokenLife):
 				return t.unknown(why)
 			case made != serving.MadeNotYet:
 				return why
@@ -226,6 +235,9 @@ func (t *transaction) judge(err error, reasons []string) (made serving.Made, why
 func (t *transaction) visible(ctx context.Context) bool {
 	for retries := retry.For(0); ; {
 		err := t.locks[0].queue.Transact(ctx, t.token, t.items)
+		if table.TokenMismatch(err) {
+			t.token = random.Text(ctx)
+		}
 		reasons := table.Reasons(err)
 		if err == nil || len(reasons) == len(t.items) && !slices.Contains(reasons, table.ReasonConflict) {
 			return true

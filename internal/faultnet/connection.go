@@ -200,7 +200,7 @@ func (n *Network) apply(call *call) answer {
 		body, strip = askCapacity(call.Request, call.raw)
 	}
 	w := &recorder{header: http.Header{}}
-	n.engine.ServeHTTP(w, forEngine(call.http.WithContext(ctx), body))
+	n.serve(w, forEngine(call.http.WithContext(ctx), body))
 	a, tally := account(call.Request, w.answer(), strip)
 	n.count(call.Request, tally)
 	result := a.code()
@@ -209,6 +209,21 @@ func (n *Network) apply(call *call) answer {
 	}
 	n.applied(call.line, result)
 	return a
+}
+
+// serve lets the engine process the request. One that breaks the connection off,
+// as a server does, has given no answer.
+func (n *Network) serve(w *recorder, r *http.Request) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			w.status = http.StatusBadGateway
+		default:
+			panic(p)
+		}
+	}()
+	n.engine.ServeHTTP(w, r)
 }
 
 func (a answer) response(req *http.Request) *http.Response {

@@ -118,6 +118,13 @@ func Passing(reasons []string) bool {
 	return len(reasons) > 0
 }
 
+// TokenMismatch reports whether a transaction was refused because its token came
+// with another one before.
+func TokenMismatch(err error) bool {
+	_, ok := errors.AsType[*types.IdempotentParameterMismatchException](err)
+	return ok
+}
+
 // ReasonItem is the item that stood in the way of the i-th item of a
 // transaction; nil if there is none, and where the engine does not say.
 func ReasonItem(err error, i int) Item {
