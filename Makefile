@@ -15,7 +15,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
-	QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -timeout 9m ./...
+	QUEUELOCK_ENGINES=$(ENGINES) sh internal/tools/test.sh $(GO)
 
 .PHONY: test-repeat
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed
