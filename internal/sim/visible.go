@@ -77,15 +77,14 @@ func (v *visible) goesOn(key queuelock.Key, token string) (seen, lost bool) {
 	return seen, lost
 }
 
-// state is the lock with its register, as one of its kind without faults: those
-// who hold by their tokens, in order, the last token granted, whether it was
-// released rather than lost, and the register's value.
+// state is the lock with its register, as one of its kind without faults.
 type state struct {
-	writer   string
-	readers  string // "5 6 "
-	last     string
-	released bool
-	value    string
+	writer   string // token of the holder that does not share
+	readers  string // tokens of those that do, in order: "5 6 "
+	last     string // token granted
+	alone    string // last token granted to a holder that did not share
+	released bool   // last was released rather than lost
+	value    string // of the register
 }
 
 func (s state) holds(token string) bool { return s.writer == token || s.reads(token) }
@@ -121,12 +120,13 @@ func step(s state, op operation) (bool, state) {
 		if op.shares {
 			s.readers += op.token + " "
 		} else {
-			s.writer = op.token
+			s.writer, s.alone = op.token, op.token
 		}
 		return true, s
 	case opResume:
-		// Of a reader, later tickets may have been granted and released since.
-		if s.writer != "" || s.readers != "" && !op.shares || s.last != op.token && !op.shares || s.last == op.token && s.released {
+		// Holders that share come and go beside the one that is resumed.
+		if s.writer != "" || s.readers != "" && !op.shares || s.last != op.token && !op.shares ||
+			s.last == op.token && s.released || less(op.token, s.alone) {
 			return false, s
 		}
 		if op.shares {
