@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{
 		"a floor without servingAfter", "serving/record.go",
 		"\tif r.Present {\n\t\tif next, err := r.ServingAfter.Next()", "\tif r.Present && r.Granted.IsZero() && false {\n\t\tif next, err := r.ServingAfter.Next()",
-		`requests within a second|sends requests without end|some still wait`, 1118,
+		`requests within a second|sends requests without end|some still wait`, 1115,
 	},
 	{
 		"a fast release by the last number seen", "serving/release.go",
