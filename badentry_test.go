@@ -244,7 +244,7 @@ func TestRecordFormat(t *testing.T) {
 			if got.err != nil || got.lock.Ticket() != ticket.FromUint64(2) {
 				t.Fatalf("%+v", got)
 			}
-			// The older client evicts nobody, and takes a number behind.
+			// The older client evicts no holder, and takes a number behind.
 			edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, item{":one": num(1)})
 			time.Sleep(3 * ttl)
 			release(t, got.lock)

@@ -48,7 +48,7 @@ type Judgement struct {
 	// cannot be read, if there is one.
 	Blocked error
 	// Stuck is Blocked if nothing else is in the way: the lease of such a holder
-	// is not known, so nobody but its owner or an operator can end its turn.
+	// is not known, so only its owner or an operator can end its turn.
 	Stuck error
 }
 

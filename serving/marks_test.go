@@ -196,6 +196,10 @@ func TestNumberedFence(t *testing.T) {
 		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != serving.MadeYes {
 			t.Errorf("settling one that was made gave %d, %v", made, err)
 		}
+		// One that arrives late, after a later transaction, changes nothing.
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
+			t.Errorf("settling an earlier one late gave %d, %v", made, err)
+		}
 		rec, err := serving.Get(t.Context(), q)
 		if err != nil || rec.Holders[0].Made != 6 {
 			t.Fatalf("%+v, %v", rec, err)

@@ -37,7 +37,7 @@ func (m Master) Next(ctx context.Context) (Number, error) {
 const MaxRaise = 1 << 48
 
 // ErrFar says that a counter was not raised, because the number was more than
-// MaxRaise above the one that it had issued: nobody can have been given it.
+// MaxRaise above the one that it had issued: no waiter can have been given it.
 var ErrFar = errors.New("the number is too far above those that the counter issues")
 
 // Raise sets a counter that stands below a number to it:

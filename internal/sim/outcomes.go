@@ -257,8 +257,8 @@ func (n *node) judgeRelease(what, owner string, id grantID, err error) {
 	}
 }
 
-// judgeLoss compares the loss of a lock that was held, and which nobody was about
-// to release, with what removed its entry.
+// judgeLoss compares the loss of a lock that was held, and that was not about to be
+// released, with what removed its entry.
 func (h *hold) judgeLoss(err error) {
 	loss, ok := errors.AsType[*queuelock.LostError](err)
 	if !ok || loss.Cause != queuelock.Evicted || h.isDead() {
