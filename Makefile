@@ -39,11 +39,11 @@ spec-full: ## the same, and larger searches: hours, and up to 6 GB of memory
 
 .PHONY: sim
 sim: ## SEEDS simulated clusters (default 250) of ten minutes each, of seeds that nobody has run before
-	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestOneSeedIsOneRun|TestSeedsOfPastMistakes' -v ./internal/sim -sim.seeds $(SEEDS) -sim.replays 10
+	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestOneSeedIsOneRun|TestSeedsOfPastMistakes' -v ./internal/testbed/sim -sim.seeds $(SEEDS) -sim.replays 10
 
 .PHONY: sim-planted
 sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
-	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./internal/sim -sim.mutants
+	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./internal/testbed/sim -sim.mutants
 
 .PHONY: chaos
 chaos: bin/queuelock bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
@@ -81,7 +81,7 @@ bin/queuelock:
 .PHONY: bin/chaos
 bin/chaos:
 	@mkdir -p bin
-	$(GO) build -o $@ ./internal/chaos/cmd
+	$(GO) build -o $@ ./internal/testbed/chaos/cmd
 
 .PHONY: clean
 clean: ## remove what was built; .tools/ stays

@@ -22,9 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/audit"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/embedded/value"
+	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )

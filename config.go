@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 

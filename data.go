@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/serving"
 )
 
 // maxData keeps the serving record small: each of its writes is paid for by its

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/internal/serving"
 )
 
 // LockDelay keeps the queue closed for d after the lock was lost: nobody is

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 

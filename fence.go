@@ -13,8 +13,8 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/serving"
 )
 
 // Condition is a check on the lock's serving record, for a TransactWriteItems

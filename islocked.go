@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 

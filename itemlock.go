@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -84,7 +84,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	key := Key{Entity: q.Entity, Reason: q.Reason}
 	lock, err := c.serve(ctx, begun, key, cfg, q, wait, nil)
 	switch {
-	case errors.Is(err, ticket.ErrNoItem):
+	case errors.Is(err, counter.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
 	case err != nil:
 		return nil, err
@@ -106,11 +106,11 @@ func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*State, error) 
 		return nil, err
 	}
 	defer end()
-	sight, err := queue.LookAll(ctx, q)
+	snapshot, err := rows.LookAll(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect item %s: %w", item, err)
 	}
-	return newState(Key{Entity: q.Entity, Reason: q.Reason}, q, sight, c.observer), nil
+	return newState(Key{Entity: q.Entity, Reason: q.Reason}, q, snapshot, c.observer), nil
 }
 
 // prepareItem checks the arguments of a call about an item.

@@ -10,9 +10,9 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/engines"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/serving"
 )
 
 // Shared lets the lock be held together with others that are shared: readers

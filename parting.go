@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/internal/serving"
 )
 
 // partingState is what is known of an UpdateAndRelease, which releases the lock

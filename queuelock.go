@@ -57,11 +57,12 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/logqueue"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -76,7 +77,7 @@ type Client struct {
 	logs     *logqueue.Queue // behind cfg.Logger
 	store    *table.Store
 	observer *lease.Observer
-	lines    *queue.Lines
+	lines    *localqueue.Queues
 
 	ctx    context.Context // ends with Close, with cause ErrClosed
 	cancel context.CancelCauseFunc
@@ -102,7 +103,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	case cfg.validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
 	}
-	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: queue.NewLines(cfg.attention()), locks: map[*Lock]struct{}{}}
+	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: localqueue.New(cfg.attention()), locks: map[*Lock]struct{}{}}
 	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
 		c.cfg.Logger = slog.New(c.logs.Handler(h))
 	}
@@ -244,11 +245,11 @@ func (c *Client) Inspect(ctx context.Context, key Key) (*State, error) {
 		return nil, err
 	}
 	defer end()
-	sight, err := queue.LookAll(ctx, q)
+	snapshot, err := rows.LookAll(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", key, err)
 	}
-	return newState(key.normal(), q, sight, c.observer), nil
+	return newState(key.normal(), q, snapshot, c.observer), nil
 }
 
 // Sweep removes what has expired from a queue, without joining it: rows of
@@ -266,7 +267,7 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 		return Swept{}, err
 	}
 	defer end()
-	swept, err := sweeper.Queue(ctx, q, c.observer)
+	swept, err := sweep.Queue(ctx, q, c.observer)
 	if err != nil {
 		return swept, fmt.Errorf("queuelock: sweep %s: %w", key, err)
 	}
@@ -274,7 +275,7 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 }
 
 // Swept counts what Sweep removed.
-type Swept = sweeper.Swept
+type Swept = sweep.Swept
 
 // Close cancels all waiters, releases all locks held, each tried whatever
 // becomes of the others, and waits for all that runs in the background, at

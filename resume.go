@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )

@@ -3,10 +3,10 @@ package queuelock
 import (
 	"fmt"
 
+	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/serving"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // Scope says which counter issues the tickets of a client's queues.
@@ -64,7 +64,7 @@ const counterName = "ticket-master"
 
 // counter is the ticket master of a queue; nil: its record is.
 func (c Config) counter(q table.Queue) *waiter.Counter {
-	m := ticket.Master{Store: q.Store, Attribute: table.AttrTicketNumber}
+	m := counter.Master{Store: q.Store, Attribute: table.AttrTicketNumber}
 	switch c.Scope {
 	case ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/audit"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"

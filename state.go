@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -109,22 +109,22 @@ func (c *Client) served(q table.Queue, last waiter.Standing) *Holder {
 	return &holder
 }
 
-func newState(key Key, q table.Queue, sight queue.Sight, observer *lease.Observer) *State {
-	s := &State{Key: key, Issued: sight.Record.TicketNumber, Scope: scopeOf(sight.Record.Scope), Permits: sight.Record.Permits, Turn: sight.Record.Turn, ReadAt: lease.Middle(q.Clock(), sight.ReadAt)}
+func newState(key Key, q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *State {
+	s := &State{Key: key, Issued: snapshot.Record.TicketNumber, Scope: scopeOf(snapshot.Record.Scope), Permits: snapshot.Record.Permits, Turn: snapshot.Record.Turn, ReadAt: lease.Middle(q.Clock(), snapshot.ReadAt)}
 	if s.ReadAt.IsZero() {
-		s.ReadAt = sight.ReadAt
+		s.ReadAt = snapshot.ReadAt
 	}
-	for _, h := range sight.Record.Holders {
-		s.Serving = append(s.Serving, newHolder(q, h, observer, sight.ReadAt, s.ReadAt))
+	for _, h := range snapshot.Record.Holders {
+		s.Serving = append(s.Serving, newHolder(q, h, observer, snapshot.ReadAt, s.ReadAt))
 	}
-	floor := sight.Record.Floor()
-	for _, row := range sight.Rows {
+	floor := snapshot.Record.Floor()
+	for _, row := range snapshot.Rows {
 		if row.Ticket.Compare(floor) <= 0 {
 			continue // left by one who was served, or overtaken
 		}
 		w := Waiter{
 			Position: len(s.Waiting) + 1, Ticket: row.Ticket, Owner: row.Owner, Shared: row.Shared(), Problem: row.Problem,
-			Remaining: observer.See(row.LeaseID(q), row.Lease, sight.ReadAt), TTL: row.Lease.TTL,
+			Remaining: observer.See(row.LeaseID(q), row.Lease, snapshot.ReadAt), TTL: row.Lease.TTL,
 		}
 		if !row.CreatedAt.IsZero() {
 			w.Age = max(0, s.ReadAt.Sub(row.CreatedAt))

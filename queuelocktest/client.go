@@ -3,7 +3,7 @@ package queuelocktest
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/queuelock/queuelock/internal/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // Client is a real DynamoDB client with a connection of its own. It can be

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/queuelock/queuelock/internal/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // Tally counts requests.

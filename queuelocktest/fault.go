@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // Fault is something that goes wrong with a request, together with the requests

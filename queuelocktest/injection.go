@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/queuelock/queuelock/internal/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // Injection is a [Fault] at work.

@@ -1,7 +1,7 @@
 package queuelocktest
 
 import (
-	"github.com/queuelock/queuelock/internal/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // Request is one attempt of a client, as [Fault.Where] sees it.

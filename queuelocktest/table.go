@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // Table is a DynamoDB table in memory behind a network that can fail. Its

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/queuelock/queuelock/internal/table"
 )
 
 // Digits is the number of digits of a padded Number, and the precision to
@@ -68,26 +66,6 @@ func (n Number) times10(digit uint64) Number {
 	carry, low := bits.Mul64(n.low, 10)
 	low, c := bits.Add64(low, digit, 0)
 	return Number{high: n.high*10 + carry + c, low: low}
-}
-
-// Read takes a number out of an item's attribute, in any form in which an
-// engine prints one; a problem is kept in the reader's Err.
-func Read(r *table.Reader, attribute string) Number {
-	s := r.Number(attribute)
-	if r.Err != nil {
-		return Number{}
-	}
-	n, err := Parse(s)
-	if err == nil {
-		return n
-	}
-	if whole, ok := table.Whole(s); ok && whole.Sign() >= 0 {
-		if n, err = Parse(whole.String()); err == nil {
-			return n
-		}
-	}
-	r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
-	return Number{}
 }
 
 // Attribute is the number as DynamoDB's type N.

@@ -185,12 +185,12 @@ func TestReadTakesEveryFormInWhichAnEnginePrintsANumber(t *testing.T) {
 		}
 		form := rapid.SampledFrom(forms).Draw(t, "form")
 		r := table.Reader{What: "counter", Item: table.Item{"n": &types.AttributeValueMemberN{Value: form}}}
-		if got := ticket.Read(&r, "n"); got != n || r.Err != nil {
+		if got := r.Ticket("n"); got != n || r.Err != nil {
 			t.Fatalf("read %q as %v, %v, want %v", form, got, r.Err, n)
 		}
 	})
 	r := table.Reader{Item: table.Item{"n": &types.AttributeValueMemberN{Value: "1E+3"}}}
-	if got := ticket.Read(&r, "n"); got != ticket.FromUint64(1000) || r.Err != nil {
+	if got := r.Ticket("n"); got != ticket.FromUint64(1000) || r.Err != nil {
 		t.Errorf("read 1E+3 as %v, %v", got, r.Err)
 	}
 }
@@ -206,7 +206,7 @@ func TestReadKeepsAProblemAndConjuresNoNumber(t *testing.T) {
 		if value != nil {
 			r.Item["n"] = value
 		}
-		n := ticket.Read(&r, "n")
+		n := r.Ticket("n")
 		malformed, ok := errors.AsType[*table.MalformedError](r.Err)
 		if !n.IsZero() || !ok || malformed.Attribute != "n" {
 			t.Errorf("%s: read %v, %v, want a MalformedError that names the attribute", name, n, r.Err)
@@ -247,7 +247,7 @@ func FuzzRead(f *testing.F) {
 	top, _ := new(big.Int).SetString(strings.Repeat("9", 38), 10)
 	f.Fuzz(func(t *testing.T, s string) {
 		r := &table.Reader{What: "item", Item: table.Item{"n": &types.AttributeValueMemberN{Value: s}}}
-		n := ticket.Read(r, "n")
+		n := r.Ticket("n")
 		if malformed, ok := errors.AsType[*table.MalformedError](r.Err); ok {
 			if malformed.Attribute != "n" || len(malformed.Problem) > 1000 || !n.IsZero() {
 				t.Fatalf("%q: %v, %v", s, n, r.Err)

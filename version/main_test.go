@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
-	"github.com/queuelock/queuelock/internal/engines"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/version"
 )

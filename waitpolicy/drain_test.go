@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 

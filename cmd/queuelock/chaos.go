@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/queuelock/queuelock/internal/chaos/worker"
+	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
 )
 
 // newChaosWorker is the hidden command by which "make chaos" starts its

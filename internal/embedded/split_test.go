@@ -42,7 +42,7 @@ func visible(e *Engine) string {
 	return all
 }
 
-// What DynamoDB does as well is in internal/conformance.
+// What DynamoDB does as well is in internal/testbed/conformance.
 func TestSplitEngine(t *testing.T) {
 	run := func(name string, f func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })

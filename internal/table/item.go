@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Item is an item, or a map inside one, as the SDK has it.
@@ -14,6 +16,25 @@ type Item = map[string]types.AttributeValue
 
 // String makes a DynamoDB string.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// Ticket reads a ticket number, in any form in which an engine prints one.
+func (r *Reader) Ticket(attribute string) ticket.Number {
+	s := r.Number(attribute)
+	if r.Err != nil {
+		return ticket.Number{}
+	}
+	n, err := ticket.Parse(s)
+	if err == nil {
+		return n
+	}
+	if whole, ok := Whole(s); ok && whole.Sign() >= 0 {
+		if n, err = ticket.Parse(whole.String()); err == nil {
+			return n
+		}
+	}
+	r.fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
+	return ticket.Number{}
+}
 
 // Int makes a DynamoDB number.
 func Int(n int64) types.AttributeValue {

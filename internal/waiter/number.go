@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 // Counter issues the tickets of several queues.
 type Counter struct {
-	ticket.Master
+	counter.Master
 	Scope serving.Scope // of those queues
 }
 
@@ -56,7 +57,7 @@ func (w *Waiter) number(ctx context.Context, retries *retry.Schedule) (ticket.Nu
 			case err == nil:
 				w.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and was raised", "counter", w.Counter.What, "queue", w.highest.Queue.String(), "number", t, "raised", w.highest.Ticket)
 				continue
-			case errors.Is(err, ticket.ErrFar):
+			case errors.Is(err, counter.ErrFar):
 				return ticket.Number{}, w.highest.malformed(t)
 			}
 		}
@@ -97,7 +98,7 @@ func (w *Waiter) register(ctx context.Context, t ticket.Number, idleOnly bool, r
 			}
 			w.failure = nil
 			w.saw(rec)
-			w.note(queue.See(rec), 0)
+			w.note(rows.SnapshotOf(rec), 0)
 			if _, mine := rec.Mine(w.ids()...); !mine && t.Compare(rec.Floor()) <= 0 {
 				return rec, errTakeAnew
 			}

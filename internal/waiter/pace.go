@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -16,42 +16,42 @@ import (
 // pace is how fast the queue was seen to move. It turns sights into the
 // observations by which the schedule decides.
 type pace struct {
-	begun      time.Time // first sight
+	begun      time.Time // first snapshot
 	beginFloor ticket.Number
 	floor      ticket.Number
-	moved      time.Time     // the last sight that showed a change
+	moved      time.Time     // the last snapshot that showed a change
 	holder     string        // who was being served then
 	mean       time.Duration // between two grants, as seen
 	gaps       bool          // tickets of the queue do not follow each other: a wider counter issues them
 	ahead      int           // then, how many were ahead
-	passed     int           // then, how many were granted since the first sight, at the least
+	passed     int           // then, how many were granted since the first snapshot, at the least
 	// As judged last.
 	clearIn time.Duration
 	turns   int
 	joins   bool
 }
 
-// see takes a sight in, with so many ahead.
-func (p *pace) see(sight queue.Sight, ahead int) {
-	floor := sight.Record.Floor()
+// see takes a snapshot in, with so many ahead.
+func (p *pace) see(snapshot rows.Snapshot, ahead int) {
+	floor := snapshot.Record.Floor()
 	holder := ""
-	if len(sight.Record.Holders) > 0 {
-		holder = sight.Record.Holders[0].ID
+	if len(snapshot.Record.Holders) > 0 {
+		holder = snapshot.Record.Holders[0].ID
 	}
 	if p.begun.IsZero() {
-		p.begun, p.beginFloor, p.moved = sight.ReadAt, floor, sight.ReadAt
+		p.begun, p.beginFloor, p.moved = snapshot.ReadAt, floor, snapshot.ReadAt
 		p.floor = floor
 	}
 	if floor != p.floor || holder != p.holder {
-		p.moved = sight.ReadAt
+		p.moved = snapshot.ReadAt
 	}
 	if grants := p.grants(floor, ahead); floor != p.floor && grants > 0 {
-		p.mean = sight.ReadAt.Sub(p.begun) / time.Duration(min(grants, 1<<31))
+		p.mean = snapshot.ReadAt.Sub(p.begun) / time.Duration(min(grants, 1<<31))
 	}
 	p.floor, p.holder, p.ahead = floor, holder, ahead
 }
 
-// grants is how many were made since the first sight. Where numbers have gaps
+// grants is how many were made since the first snapshot. Where numbers have gaps
 // it is told by those who were ahead and are not any more; some may have given
 // up, so that turns are taken to be shorter than they were, and never longer.
 func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
@@ -64,7 +64,7 @@ func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	return uint64(p.passed)
 }
 
-func (p *pace) judged(j queue.Judgement) { p.clearIn, p.turns, p.joins = j.ClearIn, j.Turns, j.Joins }
+func (p *pace) judged(j rows.Decision) { p.clearIn, p.turns, p.joins = j.ClearIn, j.Turns, j.Joins }
 
 // delay is after how long to look again.
 func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Duration {

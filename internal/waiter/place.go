@@ -10,10 +10,11 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -22,8 +23,8 @@ import (
 // enqueue or delete is ever sent while an enqueue is unanswered.
 type place struct {
 	w        *Waiter
-	spot     *queue.Spot
-	row      queue.Row
+	spot     *localqueue.Waiter
+	row      rows.Row
 	from     string   // of the row to be resumed; empty once it was, or if there is none
 	ids      []string // ids of rows put so far; all but the last may be late
 	renewals *lease.Renewals
@@ -41,11 +42,11 @@ type place struct {
 
 // enqueue starts to put the waiter's row, and to keep it until ctx ends: a waiter
 // that is stuck does not keep it for longer. leave must be called in the end.
-func (w *Waiter) enqueue(ctx context.Context, spot *queue.Spot) *place {
+func (w *Waiter) enqueue(ctx context.Context, spot *localqueue.Waiter) *place {
 	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{
 		w: w, spot: spot, cancel: cancel, stands: make(chan struct{}), failed: make(chan struct{}),
-		row: queue.Row{Ticket: w.ticket, Owner: w.Owner, Mode: w.Mode.String()},
+		row: rows.Row{Ticket: w.ticket, Owner: w.Owner, Mode: w.Mode.String()},
 	}
 	if w.Resume != nil {
 		p.from = w.Resume.ID
@@ -108,7 +109,7 @@ func (p *place) keep(ctx context.Context) {
 		if !p.returned(ctx) {
 			break
 		}
-		if errors.Is(keeper.Err(), queue.ErrGone) && p.belowFloor() {
+		if errors.Is(keeper.Err(), rows.ErrGone) && p.belowFloor() {
 			return
 		}
 	}
@@ -149,9 +150,9 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 		patient, cancel := linger.Context(ctx, answerGrace)
 		var id string
 		if p.from != "" {
-			id, err = queue.Resume(patient, w.Queue, p.row, p.from, earlier...)
+			id, err = rows.Resume(patient, w.Queue, p.row, p.from, earlier...)
 		} else {
-			id, err = queue.Enqueue(patient, w.Queue, p.row, earlier...)
+			id, err = rows.Enqueue(patient, w.Queue, p.row, earlier...)
 		}
 		cancel()
 		if err == nil {
@@ -176,8 +177,8 @@ func (p *place) renew(ctx context.Context) error {
 	if !p.spot.Attended() {
 		return errUnattended
 	}
-	err := queue.Heartbeat(ctx, p.w.Queue, p.row, p.renewals.Next(time.Now()))
-	if errors.Is(err, queue.ErrGone) {
+	err := rows.Heartbeat(ctx, p.w.Queue, p.row, p.renewals.Next(time.Now()))
+	if errors.Is(err, rows.ErrGone) {
 		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)
 	}
 	return err
@@ -189,7 +190,7 @@ func (p *place) delete(ctx context.Context) {
 	if len(p.ids) == 0 {
 		return
 	}
-	err := p.w.retried(ctx, func(ctx context.Context) error { return queue.Leave(ctx, p.w.Queue, p.row, p.ids...) })
+	err := p.w.retried(ctx, func(ctx context.Context) error { return rows.Leave(ctx, p.w.Queue, p.row, p.ids...) })
 	if p.undeleted = err; err != nil {
 		p.w.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
 			"queue", p.w.Queue.String(), "ticket", p.row.Ticket, "ttl", p.w.Waiter.TTL, "error", err)

@@ -3,7 +3,7 @@ package waiter
 import (
 	"time"
 
-	"github.com/queuelock/queuelock/serving"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 

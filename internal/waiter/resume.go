@@ -9,9 +9,9 @@ import (
 
 	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -67,14 +67,14 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 	w.ticket, w.careful = w.Resume.Ticket, true
 	t := &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	for {
-		sight, err := t.look(ctx, serving.Record{})
+		snapshot, err := t.look(ctx, serving.Record{})
 		if err != nil {
 			return Grant{}, err
 		}
-		if err := cmp.Or(w.scope().Fits(sight.Record), w.Mode.Fits(sight.Record)); err != nil {
+		if err := cmp.Or(w.scope().Fits(snapshot.Record), w.Mode.Fits(snapshot.Record)); err != nil {
 			return Grant{}, err
 		}
-		grant, ok, err := w.goOn(ctx, &sight)
+		grant, ok, err := w.goOn(ctx, &snapshot)
 		switch {
 		case ok:
 			return grant, nil
@@ -84,11 +84,11 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 			}
 			continue
 		}
-		if !sight.Record.Present || w.ticket.Compare(sight.Record.Floor()) <= 0 {
-			return Grant{}, w.gone(sight.Record)
+		if !snapshot.Record.Present || w.ticket.Compare(snapshot.Record.Floor()) <= 0 {
+			return Grant{}, w.gone(snapshot.Record)
 		}
-		w.note(sight, ticketsAhead(w.ticket, sight.Record))
-		grant, err = w.wait(ctx, sight, noWait)
+		w.note(snapshot, ticketsAhead(w.ticket, snapshot.Record))
+		grant, err = w.wait(ctx, snapshot, noWait)
 		if errors.Is(err, errTakeAnew) {
 			err = &GoneError{w.ticket, "its place was lost, or resumed by somebody else"}
 		}
@@ -98,15 +98,15 @@ func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
 
 // goOn looks for one of the waiter's own ids, and takes those over that it
 // resumes.
-func (w *Waiter) goOn(ctx context.Context, sight *queue.Sight) (Grant, bool, error) {
+func (w *Waiter) goOn(ctx context.Context, snapshot *rows.Snapshot) (Grant, bool, error) {
 	for {
-		if grant, ok := w.served(ctx, sight); ok {
+		if grant, ok := w.served(ctx, snapshot); ok {
 			return grant, true, nil
 		}
 		if ctx.Err() != nil {
 			return Grant{}, false, ctx.Err()
 		}
-		if found, err := w.takeOver(ctx, sight); err != nil || !found {
+		if found, err := w.takeOver(ctx, snapshot); err != nil || !found {
 			return Grant{}, false, err
 		}
 	}
@@ -114,13 +114,13 @@ func (w *Waiter) goOn(ctx context.Context, sight *queue.Sight) (Grant, bool, err
 
 // takeOver puts an id of this waiter's into the place of one of those of the
 // waiter that it resumes, if one is in the record, and reports whether there was
-// one: a CLAIM of a process that has died may still arrive. It changes the sight
+// one: a CLAIM of a process that has died may still arrive. It changes the snapshot
 // to what comes back.
-func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, err error) {
+func (w *Waiter) takeOver(ctx context.Context, snapshot *rows.Snapshot) (found bool, err error) {
 	if w.Resume == nil {
 		return false, nil
 	}
-	for _, h := range sight.Record.Holders {
+	for _, h := range snapshot.Record.Holders {
 		if h.Unreadable() && strings.HasPrefix(h.ID, w.Resume.ID+"-") {
 			return true, h.Problem
 		}
@@ -157,7 +157,7 @@ func (w *Waiter) takeOver(ctx context.Context, sight *queue.Sight) (found bool, 
 			a.unknown = err != nil && table.Applied(err, true)
 		}
 		if err == nil {
-			sight.Saw(rec)
+			snapshot.Saw(rec)
 		}
 		return true, err
 	}

@@ -37,14 +37,14 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number, noWait bool) (grant
 	if err != nil {
 		return Grant{}, false, err
 	}
-	w.sight.Saw(rec)
-	if grant, ok := w.served(ctx, &w.sight); ok {
+	w.snapshot.Saw(rec)
+	if grant, ok := w.served(ctx, &w.snapshot); ok {
 		grant, err = w.confirmed(ctx, grant, nil, noWait)
 		return grant, err == nil, err
 	}
 	w.turn = &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	if noWait {
-		grant, err = w.turn.run(ctx, w.sight, true)
+		grant, err = w.turn.run(ctx, w.snapshot, true)
 		grant, err = w.confirmed(ctx, grant, err, true)
 		return grant, err == nil, err
 	}
@@ -56,7 +56,7 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number, noWait bool) (grant
 // Await waits, after Enter, until the ticket is served, for as long as ctx
 // lives. ErrTakeAnew and Leave as for Enter.
 func (w *Waiter) Await(ctx context.Context) (Grant, error) {
-	grant, err := w.turn.run(ctx, w.sight, false)
+	grant, err := w.turn.run(ctx, w.snapshot, false)
 	if w.turn.eager {
 		<-w.Slots
 	}

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
-	"github.com/queuelock/queuelock/sweeper"
 )
 
 // quickTries is how often a caller that will not wait goes round again, after
@@ -22,8 +23,8 @@ const quickTries = 5
 // turn is one ticket's wait, from the TAKE that was not served.
 type turn struct {
 	*Waiter
-	place   *place      // nil if the caller will not wait
-	spot    *queue.Spot // nil if the caller will not wait
+	place   *place             // nil if the caller will not wait
+	spot    *localqueue.Waiter // nil if the caller will not wait
 	retries *retry.Schedule
 	rounds  int
 	asked   bool // a LOOK or CLAIM was sent
@@ -31,18 +32,18 @@ type turn struct {
 	eager   bool // it has one of the Slots
 }
 
-// wait waits for the waiter's ticket to be served. sight is what TAKE returned.
+// wait waits for the waiter's ticket to be served. snapshot is what TAKE returned.
 // It returns errTakeAnew if the ticket is worth nothing any more.
-func (w *Waiter) wait(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
+func (w *Waiter) wait(ctx context.Context, snapshot rows.Snapshot, noWait bool) (Grant, error) {
 	t := &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
 	if !noWait {
 		if err := w.announce(ctx); err != nil {
 			return Grant{}, err
 		}
-		t.join(ctx, sight.Record)
+		t.join(ctx, snapshot.Record)
 		defer t.leave()
 	}
-	return t.run(ctx, sight, noWait)
+	return t.run(ctx, snapshot, noWait)
 }
 
 // announce gives the handle of the place to Placed, before the row is put. There
@@ -81,7 +82,7 @@ func (t *turn) leave() {
 	t.spot.Leave()
 }
 
-// attend says that the waiter is at work: see queue.Spot.Attend.
+// attend says that the waiter is at work: see localqueue.Waiter.Attend.
 func (t *turn) attend() {
 	if t.spot != nil {
 		t.spot.Attend()
@@ -89,19 +90,19 @@ func (t *turn) attend() {
 }
 
 // run waits for the ticket to be served.
-func (t *turn) run(ctx context.Context, sight queue.Sight, noWait bool) (Grant, error) {
+func (t *turn) run(ctx context.Context, snapshot rows.Snapshot, noWait bool) (Grant, error) {
 	// With the floor right below the ticket nobody can be ahead, and what TAKE
 	// returned is all there is to see.
-	seen := t.next(sight.Record)
+	seen := t.next(snapshot.Record)
 	for {
 		var err error
 		if !seen {
-			if sight, err = t.look(ctx, sight.Record); err != nil {
+			if snapshot, err = t.look(ctx, snapshot.Record); err != nil {
 				return Grant{}, err
 			}
 		}
 		seen = false
-		step, grant, err := t.act(ctx, &sight)
+		step, grant, err := t.act(ctx, &snapshot)
 		switch step {
 		case done:
 			return grant, err
@@ -116,7 +117,7 @@ func (t *turn) run(ctx context.Context, sight queue.Sight, noWait bool) (Grant, 
 			if noWait {
 				return Grant{}, ErrBusy
 			}
-			delay, slots := t.pace.delay(ctx, t.Waiter, sight.Record), t.Slots
+			delay, slots := t.pace.delay(ctx, t.Waiter, snapshot.Record), t.Slots
 			if t.eager || slots == nil {
 				slots = nil // which never has one
 			} else {
@@ -126,10 +127,10 @@ func (t *turn) run(ctx context.Context, sight queue.Sight, noWait bool) (Grant, 
 			if err != nil {
 				return Grant{}, err
 			}
-			if seen = woken && t.next(sight.Record); seen {
+			if seen = woken && t.next(snapshot.Record); seen {
 				// A turn ended in this process, and nobody can be ahead: try
 				// without a look.
-				sight = queue.See(emptied(sight.Record))
+				snapshot = rows.SnapshotOf(emptied(snapshot.Record))
 			}
 		}
 	}
@@ -156,36 +157,36 @@ const (
 	keepWaiting
 )
 
-// act does what the sight asks for. It changes the sight to what the requests
+// act does what the snapshot asks for. It changes the snapshot to what the requests
 // it makes return.
-func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error) {
+func (t *turn) act(ctx context.Context, snapshot *rows.Snapshot) (step, Grant, error) {
 	for {
 		t.attend()
-		if grant, ok := t.served(ctx, sight); ok {
+		if grant, ok := t.served(ctx, snapshot); ok {
 			return done, grant, nil
 		}
 		if ctx.Err() != nil {
 			return done, Grant{}, ctx.Err()
 		}
-		switch found, err := t.takeOver(ctx, sight); {
+		switch found, err := t.takeOver(ctx, snapshot); {
 		case err != nil:
 			return t.failed(ctx, "resume", err)
 		case found:
 			continue
 		}
-		j := sight.Judge(t.Queue, t.ticket, t.Mode, nil, t.Observer)
-		t.note(*sight, j.Ahead)
+		j := snapshot.Decide(t.Queue, t.ticket, t.Mode, nil, t.Observer)
+		t.note(*snapshot, j.Ahead)
 		if t.spot != nil {
-			t.spot.Saw(*sight, j.Ahead)
+			t.spot.Saw(*snapshot, j.Ahead)
 		}
 		t.standing.Blocked = j.Blocked
 		t.pace.judged(j)
 		if t.place != nil {
-			t.place.sawFloor(sight.Record.Floor())
+			t.place.sawFloor(snapshot.Record.Floor())
 		}
 
 		if len(j.DeadRows) > 0 {
-			removed, err := sweeper.Rows(ctx, t.Queue, j.DeadRows)
+			removed, err := sweep.Rows(ctx, t.Queue, j.DeadRows)
 			t.Log.Info("queuelock: swept expired queue rows", "queue", t.Queue.String(), "expired", len(j.DeadRows), "removed", removed)
 			if err != nil {
 				return t.failed(ctx, "sweep", err)
@@ -193,29 +194,29 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 			if removed < len(j.DeadRows) {
 				return lookAgain, Grant{}, nil
 			}
-			sight.Rows = without(sight.Rows, j.DeadRows)
+			snapshot.Rows = without(snapshot.Rows, j.DeadRows)
 		}
 		if len(j.DeadHolders) > 0 {
 			rec, err := t.evict(ctx, j.DeadHolders)
 			if err != nil {
 				return t.failed(ctx, "evict", err)
 			}
-			sight.Saw(rec)
+			snapshot.Saw(rec)
 			continue
 		}
 
 		switch j.Do {
-		case queue.Overtaken:
+		case rows.Overtaken:
 			t.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", t.Queue.String(), "ticket", t.ticket)
 			t.careful = true
 			return done, Grant{}, errTakeAnew
-		case queue.TakeAnew:
+		case rows.TakeAnew:
 			return done, Grant{}, errTakeAnew
-		case queue.Wait:
+		case rows.Wait:
 			if j.Stuck != nil {
 				return done, Grant{}, j.Stuck
 			}
-			t.tell(sight.Record)
+			t.tell(snapshot.Record)
 			return keepWaiting, Grant{}, nil
 		}
 
@@ -225,15 +226,15 @@ func (t *turn) act(ctx context.Context, sight *queue.Sight) (step, Grant, error)
 			if err := cmp.Or(t.scope().Fits(rec), t.Mode.Fits(rec)); err != nil {
 				return done, Grant{}, err // it was made anew
 			}
-			sight.Saw(rec)
-			sight.Rows = nil
-			if again := sight.Judge(t.Queue, t.ticket, t.Mode, t.ids(), t.Observer); again.Do == queue.Claim {
+			snapshot.Saw(rec)
+			snapshot.Rows = nil
+			if again := snapshot.Decide(t.Queue, t.ticket, t.Mode, t.ids(), t.Observer); again.Do == rows.Claim {
 				return lookAgain, Grant{}, nil // it has moved on since
 			}
 		case err != nil:
 			return t.failed(ctx, "claim", err)
 		default:
-			sight.Saw(rec)
+			snapshot.Saw(rec)
 		}
 	}
 }
@@ -274,7 +275,7 @@ func (t *turn) claim(ctx context.Context) (serving.Record, error) {
 
 // evict removes holders whose leases have ended.
 func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Record, error) {
-	rec, evicted, err := sweeper.Holders(ctx, w.Queue, dead)
+	rec, evicted, err := sweep.Holders(ctx, w.Queue, dead)
 	if evicted > 0 {
 		w.Log.Warn("queuelock: evicted holders whose leases had ended", "queue", w.Queue.String(),
 			"ticket", dead[0].Ticket, "owner", dead[0].Owner, "evicted", evicted)
@@ -284,48 +285,48 @@ func (w *Waiter) evict(ctx context.Context, dead []serving.Holder) (serving.Reco
 
 // look reads the queue, again and again if that fails in passing. All but the
 // first waiter of a process rest instead: they cannot be next.
-func (t *turn) look(ctx context.Context, last serving.Record) (queue.Sight, error) {
+func (t *turn) look(ctx context.Context, last serving.Record) (rows.Snapshot, error) {
 	t.attend()
 	for t.spot != nil && !t.spot.First() {
 		t.pace.turns = t.spot.Ahead()
 		t.tell(last)
 		if _, err := t.rest(ctx, t.Schedule.Slowest, nil); err != nil {
-			return queue.Sight{}, err
+			return rows.Snapshot{}, err
 		}
 	}
 	if err := t.besideEnqueue(ctx); err != nil {
-		return queue.Sight{}, err
+		return rows.Snapshot{}, err
 	}
 	for {
 		t.attend()
-		sight, err := t.lookOnce(ctx, last)
+		snapshot, err := t.lookOnce(ctx, last)
 		switch {
 		case err == nil:
 			t.failure = nil
-			return sight, nil
+			return snapshot, nil
 		case !table.Unanswered(err):
-			return queue.Sight{}, err
+			return rows.Snapshot{}, err
 		case ctx.Err() != nil:
 			if t.place == nil {
 				t.unanswered(err)
 			}
-			return queue.Sight{}, ctx.Err()
+			return rows.Snapshot{}, ctx.Err()
 		}
 		if err := t.again(ctx, t.retries, "look", err); err != nil {
-			return queue.Sight{}, err
+			return rows.Snapshot{}, err
 		}
 	}
 }
 
 // lookOnce sends one LOOK. A caller whose wait ends meanwhile still learns
 // whether the table answers: by this request, or by the delete of its row.
-func (t *turn) lookOnce(ctx context.Context, last serving.Record) (queue.Sight, error) {
+func (t *turn) lookOnce(ctx context.Context, last serving.Record) (rows.Snapshot, error) {
 	if t.place == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = linger.Context(ctx, answerGrace)
 		defer cancel()
 	}
-	return queue.Look(ctx, t.Queue, t.ticket, last.Floor())
+	return rows.Look(ctx, t.Queue, t.ticket, last.Floor())
 }
 
 // failed decides what follows a request that failed while the turn was acted
@@ -375,28 +376,28 @@ func (t *turn) rest(ctx context.Context, d time.Duration, slots chan<- struct{})
 
 // placeProblem: somebody else's row at the ticket is mended by another ticket.
 func placeProblem(err error) error {
-	if errors.Is(err, queue.ErrTaken) {
+	if errors.Is(err, rows.ErrTaken) {
 		return errTakeAnew
 	}
 	return err
 }
 
 // without returns the rows that were not removed.
-func without(rows, removed []queue.Row) []queue.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(row queue.Row) bool {
+func without(all, removed []rows.Row) []rows.Row {
+	return slices.DeleteFunc(slices.Clone(all), func(row rows.Row) bool {
 		return slices.ContainsFunc(removed, row.Same)
 	})
 }
 
 // note keeps what was seen: for the error if the wait is over, and for the
 // schedule.
-func (w *Waiter) note(sight queue.Sight, ahead int) {
+func (w *Waiter) note(snapshot rows.Snapshot, ahead int) {
 	w.standing = Standing{
 		Ticket:  w.ticket,
 		Ahead:   ahead,
-		Serving: sight.Record.Holders,
-		SeenAt:  sight.ReadAt,
+		Serving: snapshot.Record.Holders,
+		SeenAt:  snapshot.ReadAt,
 	}
-	w.pace.see(sight, ahead)
+	w.pace.see(snapshot, ahead)
 	w.pace.turns = ahead
 }

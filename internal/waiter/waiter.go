@@ -9,13 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/serving"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -36,7 +38,7 @@ type Config struct {
 	Queue    table.Queue
 	Counter  *Counter // issues the tickets, in the wider scopes; nil: the queue's record does
 	Observer *lease.Observer
-	Lines    *queue.Lines
+	Lines    *localqueue.Queues
 	Log      *slog.Logger
 	Owner    string
 	Data     []byte // of the holder's entry
@@ -86,7 +88,7 @@ type Grant struct {
 // another waiter of its client.
 type Standing struct {
 	Ticket  ticket.Number // zero: none was taken
-	Ahead   int           // waiters ahead, see queue.Spot.Ahead
+	Ahead   int           // waiters ahead, see localqueue.Waiter.Ahead
 	Serving []serving.Holder
 	SeenAt  time.Time // on the local clock
 	Blocked error     // what is wrong with a row ahead, or a holder, that cannot be read
@@ -127,9 +129,9 @@ type Waiter struct {
 	orphan   *Orphan
 
 	// In the wider scopes.
-	highest Highest     // the highest ticketNumber of a record that was seen
-	turn    *turn       // between Enter and Await
-	sight   queue.Sight // what Enter saw
+	highest  Highest       // the highest ticketNumber of a record that was seen
+	turn     *turn         // between Enter and Await
+	snapshot rows.Snapshot // what Enter saw
 }
 
 // New returns a Waiter. It makes no request.
@@ -176,14 +178,14 @@ func (w *Waiter) acquire(ctx context.Context, noWait bool) (Grant, error) {
 		if err != nil {
 			return Grant{}, err
 		}
-		sight := queue.See(rec)
-		if grant, ok := w.served(ctx, &sight); ok {
+		snapshot := rows.SnapshotOf(rec)
+		if grant, ok := w.served(ctx, &snapshot); ok {
 			return grant, nil
 		}
 		if !ticketed {
 			continue
 		}
-		grant, err := w.wait(ctx, sight, noWait)
+		grant, err := w.wait(ctx, snapshot, noWait)
 		if !errors.Is(err, errTakeAnew) {
 			return grant, err
 		}
@@ -215,10 +217,10 @@ func (w *Waiter) ids() []string {
 
 // served looks for one of the waiter's ids in the record. An id that was
 // granted so long ago that its lease is over, by an answer that was lost or by
-// a process that stood still, is no grant: it is removed, and the sight is of
+// a process that stood still, is no grant: it is removed, and the snapshot is of
 // the record without it, unless a lock delay is to keep the queue closed.
-func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
-	me, ok := sight.Record.Mine(w.ids()...)
+func (w *Waiter) served(ctx context.Context, snapshot *rows.Snapshot) (Grant, bool) {
+	me, ok := snapshot.Record.Mine(w.ids()...)
 	if !ok {
 		return Grant{}, false
 	}
@@ -229,7 +231,7 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 		now := time.Now()
 		if !me.Unreadable() && now.Before(w.Holder.Deadline(a.sent)) && w.Holder.Stands(w.Queue.Clock(), a.lease.Until, a.sent, now) {
 			a.unknown, w.failure = false, nil
-			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: sight.Record}, true
+			return Grant{ID: a.id, Ticket: me.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: snapshot.Record}, true
 		}
 		w.Log.Warn("queuelock: a grant came too late to be used, or was spoilt", "queue", w.Queue.String(), "ticket", me.Ticket, "problem", me.Problem)
 		a.left, a.unknown = true, true
@@ -237,7 +239,7 @@ func (w *Waiter) served(ctx context.Context, sight *queue.Sight) (Grant, bool) {
 			break // its lease and its lock delay end it
 		}
 		if without, err := w.remove(ctx, a.id); err == nil {
-			sight.Saw(without)
+			snapshot.Saw(without)
 			a.unknown = false
 		}
 		break
@@ -268,9 +270,9 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 		switch {
 		case err == nil:
 			w.ticket, w.failure = rec.TicketNumber, nil
-			w.note(queue.See(rec), ticketsAhead(rec.TicketNumber, rec))
+			w.note(rows.SnapshotOf(rec), ticketsAhead(rec.TicketNumber, rec))
 			return rec, true, nil
-		case errors.Is(err, ticket.ErrSeeded):
+		case errors.Is(err, counter.ErrSeeded):
 			continue // by somebody else, once in a queue's life
 		case errors.Is(err, serving.ErrRefused):
 			if _, mine := rec.Mine(w.ids()...); mine {
@@ -284,7 +286,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 			}
 			continue
 		}
-		a.unknown = ticket.MayHaveTaken(err)
+		a.unknown = counter.MayHaveTaken(err)
 		if !table.Transient(err) {
 			if ctx.Err() != nil && w.failure == nil {
 				w.failure = err // no answer came, in all that time
@@ -341,9 +343,9 @@ func (w *Waiter) occupied(rec serving.Record) bool {
 // free evicts the dead holders of a record that refused a TAKE, and reports
 // whether another TAKE may succeed. If not, it is ErrBusy.
 func (w *Waiter) free(ctx context.Context, rec serving.Record) (bool, error) {
-	sight := queue.See(rec)
-	j := sight.Judge(w.Queue, rec.Floor(), w.Mode, nil, w.Observer)
-	w.note(sight, 0)
+	snapshot := rows.SnapshotOf(rec)
+	j := snapshot.Decide(w.Queue, rec.Floor(), w.Mode, nil, w.Observer)
+	w.note(snapshot, 0)
 	if len(j.DeadHolders) == 0 {
 		if w.Mode.Room(rec, j.Holders) {
 			return true, nil // released since: older engines tell late

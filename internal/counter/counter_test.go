@@ -1,0 +1,327 @@
+package counter_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const timeout = 5 * time.Second
+
+// master is the counter of one queue as one client sees it.
+func master(tb *queuelocktest.Table, name string) counter.Master {
+	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
+	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
+	return counter.Master{Store: q.Store, Key: q.RecordKey(), Attribute: table.AttrTicketNumber, What: "counter of e"}
+}
+
+// given writes the counter's item, with these attributes and nothing else.
+func given(t *testing.T, tb *queuelocktest.Table, attributes table.Item) {
+	t.Helper()
+	item := table.Item{}
+	for name, value := range master(tb, "given").Key {
+		item[name] = value
+	}
+	for name, value := range attributes {
+		item[name] = value
+	}
+	name := tb.Name()
+	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func number(t testing.TB, item table.Item) ticket.Number {
+	t.Helper()
+	r := table.Reader{Item: item}
+	n := r.Ticket(table.AttrTicketNumber)
+	if r.Err != nil {
+		t.Error(r.Err)
+	}
+	return n
+}
+
+func TestFirstUseSeedsTheCounterWithTwoRequests(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	m := master(tb, "alice")
+	rider := counter.Rider{Seed: table.Item{"extra": table.String("seeded")}}
+	item, err := m.Take(t.Context(), rider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := table.Item{"extra": table.String("seeded"), "ticketNumber": table.Int(1)}
+	for name, value := range m.Key {
+		want[name] = value
+	}
+	if diff := cmp.Diff(want, item, ignoreUnexported); diff != "" {
+		t.Errorf("returned (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]table.Item{want}, tb.Items(), ignoreUnexported); diff != "" {
+		t.Errorf("stands in the table (-want +got):\n%s", diff)
+	}
+	wantCost := queuelocktest.Counts{
+		"UpdateItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
+		"PutItem":    {Sent: 1, Applied: 1, WriteUnits: 1},
+	}
+	if diff := tb.Counts().Sub(wantCost); len(diff) != 0 {
+		t.Errorf("more than two requests:\n%s", tb.Counts())
+	}
+	before := tb.Counts()
+	if item, err = m.Take(t.Context(), rider); err != nil || number(t, item) != ticket.FromUint64(2) {
+		t.Errorf("the second ticket is %v, %v", item, err)
+	}
+	if cost := tb.Counts().Sub(before).Total(); cost.Sent != 1 {
+		t.Errorf("the second ticket took %d requests", cost.Sent)
+	}
+}
+
+// ignoreUnexported lets cmp look into the SDK's attribute values.
+var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
+	field, ok := p.Last().(cmp.StructField)
+	return ok && field.Name() == "noSmithyDocumentSerde"
+}, cmp.Ignore())
+
+func TestConcurrentTakersGetEachNumberOnce(t *testing.T) {
+	const takers, each = 8, 25
+	tb := queuelocktest.NewTable(t)
+	var mu sync.Mutex
+	got := map[ticket.Number]int{}
+	var wg sync.WaitGroup
+	for range takers {
+		m := master(tb, "taker")
+		wg.Go(func() {
+			var last ticket.Number
+			for taken := 0; taken < each; {
+				item, err := m.Take(t.Context(), counter.Rider{})
+				if errors.Is(err, counter.ErrSeeded) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				taken++
+				n := number(t, item)
+				if !last.Less(n) {
+					t.Errorf("%v was issued after %v", n, last)
+				}
+				last = n
+				mu.Lock()
+				got[n]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for n := uint64(1); n <= takers*each; n++ {
+		if got[ticket.FromUint64(n)] != 1 {
+			t.Errorf("ticket %d was issued %d times", n, got[ticket.FromUint64(n)])
+		}
+	}
+	if len(got) != takers*each {
+		t.Errorf("%d numbers were issued, want %d", len(got), takers*each)
+	}
+}
+
+func TestOfTwoThatSeeAMissingCounterOneSeeds(t *testing.T) {
+	for name, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tb := queuelocktest.NewTable(t, options...)
+				a, b := master(tb, "alice"), master(tb, "bob")
+				gate := tb.Inject(queuelocktest.HoldRequest().Of("PutItem"))
+				type result struct {
+					item table.Item
+					err  error
+				}
+				results := make(chan result, 2)
+				for who, m := range map[string]counter.Master{"alice": a, "bob": b} {
+					go func() {
+						item, err := m.Take(t.Context(), counter.Rider{Seed: table.Item{"who": table.String(who)}})
+						results <- result{item, err}
+					}()
+				}
+				synctest.Wait() // both stand at the gate
+				if gate.Fired() != 2 {
+					t.Fatalf("%d seeds are held, want 2", gate.Fired())
+				}
+				gate.Release()
+				x, y := <-results, <-results
+				if x.err != nil {
+					x, y = y, x
+				}
+				if x.err != nil || number(t, x.item) != ticket.FromUint64(1) {
+					t.Errorf("the seed that came first gave %v, %v", x.item, x.err)
+				}
+				if !errors.Is(y.err, counter.ErrSeeded) || counter.MayHaveTaken(y.err) {
+					t.Errorf("the seed that came second gave %v, want ErrSeeded, and nothing taken", y.err)
+				}
+				if name == "current" {
+					if diff := cmp.Diff(x.item, y.item, ignoreUnexported); diff != "" {
+						t.Errorf("the item in the way was not returned:\n%s", diff)
+					}
+				}
+				if diff := cmp.Diff([]table.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
+					t.Errorf("the first seed does not stand (-want +got):\n%s", diff)
+				}
+				if item, err := b.Take(t.Context(), counter.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
+					t.Errorf("taking again gave %v, %v, want ticket 2", item, err)
+				}
+			})
+		})
+	}
+}
+
+// A retry by the SDK would issue a second number to one caller.
+func TestTakeIsSentOnce(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		fault   queuelocktest.Fault
+		applied int
+		may     bool
+	}{
+		{"answer lost", queuelocktest.LoseResponse(), 1, true},
+		{"request lost", queuelocktest.LoseRequest(), 0, true},
+		{"answer never comes", queuelocktest.SwallowResponse(), 1, true},
+		{"internal error", queuelocktest.Refuse(queuelocktest.InternalError), 0, true},
+		{"throttled", queuelocktest.Refuse(queuelocktest.Throttling), 0, true},
+		{"throughput exceeded", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 0, true},
+		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), 0, true},
+		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), 0, false},
+	} {
+		for _, operation := range []string{"UpdateItem", "PutItem"} {
+			t.Run(test.name+" of "+operation, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tb := queuelocktest.NewTable(t)
+					base := uint64(0)
+					if operation == "UpdateItem" {
+						given(t, tb, table.Item{"ticketNumber": table.Int(41)})
+						base = 41
+					}
+					tb.Inject(test.fault.Of(operation))
+					before := tb.Counts()
+					item, err := master(tb, "alice").Take(t.Context(), counter.Rider{})
+					if err == nil {
+						t.Fatalf("got %v without an error", item)
+					}
+					if got := counter.MayHaveTaken(err); got != test.may {
+						t.Errorf("MayHaveTaken(%v) is %v, want %v", err, got, test.may)
+					}
+					if sent := tb.Counts().Sub(before)[operation].Sent; sent != 1 {
+						t.Errorf("%d requests were sent, want 1", sent)
+					}
+					var stands ticket.Number
+					for _, item := range tb.Items() {
+						stands = number(t, item)
+					}
+					if want := ticket.FromUint64(base + uint64(test.applied)); stands != want {
+						t.Errorf("the counter stands at %v, want %v", stands, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWhatIsNoCounterIsNeverWritten(t *testing.T) {
+	for name, attributes := range map[string]table.Item{
+		"ticketNumber missing":    {"other": table.String("precious")},
+		"ticketNumber a string":   {"ticketNumber": table.String("7")},
+		"ticketNumber a map":      {"ticketNumber": table.Map(table.Item{})},
+		"ticketNumber null":       {"ticketNumber": &types.AttributeValueMemberNULL{Value: true}},
+		"ticketNumber above Max":  {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+38"}},
+		"ticketNumber a huge one": {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+125"}},
+		"exhausted":               {"ticketNumber": ticket.Max.Attribute()},
+	} {
+		for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+			t.Run(name+", engine "+engine, func(t *testing.T) {
+				tb := queuelocktest.NewTable(t, options...)
+				given(t, tb, attributes)
+				before := tb.Items()
+				m := master(tb, "alice")
+				item, err := m.Take(t.Context(), counter.Rider{Seed: table.Item{"mine": table.Int(1)}})
+				malformed, isMalformed := errors.AsType[*table.MalformedError](err)
+				switch {
+				case name == "exhausted":
+					if !errors.Is(err, ticket.ErrExhausted) || counter.MayHaveTaken(err) {
+						t.Errorf("got %v, %v, want ErrExhausted", item, err)
+					}
+				case !isMalformed:
+					t.Errorf("got %v, %v, want a MalformedError", item, err)
+				case malformed.Item != m.What || malformed.Attribute != "ticketNumber":
+					t.Errorf("the error names neither item nor attribute: %v", err)
+				}
+				if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
+					t.Errorf("the item was written to (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestTheLastNumberIsIssuedOnceAndThenNoMore(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	given(t, tb, table.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
+	m := master(tb, "alice")
+	item, err := m.Take(t.Context(), counter.Rider{})
+	if err != nil || number(t, item) != ticket.Max {
+		t.Fatalf("got %v, %v, want the last number", item, err)
+	}
+	before := tb.Items()
+	if item, err := m.Take(t.Context(), counter.Rider{}); !errors.Is(err, ticket.ErrExhausted) {
+		t.Errorf("after the last number came %v, %v", item, err)
+	}
+	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
+		t.Errorf("an exhausted counter was written to:\n%s", diff)
+	}
+}
+
+func TestRiderGoesWithTheIncrementOrNotAtAll(t *testing.T) {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+		t.Run(engine, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t, options...)
+			given(t, tb, table.Item{"ticketNumber": table.Int(5)})
+			m := master(tb, "alice")
+			idle := expression.Name("busy").AttributeNotExists()
+			rider := counter.Rider{
+				Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
+					return u.Set(expression.Name("busy"), expression.Value(table.Int(1)))
+				},
+				Condition: &idle,
+			}
+			item, err := m.Take(t.Context(), rider)
+			if err != nil || number(t, item) != ticket.FromUint64(6) {
+				t.Fatalf("got %v, %v, want ticket 6", item, err)
+			}
+			if _, ok := item["busy"]; !ok {
+				t.Error("the rider did not go with it")
+			}
+			item, err = m.Take(t.Context(), rider)
+			refused, ok := errors.AsType[*table.Refused](err)
+			if !ok && !errors.Is(err, counter.ErrSeeded) {
+				t.Errorf("a refused rider gave %v, %v", item, err)
+			}
+			if engine == "current" && (!ok || number(t, refused.Item) != ticket.FromUint64(6)) {
+				t.Errorf("got %v, want the refusal with its item", err)
+			}
+			if counter.MayHaveTaken(err) || number(t, tb.Items()[0]) != ticket.FromUint64(6) {
+				t.Errorf("a refused rider burnt a number: %v", tb.Items())
+			}
+		})
+	}
+}

@@ -1,0 +1,293 @@
+package localqueue
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Queues holds the waiters of one process, by queue. Tickets are served in
+// order, so of several waiters for one queue only the first can be next: it
+// polls for all, and the others rest until it is gone. A waiter is passed over
+// while its row is not in the table, and while it is unattended: it has not
+// called Attend for a stated time. A turn that ends in the same process wakes the
+// first at once. Queues makes no request, and is safe for concurrent use.
+type Queues struct {
+	attention time.Duration
+
+	mu     sync.Mutex
+	queues map[lineKey]*line
+}
+
+type lineKey struct{ entity, reason string }
+
+// line is the waiters for one queue; Queues.mu guards it.
+type line struct {
+	waiters []*Waiter        // in the order of tickets
+	last    ticket.Number    // the highest that joined
+	others  int              // tickets below last, and above those of all waiters, that may be other clients'
+	holders []serving.Holder // as any of them saw last
+	seenAt  time.Time
+	leaving map[ticket.Number]bool // of waiters that have left, whose rows a look may show; true: the delete is over
+}
+
+// Waiter is one waiter's place in its line.
+type Waiter struct {
+	queues *Queues
+	key    lineKey
+	in     *line
+	ticket ticket.Number
+	wake   chan struct{}
+	back   chan struct{}
+
+	// Guarded by queues.mu.
+	stands   bool      // its row does
+	attended time.Time // the last Attend
+	others   int       // tickets between the waiter before and this one that may be other clients'
+	seen     bool      // ahead is known: from a look, or from that of a waiter before
+	ahead    int       // live waiters ahead
+	left     bool
+	deleted  bool // nothing is sent about its row any more
+}
+
+// New returns Queues without waiters. A waiter is unattended when it has not
+// called Attend for longer than attention.
+func New(attention time.Duration) *Queues {
+	return &Queues{attention: attention, queues: map[lineKey]*line{}}
+}
+
+// Join adds a waiter with ticket t. At most so many tickets ahead of it can still
+// be served. Leave must be called in the end.
+func (l *Queues) Join(q table.Queue, t ticket.Number, ahead int) *Waiter {
+	s := &Waiter{
+		queues: l, key: lineKey{q.Entity, q.Reason}, ticket: t,
+		wake: make(chan struct{}, 1), back: make(chan struct{}, 1), attended: time.Now(), others: ahead,
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in := l.queues[s.key]
+	if in == nil {
+		in = &line{leaving: map[ticket.Number]bool{}}
+		l.queues[s.key] = in
+	}
+	s.in = in
+	i, _ := slices.BinarySearchFunc(in.waiters, t, func(o *Waiter, t ticket.Number) int { return o.ticket.Compare(t) })
+	switch {
+	case i < len(in.waiters): // its tickets ahead are counted by the next
+		s.others = 0
+		in.waiters[i].others = max(0, in.waiters[i].others-1)
+	case i > 0:
+		between := in.others
+		if in.last.Less(t) {
+			between += int(min(t.After(in.last), 1<<30)) - 1
+		}
+		s.others, in.others = min(ahead, between), 0
+	}
+	if in.last.Less(t) {
+		in.last = t
+	}
+	in.waiters = slices.Insert(in.waiters, i, s)
+	return s
+}
+
+// Leave takes the waiter out of its line and wakes the first of the rest.
+func (s *Waiter) Leave() {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	if s.left {
+		return
+	}
+	in := s.in
+	i := slices.Index(in.waiters, s)
+	s.ahead, s.left = in.ahead(i), true
+	wasFirst := s.queues.first(s.key) == s
+	switch {
+	case i+1 == len(in.waiters):
+		in.others += s.others
+	case in.waiters[i+1].seen:
+	case s.seen:
+		next := in.waiters[i+1]
+		next.seen, next.ahead = true, s.ahead+next.others
+	default:
+		in.waiters[i+1].others += s.others
+	}
+	in.waiters = slices.Delete(in.waiters, i, i+1)
+	if s.stands {
+		in.leaving[s.ticket] = s.deleted
+	}
+	s.tidy()
+	if first := s.queues.first(s.key); wasFirst && first != nil {
+		first.signal()
+	}
+}
+
+// Deleted says that the waiter's row was deleted, or is left to its lease.
+func (s *Waiter) Deleted() {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	s.deleted = true
+	if s.left && s.stands {
+		s.in.leaving[s.ticket] = true
+	}
+	s.tidy()
+}
+
+// tidy forgets a line that is of no use any more. queues.mu is held.
+func (s *Waiter) tidy() {
+	for _, deleted := range s.in.leaving {
+		if !deleted {
+			return
+		}
+	}
+	if len(s.in.waiters) == 0 && s.queues.queues[s.key] == s.in {
+		delete(s.queues.queues, s.key)
+	}
+}
+
+// Stand says that the waiter's row is in the table. If that makes it the first,
+// it is woken.
+func (s *Waiter) Stand() {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	before := s.queues.first(s.key)
+	s.stands, s.attended = true, time.Now() // its waiter may have waited for this
+	if first := s.queues.first(s.key); first == s && first != before {
+		s.signal()
+	}
+}
+
+// Attend says that the waiter is at work: it begins a look, another request, or a
+// sleep before the next look.
+func (s *Waiter) Attend() {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	if !s.isAttended() {
+		select {
+		case s.back <- struct{}{}:
+		default:
+		}
+	}
+	s.attended = time.Now()
+}
+
+// Attended reports whether the waiter has called Attend in the stated time.
+func (s *Waiter) Attended() bool {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	return s.isAttended()
+}
+
+// Back yields a value after an Attend of a waiter that was unattended.
+func (s *Waiter) Back() <-chan struct{} { return s.back }
+
+func (s *Waiter) isAttended() bool { return time.Since(s.attended) <= s.queues.attention }
+
+// first is the first waiter of a line that is not passed over. If all would be,
+// rows count before attention. Nil if there is none. l.mu is held.
+func (l *Queues) first(key lineKey) *Waiter {
+	in := l.queues[key]
+	if in == nil {
+		return nil
+	}
+	var first *Waiter
+	rank := 0
+	for _, s := range in.waiters {
+		r := 1
+		if s.stands {
+			r++
+		}
+		if s.isAttended() {
+			r += 2
+		}
+		if r > rank {
+			first, rank = s, r
+		}
+	}
+	return first
+}
+
+// First reports whether the waiter is the first of its line, and so is the one
+// that polls.
+func (s *Waiter) First() bool {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	return s.queues.first(s.key) == s
+}
+
+// Saw tells the line what the waiter's look showed: who is being served, and how
+// many live rows are ahead of it. Those that this client deletes do not count.
+func (s *Waiter) Saw(snapshot rows.Snapshot, ahead int) {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	for t, deleted := range s.in.leaving {
+		shown := slices.ContainsFunc(snapshot.Rows, func(row rows.Row) bool { return row.Ticket == t })
+		if shown && t.Less(s.ticket) && snapshot.Record.Floor().Less(t) {
+			ahead--
+		}
+		if !shown && deleted {
+			delete(s.in.leaving, t)
+		}
+	}
+	s.seen, s.ahead = true, max(0, ahead)
+	if s.in.seenAt.Before(snapshot.ReadAt) {
+		s.in.holders, s.in.seenAt = snapshot.Record.Holders, snapshot.ReadAt
+	}
+}
+
+// Seen returns who was being served when a waiter of the line looked last, and
+// when that was; zero if none has.
+func (s *Waiter) Seen() (holders []serving.Holder, at time.Time) {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	return s.in.holders, s.in.seenAt
+}
+
+// Ahead returns how many waiters are ahead, after Leave how many were. Those of
+// other clients are counted by the looks of this line; behind the tickets that it
+// has looked at, each ticket of another client counts as a waiter.
+func (s *Waiter) Ahead() int {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	if s.left {
+		return s.ahead
+	}
+	return s.in.ahead(slices.Index(s.in.waiters, s))
+}
+
+// ahead is Ahead of the waiter with that index.
+func (in *line) ahead(i int) int {
+	n := 0
+	for ; !in.waiters[i].seen; i-- {
+		n += in.waiters[i].others
+		if i == 0 {
+			return n
+		}
+		n++ // the waiter before
+	}
+	return n + in.waiters[i].ahead
+}
+
+// Woken yields a value when the waiter has become the first of its line, or
+// when a turn ended in this process.
+func (s *Waiter) Woken() <-chan struct{} { return s.wake }
+
+// Wake tells the first waiter of the queue's line that a turn has ended.
+func (l *Queues) Wake(q table.Queue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := l.first(lineKey{q.Entity, q.Reason}); first != nil {
+		first.signal()
+	}
+}
+
+func (s *Waiter) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // one signal is pending already
+	}
+}

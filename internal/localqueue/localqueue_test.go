@@ -1,0 +1,199 @@
+package localqueue_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+func woken(s *localqueue.Waiter) bool {
+	select {
+	case <-s.Woken():
+		return true
+	default:
+		return false
+	}
+}
+
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+func onPaper(entity, reason string) table.Queue {
+	return table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: entity, Reason: reason}
+}
+
+// Whoever joins and leaves: the first is the lowest ticket, and whoever becomes
+// the first because another left has been woken.
+func TestTheFirstOfALineIsItsLowestTicket(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+		other := queues.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
+		in := map[int]*localqueue.Waiter{}
+		first := func() int {
+			lowest := 0
+			for ticket := range in {
+				if lowest == 0 || ticket < lowest {
+					lowest = ticket
+				}
+			}
+			return lowest
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			ticket := rapid.IntRange(1, 12).Draw(t, "ticket")
+			before := first()
+			if waiter, ok := in[ticket]; ok {
+				woken(in[first()])
+				waiter.Leave()
+				delete(in, ticket)
+				if now := first(); now != 0 && woken(in[now]) != (now != before) {
+					t.Fatalf("ticket %d left, %d was the first and %d is: woken is wrong", ticket, before, now)
+				}
+				waiter.Leave() // again: nothing happens
+			} else {
+				in[ticket] = queues.Join(q, n(ticket), 0)
+			}
+			for other, waiter := range in {
+				if waiter.First() != (other == first()) {
+					t.Fatalf("of %v, ticket %d says First is %v", in, other, waiter.First())
+				}
+			}
+			queues.Wake(q)
+			queues.Wake(q)
+			for other, waiter := range in {
+				if got := woken(waiter); got != (other == first()) {
+					t.Fatalf("a turn ended: ticket %d woken: %v, the first is %d", other, got, first())
+				}
+				if woken(waiter) {
+					t.Fatal("two turns are two signals")
+				}
+			}
+		}
+		if woken(other) || !other.First() {
+			t.Fatal("the line of another queue was touched")
+		}
+	})
+}
+
+func TestASignalOfOneThatLeavesIsNotLost(t *testing.T) {
+	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
+	queues.Wake(q) // to the first, who leaves without having heard
+	first.Leave()
+	if !woken(second) {
+		t.Error("the second was not woken")
+	}
+	second.Leave()
+	queues.Wake(q) // an empty line
+}
+
+func TestEveryWaiterOfALineComesFirstInTheEnd(t *testing.T) {
+	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	const waiters = 50
+	var mu sync.Mutex
+	var order []int
+	var all, joined sync.WaitGroup
+	joined.Add(waiters)
+	for i := range waiters {
+		all.Go(func() {
+			waiter := queues.Join(q, n(i+1), i)
+			joined.Done()
+			joined.Wait()
+			for !waiter.First() {
+				<-waiter.Woken()
+			}
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			queues.Wake(q)
+			waiter.Leave()
+		})
+	}
+	all.Wait()
+	for i, got := range order {
+		if got != i {
+			t.Fatalf("they came first in the order %v", order)
+		}
+	}
+}
+
+func TestUnattendedWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queues, q := localqueue.New(time.Minute), onPaper("e", "lock")
+		first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
+		for _, s := range []*localqueue.Waiter{first, second} {
+			s.Stand()
+		}
+		time.Sleep(time.Minute)
+		second.Attend()
+		if !first.Attended() || !first.First() {
+			t.Error("passed over before its time")
+		}
+		time.Sleep(1)
+		queues.Wake(q)
+		if first.Attended() || first.First() || !second.First() || !woken(second) || woken(first) {
+			t.Error("an unattended waiter polls for the others")
+		}
+		first.Attend()
+		select {
+		case <-first.Back():
+		default:
+			t.Error("it is not said to be back")
+		}
+		if !first.First() || second.First() {
+			t.Error("a waiter that is back is not the first")
+		}
+		time.Sleep(time.Hour)
+		if !first.First() {
+			t.Error("none polls where all are unattended")
+		}
+	})
+}
+
+func TestSpotAhead(t *testing.T) {
+	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	ahead := func(what string, want int, s *localqueue.Waiter) {
+		t.Helper()
+		if got := s.Ahead(); got != want {
+			t.Errorf("%s: %d ahead, want %d", what, got, want)
+		}
+	}
+	first := queues.Join(q, n(10), 5) // five tickets are above the floor
+	ahead("before a look", 5, first)
+	first.Saw(rows.Snapshot{}, 2)
+	ahead("after a look", 2, first)
+	second := queues.Join(q, n(14), 9)
+	ahead("with three tickets of others between", 2+1+3, second)
+	var gone []*localqueue.Waiter
+	for i := range 5 {
+		gone = append(gone, queues.Join(q, n(15+i), 10+i))
+	}
+	third := queues.Join(q, n(20), 15)
+	ahead("behind five of its own client", 2+1+3+1+5, third)
+	for _, s := range gone {
+		s.Leave()
+	}
+	ahead("after those have left", 2+1+3+1, third)
+	ahead("of one that has left", 2+1+3+1, gone[0])
+	third.Leave()
+	third = queues.Join(q, n(22), 17)
+	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
+	first.Saw(rows.Snapshot{}, 0)
+	ahead("after another look of the first", 0+1+3+1+1, third)
+	first.Leave()
+	ahead("of the next, after the first has left", 3, second)
+	late := queues.Join(q, n(21), 16)
+	ahead("in between", 3+1, late)
+	ahead("behind it", 3+1+1, third)
+	wide := queues.Join(onPaper("e", "wide"), n(7), 0)
+	next := queues.Join(onPaper("e", "wide"), n(70), 0)
+	ahead("where other tickets are of other queues", 1, next)
+	wide.Leave()
+	ahead("alone", 0, next)
+}

@@ -1,0 +1,113 @@
+package rows_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// canned answers every request with the same body.
+type canned string
+
+func (c canned) Do(req *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: req, Body: io.NopCloser(strings.NewReader(string(c))),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {"Sat, 01 Jan 2000 00:00:00 GMT"}},
+	}, nil
+}
+
+// FuzzLook: whatever items a query returns, in DynamoDB's JSON and by the real
+// SDK client, they are judged without harm: nobody claims past what lives, and
+// nothing lives for longer than the longest lease if it does not move.
+func FuzzLook(f *testing.F) {
+	f.Add(`[]`, uint16(2))
+	f.Fuzz(func(t *testing.T, items string, number uint16) {
+		db := dynamodb.New(dynamodb.Options{
+			Region: "eu-west-1", HTTPClient: canned(`{"Items":` + items + `}`), RetryMaxAttempts: 1,
+			Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("a", "b", "")),
+		})
+		layout := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
+		q := table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "e", Reason: "lock"}
+		snapshot, err := rows.LookAll(t.Context(), q)
+		if err != nil {
+			_, malformed := errors.AsType[*table.MalformedError](err)
+			_, unreadable := errors.AsType[*table.Error](err)
+			if !malformed && !unreadable {
+				t.Fatal(err)
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for _, row := range snapshot.Rows {
+			if seen[row.LeaseID(q)] {
+				t.Skip("no table holds two items with one key")
+			}
+			seen[row.LeaseID(q)] = true
+			if row.Lease.TTL <= 0 || row.Lease.TTL > lease.Max || row.Problem != nil && row.Lease != (lease.Lease{TTL: time.Minute}) {
+				t.Fatalf("a row of %+v, problem %v", row.Lease, row.Problem)
+			}
+			if problem := row.Problem; problem != nil && (len(problem.Error()) > 5000 || !strings.Contains(problem.Error(), "e lock")) {
+				t.Fatalf("%.5000q is no use to anybody", problem)
+			}
+		}
+		// Looked at anew when each of the leases is over, none of which moves.
+		begun, lengths := snapshot.ReadAt, []time.Duration{0}
+		for _, row := range snapshot.Rows {
+			lengths = append(lengths, row.Lease.TTL)
+		}
+		for _, h := range snapshot.Record.Holders {
+			if h.Lease.Endless() {
+				continue
+			}
+			lengths = append(lengths, h.Lease.Length())
+		}
+		slices.Sort(lengths)
+		mine, observer := n(int(number)), lease.NewObserver(q.Clock(), false)
+		for _, length := range slices.Compact(lengths) {
+			snapshot.ReadAt = begun.Add(length)
+			j := snapshot.Decide(q, mine, serving.Mode{}, nil, observer)
+			if j.Holders+len(j.DeadHolders) != len(snapshot.Record.Holders) || j.Ahead+len(j.DeadRows) > len(snapshot.Rows) {
+				t.Fatalf("%d holders and %d rows became %+v", len(snapshot.Record.Holders), len(snapshot.Rows), j)
+			}
+			switch j.Do {
+			case rows.Served:
+				t.Fatal("served by somebody else's id")
+			case rows.Claim:
+				if j.Ahead > 0 || j.Holders > 0 || !snapshot.Record.Present || mine.Compare(snapshot.Record.Floor()) <= 0 {
+					t.Fatalf("claims in %+v: %+v", snapshot.Record, j)
+				}
+			}
+			if j.ClearIn < 0 || j.ClearIn > lease.Max+lease.MaxDelay && j.ClearIn != lease.Forever {
+				t.Fatalf("clear in %v", j.ClearIn)
+			}
+			for _, row := range snapshot.Rows {
+				if row.Lease.TTL == length && !slices.ContainsFunc(j.DeadRows, func(o rows.Row) bool { return o.LeaseID(q) == row.LeaseID(q) }) {
+					t.Fatalf("a row lives on after its lease of %v: %+v", length, row)
+				}
+			}
+			for _, h := range j.DeadHolders {
+				if h.Lease.Endless() {
+					t.Fatalf("a holder without a lease is dead: %+v", h)
+				}
+			}
+			for _, h := range snapshot.Record.Holders {
+				if length < lease.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.DeadHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
+					t.Fatalf("a holder lives on after its lease of %v: %+v", length, h)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,516 @@
+package rows_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+func queueOf(tb *queuelocktest.Table, entity, reason string) table.Queue {
+	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
+	return table.Queue{Store: table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second), Entity: entity, Reason: reason}
+}
+
+// retriesAtOnce lets the SDK try again as it does, without a pause.
+func retriesAtOnce(o *dynamodb.Options) {
+	o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+		r.RateLimiter = ratelimit.None
+		r.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+	})
+}
+
+// onEveryEngine runs a test on one that returns the item with a failed
+// condition, and on one that does not.
+func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
+		t.Run(engine, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t, options...)
+			test(t, tb, queueOf(tb, "e", "lock"))
+		})
+	}
+}
+
+func rowOf(number int, id string) rows.Row {
+	return rows.Row{
+		Ticket: n(number), ID: id, Owner: "host:1", Mode: serving.ModeExclusive, CreatedAt: time.UnixMilli(1_700_000_000_123),
+		Lease: lease.Lease{TTL: 15 * time.Second, Until: time.UnixMilli(1_700_000_015_123)},
+	}
+}
+
+// ignoreUnexported lets cmp look into the SDK's attribute values.
+var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
+	field, ok := p.Last().(cmp.StructField)
+	return ok && field.Name() == "noSmithyDocumentSerde"
+}, cmp.Ignore())
+
+func put(t testing.TB, tb *queuelocktest.Table, item table.Item) {
+	t.Helper()
+	name := tb.Name()
+	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func enqueue(t testing.TB, q table.Queue, row rows.Row) {
+	t.Helper()
+	if id, err := rows.Enqueue(t.Context(), q, row); err != nil || id != row.ID {
+		t.Fatalf("enqueued as %q, %v", id, err)
+	}
+}
+
+func lookAll(t testing.TB, q table.Queue) rows.Snapshot {
+	t.Helper()
+	snapshot, err := rows.LookAll(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
+}
+
+func TestARowIsReadAsItWasPut(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		q := queueOf(tb, fmt.Sprint("e", runs), rapid.SampledFrom([]string{"lock", "", "a b", "ü"}).Draw(rt, "reason"))
+		number, err := ticket.Parse(rapid.StringMatching(`[1-9][0-9]{0,37}`).Draw(rt, "ticket"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := rows.Row{
+			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"), Mode: serving.ModeExclusive,
+			CreatedAt: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "created")),
+			Lease:     lease.Lease{TTL: time.Duration(rapid.Int64Range(1, lease.Max.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
+		}
+		if rapid.Bool().Draw(rt, "timed") {
+			want.Lease.Until = time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "until"))
+		}
+		enqueue(t, q, want)
+		all := lookAll(t, q).Rows
+		if len(all) != 1 || all[0].Problem != nil || !all[0].Same(want) || all[0].Owner != want.Owner || all[0].Mode != want.Mode ||
+			!all[0].CreatedAt.Equal(want.CreatedAt) || all[0].Lease.Beat != 0 || all[0].Lease.TTL != want.Lease.TTL || !all[0].Lease.Until.Equal(want.Lease.Until) {
+			rt.Fatalf("read %+v, want %+v", all, want)
+		}
+		items := tb.Items()
+		for _, item := range items {
+			if item["pk"].(*types.AttributeValueMemberS).Value != q.Entity {
+				continue
+			}
+			if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk != q.Reason+"/"+number.Padded() {
+				rt.Fatalf("the sort key is %q", sk)
+			}
+			r := table.Reader{Item: item}
+			end := want.Lease.Until
+			if end.IsZero() {
+				end = want.CreatedAt.Add(want.Lease.TTL)
+			}
+			if expires := r.Int("expiresAt"); r.Err != nil || expires < end.Add(time.Hour).Unix() || expires > end.Add(time.Hour).Unix()+1 {
+				rt.Fatalf("expiresAt is %d, %v, want an hour after %v", expires, r.Err, end)
+			}
+		}
+	})
+}
+
+func TestEnqueueIsIdempotentByID(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		fault := tb.Inject(queuelocktest.LoseResponse().Of("PutItem").Times(1))
+		enqueue(t, q, rowOf(7, "mine")) // the SDK's retry finds its own row
+		if fault.Fired() != 1 {
+			t.Error("no answer was lost")
+		}
+		before := tb.Items()
+		enqueue(t, q, rowOf(7, "mine"))
+		if id, err := rows.Enqueue(t.Context(), q, rowOf(7, "second"), "x", "mine"); err != nil || id != "mine" {
+			t.Errorf("a later attempt of the same waiter gave %q, %v, want its first id", id, err)
+		}
+		if id, err := rows.Enqueue(t.Context(), q, rowOf(7, "other"), "x"); !errors.Is(err, rows.ErrTaken) || id != "" {
+			t.Errorf("another waiter at the same ticket gave %q, %v, want ErrTaken", id, err)
+		}
+		if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" || len(before) != 1 {
+			t.Errorf("the row was written to:\n%s", diff)
+		}
+		for name, id := range map[string]types.AttributeValue{"no id": nil, "a number as id": num("7"), "an empty id": table.String("")} {
+			alien := q.Key(q.SortKey(n(9).Padded()))
+			if id != nil {
+				alien["id"] = id
+			}
+			put(t, tb, alien)
+			if id, err := rows.Enqueue(t.Context(), q, rowOf(9, "mine"), ""); !errors.Is(err, rows.ErrTaken) {
+				t.Errorf("over a row with %s: %q, %v, want ErrTaken", name, id, err)
+			}
+		}
+	})
+}
+
+func TestAHeartbeatRenewsItsOwnRowOnlyAndCreatesNone(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		ctx := t.Context()
+		mine := rowOf(7, "mine")
+		later := mine.Lease.Until.Add(time.Minute)
+		if err := rows.Heartbeat(ctx, q, mine, later); !errors.Is(err, rows.ErrGone) || len(tb.Items()) != 0 {
+			t.Errorf("a heartbeat of a row that is gone gave %v, and left %v", err, tb.Items())
+		}
+		enqueue(t, q, mine)
+		if err := rows.Heartbeat(ctx, q, mine, later); err != nil {
+			t.Fatal(err)
+		}
+		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 1 || !row.Lease.Until.Equal(later) || row.ID != "mine" || row.Problem != nil {
+			t.Errorf("renewed to %+v", row)
+		}
+		if err := rows.Heartbeat(ctx, q, mine, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
+			t.Errorf("renewed without a clock to %+v", row)
+		}
+		if err := rows.Heartbeat(ctx, q, mine, later.Add(-time.Second)); err != nil {
+			t.Errorf("a heartbeat that comes late gave %v, want that it does no harm", err)
+		}
+		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
+			t.Errorf("a heartbeat that came late made it %+v", row)
+		}
+		fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+		if err := rows.Heartbeat(ctx, q, mine, later.Add(time.Second)); err != nil || fault.Fired() != 1 {
+			t.Errorf("a heartbeat whose answer was lost gave %v", err)
+		}
+		before := tb.Items()
+		if row := lookAll(t, q).Rows[0]; !row.Lease.Until.Equal(later.Add(time.Second)) {
+			t.Errorf("the end of the lease is %v", row.Lease.Until)
+		}
+		for _, until := range []time.Time{later.Add(time.Hour), {}, later.Add(-time.Hour)} {
+			if err := rows.Heartbeat(ctx, q, rowOf(7, "other"), until); !errors.Is(err, rows.ErrGone) {
+				t.Errorf("the heartbeat of another at this ticket gave %v, want ErrGone", err)
+			}
+		}
+		if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
+			t.Errorf("it wrote to a row that is not its own:\n%s", diff)
+		}
+	})
+}
+
+func TestLeaveDeletesOnlyTheCallersOwnRow(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		enqueue(t, q, rowOf(7, "mine"))
+		if err := rows.Leave(t.Context(), q, rowOf(7, "other")); err != nil || len(tb.Items()) != 1 {
+			t.Errorf("another's leave gave %v and left %d rows", err, len(tb.Items()))
+		}
+		fault := tb.Inject(queuelocktest.LoseResponse().Of("DeleteItem").Times(1))
+		if err := rows.Leave(t.Context(), q, rowOf(7, "mine")); err != nil || len(tb.Items()) != 0 || fault.Fired() != 1 {
+			t.Errorf("leave with a lost answer gave %v and left %d rows", err, len(tb.Items()))
+		}
+		if err := rows.Leave(t.Context(), q, rowOf(7, "mine")); err != nil {
+			t.Errorf("leaving twice gave %v", err)
+		}
+		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
+		if err := rows.Leave(t.Context(), q, rowOf(7, "mine")); err == nil || errors.Is(err, rows.ErrGone) {
+			t.Errorf("a leave that failed gave %v", err)
+		}
+	})
+}
+
+func TestSweepSparesARowWhoseBeatMovedOrThatIsAnothers(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		ctx := t.Context()
+		enqueue(t, q, rowOf(7, "mine"))
+		seen := lookAll(t, q).Rows[0]
+		if err := rows.Heartbeat(ctx, q, seen, seen.Lease.Until); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil || len(tb.Items()) != 1 {
+			t.Errorf("swept a row whose beat had moved: %v, %v", ok, err)
+		}
+		seen = lookAll(t, q).Rows[0]
+		if err := rows.Leave(ctx, q, seen); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil {
+			t.Errorf("swept a row that is gone: %v, %v", ok, err)
+		}
+		other := rowOf(7, "other")
+		other.Lease.Beat = seen.Lease.Beat
+		enqueue(t, q, other)
+		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil || len(tb.Items()) != 1 {
+			t.Errorf("swept another's row with the same beat: %v, %v", ok, err)
+		}
+		if ok, err := rows.Sweep(ctx, q, lookAll(t, q).Rows[0]); !ok || err != nil || len(tb.Items()) != 0 {
+			t.Errorf("did not sweep a row as it was seen: %v, %v", ok, err)
+		}
+		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
+		if ok, err := rows.Sweep(ctx, q, seen); ok || err == nil {
+			t.Errorf("a sweep that failed gave %v, %v", ok, err)
+		}
+	})
+}
+
+func TestARowThatIsGoneIsNotSweptTwice(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e", "lock")
+	put(t, tb, q.Key(q.SortKey(n(3).Padded()))) // neither id nor beat
+	row := lookAll(t, q).Rows[0]
+	first, err := rows.Sweep(t.Context(), q, row)
+	second, again := rows.Sweep(t.Context(), q, row)
+	if !first || second || err != nil || again != nil {
+		t.Errorf("swept %v, %v and then %v, %v, want once", first, err, second, again)
+	}
+}
+
+var hostileValues = []types.AttributeValue{
+	num("0"), num("-1"), num("1.5"), num("1E+125"), num("1E999999999"), num("9223372036854775808"), num("-62135596800000"), num(""),
+	table.String(""), table.String("7"), table.Map(nil), table.Map(table.Item{"x": num("1")}),
+	&types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberB{Value: []byte{0}},
+	&types.AttributeValueMemberL{Value: []types.AttributeValue{num("1")}}, &types.AttributeValueMemberSS{Value: []string{"a"}},
+}
+
+func TestAMalformedRowNamesItsAttribute(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	for i, test := range []struct {
+		attribute string
+		value     types.AttributeValue
+	}{
+		{"id", nil}, {"id", num("7")}, {"owner", num("7")}, {"mode", table.Map(nil)}, {"createdAt", table.String("today")}, {"beat", nil}, {"beat", table.String("1")},
+		{"ttl", nil}, {"ttl", num("0")}, {"ttl", num("604800001")}, {"until", table.String("soon")}, {"until", num("1.5")},
+		{"sk", table.String("lock/5")}, {"sk", table.String("lock/" + strings.Repeat("0", 37) + "x")},
+	} {
+		q := queueOf(tb, fmt.Sprint("e", i), "lock")
+		enqueue(t, q, rowOf(7, "good"))
+		item := tb.Items()[len(tb.Items())-1]
+		for _, other := range tb.Items() {
+			if other["pk"].(*types.AttributeValueMemberS).Value == q.Entity {
+				item = other
+			}
+		}
+		if err := rows.Leave(t.Context(), q, rowOf(7, "good")); err != nil {
+			t.Fatal(err)
+		}
+		item[test.attribute] = test.value
+		if test.value == nil {
+			delete(item, test.attribute)
+		}
+		put(t, tb, item)
+		all := lookAll(t, q).Rows
+		malformed, ok := errors.AsType[*table.MalformedError](all[0].Problem)
+		if !ok || malformed.Attribute != test.attribute || !strings.Contains(malformed.Error(), q.Entity+" lock") {
+			t.Errorf("%s = %v: its problem is %v, want one of %s in a row of its queue", test.attribute, test.value, all[0].Problem, test.attribute)
+		}
+	}
+}
+
+// A row of some other program is a problem of its own, never of the queue.
+func TestHostileRowsAreProblemsAndNeverPanic(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		q := queueOf(tb, fmt.Sprint("e", runs), "lock")
+		sk := rapid.OneOf(
+			rapid.Just(q.SortKey(n(5).Padded())),
+			rapid.SampledFrom([]string{"lock/0" + strings.Repeat("1", 36), "lock/" + strings.Repeat("1", 39), "lock/" + strings.Repeat("0", 37) + "x", "lock/1"}),
+		).Draw(rt, "sort key")
+		item := q.Key(sk)
+		good := sk == q.SortKey(n(5).Padded())
+		for name, value := range map[string]types.AttributeValue{"id": table.String("x"), "beat": num("1"), "ttl": num("1000"), "until": num("5"), "owner": table.String("o"), "mode": table.String("m"), "createdAt": num("1")} {
+			switch rapid.IntRange(0, 5).Draw(rt, name) {
+			case 0:
+				value = rapid.SampledFrom(hostileValues).Draw(rt, "hostile "+name)
+				if v, ok := value.(*types.AttributeValueMemberN); ok && (v.Value == "" || v.Value == "1E999999999" || strings.HasPrefix(v.Value, "1E+")) {
+					value = num("1E+100") // what the table stores
+				}
+				good = false
+				item[name] = value
+			case 1:
+			default:
+				item[name] = value
+			}
+		}
+		for _, needed := range []string{"id", "beat", "ttl"} {
+			if _, ok := item[needed]; !ok {
+				good = false
+			}
+		}
+		put(t, tb, item)
+		snapshot := lookAll(t, q)
+		if len(snapshot.Rows) != 1 {
+			rt.Fatalf("read %d rows of %v", len(snapshot.Rows), item)
+		}
+		row := snapshot.Rows[0]
+		if good && row.Problem != nil {
+			rt.Fatalf("a good row has a problem: %v", row.Problem)
+		}
+		if row.Problem != nil {
+			if _, ok := errors.AsType[*table.MalformedError](row.Problem); !ok || row.Lease.TTL != time.Minute || !row.Lease.Until.IsZero() {
+				rt.Fatalf("its problem is %v, its lease %+v, want a MalformedError and a minute by observation", row.Problem, row.Lease)
+			}
+		}
+		// It is waited for, and then swept.
+		observer := lease.NewObserver(q.Clock(), true)
+		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0)}
+		at := time.Now()
+		first := rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}.Decide(q, n(6), serving.Mode{}, nil, observer)
+		if row.Ticket == n(5) && (first.Do != rows.Wait || first.Ahead != 1 || first.Blocked != row.Problem) {
+			rt.Fatalf("judged %+v, want to wait for the row, and to say what is wrong with it", first)
+		}
+		then := rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at.Add(time.Minute)}.Decide(q, n(6), serving.Mode{}, nil, observer)
+		if len(then.DeadRows) != 1 || then.Do != rows.Claim {
+			rt.Fatalf("a minute later judged %+v, want that it is dead", then)
+		}
+		if ok, err := rows.Sweep(t.Context(), q, then.DeadRows[0]); !ok || err != nil {
+			rt.Fatalf("swept: %v, %v", ok, err)
+		}
+	})
+}
+
+func TestLookFollowsEveryPage(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e", "lock")
+	const all = 30
+	for i := 2; i < 2+all; i++ {
+		row := rowOf(i, fmt.Sprint("id-", i))
+		row.Owner = strings.Repeat("o", 100_000) // 3 MB in all
+		enqueue(t, q, row)
+	}
+	put(t, tb, withKey(q, table.Item{"ticketNumber": num("50"), "servingAfter": num("0"), "granted": num("0"), "holders": table.Map(table.Item{})}))
+	before := tb.Counts()
+	snapshot, err := rows.Look(t.Context(), q, n(100), n(1))
+	if err != nil || len(snapshot.Rows) != all || !snapshot.Record.Exists {
+		t.Fatalf("saw %d rows, record %v, %v", len(snapshot.Rows), snapshot.Record.Exists, err)
+	}
+	for i, row := range snapshot.Rows {
+		if row.Ticket != n(i+2) || row.Problem != nil {
+			t.Errorf("row %d is of ticket %v, %v", i, row.Ticket, row.Problem)
+		}
+	}
+	if sent := tb.Counts().Sub(before)["Query"].Sent; sent != 3 {
+		t.Errorf("%d queries were sent, want 3", sent)
+	}
+	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1)); err != nil || len(snapshot.Rows) != 5 {
+		t.Errorf("ahead of 7 are %d rows, %v, want 5", len(snapshot.Rows), err)
+	}
+}
+
+func withKey(q table.Queue, attributes table.Item) table.Item {
+	item := q.RecordKey()
+	for name, value := range attributes {
+		item[name] = value
+	}
+	return item
+}
+
+func TestALookOfTheNextInLineReadsTheRecordAlone(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		put(t, tb, withKey(q, table.Item{"ticketNumber": num("50"), "servingAfter": num("6"), "granted": num("0"), "holders": table.Map(table.Item{})}))
+		for _, test := range []struct {
+			t, floor  int
+			operation string
+		}{{8, 7, "GetItem"}, {9, 7, "Query"}, {1, 0, "Query"}, {8, 0, "Query"}, {7, 7, "Query"}, {7, 8, "Query"}} {
+			before := tb.Counts()
+			snapshot, err := rows.Look(t.Context(), q, n(test.t), n(test.floor))
+			if err != nil || snapshot.Record.TicketNumber != n(50) || snapshot.ReadAt.IsZero() {
+				t.Errorf("ticket %d, floor %d: saw %+v, %v", test.t, test.floor, snapshot, err)
+			}
+			if diff := tb.Counts().Sub(before); diff[test.operation].Sent != 1 || diff.Total().Sent != 1 {
+				t.Errorf("ticket %d, floor %d took\n%v, want one %s", test.t, test.floor, diff, test.operation)
+			}
+		}
+	})
+}
+
+func TestALookSeesNoOtherQueue(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	reasons := []string{"lock", "lock2", "loc", "lock-", "lock.", "lock0", "loc/", "", "k", "LOCK", "lock\x00"}
+	for i, reason := range reasons {
+		for _, entity := range []string{"e", "e2"} {
+			q := queueOf(tb, entity, reason)
+			put(t, tb, withKey(q, table.Item{"ticketNumber": num(fmt.Sprint(100 + i))}))
+			enqueue(t, q, rowOf(5, entity+reason))
+		}
+	}
+	for i, reason := range reasons {
+		q := queueOf(tb, "e", reason)
+		for _, look := range []func() (rows.Snapshot, error){
+			func() (rows.Snapshot, error) { return rows.LookAll(t.Context(), q) },
+			func() (rows.Snapshot, error) { return rows.Look(t.Context(), q, ticket.Max, n(1)) },
+		} {
+			snapshot, err := look()
+			if err != nil || len(snapshot.Rows) != 1 || snapshot.Rows[0].ID != "e"+reason || snapshot.Record.TicketNumber != n(100+i) {
+				t.Errorf("queue %q shows %+v, %v", reason, snapshot, err)
+			}
+		}
+	}
+}
+
+func TestALookFailsWithTheRecord(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e", "lock")
+	if snapshot, err := rows.LookAll(t.Context(), q); err != nil || snapshot.Record.Exists || len(snapshot.Rows) != 0 {
+		t.Errorf("an empty queue shows %+v, %v", snapshot, err)
+	}
+	put(t, tb, withKey(q, table.Item{"ticketNumber": table.String("7")}))
+	for _, floor := range []int{0, 4} {
+		if _, err := rows.Look(t.Context(), q, n(5), n(floor)); err == nil {
+			t.Error("a malformed record was no error")
+		}
+	}
+	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
+	if _, err := rows.LookAll(t.Context(), q); err == nil {
+		t.Error("a query that failed was no error")
+	}
+}
+
+func FuzzRow(f *testing.F) {
+	tb := queuelocktest.NewTable(f)
+	q := queueOf(tb, "fuzz", "lock")
+	f.Add("lock/"+n(5).Padded(), "id", "owner", byte(0))
+	f.Add("lock/5", "", "", byte(7))
+	f.Add("lock/"+strings.Repeat("9", 38), "id", "\xff", byte(2))
+	var mu sync.Mutex
+	f.Fuzz(func(t *testing.T, sk, id, owner string, kinds byte) {
+		value := func(bit int, s string) types.AttributeValue {
+			if kinds&(1<<bit) != 0 {
+				return num("7")
+			}
+			return table.String(s)
+		}
+		if sk < q.RecordSortKey()+"0" || sk > q.LastSortKey() || len(sk) > 1024 {
+			t.Skip("not in the queue's range")
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		item := q.Key(sk)
+		item["id"], item["owner"], item["beat"], item["ttl"] = value(0, id), value(1, owner), value(2, "x"), value(3, "60000")
+		name := tb.Name()
+		if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+			t.Skip("the table refuses it")
+		}
+		snapshot := lookAll(t, q)
+		if len(snapshot.Rows) != 1 {
+			t.Fatalf("saw %d rows", len(snapshot.Rows))
+		}
+		if ok, err := rows.Sweep(t.Context(), q, snapshot.Rows[0]); !ok || err != nil {
+			t.Fatalf("swept: %v, %v", ok, err)
+		}
+	})
+}

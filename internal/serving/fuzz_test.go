@@ -1,0 +1,88 @@
+package serving_test
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// canned answers every request with the same body.
+type canned string
+
+func (c canned) Do(req *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: req, Body: io.NopCloser(strings.NewReader(string(c))),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {"Sat, 01 Jan 2000 00:00:00 GMT"}},
+	}, nil
+}
+
+func answering(body string) table.Queue {
+	db := dynamodb.New(dynamodb.Options{
+		Region: "eu-west-1", HTTPClient: canned(body), RetryMaxAttempts: 1,
+		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("a", "b", "")),
+	})
+	layout := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
+	return table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "e", Reason: "lock"}
+}
+
+// FuzzGet: an item in DynamoDB's JSON, read by the real SDK client, is a record
+// whose parts agree with each other, or a MalformedError that names it in one
+// line.
+func FuzzGet(f *testing.F) {
+	f.Add(`{"ticketNumber":{"N":"1"}}`)
+	f.Fuzz(func(t *testing.T, item string) {
+		rec, err := serving.Get(t.Context(), answering(`{"Item":`+item+`}`))
+		if malformed, ok := errors.AsType[*table.MalformedError](err); ok {
+			if malformed.Attribute == "" || len(malformed.Problem) > 1000 || !strings.Contains(malformed.Item, "e lock") {
+				t.Fatalf("%q is no use to anybody", err)
+			}
+			return
+		}
+		if _, ok := errors.AsType[*table.Error](err); ok {
+			return // the SDK client could not read it
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case !rec.Exists && (rec.Present || len(rec.Holders) > 0 || !rec.TicketNumber.IsZero()):
+			t.Fatalf("conjured %+v", rec)
+		case rec.TicketNumber.Less(rec.Granted), rec.Present && rec.TicketNumber.Compare(rec.ServingAfter) <= 0, rec.TicketNumber.Less(rec.Floor()):
+			t.Fatalf("a record that contradicts itself: %+v", rec)
+		case !rec.Present && len(rec.Holders) > 0:
+			t.Fatalf("holders that are not there: %+v", rec)
+		case rec.Turn.Mean < 0 || rec.Turn.Deviation < 0 || rec.Turn.Mean > lease.Max || rec.Turn.Deviation > lease.Max:
+			t.Fatalf("a turn of %+v", rec.Turn)
+		}
+		var ids []string
+		ordered := slices.IsSortedFunc(rec.Holders, func(a, b serving.Holder) int {
+			return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID))
+		})
+		for _, h := range rec.Holders {
+			ids = append(ids, h.ID)
+			if h.Lease.TTL <= 0 && !h.Lease.Endless() && !h.Unreadable() || h.Lease.TTL > lease.Max || h.Lease.Delay < 0 || h.Lease.Delay > lease.MaxDelay {
+				t.Fatalf("a lease of %v", h.Lease.TTL)
+			}
+			if mine, ok := rec.Mine(h.ID); !ok || mine.ID != h.ID {
+				t.Fatalf("%q is not found", h.ID)
+			}
+		}
+		slices.Sort(ids)
+		if !ordered || len(slices.Compact(ids)) != len(rec.Holders) {
+			t.Fatalf("holders %q", ids)
+		}
+	})
+}

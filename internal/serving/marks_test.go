@@ -1,0 +1,249 @@
+package serving_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// The table of what a record says of holder "me", served with ticket 5, and of
+// its second release call. At its grant the marks were those of ticket 4.
+func TestRecordOutcome(t *testing.T) {
+	before := serving.Released{ID: "before", Ticket: n(4), Call: 1}
+	seed := serving.Evicted{ID: "seed"}
+	seen := serving.Marks{Released: before, Evicted: seed}
+	mine := func(call int64) serving.Released { return serving.Released{ID: "me", Ticket: n(5), Call: call} }
+	later := serving.Released{ID: "later", Ticket: n(6), Call: 2}
+	evictedMe := serving.Evicted{ID: "me", Ticket: n(5)}
+	evictedLater := serving.Evicted{ID: "later", Ticket: n(7)}
+	me := []serving.Holder{{ID: "me", Ticket: n(5)}}
+	for _, c := range []struct {
+		name string
+		now  serving.Record
+		seen serving.Marks
+		want serving.Outcome
+	}{
+		{"held", serving.Record{Exists: true, Holders: me, Marks: seen}, seen, serving.OutcomeHeld},
+		{"held, whatever the marks say", serving.Record{Exists: true, Holders: me, Marks: serving.Marks{Released: later}}, seen, serving.OutcomeHeld},
+		{"an orphaned entry with another ticket", serving.Record{Exists: true, Holders: []serving.Holder{{ID: "me", Ticket: n(6)}}, Marks: seen}, seen, serving.OutcomeEvicted},
+		{"no record", serving.Record{}, seen, serving.OutcomeGone},
+		{"an item without the record", serving.Record{Item: table.Item{}}, seen, serving.OutcomeGone},
+		{"released by this call", serving.Record{Exists: true, Marks: serving.Marks{mine(2), seed}}, seen, serving.OutcomeReleased},
+		{"released by an earlier call", serving.Record{Exists: true, Marks: serving.Marks{mine(1), seed}}, seen, serving.OutcomeReleasedEarlier},
+		{"released, then others evicted", serving.Record{Exists: true, Marks: serving.Marks{mine(2), evictedLater}}, seen, serving.OutcomeReleased},
+		{"evicted", serving.Record{Exists: true, Marks: serving.Marks{before, evictedMe}}, seen, serving.OutcomeEvicted},
+		{"evicted, then others released", serving.Record{Exists: true, Marks: serving.Marks{later, evictedMe}}, seen, serving.OutcomeEvicted},
+		{"removed by hand", serving.Record{Exists: true, Marks: seen}, seen, serving.OutcomeEvicted},
+		{"evicted, then another", serving.Record{Exists: true, Marks: serving.Marks{before, evictedLater}}, seen, serving.OutcomeEvicted},
+		{"released, then others released", serving.Record{Exists: true, Marks: serving.Marks{later, seed}}, seen, serving.OutcomeReleasedSome},
+		{"others released and were evicted since", serving.Record{Exists: true, Marks: serving.Marks{later, evictedLater}}, seen, serving.OutcomeUnknown},
+		{"removed by hand before any release", serving.Record{Exists: true, Marks: serving.Marks{Evicted: seed}}, serving.Marks{Evicted: seed}, serving.OutcomeEvicted},
+		{"released before any other release", serving.Record{Exists: true, Marks: serving.Marks{later, seed}}, serving.Marks{Evicted: seed}, serving.OutcomeReleasedSome},
+		{"a new record", serving.Record{Exists: true, Marks: serving.Marks{Evicted: serving.Evicted{ID: "other seed"}}}, serving.Marks{Evicted: seed}, serving.OutcomeUnknown},
+		{"a new record in which one was evicted", serving.Record{Exists: true, Marks: serving.Marks{Evicted: evictedLater}}, serving.Marks{Evicted: seed}, serving.OutcomeUnknown},
+		{"a new record with a release", serving.Record{Exists: true, Marks: serving.Marks{later, serving.Evicted{ID: "other seed"}}}, seen, serving.OutcomeUnknown},
+		{"a record of a version without marks", serving.Record{Exists: true}, serving.Marks{}, serving.OutcomeUnknown},
+		{"marks that were removed", serving.Record{Exists: true}, seen, serving.OutcomeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.now.Outcome("me", n(5), 2, c.seen); got != c.want {
+				t.Errorf("got outcome %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRecordMade(t *testing.T) {
+	holder := func(made int64) serving.Record {
+		return serving.Record{Exists: true, Holders: []serving.Holder{{ID: "me", Ticket: n(5), Made: made}}}
+	}
+	evicted := func(id string, ticket int, made int64) serving.Record {
+		return serving.Record{Exists: true, Marks: serving.Marks{Evicted: serving.Evicted{ID: id, Ticket: n(ticket), Made: made}}}
+	}
+	for _, c := range []struct {
+		name string
+		now  serving.Record
+		want serving.Made
+	}{
+		{"held, none made", holder(0), serving.MadeNotYet},
+		{"held, the one before", holder(2), serving.MadeNotYet},
+		{"held, the one before settled", holder(3), serving.MadeNotYet},
+		{"held, made", holder(4), serving.MadeYes},
+		{"held, settled", holder(5), serving.MadeNever},
+		{"evicted before", evicted("me", 5, 2), serving.MadeNever},
+		{"evicted after", evicted("me", 5, 4), serving.MadeYes},
+		{"evicted when settled", evicted("me", 5, 5), serving.MadeNever},
+		{"evicted by hand", evicted("me", 5, -1), serving.MadeUnknown},
+		{"an orphaned entry evicted", evicted("me", 6, 4), serving.MadeUnknown},
+		{"another evicted", evicted("other", 5, 4), serving.MadeUnknown},
+		{"no record", serving.Record{}, serving.MadeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.now.Made("me", n(5), 4); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// Each end of a turn leaves its mark, and the first request for a ticket one that
+// names the record.
+func TestMarks(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		ctx := t.Context()
+		marks := func() serving.Marks {
+			t.Helper()
+			rec, err := serving.Get(ctx, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rec.Marks
+		}
+		take(t, q, "a")
+		if m := marks(); m.Evicted.ID != "a" || !m.Evicted.Ticket.IsZero() || m.Released != (serving.Released{}) {
+			t.Errorf("a new record has the marks %+v", m)
+		}
+		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}
+		if _, err := serving.ReleaseFast(ctx, q, ending); err != nil {
+			t.Fatal(err)
+		}
+		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}) || m.Evicted.ID != "a" {
+			t.Errorf("a fast release left the marks %+v", m)
+		}
+		take(t, q, "b")
+		if _, err := serving.HandOff(ctx, q, serving.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !m.Evicted.Ticket.IsZero() {
+			t.Errorf("a hand-off left the marks %+v", m)
+		}
+		if _, err := serving.Quieten(ctx, q, n(2)); err != nil {
+			t.Fatal(err)
+		}
+		rec := take(t, q, "c")
+		if _, err := serving.Evict(ctx, q, rec.Holders[0]); err != nil {
+			t.Fatal(err)
+		}
+		if m := marks(); m.Evicted.ID != "c" || m.Evicted.Ticket != n(3) || m.Evicted.Made != 0 || m.Released.ID != "b" {
+			t.Errorf("an eviction left the marks %+v", m)
+		}
+		take(t, q, "d")
+		rec, err := serving.Claim(ctx, q, entryOf("d-2"), n(4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := serving.Resume(ctx, q, rec.Holders[0], entryOf("e")); err != nil {
+			t.Fatal(err)
+		}
+		if m := marks(); m.Evicted.ID != "d-2" || m.Evicted.Ticket != n(4) {
+			t.Errorf("a resumption left the marks %+v", m)
+		}
+		if _, err := serving.HandOff(ctx, q, serving.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
+			t.Errorf("a release with another ticket gave %v", err)
+		}
+	})
+}
+
+// A fenced transaction is made once by its number, without its token, and the
+// number can be used up.
+func TestNumberedFence(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		client, name := tb.Client("user"), tb.Name()
+		send := func(id string, t1 int, call int64) error {
+			fence, err := serving.NumberedFence(q, id, n(t1), true, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+				{Update: &fence},
+				{Put: &types.Put{TableName: &name, Item: q.Key(fmt.Sprint("user/", call))}},
+			}})
+			return err
+		}
+		take(t, q, "a")
+		take(t, q, "b")
+		if err := send("a", 1, 2); err != nil {
+			t.Fatal(err)
+		}
+		for what, err := range map[string]error{
+			"once more":           send("a", 1, 2),
+			"with another ticket": send("a", 2, 4),
+			"of a waiter":         send("b", 2, 2),
+		} {
+			if err == nil {
+				t.Errorf("%s: it was made", what)
+			}
+		}
+		for range 2 {
+			if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
+				t.Errorf("settling one that was not made gave %d, %v", made, err)
+			}
+		}
+		if err := send("a", 1, 4); err == nil {
+			t.Error("one that was settled was made")
+		}
+		if err := send("a", 1, 6); err != nil {
+			t.Errorf("the next gave %v", err)
+		}
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != serving.MadeYes {
+			t.Errorf("settling one that was made gave %d, %v", made, err)
+		}
+		// One that arrives late, after a later transaction, changes nothing.
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
+			t.Errorf("settling an earlier one late gave %d, %v", made, err)
+		}
+		rec, err := serving.Get(t.Context(), q)
+		if err != nil || rec.Holders[0].Made != 6 {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		stale := rec.Holders[0]
+		stale.Made = 5
+		if _, err := serving.Evict(t.Context(), q, stale); !errors.Is(err, serving.ErrRefused) {
+			t.Errorf("an eviction that has not seen the last transaction gave %v", err)
+		}
+		rec, err = serving.Evict(t.Context(), q, rec.Holders[0])
+		if err != nil || rec.Made("a", n(1), 6) != serving.MadeYes || rec.Made("a", n(1), 8) != serving.MadeNever {
+			t.Errorf("%+v, %v", rec.Marks, err)
+		}
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 8); err != nil || made != serving.MadeNever {
+			t.Errorf("settling after the eviction gave %d, %v", made, err)
+		}
+	})
+}
+
+// The largest eviction stays within DynamoDB's limits for an expression, which the
+// engines keep, too.
+func TestEvictLargest(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		holders := table.Item{}
+		for i := range serving.MaxEvicted {
+			entry := table.Item{"beat": table.Int(0), "ttl": table.Int(60000), "owner": table.String("o"), "ticket": table.Int(int64(i + 2)), "made": table.Int(4)}
+			if i == 0 {
+				delete(entry, "ticket")
+			}
+			holders[fmt.Sprintf("abcdefghijklmnopqrstuvwxyz-%d", i)] = table.Map(entry)
+		}
+		item := q.RecordKey()
+		item["ticketNumber"], item["servingAfter"], item["granted"], item["permits"] = table.Int(50), table.Int(0), table.Int(50), table.Int(100)
+		item["holders"] = table.Map(holders)
+		put(t, tb, item)
+		rec, err := serving.Get(t.Context(), q)
+		if err != nil || len(rec.Holders) != serving.MaxEvicted {
+			t.Fatalf("%d holders, %v", len(rec.Holders), err)
+		}
+		if rec, err = serving.Evict(t.Context(), q, rec.Holders...); err != nil || len(rec.Holders) != 0 {
+			t.Errorf("%d holders are left: %v", len(rec.Holders), err)
+		}
+		if got := rec.Marks.Evicted; got.Ticket != n(serving.MaxEvicted+1) || got.Made != 4 {
+			t.Errorf("the mark is %+v", got)
+		}
+	})
+}

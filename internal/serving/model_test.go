@@ -1,0 +1,425 @@
+package serving_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
+
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+// queueOf is a queue of the table as a client of its own sees it.
+func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
+	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
+	return table.Queue{Store: table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second), Entity: entity, Reason: "lock"}
+}
+
+// retriesAtOnce lets the SDK try again as it does, without a pause.
+func retriesAtOnce(o *dynamodb.Options) {
+	o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+		r.RateLimiter = ratelimit.None
+		r.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+	})
+}
+
+func entryOf(id string) serving.Entry {
+	return serving.Entry{ID: id, Owner: "owner of " + id, Lease: lease.Lease{TTL: time.Minute}}
+}
+
+func endingOf(id string, ticket int) serving.Ending {
+	return serving.Ending{ID: id, Ticket: n(ticket), Call: 1}
+}
+
+// state is the record as docs/protocol.md has it in "Items", in plain Go.
+type state struct {
+	Exists, Present        bool
+	Number, Granted, After int
+	Holders                map[string]held
+}
+
+type held struct{ Ticket, Beat, Until int }
+
+func (s state) clone() state {
+	s.Holders = maps.Clone(s.Holders)
+	return s
+}
+
+func (s state) floor() int {
+	if s.Present {
+		return max(s.Granted, s.After+1)
+	}
+	return s.Granted
+}
+
+func (s state) idle() bool { return s.Present && len(s.Holders) == 0 }
+
+func (s state) holds(id string) bool { _, ok := s.Holders[id]; return ok }
+
+// Each operation changes the state if it is granted, and says whether it is.
+func (s *state) take(id string, idleOnly bool) bool {
+	switch {
+	case !s.Exists:
+		*s = state{Exists: true, Present: true, Number: 1, Holders: map[string]held{id: {Ticket: 1}}}
+		return true
+	case idleOnly && len(s.Holders) > 0:
+		return false
+	}
+	if !s.Present {
+		s.Present, s.After, s.Holders = true, s.Number, map[string]held{id: {Ticket: s.Number + 1}}
+	}
+	s.Number++
+	return true
+}
+
+func (s *state) register(id string, t int, idleOnly bool) bool {
+	switch {
+	case !s.Exists:
+		*s = state{Exists: true, Present: true, Number: t, After: t - 1, Holders: map[string]held{id: {Ticket: t}}}
+		return true
+	case s.Number >= t, idleOnly && len(s.Holders) > 0:
+		return false
+	}
+	if !s.Present {
+		s.Present, s.After, s.Holders = true, t-1, map[string]held{id: {Ticket: t}}
+	}
+	s.Number = t
+	return true
+}
+
+func (s *state) claim(id string, t int) bool {
+	if !s.idle() || s.Granted >= t || s.After >= t-1 {
+		return false
+	}
+	s.Holders[id], s.Granted = held{Ticket: t}, t
+	return true
+}
+
+func (s *state) heartbeat(id string, t, until int) bool {
+	h, ok := s.Holders[id]
+	if !ok || s.Granted > t || until != 0 && h.Until > until {
+		return false
+	}
+	h.Beat++
+	if until != 0 {
+		h.Until = until
+	}
+	s.Holders[id] = h
+	return true
+}
+
+func (s *state) quiet() {
+	s.Granted, s.Present, s.After, s.Holders = s.Number, false, 0, nil
+}
+
+func (s *state) releaseFast(id string, t int) bool {
+	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Number != s.Granted && s.Number != t {
+		return false
+	}
+	s.quiet()
+	return true
+}
+
+func (s *state) handOff(id string, t int) bool {
+	return s.holds(id) && s.Holders[id].Ticket == t && s.remove(id)
+}
+
+func (s *state) remove(id string) bool {
+	if !s.holds(id) {
+		return false
+	}
+	delete(s.Holders, id)
+	return true
+}
+
+func (s *state) quieten(t int) bool {
+	if !s.idle() || s.Number != s.Granted && s.Number != t {
+		return false
+	}
+	s.quiet()
+	return true
+}
+
+func (s *state) evict(id string, t, beat int) bool {
+	if h, ok := s.Holders[id]; !ok || h.Ticket != t || h.Beat != beat {
+		return false
+	}
+	delete(s.Holders, id)
+	return true
+}
+
+// seen is a decoded record in the model's terms.
+func seen(rec serving.Record) state {
+	number := func(t ticket.Number) int { return int(t.After(ticket.Number{})) }
+	s := state{
+		Exists: rec.Exists, Present: rec.Present,
+		Number: number(rec.TicketNumber), Granted: number(rec.Granted), After: number(rec.ServingAfter),
+	}
+	if rec.Present {
+		s.Holders = map[string]held{}
+	}
+	for _, h := range rec.Holders {
+		x := held{Ticket: number(h.Ticket), Beat: int(h.Lease.Beat)}
+		if !h.Lease.Until.IsZero() {
+			x.Until = int(h.Lease.Until.UnixMilli())
+		}
+		s.Holders[h.ID] = x
+	}
+	return s
+}
+
+// client is what one process knows: everything it ever did, to be done again
+// late.
+type client struct {
+	name    string
+	ids     int
+	numbers []int          // of a wider counter
+	tickets []int          // that it took, or registered
+	grants  map[string]int // id to ticket, of what it was granted or tried to claim
+	evicts  []serving.Holder
+}
+
+func (c *client) newID() string {
+	c.ids++
+	return fmt.Sprintf("%s-%d", c.name, c.ids)
+}
+
+// TestRecordFollowsTheProtocol lets clients do anything they may, at any time:
+// also what they should have done long ago. After each write the record is the
+// model's, and the invariants hold.
+func TestRecordFollowsTheProtocol(t *testing.T) {
+	for name, options := range map[string][]queuelocktest.Option{"current engine": nil, "older engine": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
+		t.Run(name, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t, options...)
+			runs := 0
+			for _, scope := range []serving.Scope{serving.ScopeQueue, serving.ScopeShared} {
+				rapid.Check(t, func(rt *rapid.T) {
+					runs++
+					followsTheProtocol(t, rt, tb, queueOf(tb, fmt.Sprint("e", runs)), scope)
+				})
+			}
+		})
+	}
+}
+
+func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q table.Queue, scope serving.Scope) {
+	ctx := t.Context()
+	m := state{}
+	clients := []*client{{name: "a"}, {name: "b"}, {name: "c"}}
+	for _, c := range clients {
+		c.grants = map[string]int{}
+	}
+	lastGrant, clock, counter := 0, 0, 0
+	ops := []string{
+		"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
+		"hand off", "hand off", "quieten", "look at holders", "evict", "remove",
+	}
+	if scope != serving.ScopeQueue {
+		ops = append([]string{"number", "number", "register", "register", "register", "register if idle", "register again"}, ops[3:]...)
+	}
+	known := map[string]bool{}
+
+	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		c := rapid.SampledFrom(clients).Draw(rt, "client")
+		ids := slices.Sorted(maps.Keys(c.grants))
+		op := rapid.SampledFrom(ops).Draw(rt, "op")
+		lost := rapid.IntRange(0, 4).Draw(rt, "answer lost") == 0
+
+		before := m.clone()
+		var rec serving.Record
+		var err error
+		var apply func() bool // on the model
+		number := 0           // that is registered
+		sdkRetries := true    // a lost answer is followed by the same request
+		var send func() (serving.Record, error)
+		pick := func() (string, int) {
+			id := rapid.SampledFrom(ids).Draw(rt, "id")
+			return id, c.grants[id]
+		}
+		switch op {
+		case "take", "take if idle":
+			id := c.newID()
+			sdkRetries = false
+			apply = func() bool { return m.take(id, op == "take if idle") }
+			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
+			if lost && !m.Exists {
+				lost = false // of two requests; see TestALostAnswerOfATakeIsFoundByItsID
+			}
+		case "number":
+			counter += rapid.IntRange(1, 3).Draw(rt, "numbers") // those between are of other queues
+			c.numbers = append(c.numbers, counter)
+			continue
+		case "register", "register if idle", "register again":
+			if len(c.numbers) == 0 {
+				continue
+			}
+			// A new id, or one that may have been sent with this ticket before.
+			number = rapid.SampledFrom(c.numbers).Draw(rt, "number")
+			id := fmt.Sprintf("%s-of-%d", c.name, number)
+			if op != "register again" {
+				id = c.newID()
+			}
+			sdkRetries = false
+			apply = func() bool { return m.register(id, number, op == "register if idle") }
+			send = func() (serving.Record, error) {
+				return serving.Register(ctx, q, entryOf(id), n(number), scope, op == "register if idle")
+			}
+		case "claim", "claim again":
+			if len(c.tickets) == 0 || op == "claim again" && len(ids) == 0 {
+				continue
+			}
+			id, ticket := c.newID(), rapid.SampledFrom(c.tickets).Draw(rt, "ticket")
+			if op == "claim again" {
+				id, ticket = pick()
+			}
+			c.grants[id] = ticket
+			sdkRetries = false
+			apply = func() bool { return m.claim(id, ticket) }
+			send = func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf(id), n(ticket)) }
+		case "heartbeat":
+			if len(ids) == 0 {
+				continue
+			}
+			id, ticket := pick()
+			clock += rapid.IntRange(-2, 5).Draw(rt, "until")
+			until := max(clock, 0)
+			r := serving.Renewal{}
+			if until > 0 {
+				r.Until = time.UnixMilli(int64(until))
+			}
+			apply = func() bool { return m.heartbeat(id, ticket, until) }
+			send = func() (serving.Record, error) { return serving.Heartbeat(ctx, q, id, n(ticket), r) }
+		case "release fast":
+			if len(ids) == 0 {
+				continue
+			}
+			id, ticket := pick()
+			apply = func() bool { return m.releaseFast(id, ticket) }
+			send = func() (serving.Record, error) { return serving.ReleaseFast(ctx, q, endingOf(id, ticket)) }
+		case "hand off":
+			if len(ids) == 0 {
+				continue
+			}
+			id, ticket := pick()
+			apply = func() bool { return m.handOff(id, ticket) }
+			send = func() (serving.Record, error) { return serving.HandOff(ctx, q, endingOf(id, ticket)) }
+		case "remove":
+			if len(ids) == 0 {
+				continue
+			}
+			id, _ := pick()
+			apply = func() bool { return m.remove(id) }
+			send = func() (serving.Record, error) {
+				rec, _, err := serving.Remove(ctx, q, id)
+				return rec, err
+			}
+		case "quieten":
+			granted := 0 // to nobody: only the first form
+			for _, id := range ids {
+				if known[id] && c.grants[id] > 0 && rapid.Bool().Draw(rt, "this one") {
+					granted = c.grants[id]
+				}
+			}
+			apply = func() bool { return m.quieten(granted) }
+			send = func() (serving.Record, error) { return serving.Quieten(ctx, q, n(granted)) }
+		case "look at holders":
+			if rec, err = serving.Get(ctx, q); err != nil {
+				rt.Fatal(err)
+			}
+			c.evicts = append(c.evicts, rec.Holders...)
+			continue
+		case "evict":
+			if len(c.evicts) == 0 {
+				continue
+			}
+			h := c.evicts[rapid.IntRange(0, len(c.evicts)-1).Draw(rt, "holder")]
+			apply = func() bool { return m.evict(h.ID, int(h.Ticket.After(ticket.Number{})), int(h.Lease.Beat)) }
+			send = func() (serving.Record, error) { return serving.Evict(ctx, q, h) }
+		}
+
+		var fault *queuelocktest.Injection
+		if lost {
+			fault = tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+		}
+		granted := apply()
+		if lost && sdkRetries {
+			granted = apply()
+		}
+		rec, err = send()
+		if lost {
+			fault.Remove()
+			if fault.Fired() != 1 {
+				rt.Fatalf("%s: no answer was lost", op)
+			}
+		}
+		outrun := errors.Is(err, serving.ErrOutrun)
+		switch {
+		case lost && !sdkRetries:
+			if err == nil || errors.Is(err, serving.ErrRefused) || !table.Applied(err, true) {
+				rt.Fatalf("%s with a lost answer gave %v", op, err)
+			}
+		case granted && err != nil, !granted && !errors.Is(err, serving.ErrRefused) && !outrun:
+			rt.Fatalf("%s gave %v, want that it is granted: %v\nfrom %+v", op, err, granted, before)
+		case outrun && (op != "heartbeat" || granted):
+			rt.Fatalf("%s gave %v, granted: %v", op, err, granted)
+		default:
+			if diff := cmp.Diff(m, seen(rec)); diff != "" {
+				rt.Fatalf("%s returned another record (-want +got):\n%s", op, diff)
+			}
+		}
+		now, err := serving.Get(ctx, q)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := cmp.Diff(m, seen(now)); diff != "" {
+			rt.Fatalf("after %s (answer lost: %v) the record is another (-want +got):\n%s", op, lost, diff)
+		}
+
+		// What the client learns, or could.
+		if op == "take" || op == "take if idle" {
+			if m.Number > before.Number {
+				c.tickets = append(c.tickets, m.Number)
+			}
+		}
+		if number > 0 && m.Number >= number && !lost {
+			c.tickets = append(c.tickets, number) // a row may be put
+		}
+		for id, h := range m.Holders {
+			if !before.holds(id) {
+				if h.Ticket <= lastGrant {
+					rt.Fatalf("ticket %d was granted after %d", h.Ticket, lastGrant)
+				}
+				lastGrant = h.Ticket
+				known[id] = true
+				c.grants[id] = h.Ticket
+			}
+		}
+		if len(m.Holders) > 1 {
+			rt.Fatalf("there are %d holders", len(m.Holders))
+		}
+		if got := int(now.Floor().After(ticket.Number{})); got != m.floor() || got < before.floor() {
+			rt.Fatalf("the floor went from %d to %d, want %d", before.floor(), got, m.floor())
+		}
+		if m.floor() > m.Number {
+			rt.Fatalf("the floor %d is above the last ticket issued, %d", m.floor(), m.Number)
+		}
+	}
+}

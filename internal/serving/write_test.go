@@ -1,0 +1,330 @@
+package serving_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// onEveryEngine runs a test on one that returns the item with a failed
+// condition, and on one that does not.
+func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
+		t.Run(engine, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t, options...)
+			test(t, tb, queueOf(tb, "e"))
+		})
+	}
+}
+
+func take(t *testing.T, q table.Queue, id string) serving.Record {
+	t.Helper()
+	for {
+		rec, err := serving.Take(t.Context(), q, entryOf(id), false)
+		if errors.Is(err, counter.ErrSeeded) || errors.Is(err, serving.ErrRefused) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+}
+
+// cost is how many requests something takes.
+func cost(tb *queuelocktest.Table, do func()) int {
+	before := tb.Counts()
+	do()
+	return tb.Counts().Sub(before).Total().Sent
+}
+
+func TestAnIdleLockIsTakenAndReleasedWithOneRequestEach(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		var rec serving.Record
+		if got := cost(tb, func() { rec = take(t, q, "first") }); got != 2 {
+			t.Errorf("the first use took %d requests, want 2", got)
+		}
+		for i := 1; i <= 5; i++ {
+			id := rec.Holders[0].ID
+			if h, mine := rec.Mine(id); !mine || h.Ticket != n(i) {
+				t.Fatalf("served with %+v, want ticket %d", h, i)
+			}
+			var quiet bool
+			var err error
+			got := cost(tb, func() {
+				rec, quiet, err = serving.Release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
+			})
+			if err != nil || quiet || got != 1 || rec.Present || rec.Floor() != n(i) || rec.Turn.Mean != time.Second {
+				t.Errorf("released with %d requests to %+v, %v, %v", got, rec, quiet, err)
+			}
+			if got := cost(tb, func() { rec = take(t, q, fmt.Sprint("h", i)) }); got != 1 {
+				t.Errorf("an idle lock took %d requests, want 1", got)
+			}
+		}
+	})
+}
+
+func TestABusyLockIsRefusedWithoutBurningATicket(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		take(t, q, "holder")
+		rec, err := serving.Take(t.Context(), q, entryOf("busy"), true)
+		if _, mine := rec.Mine("holder"); !errors.Is(err, serving.ErrRefused) || !mine || rec.TicketNumber != n(1) {
+			t.Errorf("got %+v, %v, want a refusal that shows the holder", rec, err)
+		}
+		if _, err := serving.HandOff(t.Context(), q, endingOf("holder", 1)); err != nil {
+			t.Fatal(err)
+		}
+		rec, err = serving.Take(t.Context(), q, entryOf("late"), true)
+		if _, mine := rec.Mine("late"); err != nil || mine || rec.TicketNumber != n(2) {
+			t.Errorf("with holders {} a newcomer got %+v, %v, want a ticket and no more", rec, err)
+		}
+	})
+}
+
+func TestReleaseHandsOffWhenSomebodyHasQueued(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		take(t, q, "a")
+		take(t, q, "b") // ticket 2 waits
+		rec, quiet, err := serving.Release(t.Context(), q, endingOf("a", 1), true)
+		if err != nil || quiet || !rec.Present || len(rec.Holders) != 0 || rec.Floor() != n(1) {
+			t.Fatalf("released to %+v, %v, %v, want holders {}", rec, quiet, err)
+		}
+		if rec, err := serving.Quieten(t.Context(), q, n(1)); !errors.Is(err, serving.ErrRefused) || !rec.Present {
+			t.Errorf("with a ticket outstanding QUIET gave %+v, %v", rec, err)
+		}
+		rec, err = serving.Claim(t.Context(), q, entryOf("b-2"), n(2))
+		if h, mine := rec.Mine("b-2"); err != nil || !mine || h.Ticket != n(2) {
+			t.Fatalf("the claim gave %+v, %v", rec, err)
+		}
+		rec, quiet, err = serving.Release(t.Context(), q, endingOf("b-2", 2), false)
+		if err != nil || !quiet || !rec.Present {
+			t.Fatalf("released to %+v, %v, %v, want that QUIET would be granted", rec, quiet, err)
+		}
+		if rec, err = serving.Quieten(t.Context(), q, n(2)); err != nil || rec.Present || rec.Floor() != n(2) {
+			t.Errorf("QUIET gave %+v, %v", rec, err)
+		}
+		for _, idle := range []bool{true, false} {
+			if _, _, err := serving.Release(t.Context(), q, endingOf("b-2", 2), idle); !errors.Is(err, serving.ErrRefused) {
+				t.Errorf("a second release gave %v, want ErrRefused", err)
+			}
+		}
+	})
+}
+
+// A response is lost after the write; what the caller finds afterwards tells
+// what came of it.
+func TestALostAnswerOfATakeIsFoundByItsID(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		for _, operation := range []string{"PutItem", "UpdateItem"} { // the seed, then an increment
+			fault := tb.Inject(queuelocktest.LoseResponse().Of(operation).Nth(1))
+			id := "lost-" + operation
+			sent := cost(tb, func() {
+				_, err := serving.Take(t.Context(), q, entryOf(id), false)
+				if err == nil || !counter.MayHaveTaken(err) {
+					t.Errorf("got %v, want an error after which the ticket may be taken", err)
+				}
+			})
+			if want := map[string]int{"PutItem": 2, "UpdateItem": 1}[operation]; sent != want {
+				t.Errorf("%d requests were sent, want %d: a retry would take a second ticket", sent, want)
+			}
+			fault.Remove()
+			rec, err := serving.Take(t.Context(), q, entryOf(id+"-again"), true)
+			h, mine := rec.Mine(id, id+"-again")
+			if !errors.Is(err, serving.ErrRefused) || !mine || h.ID != id {
+				t.Fatalf("the next attempt gave %+v, %v, want a refusal that shows %s", rec, err, id)
+			}
+			if _, _, err := serving.Release(t.Context(), q, serving.Ending{ID: id, Ticket: h.Ticket, Turn: serving.Turn{}}, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestALostAnswerOfAnyOtherWriteLeavesTheRightOutcome(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		ctx := t.Context()
+		lose := func(do func() (serving.Record, error)) (serving.Record, error) {
+			t.Helper()
+			fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+			defer fault.Remove()
+			rec, err := do()
+			if fault.Fired() != 1 {
+				t.Error("no answer was lost")
+			}
+			return rec, err
+		}
+		idleAt := func(rec serving.Record, floor int) bool {
+			return len(rec.Holders) == 0 && rec.Floor() == n(floor)
+		}
+
+		take(t, q, "a")
+		rec, err := lose(func() (serving.Record, error) {
+			return serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Until: time.UnixMilli(9000), Since: time.UnixMilli(5)})
+		})
+		if h, mine := rec.Mine("a"); err != nil || !mine || h.Lease.Beat != 2 || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
+			t.Errorf("HEARTBEAT: %+v, %v, want two beats and no harm", rec, err)
+		}
+		rec, err = serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Until: time.UnixMilli(8999), Since: time.UnixMilli(77)})
+		if h, _ := rec.Mine("a"); !errors.Is(err, serving.ErrOutrun) || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
+			t.Errorf("a HEARTBEAT that comes late: %+v, %v", rec, err)
+		}
+		take(t, q, "b")
+		rec, err = lose(func() (serving.Record, error) { return serving.HandOff(ctx, q, endingOf("a", 1)) })
+		if _, held := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || held || !idleAt(rec, 1) || !rec.Present {
+			t.Errorf("hand-off: %+v, %v, want a refusal without the id", rec, err)
+		}
+		_, err = lose(func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("b-2"), n(2)) })
+		if err == nil || errors.Is(err, serving.ErrRefused) {
+			t.Errorf("CLAIM: %v, want an unknown outcome", err)
+		}
+		rec, err = serving.Claim(ctx, q, entryOf("b-3"), n(2))
+		if h, mine := rec.Mine("b-2", "b-3"); !errors.Is(err, serving.ErrRefused) || !mine || h.ID != "b-2" || h.Ticket != n(2) {
+			t.Errorf("the CLAIM after it: %+v, %v, want the first id with its ticket", rec, err)
+		}
+		rec, err = lose(func() (serving.Record, error) {
+			return serving.ReleaseFast(ctx, q, serving.Ending{ID: "b-2", Ticket: n(2), Turn: serving.Turn{Mean: time.Second}})
+		})
+		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 2) || rec.Present || rec.Turn.Mean != time.Second {
+			t.Errorf("fast RELEASE: %+v, %v, want a refusal by an idle record", rec, err)
+		}
+
+		take(t, q, "c")
+		rec, err = lose(func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "c", Ticket: n(3)}) })
+		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || !rec.Present {
+			t.Errorf("EVICT: %+v, %v, want a refusal by a record without the holder", rec, err)
+		}
+		rec, err = lose(func() (serving.Record, error) { return serving.Quieten(ctx, q, n(3)) })
+		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || rec.Present {
+			t.Errorf("QUIET: %+v, %v, want a refusal by a quiet record", rec, err)
+		}
+		take(t, q, "d")
+		rec, err = lose(func() (serving.Record, error) {
+			rec, _, err := serving.Remove(ctx, q, "d")
+			return rec, err
+		})
+		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 4) {
+			t.Errorf("Remove: %+v, %v, want a refusal by a record without the id", rec, err)
+		}
+	})
+}
+
+func TestALateClaimIsNeverGrantedBesideOrBelowALaterOne(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		ctx := t.Context()
+		for _, id := range []string{"a", "b", "c"} {
+			take(t, q, id)
+		}
+		claim := func(id string, ticket int) error {
+			_, err := serving.Claim(ctx, q, entryOf(id), n(ticket))
+			return err
+		}
+		if err := claim("b-2", 2); !errors.Is(err, serving.ErrRefused) {
+			t.Errorf("a claim of a busy lock gave %v", err)
+		}
+		if _, err := serving.HandOff(ctx, q, endingOf("a", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := claim("a-2", 1); !errors.Is(err, serving.ErrRefused) {
+			t.Errorf("a claim of the ticket that was served at once gave %v", err)
+		}
+		if err := claim("c-2", 3); err != nil {
+			t.Errorf("the claim of the highest ticket gave %v", err)
+		}
+		if err := claim("b-3", 2); !errors.Is(err, serving.ErrRefused) {
+			t.Errorf("a claim beside a holder gave %v", err)
+		}
+		if _, err := serving.HandOff(ctx, q, endingOf("c-2", 3)); err != nil {
+			t.Fatal(err)
+		}
+		for _, ticket := range []int{2, 3} {
+			if err := claim(fmt.Sprint("late-", ticket), ticket); !errors.Is(err, serving.ErrRefused) {
+				t.Errorf("after 3 was granted, a claim of %d gave %v", ticket, err)
+			}
+		}
+	})
+}
+
+func TestEvictionSparesAHolderWhoseBeatHasMoved(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		rec := take(t, q, "alive")
+		judged := rec.Holders[0]
+		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), serving.Renewal{}); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := serving.Evict(t.Context(), q, judged)
+		if _, held := rec.Mine("alive"); !errors.Is(err, serving.ErrRefused) || !held {
+			t.Errorf("got %+v, %v, want that it is spared", rec, err)
+		}
+		if rec, err = serving.Evict(t.Context(), q, rec.Holders[0]); err != nil || len(rec.Holders) != 0 || !rec.Present {
+			t.Errorf("judged again it gave %+v, %v", rec, err)
+		}
+		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), serving.Renewal{}); !errors.Is(err, serving.ErrRefused) {
+			t.Errorf("the evicted holder's heartbeat gave %v, want ErrRefused", err)
+		}
+	})
+}
+
+// The fence goes into the user's own transaction.
+func TestTheFenceHoldsOnlyWhileTheLockIsHeld(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q, client := queueOf(tb, "e"), tb.Client("user")
+	name := tb.Name()
+	fenced := func(id string, t1 int) error {
+		check, err := serving.Fence(q, id, n(t1), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{ConditionCheck: &check},
+			{Put: &types.Put{TableName: &name, Item: q.Key("user/data")}},
+		}})
+		return err
+	}
+	take(t, q, "a")
+	take(t, q, "b")
+	if err := fenced("a", 1); err != nil {
+		t.Errorf("the holder's own transaction failed: %v", err)
+	}
+	if err := fenced("b", 2); err == nil {
+		t.Error("a waiter's transaction was committed")
+	}
+	if _, err := serving.HandOff(t.Context(), q, endingOf("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := serving.Claim(t.Context(), q, entryOf("b-2"), n(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := fenced("a", 1); err == nil {
+		t.Error("the transaction of a former holder was committed")
+	}
+	if err := fenced("b-2", 1); err == nil {
+		t.Error("a transaction with too low a ticket was committed")
+	}
+	if err := fenced("b-2", 2); err != nil {
+		t.Errorf("the holder's own transaction failed: %v", err)
+	}
+}
+
+func TestIDsWithDotsAreOneName(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	rec := take(t, q, "a.b[0].c")
+	if _, mine := rec.Mine("a.b[0].c"); !mine {
+		t.Fatalf("got %+v", rec)
+	}
+	if rec, err := serving.Heartbeat(t.Context(), q, "a.b[0].c", n(1), serving.Renewal{}); err != nil || rec.Holders[0].Lease.Beat != 1 {
+		t.Errorf("its heartbeat gave %+v, %v", rec, err)
+	}
+	if rec, err := serving.Evict(t.Context(), q, serving.Holder{ID: "a.b[0].c", Lease: rec.Holders[0].Lease}); !errors.Is(err, serving.ErrRefused) {
+		t.Errorf("its eviction at an older beat gave %+v, %v", rec, err)
+	}
+}

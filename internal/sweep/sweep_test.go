@@ -1,0 +1,278 @@
+package sweep_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/sweep"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
+	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
+	once := func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
+	return table.Queue{Store: table.NewStore(tb.Client("c", once), layout, 5*time.Second), Entity: entity, Reason: "lock"}
+}
+
+func row(i int, until time.Time) rows.Row {
+	return rows.Row{
+		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), Mode: serving.ModeExclusive, CreatedAt: time.Now(),
+		Lease: lease.Lease{TTL: time.Minute, Until: until},
+	}
+}
+
+func enqueue(t testing.TB, q table.Queue, r rows.Row) {
+	t.Helper()
+	if _, err := rows.Enqueue(t.Context(), q, r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func num(n int64) types.AttributeValue { return table.Int(n) }
+
+// record puts one with holders of these ends; zero: unknown.
+func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[string]time.Time) serving.Record {
+	t.Helper()
+	holders := table.Item{}
+	for id, end := range ends {
+		e := table.Item{"owner": table.String("host:1")}
+		lease.Lease{TTL: time.Minute, Until: end}.Fill(e)
+		holders[id] = table.Map(e)
+	}
+	item := q.RecordKey()
+	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = num(5000), num(0), num(0), table.Map(holders)
+	name := tb.Name()
+	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := serving.Get(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+func TestAThousandDeadGoInOnePass(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	const dead, alive = 1000, 5
+	for i := 1; i <= dead; i++ {
+		enqueue(t, q, row(i*2, time.Now().Add(-time.Minute)))
+	}
+	for i := 1; i <= alive; i++ {
+		enqueue(t, q, row(i*7*2+1, time.Now().Add(time.Hour)))
+	}
+	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
+	before := tb.Counts()
+	swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	if err != nil || swept != (sweep.Swept{Rows: dead, Holders: 1}) {
+		t.Errorf("swept %+v, %v, want %d rows and a holder", swept, err, dead)
+	}
+	diff := tb.Counts().Sub(before)
+	if diff["DeleteItem"].Sent != dead || diff["UpdateItem"].Sent != 1 || diff["Query"].Sent != 1 {
+		t.Errorf("it took\n%v", diff)
+	}
+	if items := tb.Items(); len(items) != alive+1 {
+		t.Errorf("%d items are left, want %d rows and the record", len(items), alive)
+	}
+	swept, err = sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	if err != nil || swept != (sweep.Swept{}) {
+		t.Errorf("a second pass swept %+v, %v", swept, err)
+	}
+}
+
+func TestNothingAliveIsEverRemoved(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		q := queueOf(tb, fmt.Sprint("e", runs))
+		now := time.Now()
+		// What its lease says, or only observation, decides; an owner may renew
+		// between the look and the removal.
+		draw := func(what string) (end time.Time, dead, renews bool) {
+			dead = rapid.Bool().Draw(rt, what+" is dead")
+			end = now.Add(time.Hour)
+			if dead {
+				end = now.Add(-time.Hour)
+			}
+			return end, dead, dead && rapid.IntRange(0, 3).Draw(rt, what+" renews") == 0
+		}
+		kept := map[string]bool{}
+		var all []rows.Row
+		renewed := map[string]bool{}
+		for i := range rapid.IntRange(0, 8).Draw(rt, "rows") {
+			end, dead, renews := draw(fmt.Sprint("row ", i+2))
+			r := row(i+2, end)
+			enqueue(t, q, r)
+			all = append(all, r)
+			kept[r.ID], renewed[r.ID] = !dead || renews, renews
+		}
+		ends := map[string]time.Time{}
+		for i := range rapid.IntRange(0, 3).Draw(rt, "holders") {
+			id := fmt.Sprint("holder-", i)
+			end, dead, renews := draw(id)
+			ends[id], kept[id], renewed[id] = end, !dead || renews, renews
+		}
+		record(t, tb, q, ends)
+		snapshot, err := rows.LookAll(t.Context(), q)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		judged := snapshot.Decide(q, ticket.Max, serving.Mode{}, nil, lease.NewObserver(q.Clock(), false))
+		for _, r := range all {
+			if renewed[r.ID] {
+				if err := rows.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		for id := range ends {
+			if renewed[id] {
+				if _, err := serving.Heartbeat(t.Context(), q, id, ticket.FromUint64(1), serving.Renewal{Until: now.Add(time.Hour)}); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		wantRows, wantHolders := 0, 0
+		for _, r := range all {
+			if !kept[r.ID] {
+				wantRows++
+			}
+		}
+		for id := range ends {
+			if !kept[id] {
+				wantHolders++
+			}
+		}
+		removed, err := sweep.Rows(t.Context(), q, judged.DeadRows)
+		if removed != wantRows || err != nil {
+			rt.Fatalf("removed %d rows, %v, want %d", removed, err, wantRows)
+		}
+		_, evicted, err := sweep.Holders(t.Context(), q, judged.DeadHolders)
+		if evicted != wantHolders || err != nil {
+			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
+		}
+		left, err := rows.LookAll(t.Context(), q)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, r := range left.Rows {
+			found[r.ID] = true
+		}
+		for _, h := range left.Record.Holders {
+			found[h.ID] = true
+		}
+		for id, stays := range kept {
+			if found[id] != stays {
+				rt.Fatalf("%s is there: %v, want %v", id, found[id], stays)
+			}
+		}
+	})
+}
+
+func TestAHundredDeadHoldersAreEvictedWithThreeRequests(t *testing.T) {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
+		t.Run(engine, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t, options...)
+			q := queueOf(tb, "e")
+			ends := map[string]time.Time{}
+			for i := range 100 {
+				ends[fmt.Sprintf("%s-%03d", strings.Repeat("h", 30), i)] = time.Now().Add(-time.Hour)
+			}
+			rec := record(t, tb, q, ends)
+			before := tb.Counts()
+			left, evicted, err := sweep.Holders(t.Context(), q, rec.Holders)
+			if err != nil || evicted != 100 || len(left.Holders) != 0 || !left.Present {
+				t.Errorf("evicted %d, %v, left %+v", evicted, err, left)
+			}
+			if sent := tb.Counts().Sub(before).Total().Sent; sent != 3 {
+				t.Errorf("it took %d requests, want 3", sent)
+			}
+
+			rec = record(t, tb, q, ends)
+			moved := rec.Holders[50].ID
+			if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), serving.Renewal{}); err != nil {
+				t.Fatal(err)
+			}
+			left, evicted, err = sweep.Holders(t.Context(), q, rec.Holders)
+			if err != nil || evicted != 99 || len(left.Holders) != 1 || left.Holders[0].ID != moved {
+				t.Errorf("evicted %d, %v, left %+v, want the one that moved", evicted, err, left.Holders)
+			}
+		})
+	}
+}
+
+func TestErrorsAreReportedBesideWhatWasRemoved(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	for i := 1; i <= 20; i++ {
+		enqueue(t, q, row(i+1, time.Now().Add(-time.Minute)))
+	}
+	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
+	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DeleteItem").After(5).Times(3))
+	swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweep.Swept{Rows: 17, Holders: 1}) {
+		t.Errorf("swept %+v, %v, want 17 rows, the holder, and the error", swept, err)
+	}
+	fault := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query"))
+	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweep.Swept{}) {
+		t.Errorf("without a look it swept %+v, %v", swept, err)
+	}
+	fault.Remove()
+	rec := record(t, tb, q, map[string]time.Time{"a": time.Now().Add(-time.Minute)})
+	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem"))
+	if _, evicted, err := sweep.Holders(t.Context(), q, rec.Holders); err == nil || evicted != 0 {
+		t.Errorf("an eviction that failed gave %d, %v", evicted, err)
+	}
+	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweep.Swept{Rows: 3}) {
+		t.Errorf("with an eviction that failed it swept %+v, %v, want the rows all the same", swept, err)
+	}
+}
+
+func TestAnEmptyQueueNeedsNoSweep(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err != nil || swept != (sweep.Swept{}) {
+		t.Errorf("swept %+v, %v", swept, err)
+	}
+	if sent := tb.Counts().Total().Sent; sent != 1 {
+		t.Errorf("it took %d requests, want 1", sent)
+	}
+}
+
+// Without a clock, what does not move for its ttl is dead; the observer must be
+// kept between passes.
+func TestWithoutAClockTheDeadAreFoundByObservation(t *testing.T) {
+	tb := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
+	q := queueOf(tb, "e")
+	brief := row(3, time.Time{})
+	brief.Lease.TTL = time.Millisecond
+	enqueue(t, q, brief)
+	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by a clock that nobody knows
+	observer := lease.NewObserver(q.Clock(), false)
+	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{}) {
+		t.Errorf("at first snapshot it swept %+v, %v", swept, err)
+	}
+	for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
+	}
+	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{Rows: 1}) {
+		t.Errorf("a ttl later it swept %+v, %v", swept, err)
+	}
+}

@@ -1,0 +1,235 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
+	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
+)
+
+// Verdict is what a history shows. Problems says each thing that is wrong; the
+// numbers up to Errors are zero where nothing is.
+type Verdict struct {
+	Problems []string
+
+	Overlaps      int // pairs of turns that intersect
+	LostUpdates   int // turns whose number another has as well, and numbers short of the writes
+	Regressions   int // tokens that are not greater than the one before, in grants and in the ledger
+	Missing       int // turns that were answered for, and are not in the ledger
+	Phantoms      int // turns that were refused, and are in it
+	Doubled       int // transactions applied twice, by no restart of the engine
+	Believers     int // stops longer than the lease after which the lock said that it was held
+	StaleAccepted int // writes of a lost lock that were made although a later one was granted
+	Slow          int // undisturbed recoveries beyond the lease and slack
+	Stuck         int // waits in which nobody was served for longer than stuckLimit
+	Ghosts        int // what is left when all have left
+	Errors        int // errors that no fault explains
+
+	Stops        int // longer than the lease, of a holder, and judged
+	StaleRefused int // writes of a lost lock that the fence refused
+	StaleAlone   int // ... that were made: nobody had been served since
+	Repeated     int // transactions that a restarted engine applied twice
+	Recoveries   []time.Duration
+	Disturbed    map[string]int // recoveries that something else touched, by what
+	Drought      time.Duration  // the longest time in which somebody waited and nobody was served
+}
+
+// stuckLimit is for how long nobody may be served while somebody waits that is
+// neither killed nor stopped: several deaths of holders and waiters in a row,
+// and an outage of the engine.
+const stuckLimit = 25 * time.Second
+
+func (v *Verdict) wrong(count *int, format string, args ...any) {
+	*count++
+	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
+}
+
+// Judge judges a history. It is a pure function.
+func Judge(h *History) Verdict {
+	v := Verdict{Disturbed: map[string]int{}}
+	byEntity := map[string][]Turn{}
+	for _, t := range h.Turns {
+		byEntity[t.Entity] = append(byEntity[t.Entity], t)
+	}
+	for _, entity := range h.Entities {
+		turns := byEntity[entity]
+		slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Granted, b.Granted) })
+		v.overlaps(turns)
+		v.tickets(turns)
+		v.ledger(entity, h.Ledgers[entity])
+	}
+	v.writes(h)
+	v.stops(h)
+	v.stale(h)
+	v.recoveries(h, byEntity)
+	v.droughts(h, byEntity)
+	for _, ghost := range h.Ghosts {
+		v.wrong(&v.Ghosts, "left behind: %s", ghost)
+	}
+	for _, e := range h.Errors {
+		v.wrong(&v.Errors, "unexplained: %s: %s", e.Worker, e.What)
+	}
+	return v
+}
+
+// overlaps judges turns of one entity, in the order of their grants. A turn is
+// held from when its lock was first asked and said so to when it last did.
+func (v *Verdict) overlaps(turns []Turn) {
+	held := slices.DeleteFunc(slices.Clone(turns), func(t Turn) bool { return t.From == 0 })
+	slices.SortStableFunc(held, func(a, b Turn) int { return cmp.Compare(a.From, b.From) })
+	var last Turn
+	for _, t := range held {
+		if t.From < last.Believed {
+			v.wrong(&v.Overlaps, "%s: %s with ticket %d held the lock %v before %s with ticket %d ceased to",
+				t.Entity, t.Worker, t.Ticket, last.Believed.Sub(t.From), last.Worker, last.Ticket)
+		}
+		if t.Believed > last.Believed {
+			last = t
+		}
+	}
+}
+
+// tickets judges the tokens of grants. Those who learnt of their grant when it
+// was over tell nothing of its order.
+func (v *Verdict) tickets(turns []Turn) {
+	var last Turn
+	for _, t := range turns {
+		if t.From == 0 {
+			continue
+		}
+		if t.Ticket <= last.Ticket {
+			v.wrong(&v.Regressions, "%s: ticket %d was granted to %s after ticket %d to %s", t.Entity, t.Ticket, t.Worker, last.Ticket, last.Worker)
+		}
+		last = t
+	}
+}
+
+// ledger judges what stands in a ledger, by itself.
+func (v *Verdict) ledger(entity string, c ledger.Contents) {
+	rows := slices.DeleteFunc(slices.Clone(c.Rows), func(r ledger.Row) bool { return r.Probe })
+	slices.SortStableFunc(rows, func(a, b ledger.Row) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Token, b.Token))
+	})
+	times := 0
+	var last ledger.Row
+	for _, row := range rows {
+		times += row.Times
+		switch {
+		case row.Seq == last.Seq:
+			v.wrong(&v.LostUpdates, "%s: turn %d was written by %s with token %d and by %s with token %d: one of them is lost",
+				entity, row.Seq, last.Worker, last.Token, row.Worker, row.Token)
+		case row.Seq != last.Seq+1:
+			v.wrong(&v.LostUpdates, "%s: turn %d follows turn %d", entity, row.Seq, last.Seq)
+		case row.After != last.Token:
+			v.wrong(&v.LostUpdates, "%s: turn %d by %s had read token %d, but that before it has %d", entity, row.Seq, row.Worker, row.After, last.Token)
+		}
+		if row.Token <= last.Token && row.Seq != last.Seq {
+			v.wrong(&v.Regressions, "%s: turn %d by %s has token %d, after turn %d by %s with %d",
+				entity, row.Seq, row.Worker, row.Token, last.Seq, last.Worker, last.Token)
+		}
+		last = row
+	}
+	if c.Head.Writes != times {
+		v.wrong(&v.LostUpdates, "%s: %d transactions were applied to the head, and %d to turns", entity, c.Head.Writes, times)
+	}
+	if c.Head.N != len(rows) || c.Head.Token != last.Token {
+		v.wrong(&v.LostUpdates, "%s: the head stands at turn %d with token %d, of %d turns with %d the last token",
+			entity, c.Head.N, c.Head.Token, len(rows), last.Token)
+	}
+}
+
+// writes compares what workers know of their writes with the ledgers.
+func (v *Verdict) writes(h *History) {
+	type key struct {
+		entity, id string
+		probe      bool
+	}
+	rows := map[key]ledger.Row{}
+	for entity, c := range h.Ledgers {
+		for _, row := range c.Rows {
+			rows[key{entity, row.ID, row.Probe}] = row
+		}
+	}
+	for _, w := range h.Writes {
+		k := key{w.Entity, w.ID, w.Probe}
+		row, there := rows[k]
+		delete(rows, k)
+		// A restarted engine has forgotten the tokens of transactions: it
+		// makes a repetition again, and refuses one by the fence that was made.
+		forgot := h.restarted(w.Sent, w.Answered.Add(h.Late))
+		switch {
+		case w.Outcome == worker.Applied && !there:
+			v.wrong(&v.Missing, "%s: the write of %s with ticket %d was answered, and is not there", w.Entity, w.Worker, w.Ticket)
+		case w.Outcome == worker.Refused && there && !forgot:
+			v.wrong(&v.Phantoms, "%s: the write of %s with ticket %d was refused, and is there", w.Entity, w.Worker, w.Ticket)
+		case row.Times > 1 && forgot:
+			v.Repeated++
+		case row.Times > 1:
+			v.wrong(&v.Doubled, "%s: the write of %s with ticket %d was made %d times", w.Entity, w.Worker, w.Ticket, row.Times)
+		}
+	}
+	for k, row := range rows {
+		v.wrong(&v.Phantoms, "%s: nobody knows of the write of %s with token %d", k.entity, row.Worker, row.Token)
+	}
+}
+
+// restarted reports whether the engine was restarted in that time. An end of
+// zero is none.
+func (h *History) restarted(from, to Instant) bool {
+	return slices.ContainsFunc(h.Downs, func(d Span) bool {
+		return (d.To == 0 || d.To > from) && (to < from || d.From < to)
+	})
+}
+
+// stops judges each stop of a holder that was longer than the lease: what the
+// lock says afterwards must be that it is lost.
+func (v *Verdict) stops(h *History) {
+	for _, s := range h.Stops {
+		if s.To.Sub(s.From) < h.TTL {
+			continue
+		}
+		for _, t := range h.Turns {
+			if t.Worker != s.Worker || t.From == 0 || t.Granted >= s.From || (t.Ended != 0 && t.Ended <= s.To) {
+				continue
+			}
+			switch {
+			case t.Believed > s.To:
+				v.wrong(&v.Believers, "%s: %s stood still for %v with ticket %d, and its lock said %v afterwards that it is held",
+					t.Entity, t.Worker, s.To.Sub(s.From).Round(time.Millisecond), t.Ticket, t.Believed.Sub(s.To))
+			case t.Doubted > s.From:
+				v.Stops++
+			}
+		}
+	}
+}
+
+// stale judges writes that were sent with the fence of a lost lock; one that
+// nobody answered to was made if it is there.
+func (v *Verdict) stale(h *History) {
+	there := map[string]bool{}
+	for _, c := range h.Ledgers {
+		for _, row := range c.Rows {
+			there[row.ID] = true
+		}
+	}
+	for _, w := range h.Writes {
+		switch {
+		case !w.Stale:
+		case w.Outcome == worker.Refused:
+			v.StaleRefused++
+		case w.Outcome == worker.Applied, there[w.ID]:
+			i := slices.IndexFunc(h.Turns, func(t Turn) bool {
+				return t.Entity == w.Entity && t.Ticket > w.Ticket && t.From != 0 && t.Granted < w.Sent
+			})
+			if i < 0 {
+				v.StaleAlone++
+				continue
+			}
+			v.wrong(&v.StaleAccepted, "%s: the write of %s with ticket %d was made %v after ticket %d was granted to %s",
+				w.Entity, w.Worker, w.Ticket, w.Sent.Sub(h.Turns[i].Granted), h.Turns[i].Ticket, h.Turns[i].Worker)
+		}
+	}
+}

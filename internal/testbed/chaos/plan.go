@@ -1,0 +1,97 @@
+package chaos
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
+)
+
+// Kind is what a Strike does.
+type Kind int
+
+// The kinds of strikes.
+const (
+	KillWorker    Kind = iota // SIGKILL of a worker; a new one takes its place
+	StopWorker                // SIGSTOP of a worker for longer than the lease, then SIGCONT
+	ThrottleBurst             // most requests are refused for a while
+	ResetBurst                // many connections are reset for a while, after the request was forwarded
+	HoleBurst                 // many connections are black-holed for a while
+	KillEngine                // SIGKILL of the engine, and a new one on its database file
+)
+
+var kindNames = []string{"worker killed", "worker stopped", "throttling burst", "burst of resets", "burst of black holes", "engine killed"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Strike is a fault that a run does to a process, or to many requests.
+type Strike struct {
+	At   time.Duration // since the start
+	Kind Kind
+	// Holder says that it is for whoever is served next at Entity, Delay after
+	// the grant; otherwise it is for worker number Worker.
+	Holder bool
+	// Alone says that the requests for its lock meet no faults until somebody
+	// else is served, so that the recovery can be measured.
+	Alone          bool
+	Entity, Worker int
+	Delay          time.Duration
+	Length         time.Duration // until the stop, the burst or the outage ends
+}
+
+// calm is what is done to requests while there is no burst: so much to a
+// thousand of them.
+var calm = faultproxy.Mix{
+	faultproxy.Throttle: 3, faultproxy.ResetBefore: 2, faultproxy.ResetAfter: 5,
+	faultproxy.HoleBefore: 2, faultproxy.HoleAfter: 2, faultproxy.Duplicate: 12, faultproxy.Delay: 4,
+}
+
+// bursts are what is done to them in one.
+var bursts = map[Kind]faultproxy.Mix{
+	ThrottleBurst: {faultproxy.Throttle: 800},
+	ResetBurst:    {faultproxy.ResetBefore: 50, faultproxy.ResetAfter: 300, faultproxy.Duplicate: 50},
+	HoleBurst:     {faultproxy.HoleBefore: 150, faultproxy.HoleAfter: 150, faultproxy.Delay: 100},
+}
+
+// rhythm is how long it is from one strike of a kind to the next on average,
+// and how long its effect lasts.
+type rhythm struct{ every, shortest, longest time.Duration }
+
+func rhythms(ttl time.Duration) []rhythm {
+	return []rhythm{
+		KillWorker:    {every: 4 * time.Second},
+		StopWorker:    {4 * time.Second, ttl + ttl/4, 2*ttl + ttl/4},
+		ThrottleBurst: {15 * time.Second, 300 * time.Millisecond, 1500 * time.Millisecond},
+		ResetBurst:    {17 * time.Second, 300 * time.Millisecond, 1500 * time.Millisecond},
+		HoleBurst:     {19 * time.Second, 300 * time.Millisecond, time.Second},
+		KillEngine:    {23 * time.Second, 0, 1500 * time.Millisecond},
+	}
+}
+
+// Plan is the strikes of a run, in order. It is a pure function of its
+// arguments. Whom a strike hits depends on who is served when, which no seed
+// decides.
+func Plan(seed uint64, duration, ttl time.Duration, workers, entities int) []Strike {
+	var plan []Strike
+	for kind, r := range rhythms(ttl) {
+		// Each kind has a source of its own, so that a longer run begins like
+		// a shorter one.
+		random := rand.New(rand.NewPCG(seed, uint64(kind)))
+		between := func(least, most time.Duration) time.Duration {
+			return least + time.Duration(random.Int64N(int64(most-least)+1))
+		}
+		for at := between(r.every/5, r.every*3/5); at < duration; at += between(r.every/2, r.every*3/2) {
+			s := Strike{
+				At: at, Kind: Kind(kind), Entity: random.IntN(entities), Worker: random.IntN(workers),
+				Delay: between(0, 60*time.Millisecond), Length: between(r.shortest, r.longest),
+			}
+			s.Holder = random.IntN(10) < 7 && (s.Kind == KillWorker || s.Kind == StopWorker)
+			s.Alone = random.IntN(5) > 0 && s.Holder && s.Kind == KillWorker
+			plan = append(plan, s)
+		}
+	}
+	slices.SortStableFunc(plan, func(a, b Strike) int { return cmp.Compare(a.At, b.At) })
+	return plan
+}

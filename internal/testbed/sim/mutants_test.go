@@ -1,0 +1,292 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var plant = flag.Bool("sim.mutants", false, "plant each deliberate mistake and see that it is found")
+
+// mutant is a deliberate mistake: an edit of the library's source, and what
+// the simulator must say of it.
+type mutant struct {
+	name     string
+	file     string
+	old, new string
+	finds    string // a regular expression; another violation does not count
+	seed     uint64 // of a run that finds it
+}
+
+var mutants = []mutant{
+	{
+		"grant by read alone", "internal/serving/claim.go",
+		"n.admits(e.Mode).\n\t\tAnd(n.granted.LessThan(number(t))).\n\t\tAnd(n.servingAfter.LessThan(number(t.Previous())))",
+		"n.holders.AttributeExists()",
+		`\d holders at once|was granted after ticket|believed to hold`, 4,
+	},
+	{
+		"a heartbeat that asks only whether the item exists", "internal/serving/heartbeat.go",
+		"\tbeat, until, since := ",
+		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
+			"\t\treturn write(ctx, q, expression.Set(n.entry(id), expression.Value(table.Map(mine))), n.holders.AttributeExists())\n\t}\n\tbeat, until, since := ",
+		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
+	},
+	{
+		"a heartbeat that may come late", "internal/serving/heartbeat.go",
+		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))", "",
+		`the end of holder|renewed less than a lease ago|believed to hold`, 4,
+	},
+	{
+		"a sweep without condition", "internal/rows/enqueue.go",
+		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
+		`the row of .* was removed by`, 22,
+	},
+	{
+		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
+		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
+		`has left|wrote .*, and returned|was written after all`, 33,
+	},
+	{
+		"a floor without servingAfter", "internal/serving/record.go",
+		"\tif r.Present {\n\t\tif next, err := r.ServingAfter.Next()", "\tif r.Present && r.Granted.IsZero() && false {\n\t\tif next, err := r.ServingAfter.Next()",
+		`requests within a second|sends requests without end|some still wait`, 1115,
+	},
+	{
+		"a fast release by the last number seen", "internal/serving/release.go",
+		"condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))", "condition.And(n.alone())",
+		`the floor rose`, 1,
+	},
+	{
+		"QUIET by one who was never granted its ticket", "internal/waiter/leave.go",
+		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.Queue, w.ticket)\n\t\treturn\n\t}\n",
+		`the floor rose`, 6,
+	},
+	{
+		"no removal after an unknown outcome", "internal/waiter/leave.go",
+		"\tif len(unknown) == 0 {\n", "\tif true {\n",
+		`has left \[holder`, 4,
+	},
+	{
+		"a fence that asks for nothing", "internal/serving/fence.go",
+		"WithCondition(namesOf(q).fence(id, t, alone))", "WithCondition(namesOf(q).fence(id, t, alone).Or(namesOf(q).ticketNumber.AttributeExists()))",
+		`a protected write with ticket \d+ committed`, 1,
+	},
+	{
+		"a fence that takes a ghost for its lock", "internal/serving/fence.go",
+		"return n.isHolder(id).And(n.latest(t)).And(n.served(id, t))", "return n.isHolder(id).And(n.latest(t))",
+		`a protected write with ticket \d+ committed`, 3645,
+	},
+	{
+		"claims out of turn", "internal/rows/judge.go",
+		"case j.Ahead > 0 || !mode.Room(s.Record, j.Holders):", "case !mode.Room(s.Record, j.Holders):",
+		`was granted before ticket`, 1,
+	},
+	{
+		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
+		"\t\tw.Wait()\n", "",
+		`an Acquire that failed has left \[row`, 132,
+	},
+	{
+		"an ENQUEUE over whatever stands there", "internal/rows/enqueue.go",
+		"q.Put(ctx, row.item(q), condition)", "q.Put(ctx, row.item(q), condition.Or(expression.AttributeNotExists(expression.Name(\"never\"))))",
+		`the (end|beats) of the row`, 4,
+	},
+	{
+		"a waiter's heartbeat that may come late", "internal/rows/enqueue.go",
+		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))", "",
+		`the end of the row`, 31,
+	},
+	{
+		"one who shares joins whoever holds", "internal/serving/mode.go",
+		"return n.nobody().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
+		`\d holders at once|believed to hold`, 150,
+	},
+	{
+		"a writer joins those who share", "internal/serving/mode.go",
+		"\t}\n\treturn n.nobody()\n}", "\t}\n\treturn n.nobody().Or(n.isShared())\n}",
+		`\d holders at once|believed to hold`, 91,
+	},
+	{
+		"a hold mode that is left behind in an idle queue", "internal/serving/release.go",
+		".Remove(n.servingAfter).Remove(n.holdMode)", ".Remove(n.servingAfter)",
+		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1,
+	},
+	{
+		"a REGISTER that comes late", "internal/serving/register.go",
+		"known := n.ticketNumber.Between(zero, number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
+		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
+	},
+	{
+		"a fail-closed lock that was never confirmed", "internal/waiter/confirm.go",
+		"if err != nil || !w.Holder.FailClosed {", "if err != nil || w.Holder.FailClosed || true {",
+		`believed to hold|was granted after ticket`, 29,
+	},
+	{
+		"a lock delay that others do not keep", "internal/lease/observer.go",
+		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
+		`was removed by`, 9,
+	},
+	{
+		"a release inside the transaction", "releasewith.go",
+		"	if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
+		"	id, name, update, condition := l.id, l.queue.Record().Layout().Table, \"REMOVE holders.#id SET released = :mark\", \"attribute_exists(holders.#id)\"\n" +
+			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": l.ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
+			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: l.queue.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
+			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
+			"	if err := l.queue.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		l.settled = l.finish(ErrReleased)\n		l.client.forget(l)\n		l.keeper.Stop()\n		return nil\n	} else if true {\n		return &UnknownOutcomeError{Key: l.key, Err: err}\n" +
+			"	} else if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
+		`an update is lost`, 67,
+	},
+	{
+		"a transaction by its token alone", "internal/serving/fence.go",
+		"	update, once := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone).And(once)).Build()\n",
+		"	update, _ := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone)).Build()\n",
+		`was made twice`, 351,
+	},
+	{
+		"a release without its mark", "internal/serving/release.go",
+		"	update = update.Set(n.released, expression.Value(mark.attribute()))\n", "	_ = mark\n",
+		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
+	},
+	{
+		"an eviction without its mark", "internal/serving/marks.go",
+		"	return update.Set(n.evicted, expression.Value(mark.attribute()))\n", "	_ = mark\n	return update\n",
+		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 66,
+	},
+	{
+		"a plain read after an eviction", "read.go",
+		"	return l.recent(l.marks.Released.Open) || evicted && ", "	return false && evicted && ",
+		`an update is lost`, 187,
+	},
+	{
+		"a row that outlives its waiter's looks", "internal/waiter/place.go",
+		"	if !p.spot.Attended() {\n		return errUnattended\n	}\n", "",
+		`has not looked for`, 39,
+	},
+	{
+		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
+		"\t\tgrant, ok, err := w.goOn(ctx, &snapshot)\n", "\t\tgrant, ok, err := w.goOn(ctx, &snapshot)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, ctx.Err()\n\t\t}\n",
+		`has left \[holder`, 140,
+	},
+}
+
+// mutantSeeds is how many runs a mistake has to show itself: no more than CI
+// makes of the library as it is.
+const mutantSeeds = 300
+
+// TestMutants plants each mistake in a copy of the source, and lets the
+// simulator find it. This shows that the simulator can fail.
+func TestMutants(t *testing.T) {
+	if !*plant {
+		t.Skip("give -sim.mutants: it builds the library once for each mistake")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir := t.TempDir()
+			binary := build(t, root, dir, m)
+			from := max(m.seed, 1)
+			if *first != 0 {
+				from = *first
+			}
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.histories", dir, "-test.v")
+			cmd.Dir = filepath.Join(root, "internal/testbed/sim")
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Fatalf("%d runs did not find the mistake", mutantSeeds)
+			}
+			found := regexp.MustCompile(m.finds).Find(out)
+			if found == nil {
+				t.Fatalf("it was found by something else than %q:\n%.3000s", m.finds, out)
+			}
+			seed, runs := firstMatch(`seed (\d+)[: ]`, out), firstMatch(`(\d+) runs`, out)
+			t.Logf("found after %s runs, by seed %s: %s", runs, seed, found)
+		})
+	}
+}
+
+// firstMatch is the first group of a pattern's first match.
+func firstMatch(pattern string, text []byte) []byte {
+	if groups := regexp.MustCompile(pattern).FindSubmatch(text); groups != nil {
+		return groups[1]
+	}
+	return nil
+}
+
+// falseAlarms are seeds that once found a mistake of a check: a row whose ENQUEUE
+// took long (50), and a shared lock that was resumed after later ones (10328).
+var falseAlarms = []uint64{50, 10328}
+
+// TestSeedsOfPastMistakes runs the seeds that have found the mistakes, some of
+// which the library once made, without them.
+func TestSeedsOfPastMistakes(t *testing.T) {
+	done := map[uint64]bool{}
+	for _, seed := range falseAlarms {
+		t.Run(fmt.Sprint("FalseAlarm/", seed), func(t *testing.T) { run(t, seed) })
+	}
+	for _, m := range mutants {
+		if m.seed != 0 && !done[m.seed] {
+			done[m.seed] = true
+			t.Run(m.name, func(t *testing.T) { run(t, m.seed) })
+		}
+	}
+}
+
+// TestMutantText checks that each mistake can still be planted: its text is in its
+// file, once.
+func TestMutantText(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		source, err := os.ReadFile(filepath.Join(root, m.file))
+		if err != nil {
+			t.Errorf("%s: %v", m.name, err)
+			continue
+		}
+		if n := strings.Count(string(source), m.old); n != 1 {
+			t.Errorf("%s: %s has %d places for the mistake, not one", m.name, m.file, n)
+		}
+	}
+}
+
+// build makes a test binary of the library with the mistake in it.
+func build(t *testing.T, root, dir string, m mutant) string {
+	path := filepath.Join(root, m.file)
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		t.Fatalf("%s has %d places for the mistake, not one: bring the table up to date", m.file, n)
+	}
+	mutated, overlay, binary := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	text := strings.Replace(string(source), m.old, m.new, 1)
+	if err := os.WriteFile(mutated, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, replace, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./internal/testbed/sim")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("it does not build: %v\n%s", err, out)
+	}
+	return binary
+}

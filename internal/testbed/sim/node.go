@@ -1,0 +1,349 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+)
+
+// node is one process, from its start to its end.
+type node struct {
+	*world
+	name   string
+	conn   *faultnet.Connection
+	db     *dynamodb.Client
+	client *queuelock.Client
+	ctx    context.Context // ends with the process's death
+	cancel context.CancelCauseFunc
+
+	// loose counts what makes a request land when nobody waits for it any
+	// more, and the requests of leaving that failed: what stands in the table
+	// of an Acquire during which it moved says nothing.
+	loose atomic.Int64
+
+	// stood is for how long it stood still in all, in nanoseconds.
+	stood atomic.Int64
+
+	stubborn bool // its HTTP client sends requests again on its own
+
+	closing sync.WaitGroup // a Close in the middle of the work
+
+	mu      sync.Mutex
+	dead    bool      // guarded by mu
+	retired bool      // guarded by mu; it has been told to end well
+	frozen  time.Time // guarded by mu; stands still until then
+	broken  string    // guarded by mu; the operation that fails
+	until   time.Time // guarded by mu; until when it does
+	stop    stop      // guarded by mu; to come
+	doom    string    // guarded by mu; the operation at which it dies
+	after   bool      // guarded by mu; it dies after that request was applied
+	// Its requests are throttled between these. Guarded by mu.
+	brownFrom, brown time.Time
+	hang             time.Duration    // guarded by mu; of its next read
+	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it had stood
+	renewed          map[string]bool  // guarded by mu; the rows that it has renewed
+
+	counts  map[string]int64 // guarded by mu; requests, by their names
+	second  int64            // guarded by mu; the one that is counted
+	inIt    int              // guarded by mu; requests sent in it
+	peak    int              // guarded by mu; most requests in one
+	flooded bool             // guarded by mu; said so already
+}
+
+var errDied = errors.New("the process died")
+
+// live is the life of one host's process, and of those that replace it.
+func (w *world) live(i int) {
+	r := w.chances("host", int64(i))
+	time.Sleep(exp(r, 2*time.Second))
+	for generation := 0; ; generation++ {
+		n, err := w.boot(fmt.Sprintf("n%d.%d", i, generation), i)
+		if err != nil {
+			w.violate("%v", err)
+			return
+		}
+		var workers sync.WaitGroup
+		for k := range w.plan.Workers {
+			workers.Go(func() { n.work(k) })
+		}
+		workers.Wait()
+		n.closing.Wait()
+		n.shutDown()
+		n.disown(n.name)
+		if !n.isDead() && !n.isRetired() || !time.Now().Before(w.end) {
+			return
+		}
+		time.Sleep(exp(r, 5*time.Second))
+	}
+}
+
+func (w *world) boot(name string, i int) (*node, error) {
+	n := &node{world: w, name: name, counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}}
+	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
+	n.conn = w.net.Connect(name, n.fate)
+	n.db = faultnet.SDK(n, func(o *dynamodb.Options) {
+		// The SDK's own retries, with a pause that the seed decides.
+		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+			s.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+				return time.Duration(attempt) * 70 * time.Millisecond, nil
+			})
+		})
+	})
+	n.ctx, n.cancel = context.WithCancelCause(context.Background())
+	cfg := queuelock.Config{
+		TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: name,
+		Logger: slog.New(listener{n}),
+	}
+	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second
+	var err error
+	n.client, err = queuelock.New(n.db, tableName, cfg)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.nodes) <= i {
+		w.nodes = append(w.nodes, nil)
+	}
+	w.nodes[i] = n
+	return n, err
+}
+
+// fastestPoll is slower than the default: looks are most of a run's work.
+const fastestPoll = 400 * time.Millisecond
+
+// shutDown closes the client, as a process that ends well does. One that has
+// died is only tidied up, so that no goroutine of it is left: nothing that it
+// sends arrives.
+func (n *node) shutDown() {
+	limit, dead := 2*n.plan.TTL+time.Minute, n.isDead()
+	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 99)), limit)
+	defer cancel()
+	err := n.client.Close(ctx)
+	if dead && err != nil {
+		n.world.mu.Lock()
+		n.undead = append(n.undead, n)
+		n.world.mu.Unlock()
+	} else if ctx.Err() != nil {
+		n.violate("%s: Close took more than %v: %v", n.name, limit, err)
+	}
+	n.mu.Lock()
+	peak := n.peak
+	n.mu.Unlock()
+	n.most(peak)
+	n.add(n.name, "closed, after at most %d requests in a second: %v", peak, err)
+}
+
+// bury ends what still goes on in a process that has died, once nothing of it is
+// in the table any more: a lock that fails closed believes until it is told.
+func (n *node) bury() {
+	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 96)), 2*n.plan.TTL+time.Minute)
+	defer cancel()
+	n.conn.Heal()
+	if err := n.client.Close(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) && outcomeOf(err) != saidUnknown {
+		n.violate("%s: what is left of it does not end: %v", n.name, err)
+	}
+}
+
+func (n *node) isDead() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dead
+}
+
+func (n *node) isRetired() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.retired
+}
+
+// retire ends a process well, in the middle of its work.
+func (n *node) retire(r *rand.Rand) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.retired || n.dead {
+		return
+	}
+	n.retired = true
+	ctx := n.with(r)
+	n.closing.Go(func() { n.add(n.name, "is told to end: %v", n.client.Close(ctx)) })
+}
+
+// die ends a process at once: nothing of it is ever sent again.
+func (n *node) die(why string) {
+	n.mu.Lock()
+	dead := n.dead
+	n.dead = true
+	n.mu.Unlock()
+	if dead {
+		return
+	}
+	n.add(n.name, "dies: %s", why)
+	n.disown(n.name)
+	n.conn.Cut()
+	n.beliefs.die(n)
+	n.cancel(errDied)
+}
+
+// heal ends what ails a process that lives.
+func (n *node) heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.frozen, n.stop, n.broken, n.doom = time.Time{}, stop{}, "", ""
+	if !n.dead {
+		n.conn.Heal()
+	}
+}
+
+// RoundTrip is the process's network stack. A process that stands still does
+// so before and after each request.
+func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
+	r, body := n.chances("stands still at "+n.count(req), 0), read(req)
+	n.looks(req, body)
+	// Of requests that are sent at the same instant, which is first is up to the
+	// goroutine scheduler; here it is up to the seed.
+	time.Sleep(time.Duration(1 + r.IntN(1<<16)))
+	if n.stand(r.Float64()) && r.IntN(2) == 0 {
+		// It was about to send: its time-out fires at the same moment, and
+		// comes too late to keep it from that.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), patience)
+		defer cancel()
+		req = req.Clone(ctx)
+	}
+	req.Header.Set(actorHeader, n.name)
+	resp, err := n.conn.RoundTrip(req)
+	n.stand(r.Float64())
+	for again := 0; n.stubborn && n.broke(req, resp, err) && again < 3; again++ {
+		// It says nothing of this to the SDK.
+		n.harm("request sent again")
+		n.pause(req.Context(), time.Duration(r.ExpFloat64()*float64([]time.Duration{50 * time.Millisecond, 2 * time.Second, n.plan.TTL}[again])))
+		next := req.Clone(req.Context())
+		next.Body = io.NopCloser(bytes.NewReader(body))
+		resp, err = n.conn.RoundTrip(next)
+		n.stand(r.Float64())
+	}
+	return resp, err
+}
+
+// broke reports whether an HTTP client may send a request again: its connection
+// failed, or the server did.
+func (n *node) broke(req *http.Request, resp *http.Response, err error) bool {
+	return req.Context().Err() == nil && !n.isDead() && (err != nil || resp.StatusCode >= http.StatusInternalServerError)
+}
+
+// pause waits for d, or until ctx ends.
+func (n *node) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// count names a request, and counts how many there are in a second.
+func (n *node) count(req *http.Request) string {
+	name := n.nameOf(req)
+	n.tally.requests.Add(1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if second := n.now() / int64(time.Second); second != n.second {
+		n.second, n.inIt = second, 0
+	}
+	n.inIt++
+	n.peak = max(n.peak, n.inIt)
+	// A waiter polls four times a second, and each of a process's workers has
+	// a few writes of its own. A sweep of many rows is rare.
+	if limit := 20 + 20*n.plan.Workers; n.inIt > limit && !n.flooded {
+		n.flooded = true
+		n.violate("%s sent more than %d requests within a second", n.name, limit)
+	}
+	if n.inIt > 5000 {
+		panic(fmt.Sprintf("seed %d: %s sends requests without end", n.plan.Seed, n.name))
+	}
+	return name
+}
+
+// nameOf names a request by what stands in it and by how many times that was
+// sent: of several that are sent at the same instant, which is first is up to
+// the goroutine scheduler, and no chance may depend on it.
+func (n *node) nameOf(req *http.Request) string {
+	raw, err := io.ReadAll(req.Body)
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	req.Body = io.NopCloser(bytes.NewReader(raw))
+	var body map[string]any
+	if err := json.Unmarshal(raw, &body); err != nil {
+		panic(fmt.Sprintf("%v: %s", err, raw)) // the SDK wrote it
+	}
+	return n.nameOfBody(req.Header.Get("X-Amz-Target"), "sent", body)
+}
+
+func (n *node) nameOfBody(operation, where string, body map[string]any) string {
+	text, err := json.Marshal(body) // in the order of keys
+	if err != nil {
+		panic(err)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(text)
+	name := fmt.Sprintf("%s %s %s %x", n.name, where, operation, h.Sum64())
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.counts[name]++
+	return fmt.Sprint(name, " ", n.counts[name])
+}
+
+// stand waits while the process stands still, and a little longer: not all of
+// its requests go on at the same instant. It reports whether it waited.
+func (n *node) stand(jitter float64) bool {
+	waited := false
+	for {
+		n.mu.Lock()
+		left := time.Until(n.frozen)
+		n.mu.Unlock()
+		if left <= 0 {
+			return waited
+		}
+		waited = true
+		time.Sleep(left + time.Duration(jitter*float64(5*time.Millisecond)))
+	}
+}
+
+// heard is loose, once the listener has what was logged: it is called in a goroutine
+// of the library's.
+func (n *node) heard() int64 {
+	time.Sleep(1)
+	return n.loose.Load()
+}
+
+// listener writes what the library says of itself into the history.
+type listener struct{ n *node }
+
+func (l listener) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+func (l listener) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l listener) WithGroup(string) slog.Handler                    { return l }
+
+func (l listener) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "could not be") {
+		l.n.loose.Add(1)
+	}
+	var b strings.Builder
+	b.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&b, " %s=%v", a.Key, a.Value); return true })
+	l.n.add(l.n.name, "%s", b.String())
+	return nil
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+)
+
+// operator evicts, now and then, holders without a lease whose processes have
+// ended, or which nobody owns, until ctx ends. Nobody else may.
+func (w *world) operator(ctx context.Context) {
+	ctx = random.With(ctx, random.New(w.plan.Seed, 97))
+	db := faultnet.SDK(w.net.Connect("operator", func(faultnet.Request) faultnet.Fate { return w.distance() }))
+	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, Scope: w.plan.Scope, Owner: "operator"})
+	if err != nil {
+		w.violate("operator: %v", err)
+		return
+	}
+	defer func() {
+		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
+			w.violate("operator: %v", err)
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Second):
+		}
+		for _, key := range w.keys {
+			if w.kinds[key].Closed > 0 {
+				w.evict(ctx, c, key)
+			}
+		}
+	}
+}
+
+func (w *world) evict(ctx context.Context, c *queuelock.Client, key queuelock.Key) {
+	state, err := c.Inspect(ctx, key)
+	if err != nil {
+		w.add("operator", "cannot look at %s: %v", key, err)
+		return
+	}
+	for _, h := range state.Serving {
+		if h.FailClosed && w.isNobodys(h.Owner) {
+			w.add("operator", "evicts %s of %s: %v", h.Owner, key, c.Evict(ctx, key, h.Ticket))
+		}
+	}
+}
+
+// disown says that a process does not know what it has left behind.
+func (w *world) disown(owner string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.disowned[owner] = true
+}
+
+// isNobodys says that the owner's process has ended, or has said that it does
+// not own what it has left.
+func (w *world) isNobodys(owner string) bool {
+	process, _, _ := strings.Cut(owner, "/")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.disowned[owner] || w.disowned[process]
+}

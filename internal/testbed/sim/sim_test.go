@@ -1,0 +1,131 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/sim"
+)
+
+var (
+	seeds   = flag.Int("sim.seeds", 6, "how many `runs`, each of another seed")
+	first   = flag.Uint64("sim.seed", 0, "the first `seed`; the others follow it; 0: a random one")
+	replays = flag.Int("sim.replays", 4, "how many seeds are run twice and compared, by their `number`")
+	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
+	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
+)
+
+// TestSim runs seeds that nobody has run before, and prints them.
+func TestSim(t *testing.T) {
+	from := *first
+	if from == 0 {
+		from = rand.Uint64() >> 16
+	}
+	t.Logf("seeds %d to %d", from, from+uint64(*seeds)-1)
+	var total sum
+	begun := time.Now()
+	for i := range uint64(*seeds) {
+		if total.add(run(t, from+i)); t.Failed() {
+			break
+		}
+	}
+	total.print(t, time.Since(begun))
+	if 100*total.unchecked > total.runs {
+		t.Errorf("%d histories were too wide to be checked", total.unchecked)
+	}
+}
+
+// run plays a seed, and fails the test if anything is violated.
+func run(t *testing.T, seed uint64) sim.Report {
+	defer func() {
+		if p := recover(); p != nil {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("seed %d: %v\n%s", seed, p, stacks[:runtime.Stack(stacks, true)])
+		}
+	}()
+	report := sim.Run(t, sim.NewPlan(seed, time.Duration(*minutes)*time.Minute))
+	if len(report.Violations) > 0 {
+		fail(t, report)
+	}
+	return report
+}
+
+// shown is how many violations a failure shows; the history has them all.
+const shown = 5
+
+func fail(t *testing.T, report sim.Report) {
+	t.Helper()
+	file := filepath.Join(*kept, fmt.Sprintf("queuelock-sim-%d.txt", report.Plan.Seed))
+	text := fmt.Sprintf("%+v\n\n%s\n\nlatest requests:\n%s", report.Plan, report.History, report.Network)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Error(err)
+	}
+	more := ""
+	if n := len(report.Violations); n > shown {
+		more = fmt.Sprintf("\n(and %d more)", n-shown)
+		report.Violations = report.Violations[:shown]
+	}
+	list := ""
+	for _, v := range report.Violations {
+		list += "\n  " + v
+	}
+	t.Errorf("seed %d (again: go test ./internal/testbed/sim -run 'TestSim$' -sim.seed %d -sim.seeds 1; history: %s):%s%s",
+		report.Plan.Seed, report.Plan.Seed, file, list, more)
+}
+
+// sum is what many runs have seen.
+type sum struct {
+	runs, grants, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
+	simulated                                                                                                      time.Duration
+	faults, operations                                                                                             map[string]int
+}
+
+func (s *sum) add(r sim.Report) {
+	if s.faults == nil {
+		s.faults, s.operations = map[string]int{}, map[string]int{}
+	}
+	s.runs++
+	s.simulated += r.Plan.Length
+	s.grants += r.Grants
+	s.acquired += r.Acquired
+	s.refused += r.Refused
+	s.lost += r.Lost
+	s.writes += r.Writes
+	s.fenced += r.Fenced
+	s.requests += r.Requests
+	s.unchecked += r.Unchecked
+	s.outcomes += r.Outcomes
+	s.unknown += r.Unknown
+	s.peak = max(s.peak, r.Peak)
+	for operation, n := range r.Operations {
+		s.operations[operation] += n
+	}
+	for kind, n := range r.Faults {
+		s.faults[kind] += n
+		s.faultsSum += n
+	}
+}
+
+func (s *sum) print(t *testing.T, took time.Duration) {
+	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
+		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
+	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
+	t.Logf("%d faults: %v", s.faultsSum, s.faults)
+}
+
+// TestOneSeedIsOneRun: a failure can be looked at again.
+func TestOneSeedIsOneRun(t *testing.T) {
+	for seed := range uint64(*replays) {
+		plan := sim.NewPlan(1000+seed, 3*time.Minute)
+		once, again := sim.Run(t, plan), sim.Run(t, plan)
+		if diff := difference(once.History, again.History); diff != "" {
+			t.Errorf("seed %d: two runs differ:\n%s", plan.Seed, diff)
+		}
+	}
+}

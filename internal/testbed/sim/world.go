@@ -1,0 +1,370 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Report is what came of a run.
+type Report struct {
+	Plan       Plan
+	Violations []string
+	Grants     int            // holders that got into records
+	Acquired   int            // Acquire that returned a lock
+	Refused    int            // Acquire that returned an error, and said why
+	Lost       int            // locks lost
+	Writes     int            // protected writes that committed
+	Fenced     int            // protected writes that were refused
+	Outcomes   int            // calls whose outcome was compared with what the engine did
+	Unknown    int            // of these, those that did not know it
+	Requests   int            // that reached the engine
+	Operations map[string]int // requests, by operation
+	Faults     map[string]int // by kind
+	Peak       int            // most requests of one process within a second
+	Unchecked  int            // queues whose history was too wide to be searched in time
+	History    string
+	Network    string // the latest requests
+}
+
+const tableName = "queuelock"
+
+// world is one run.
+type world struct {
+	*history
+	plan     Plan
+	end      time.Time
+	audit    *audit.Audit
+	net      *faultnet.Network
+	direct   *dynamodb.Client // around all faults
+	keys     []queuelock.Key
+	kinds    map[queuelock.Key]Kind
+	entities []string // of keys, and the account
+
+	clear   atomic.Bool // the weather has cleared: no more faults
+	beliefs beliefs
+	visible visible
+	tally   tally
+
+	mu          sync.Mutex
+	nodes       []*node             // guarded by mu; of the present generation
+	throttled   time.Time           // guarded by mu; until when the table is
+	served      map[string][]string // guarded by mu; who held when a protected write arrived, by its value
+	logged      map[string]int      // guarded by mu; the length of each log
+	values      map[string]bool     // guarded by mu; all that logs have
+	removals    map[grantID]removal // guarded by mu; how grants ended
+	notMade     map[string]string   // guarded by mu; values that were not written, by word of a call
+	itemHolders map[grantID]bool    // of the account; guarded by the engine
+	saved       map[string]saved    // guarded by mu; handles, by their owners
+	undead      []*node             // guarded by mu; that have died, and could not be closed
+	disowned    map[string]bool     // guarded by mu; processes that have ended, and owners that gave up
+	lags        map[string]lag      // guarded by mu; of processes that were suspended
+	sleeps      map[string][]int64  // guarded by mu; when they were
+}
+
+// tally counts what workers did.
+type tally struct {
+	acquired, refused, lost, writes, fenced, requests atomic.Int64
+	outcomes, unknown                                 atomic.Int64 // of writes and releases
+}
+
+// Run plays a plan and judges it.
+func Run(t *testing.T, plan Plan) (report Report) {
+	var w *world
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(plan)
+		w.run()
+	})
+	report = Report{
+		Plan: plan, Violations: append(w.audit.Violations(), w.violations...), Grants: w.audit.Grants(),
+		Acquired: int(w.tally.acquired.Load()), Refused: int(w.tally.refused.Load()), Lost: int(w.tally.lost.Load()),
+		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()),
+		Outcomes: int(w.tally.outcomes.Load()), Unknown: int(w.tally.unknown.Load()), Requests: int(w.tally.requests.Load()),
+		Operations: w.operations(), Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
+	}
+	bad, unchecked := w.visible.check()
+	report.Violations = append(report.Violations, bad...)
+	report.Unchecked = unchecked
+	return report
+}
+
+// operations counts the requests of each kind.
+func (w *world) operations() map[string]int {
+	operations := map[string]int{}
+	for operation, tally := range w.net.Counts("") {
+		operations[operation] = tally.Sent
+	}
+	return operations
+}
+
+func newWorld(plan Plan) *world {
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
+	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
+	for i := range plan.Queues {
+		// Two reasons on one entity, and then another entity.
+		w.keys = append(w.keys, queuelock.Key{Entity: fmt.Sprintf("order-%d", i/2), Reason: []string{"lock", "audit"}[i%2]})
+		w.kinds[w.keys[i]] = plan.Kinds[i]
+		if i%2 == 0 {
+			w.entities = append(w.entities, w.keys[i].Entity)
+		}
+		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
+	}
+	w.entities = append(w.entities, text(account["pk"]))
+	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
+	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
+	w.audit.IgnoreLives = plan.Observe || plan.Dateless
+	w.audit.Removed = w.removed
+	w.audit.Resumes = precedes
+	w.audit.Granted = w.beliefs.granted
+	w.net = faultnet.New(http.HandlerFunc(w.serve), faultnet.Config{LogLimit: 600, WithoutCapacity: true})
+	w.direct = faultnet.SDK(straight{w.audit})
+	return w
+}
+
+// straight is the way to an engine without a network.
+type straight struct{ http.Handler }
+
+// RoundTrip sends a request, and is answered, in the same goroutine.
+func (s straight) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+// actorHeader names the process that sent a request.
+const actorHeader = "X-Sim-Actor"
+
+// engineClock is DynamoDB's time.
+func (w *world) engineClock() time.Time {
+	passed := time.Since(w.start)
+	return w.start.Add(passed + time.Duration(float64(passed)*w.plan.Drift))
+}
+
+// engineDate is the time by which one of DynamoDB's hosts dates an answer.
+func (w *world) engineDate() time.Time {
+	if w.plan.Skew == 0 {
+		return w.engineClock()
+	}
+	r := w.chances("date", w.now())
+	return w.engineClock().Add(time.Duration((r.Float64()*2 - 1) * float64(w.plan.Skew)))
+}
+
+// chances are those of one event, which its name and number tell from all
+// others of the run.
+func (w *world) chances(name string, number int64) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s/%d", name, number)
+	return rand.New(rand.NewPCG(w.plan.Seed, h.Sum64()))
+}
+
+// exp draws from an exponential distribution, cut off at six times its mean.
+func exp(r *rand.Rand, mean time.Duration) time.Duration {
+	return min(time.Duration(r.ExpFloat64()*float64(mean)), 6*mean)
+}
+
+func (w *world) run() {
+	ctx := context.Background()
+	if err := queuelock.CreateTable(ctx, w.direct, tableName, queuelock.Config{}); err != nil {
+		w.violate("the table could not be created: %v", err)
+		return
+	}
+	var all sync.WaitGroup
+	for i := range w.plan.Nodes {
+		all.Go(func() { w.live(i) })
+	}
+	weather, stop := context.WithCancel(ctx)
+	var sky sync.WaitGroup
+	sky.Go(func() { w.weather(weather) })
+	watch, leave := context.WithCancel(ctx)
+	var office sync.WaitGroup
+	office.Go(func() { w.operator(watch) })
+
+	time.Sleep(time.Until(w.end))
+	stop()
+	sky.Wait()
+	w.clearUp()
+	// Everyone who waits is served now, one after the other, behind what the
+	// dead have left.
+	turns := time.Duration(w.plan.Nodes*w.plan.Workers) * (w.longestTurn() + time.Second)
+	bound := turns + 4*w.plan.TTL + time.Minute
+	served := make(chan struct{})
+	go func() { all.Wait(); close(served) }()
+	select {
+	case <-served:
+	case <-time.After(bound):
+		w.violate("some still wait %v after the weather has cleared", bound)
+		w.kill()
+		<-served
+	}
+	if err := w.net.Settle(ctx); err != nil {
+		w.violate("requests are still under way: %v", err)
+	}
+	time.Sleep(15 * time.Second) // for the operator's last round
+	leave()
+	office.Wait()
+	for _, n := range w.undead {
+		n.bury()
+	}
+	w.judgeTheEnd(random.With(ctx, random.New(w.plan.Seed, 98)))
+	w.net.Close()
+}
+
+// longestTurn is what a worker may keep a lock for.
+func (w *world) longestTurn() time.Duration { return 6*w.plan.Hold + 3*w.plan.TTL }
+
+// clearUp ends all faults.
+func (w *world) clearUp() {
+	w.add("", "the weather clears")
+	w.clear.Store(true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.throttled = time.Time{}
+	for _, n := range w.nodes {
+		n.heal()
+	}
+}
+
+// kill ends all processes.
+func (w *world) kill() {
+	w.mu.Lock()
+	nodes := slices.Clone(w.nodes)
+	w.mu.Unlock()
+	for _, n := range nodes {
+		n.die("the end")
+	}
+}
+
+// judgeTheEnd lets a newcomer use each queue, and looks at what is left.
+func (w *world) judgeTheEnd(ctx context.Context) {
+	time.Sleep(2 * w.plan.TTL) // ghosts of late requests end with their leases
+	db := faultnet.SDK(w.net.Connect("newcomer", func(faultnet.Request) faultnet.Fate { return w.distance() }))
+	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: "newcomer"})
+	if err != nil {
+		w.violate("newcomer: %v", err)
+		return
+	}
+	for _, key := range w.keys {
+		if err := w.useTwice(ctx, c, key); err != nil {
+			w.violate("newcomer at %s: %v", key, err)
+		}
+	}
+	if err := w.useItem(ctx, c); err != nil {
+		w.violate("newcomer at the item: %v", err)
+	}
+	if err := c.Close(ctx); err != nil {
+		w.violate("newcomer: close: %v", err)
+	}
+	w.judgeNotMade()
+	if err := w.judgeItem(ctx); err != nil {
+		w.violate("%v", err)
+	}
+	if err := w.judgeLeftovers(ctx); err != nil {
+		w.violate("%v", err)
+	}
+}
+
+func (w *world) distance() faultnet.Fate {
+	half := faultnet.Leg{Delay: w.plan.Latency}
+	return faultnet.Fate{There: half, Back: half}
+}
+
+// useTwice takes a lock in the clear, and then once more: after one quiet
+// cycle it costs one request, and its release one.
+func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, 12*w.plan.TTL+2*time.Minute)
+	defer cancel()
+	if w.kinds[key] != (Kind{}) {
+		// A ghost that leaves room for others is in nobody's way: it ends when
+		// somebody has watched it for long enough.
+		if err := w.sweep(ctx, c, key); err != nil {
+			return err
+		}
+	}
+	for turn := range 2 {
+		before := w.net.Counts("newcomer")
+		err := c.Do(ctx, key, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error { return nil }, w.kinds[key].options()...)
+		if err != nil {
+			return fmt.Errorf("turn %d: %w", turn+1, err)
+		}
+		time.Sleep(time.Second) // for what runs in the background
+		sent := 0
+		for operation, tally := range w.net.Counts("newcomer") {
+			sent += tally.Sent - before[operation].Sent
+		}
+		want := 2
+		if w.plan.Scope != queuelock.ScopeQueue {
+			want++ // the number is one of its own
+		}
+		if turn == 1 && sent != want {
+			return fmt.Errorf("an idle lock and its release took %d requests, want %d", sent, want)
+		}
+	}
+	return w.sweep(ctx, c, key)
+}
+
+// sweep removes all that has expired. By observation it takes two looks, a lease
+// apart.
+func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
+	for range 2 {
+		if _, err := c.Sweep(ctx, key); err != nil {
+			return err
+		}
+		time.Sleep(2*w.plan.TTL + 4*time.Second) // the longest lease, and lock delay
+	}
+	_, err := c.Sweep(ctx, key)
+	return err
+}
+
+// counters is how many counters there are at the most, for two entities.
+func counters(s queuelock.Scope) int {
+	return map[queuelock.Scope]int{queuelock.ScopeEntity: 2, queuelock.ScopeShared: 1}[s]
+}
+
+// judgeLeftovers counts the items: a record for each queue, and a register; and
+// the counters of wider scopes.
+func (w *world) judgeLeftovers(ctx context.Context) error {
+	name := tableName
+	out, err := w.direct.Scan(ctx, &dynamodb.ScanInput{TableName: &name})
+	if err != nil {
+		return err
+	}
+	records, registers, others, most := 0, 0, 0, len(w.keys)
+	for _, item := range out.Items {
+		switch _, record := item["ticketNumber"]; {
+		case record && item["granted"] == nil: // a counter
+			records++
+			most++
+		case record:
+			records++
+		case item["amount"] != nil || item["lock_ticketNumber"] != nil || isRowOfItem(item):
+			// Rows of those who died waiting for the item are swept by whoever waits
+			// for it, or else by the table's TTL.
+		case item["value"] != nil:
+			registers++
+		default:
+			others++
+		}
+	}
+	if records > most || counters(w.plan.Scope) < most-len(w.keys) || registers > len(w.keys) || others > 0 {
+		return fmt.Errorf("the table holds %d records, %d registers and %d other items, for %d queues", records, registers, others, len(w.keys))
+	}
+	return nil
+}
