@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -34,7 +34,7 @@ import (
 // One request. Two if others have queued unnoticed; after a wait in the queue one
 // more in the background if it is empty.
 func (l *Lock) Release(ctx context.Context) error {
-	ctx, cancel := linger.Context(ctx, l.client.cfg.RequestTimeout)
+	ctx, cancel := grace.Context(ctx, l.client.cfg.RequestTimeout)
 	defer cancel()
 	select {
 	case l.gate <- struct{}{}:

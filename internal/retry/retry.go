@@ -1,4 +1,4 @@
-// Package retry is the rhythm of attempts at a table that does not answer.
+// Package retry repeats requests to a table that does not answer.
 package retry
 
 import (
@@ -7,31 +7,69 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// Schedule spaces attempts: 50 ms after the first failure, twice that after
-// the next, at most 2 s, each shortened or lengthened at random. It is not
-// safe for concurrent use.
-type Schedule struct {
-	delays  *backoff.ExponentialBackOff
-	failing bool // patience runs
+// Policy says which requests are repeated, and for how long.
+type Policy struct {
+	// Retryable reports whether a request that failed with err may succeed later.
+	Retryable func(err error) bool
+	// Timeout limits how long failures go on, counted from the first. Zero: no limit.
+	Timeout time.Duration
+	// Grace is how long a request under way may outlive ctx. Zero: not at all.
+	Grace time.Duration
+	// OnRetry receives each error that is followed by another attempt. Nil: nothing.
+	OnRetry func(err error)
 }
 
-// For returns a Schedule that gives up when failures have gone on for
-// patience, counted from the first; zero never does.
-func For(patience time.Duration) *Schedule {
+// Do calls request until it succeeds, fails with an error that is not retryable,
+// or time is up. It returns the last error, which ctx may have caused.
+func (p Policy) Do(ctx context.Context, request func(ctx context.Context) error) error {
+	for delays := For(p.Timeout); ; {
+		err := p.try(ctx, request)
+		if err == nil || !p.Retryable(err) {
+			return err
+		}
+		if p.OnRetry != nil {
+			p.OnRetry(err)
+		}
+		if !delays.Pause(ctx) {
+			return err
+		}
+	}
+}
+
+func (p Policy) try(ctx context.Context, request func(ctx context.Context) error) error {
+	if p.Grace > 0 {
+		extended, cancel := grace.Context(ctx, p.Grace)
+		defer cancel()
+		ctx = extended
+	}
+	return request(ctx)
+}
+
+// Schedule spaces attempts: 50 ms after the first failure, then twice as long each
+// time up to 2 s, with random variation. It is not safe for concurrent use.
+type Schedule struct {
+	delays  *backoff.ExponentialBackOff
+	failing bool // the timeout runs
+}
+
+// For returns a Schedule that ends when failures have gone on for timeout, counted
+// from the first. Zero never ends.
+func For(timeout time.Duration) *Schedule {
 	return &Schedule{delays: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(2*time.Second),
 		backoff.WithRandomizationFactor(0), // Pause does that
-		backoff.WithMaxElapsedTime(patience),
+		backoff.WithMaxElapsedTime(timeout),
 	)}
 }
 
-// Pause waits before the next attempt. It returns false, at once, if patience
-// or ctx is over.
+// Pause waits before the next attempt. It returns false at once if the timeout has
+// passed or ctx has ended.
 func (s *Schedule) Pause(ctx context.Context) bool {
 	if !s.failing {
 		s.failing = true
@@ -51,5 +89,5 @@ func (s *Schedule) Pause(ctx context.Context) bool {
 	}
 }
 
-// Reset starts the schedule anew, after a time without failures.
+// Reset ends a series of failures: the timeout and the delays begin again.
 func (s *Schedule) Reset() { s.failing = false }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -72,7 +72,7 @@ func (w *Waiter) confirm(ctx context.Context, grant Grant, noWait bool) (Grant, 
 			return Grant{}, ctx.Err()
 		}
 		a.confirming = grant.Ticket
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		rec, err := serving.Confirm(patient, w.Queue, grant.ID, grant.Ticket, lease.Middle(w.Queue.Clock(), grant.Sent))
 		cancel()
 		switch {

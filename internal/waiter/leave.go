@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -84,7 +84,7 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (rec serving.Record,
 // not to have it any more. It is tried until it is answered, until end, when others
 // may remove it, until patience is over, or until leaveLimit after the end of ctx.
 func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
-	ctx, cancel := linger.Context(ctx, leaveLimit)
+	ctx, cancel := grace.Context(ctx, leaveLimit)
 	defer cancel()
 	ctx, cancelEnd := context.WithDeadline(ctx, end)
 	defer cancelEnd()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -45,7 +45,7 @@ func (w *Waiter) number(ctx context.Context, retries *retry.Schedule) (ticket.Nu
 		if ctx.Err() != nil {
 			return ticket.Number{}, ctx.Err()
 		}
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		t, err := w.Counter.Next(patient)
 		cancel()
 		if err == nil {
@@ -86,7 +86,7 @@ func (w *Waiter) register(ctx context.Context, t ticket.Number, idleOnly bool, r
 			return rec, ctx.Err()
 		}
 		a, e := w.newAttempt(false)
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		rec, err = serving.Register(patient, w.Queue, e, t, w.Counter.Scope, idleOnly)
 		cancel()
 		refused := errors.Is(err, serving.ErrRefused)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -147,7 +147,7 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 		}
 		earlier := p.ids
 		p.ids = append(p.ids, p.row.ID)
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		var id string
 		if p.from != "" {
 			id, err = rows.Resume(patient, w.Queue, p.row, p.from, earlier...)

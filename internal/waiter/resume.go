@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -142,7 +142,7 @@ func (w *Waiter) takeOver(ctx context.Context, snapshot *rows.Snapshot) (found b
 		if len(e.Data) == 0 {
 			e.Data = h.Data
 		}
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		rec, err := serving.Resume(patient, w.Queue, h, e)
 		cancel()
 		if errors.Is(err, serving.ErrRefused) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -266,7 +266,7 @@ func (t *turn) claim(ctx context.Context) (serving.Record, error) {
 		return serving.Record{}, err
 	}
 	a, e := t.newAttempt(true)
-	patient, cancel := linger.Context(ctx, answerGrace)
+	patient, cancel := grace.Context(ctx, answerGrace)
 	defer cancel()
 	rec, err := serving.Claim(patient, t.Queue, e, t.ticket)
 	a.unknown = err != nil && !errors.Is(err, serving.ErrRefused) && table.Applied(err, true)
@@ -323,7 +323,7 @@ func (t *turn) look(ctx context.Context, last serving.Record) (rows.Snapshot, er
 func (t *turn) lookOnce(ctx context.Context, last serving.Record) (rows.Snapshot, error) {
 	if t.place == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = linger.Context(ctx, answerGrace)
+		ctx, cancel = grace.Context(ctx, answerGrace)
 		defer cancel()
 	}
 	return rows.Look(ctx, t.Queue, t.ticket, last.Floor())

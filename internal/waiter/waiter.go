@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/internal/linger"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -264,7 +264,7 @@ func (w *Waiter) take(ctx context.Context, idleOnly bool) (rec serving.Record, t
 			return rec, false, ctx.Err()
 		}
 		a, e := w.newAttempt(false)
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		rec, err = serving.Take(patient, w.Queue, e, idleOnly)
 		cancel()
 		switch {
@@ -310,7 +310,7 @@ func (w *Waiter) meet(ctx context.Context, idleOnly bool, retries *retry.Schedul
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		patient, cancel := linger.Context(ctx, answerGrace)
+		patient, cancel := grace.Context(ctx, answerGrace)
 		rec, err := serving.Get(patient, w.Queue)
 		cancel()
 		switch {

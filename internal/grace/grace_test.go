@@ -1,4 +1,4 @@
-package linger_test
+package grace_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/queuelock/queuelock/internal/linger"
+	"github.com/queuelock/queuelock/internal/grace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,7 +19,7 @@ func TestAContextLingersForItsGraceAfterTheCallersEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithTimeout(context.WithValue(t.Context(), key{}, "kept"), time.Minute)
 		defer end()
-		lingering, cancel := linger.Context(caller, time.Second)
+		lingering, cancel := grace.Context(caller, time.Second)
 		defer cancel()
 		if lingering.Value(key{}) != "kept" {
 			t.Error("the caller's values are gone")
@@ -36,7 +36,7 @@ func TestACallerThatHasEndedAlreadyStillLeavesTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithCancel(t.Context())
 		end()
-		lingering, cancel := linger.Context(caller, time.Second)
+		lingering, cancel := grace.Context(caller, time.Second)
 		defer cancel()
 		start := time.Now()
 		<-lingering.Done()
@@ -49,7 +49,7 @@ func TestACallerThatHasEndedAlreadyStillLeavesTheGrace(t *testing.T) {
 func TestCancelEndsItAtOnceAndLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithCancel(t.Context())
-		lingering, cancel := linger.Context(caller, time.Second)
+		lingering, cancel := grace.Context(caller, time.Second)
 		if lingering.Err() != nil {
 			t.Error("it ended by itself")
 		}
