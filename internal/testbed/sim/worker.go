@@ -421,10 +421,17 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	}
 }
 
+// hasLeft reports whether the error of a Release says that the lock has left the
+// table, though not how.
+func hasLeft(err error) bool {
+	_, ok := errors.AsType[*queuelock.UnknownOutcomeError](err)
+	return ok
+}
+
 // releaseAtLast repeats a Release until it is known to be released: nothing else
 // ends a lock without a lease while its process lives.
 func (h *hold) releaseAtLast(r *rand.Rand, err error) error {
-	for err != nil && !errors.Is(err, queuelock.ErrLost) && !h.isDead() {
+	for err != nil && !errors.Is(err, queuelock.ErrLost) && !hasLeft(err) && !h.isDead() {
 		h.add(h.name, "%s: is not released yet: %v", h.owner, err)
 		select {
 		case <-time.After(5 * time.Second):
