@@ -10,11 +10,11 @@
  * -D options: N processes, CYCLES turns each; READERS, CLOSED, DOWN, OLD: masks
  * of those that take the lock shared, fail closed, downgrade it while they hold
  * it, and are of a version without modes; PERMITS (0: a lock); RESUMERS that take
- * process 0's lock over by its handle, or, with PLACE, its place in the queue; EXISTS (1: the record is quiet, 2: holders
+ * process 0's lock over by its handle, or, with PLACE, its place in the queue; EXISTS (1: the record is idle, 2: holders
  * is {} after an exclusive turn with ticket 1, 3: the same, with no holdMode);
  * and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP,
  * OPER (an operator removes a live fail-closed holder), CUT (the REMOVE of
- * LEAVE never gets through). HB: heartbeats of holders. With ONCE, a request
+ * CLEANUP never gets through). HB: heartbeats of holders. With ONCE, a request
  * that was answered does not come again. BUG_... plants a mistake.
  *
  * UPD: a mask of those that release the lock together with an update of the item
@@ -97,7 +97,7 @@
 /* The checks, by the names that pan prints with an assertion that fails. They
  * are never set. */
 hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken_fifo, broken_overtaking, broken_judged, broken_known,
-	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_quiet, broken_attempts, broken_tickets, broken_model,
+	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model,
 	broken_written, broken_told, broken_settled;
 
 /* Requests. */
@@ -108,7 +108,7 @@ hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken
 #define oDOWN 6
 #define oFAST 7
 #define oHAND 8
-#define oQUIET 9
+#define oRESET 9
 #define oEVICT 10
 #define oSWEEP 11
 #define oDEL 12
@@ -204,7 +204,7 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #define ROW(p,r)  (((p)+1)*4 + (r))
 #define ROWNER(v) ((v)/4 - 1)
 #define FLOOR     ((pres && sa+1 > gr) -> sa+1 : gr)
-#define QUIETFOR(t) (tn == gr || tn == (t))
+#define IDLEFOR(t) (tn == gr || tn == (t))
 #define LIVEROW(u) (!dead[ROWNER(row[u])] && wtk[ROWNER(row[u])] == (u))
 #define GONE1(u,t)  (u < t && row[u] != 0 && !LIVEROW(u))
 #define AHEAD1(u,t) (u < t && u > FLOOR && row[u] != 0 && LIVEROW(u))
@@ -446,10 +446,10 @@ inline droprow(u) {
 #else
 #define cUPD (z < n && cTICKET)
 #endif
-#ifdef BUG_UPD_FAST_NO_QUIET
-#define cQUIETUPD 1
+#ifdef BUG_UPD_FAST_NO_IDLE
+#define cIDLEUPD 1
 #else
-#define cQUIETUPD (cLAST && QUIETFOR(t))
+#define cIDLEUPD (cLAST && IDLEFOR(t))
 #endif
 #ifdef BUG_CLAIM_NO_COUNTER
 #define cCOUNTER 1
@@ -582,7 +582,7 @@ inline apply(o, p, i, t, b) {
 	:: o == oFAST ->
 		find(i);
 		if
-		:: z < n && cTICKET && cLAST && QUIETFOR(t) ->
+		:: z < n && cTICKET && cLAST && IDLEFOR(t) ->
 			assert(n == 1 || broken_judged);
 #if UPD > 0
 			releaseMark(p, i, t, b, 1);
@@ -611,9 +611,9 @@ inline apply(o, p, i, t, b) {
 			fi
 		:: else -> break
 		od
-	:: o == oQUIET ->
+	:: o == oRESET ->
 		if
-		:: pres && n == 0 && QUIETFOR(t) -> idle(p); res = 1
+		:: pres && n == 0 && IDLEFOR(t) -> idle(p); res = 1
 		:: else
 		fi
 	:: o == oEVICT ->
@@ -664,7 +664,7 @@ inline apply(o, p, i, t, b) {
 	:: o == oUPD ->
 		find(i);
 		if
-		:: cUPD && (ASKSFAST(b) == 0 || cQUIETUPD) ->
+		:: cUPD && (ASKSFAST(b) == 0 || cIDLEUPD) ->
 			/* the update is made: once, by one who holds, and not after it
 			 * was told that it was not */
 			assert(wr[p] == 0 || ANEW || broken_written);
@@ -969,7 +969,7 @@ found:		more = 0; ahead = 0; gone = 0;
 #ifdef BUG_FORGET_BEFORE_CONFIRM
 		lv[p] = BIT(id); unk[p] = 0;
 #endif
-		fast = (!claimed && n == 1 && QUIETFOR(t));
+		fast = (!claimed && n == 1 && IDLEFOR(t));
 		if
 		:: CLOSEDID(id) && hbt[x] == 0 -> x = 0; goto confirm
 		:: else -> x = 0; goto hold
@@ -1076,7 +1076,7 @@ judge:		decide(p, id, t, call);
 	atomic { false;
 made:		assert(wr[p] == 1 + call || ANEW || broken_told);
 		bel[p] = 0;
-		if :: !form && pres && n == 0 && QUIETFOR(t) -> tgt = t; goto quieten :: else -> goto end_ fi
+		if :: !form && pres && n == 0 && IDLEFOR(t) -> tgt = t; goto reset :: else -> goto end_ fi
 	}
 #endif
 down:	skip;
@@ -1118,12 +1118,12 @@ hand:	skip;
 		send(oHAND, p, id, t, CALL);
 		if
 		:: unkn -> unkn = 0; goto hand
-		:: !unkn && res && n == 0 && QUIETFOR(t) -> res = 0;
+		:: !unkn && res && n == 0 && IDLEFOR(t) -> res = 0;
 #if UPD > 0
 			settled[p] = 1;
 #endif
-			tgt = t; goto quieten
-		:: !unkn && !(res && n == 0 && QUIETFOR(t)) -> goto released
+			tgt = t; goto reset
+		:: !unkn && !(res && n == 0 && IDLEFOR(t)) -> goto released
 		fi
 	}
 	atomic { false;
@@ -1139,8 +1139,8 @@ released:
 #endif
 		if :: !res && IN(id) -> goto orphan :: else -> res = 0; goto end_ fi
 	}
-quieten: skip;
-	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto end_ }
+reset: skip;
+	atomic { send(oRESET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto end_ }
 leave:	skip;
 	atomic { lv[p] = 0; wtk[p] = 0; owed[p] = 0; more = 0; ahead = 0; gone = 0;
 		if :: t == 0 -> goto remove :: else fi }
@@ -1157,8 +1157,8 @@ remove:	skip;
 		:: unk[p] != 0 -> send(oREM, p, 0, 0, unk[p]);
 			if
 			:: unkn -> unkn = 0; goto remove
-			:: !unkn && res && n == 0 && QUIETFOR(sa+1) -> res = 0; unk[p] = 0; tgt = sa+1; goto quieten
-			:: !unkn && !(res && n == 0 && QUIETFOR(sa+1)) -> res = 0; unk[p] = 0; goto gone_
+			:: !unkn && res && n == 0 && IDLEFOR(sa+1) -> res = 0; unk[p] = 0; tgt = sa+1; goto reset
+			:: !unkn && !(res && n == 0 && IDLEFOR(sa+1)) -> res = 0; unk[p] = 0; goto gone_
 			fi
 		fi
 	}
@@ -1235,7 +1235,7 @@ init {
 			i = 1;
 			do :: i < T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
 			/* without any fault, the next TAKE is served at once */
-			assert(!pres || OLD || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bOper < OPER || broken_quiet)
+			assert(!pres || OLD || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bOper < OPER || broken_reset)
 		:: else
 		fi
 	}

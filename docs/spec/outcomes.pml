@@ -10,7 +10,7 @@
  * there are; CALLS: release calls; TRANS: fenced transactions; HB: heartbeats.
  * How often each fault may happen: LOST and DUP (as in modes.pml), AGAIN (a client
  * that retries on its own: the request is made twice, and only the second answer
- * arrives), GHOST (a repeated TAKE puts the id back with another ticket), RESUME,
+ * arrives), ORPHAN (a repeated TAKE puts the id back with another ticket), RESUME,
  * DROP (the item is deleted; another client makes it anew), HAND (a person
  * removes the entry without a mark), OLD (a client that knows no marks evicts or releases),
  * FORGET (DynamoDB forgets the transaction's token). TOKENS: transactions have tokens. NOITEM: a refusal does not
@@ -43,8 +43,8 @@
 #ifndef COND
 #define COND 0
 #endif
-#ifndef GHOST
-#define GHOST 0
+#ifndef ORPHAN
+#define ORPHAN 0
 #endif
 #ifndef RESUME
 #define RESUME 0
@@ -94,7 +94,7 @@ byte tokens = 0;          /* of transactions that were made, if DynamoDB still k
 
 /* What the holder knows: marks of the last record in which its entry was. */
 byte sr = 0, srt = 0, src = 0, se = 0, set_ = 0;
-#define T 1               /* its ticket; a ghost of its id has ticket 2 */
+#define T 1               /* its ticket; an orphan of its id has ticket 2 */
 byte call = 0;            /* the release call under way, or the last */
 byte opened = 0;          /* calls whose end it does not know, one bit each */
 byte num = 0;             /* the number of its last transaction */
@@ -114,7 +114,7 @@ bool relSince = 0, evSince = 0; /* another's release, or eviction, was marked si
 byte after = 0;           /* grants of others since its turn ended */
 byte past = 0;            /* ids of others that were released or evicted */
 
-byte bLost = LOST, bDup = DUP, bAgain = AGAIN, bGhost = GHOST, bResume = RESUME, bDrop = DROP, bHand = HAND, bOld = OLD, bHB = HB, bForget = FORGET, bCond = COND;
+byte bLost = LOST, bDup = DUP, bAgain = AGAIN, bOrphan = ORPHAN, bResume = RESUME, bDrop = DROP, bHand = HAND, bOld = OLD, bHB = HB, bForget = FORGET, bCond = COND;
 byte nxt = FIRST;
 bool ended = 0, ready = 0;
 byte dop[SLOTS], db[SLOTS]; /* requests that come later */
@@ -148,7 +148,7 @@ inline evictMark(i, t, m) {
 	if :: i != ME || t != T -> evSince = 1 :: else fi
 }
 
-/* What TAKE, REGISTER and the seeds write beside. */
+/* What TAKE, ENTER and the seeds write beside. */
 #ifdef BUG_TAKE_NO_MARK
 #define newMark(i)
 #else
@@ -335,16 +335,16 @@ end:	do
 #endif
 		gone(EVICTED); newcomer(0) } }
 #endif
-#if GHOST > 0
+#if ORPHAN > 0
 	/* a TAKE of the holder's is repeated after its turn */
-	:: atomic { GOING && bGhost > 0 && exists && granted && !IN(ME) && FREE -> bGhost--; newMark(ME); in = in | BIT(ME); tk = 2; made = 0;
+	:: atomic { GOING && bOrphan > 0 && exists && granted && !IN(ME) && FREE -> bOrphan--; newMark(ME); in = in | BIT(ME); tk = 2; made = 0;
 		if :: after < 3 -> after++ :: else fi }
 	/* the same of another's, and a request about its turn is repeated */
 #ifdef BUG_RELEASE_NO_TICKET
-	:: atomic { GOING && bGhost > 0 && exists && FREE && rid != 0 && srt == 1 && sr >= FIRST -> bGhost--; releaseMark(sr, 1, 0) }
+	:: atomic { GOING && bOrphan > 0 && exists && FREE && rid != 0 && srt == 1 && sr >= FIRST -> bOrphan--; releaseMark(sr, 1, 0) }
 #endif
 #ifdef BUG_EVICT_NO_TICKET
-	:: atomic { GOING && bGhost > 0 && exists && FREE && eid != 0 && set_ == 1 && se >= FIRST -> bGhost--; evictMark(se, 1, 0) }
+	:: atomic { GOING && bOrphan > 0 && exists && FREE && eid != 0 && set_ == 1 && se >= FIRST -> bOrphan--; evictMark(se, 1, 0) }
 #endif
 #endif
 #if HAND > 0

@@ -7,7 +7,7 @@
  * a step of its own. So any stall lies between any two requests.
  *
  * -D options: N processes, CYCLES turns each, NOWAIT (mask of processes that
- * will not wait), EXISTS (0: the record must be seeded, 1: it is quiet, 2: holders
+ * will not wait), EXISTS (0: the record must be seeded, 1: it is idle, 2: holders
  * is {} after a turn with ticket 1), and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTDEL; HB and WHB
  * are the heartbeats of holders and of waiters. With ONCE, a request that was
  * answered does not come again. BUG_... plants a mistake, and STRICT_FIFO asks
@@ -62,8 +62,8 @@
 
 /* The checks, by the names that pan prints with an assertion that fails. They
  * are never set. */
-hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, broken_judged, broken_rowkept, broken_disowned, broken_ghost,
-	broken_left, broken_clean, broken_quiet, broken_attempts, broken_tickets, broken_model;
+hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, broken_judged, broken_rowkept, broken_disowned, broken_orphan,
+	broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model;
 
 /* Requests. */
 #define oTAKE 1
@@ -74,7 +74,7 @@ hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, br
 #define oWHB 6
 #define oFAST 7
 #define oHAND 8
-#define oQUIET 9
+#define oRESET 9
 #define oEVICT 10
 #define oSWEEP 11
 #define oDEL 12
@@ -110,7 +110,7 @@ bool dead[N];
  * the row of the ticket before, while it is deleted. */
 byte pt[N], prid[N], pst[N], ot[N], orid[N];
 bool plv[N], psent[N], stood[N];
-byte qt[N];               /* a QUIET to be sent in the background, with this ticket */
+byte qt[N];               /* a RESET to be sent in the background, with this ticket */
 byte fin = 0;             /* processes that have ended */
 
 /* Requests that are still under way and will be applied later. */
@@ -146,7 +146,7 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #define SEEN(p,t) MINE(p)
 #endif
 #define MYTICKET  (htk -> htk : sa+1)
-#define QUIETFOR(t) (tn == gr || tn == (t))
+#define IDLEFOR(t) (tn == gr || tn == (t))
 #define LIVEROW(u) (!dead[ROWNER(row[u])] && (pt[ROWNER(row[u])] == (u) || ot[ROWNER(row[u])] == (u)))
 
 #define GONE1(u,t)  (u < t && row[u] != 0 && !LIVEROW(u))
@@ -242,7 +242,7 @@ inline droprow(u) {
 #ifdef BUG_FAST_LAST_SEEN
 #define cFAST 1
 #else
-#define cFAST QUIETFOR(t)
+#define cFAST IDLEFOR(t)
 #endif
 #ifdef BUG_EVICT_UNCONDITIONAL
 #define cEVICT (hid == i)
@@ -317,9 +317,9 @@ inline apply(o, p, i, t, b) {
 			(o == oREM && OWNER(hid) == p && (b & BIT(hid)))) -> hid = 0; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
-	:: o == oQUIET ->
+	:: o == oRESET ->
 		if
-		:: pres && hid == 0 && QUIETFOR(t) -> raise(tn); gr = tn; pres = 0; sa = 0; res = 1
+		:: pres && hid == 0 && IDLEFOR(t) -> raise(tn); gr = tn; pres = 0; sa = 0; res = 1
 		:: else
 		fi
 	:: o == oEVICT ->
@@ -428,7 +428,7 @@ end:	do
 
 /* The keeper of a waiter's row: internal/waiter/place.go. One request after the
  * other; the delete of a row that was left may run beside the next ENQUEUE.
- * And the QUIET that a release leaves to the background. */
+ * And the RESET that a release leaves to the background. */
 #define NOPLACE(p) pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0
 proctype Place(byte p) {
 	{
@@ -466,7 +466,7 @@ end:	do
 		send(oDEL, p, 0, ot[p], orid[p]);
 		if :: unkn :: !unkn -> ot[p] = 0; orid[p] = 0 fi; unkn = 0; res = 0 }
 	:: atomic { pst[p] == IDLE && plv[p] -> NOPLACE(p) }
-	:: atomic { qt[p] != 0 -> send(oQUIET, p, 0, qt[p], 0); qt[p] = 0; unkn = 0; res = 0 }
+	:: atomic { qt[p] != 0 -> send(oRESET, p, 0, qt[p], 0); qt[p] = 0; unkn = 0; res = 0 }
 	od
 	} unless { dead[p] }
 }
@@ -509,14 +509,14 @@ inline judge(p, t) {
 	fi
 }
 /* An entry that nobody owns is seen: some fault must have left it. */
-#define GHOST assert(!pres || hid == 0 || LIVE(hid) || bCrash < CRASH || bDup < DUP || bEvict < EVICT || \
-	bLostdel < LOSTDEL || broken_ghost)
+#define ORPHAN assert(!pres || hid == 0 || LIVE(hid) || bCrash < CRASH || bDup < DUP || bEvict < EVICT || \
+	bLostdel < LOSTDEL || broken_orphan)
 #ifdef BUG_FORGET_IDS
 #define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = BIT(id)
 #else
 #define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
 #endif
-/* The process has left the queue. What is still under way may leave a ghost;
+/* The process has left the queue. What is still under way may leave an orphan;
  * nothing that was applied before may. */
 #define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || twice || broken_left)
 
@@ -545,7 +545,7 @@ take:	skip;
 		:: !unkn && !MINE(p) && res -> res = 0; t = tn; wtk[p] = t; first = (FLOOR + 1 != t); goto enqueue
 		:: !unkn && !MINE(p) && !res && !ex -> goto seed
 		:: !unkn && !MINE(p) && !res && ex && nowait -> /* refused: somebody is served */
-			GHOST;
+			ORPHAN;
 			if
 			:: !LIVE(hid) -> tgt = hid; tb = hbt; goto evict
 			:: LIVE(hid) && bEvict > 0 -> bEvict--; tgt = hid; tb = hbt; goto evict
@@ -582,7 +582,7 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. One that would 
 	atomic {
 		(nowait || ((!asked || stood[p]) && TURN(p,t)));
 		rows(t);
-		GHOST;
+		ORPHAN;
 		if
 		:: bGiveup > 0 && !nowait -> bGiveup--; goto leave
 		:: SEEN(p,t) -> goto found
@@ -679,7 +679,7 @@ anew:		wtk[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; t = 0; first = 0;
 found:		/* waiter.served */
 		more = 0; ahead = 0; gone = 0;
 		if
-		:: id = hid; t = MYTICKET; claimed = (htk != 0); idle = (!claimed && QUIETFOR(t));
+		:: id = hid; t = MYTICKET; claimed = (htk != 0); idle = (!claimed && IDLEFOR(t));
 			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
 		:: bEvict > 0 -> /* too late to be used: removed */
 			bEvict--; tgt = hid; unk[p] = unk[p] | BIT(tgt); lv[p] = lv[p] & ~BIT(tgt); goto late
@@ -691,7 +691,7 @@ held:	skip;
 		:: bHB > 0 && hbt < 3 -> bHB--; send(oHB, p, id, t, 0);
 			if
 			:: unkn -> unkn = 0; goto held
-			:: !unkn && res -> res = 0; idle = (!claimed && QUIETFOR(t)); goto held
+			:: !unkn && res -> res = 0; idle = (!claimed && IDLEFOR(t)); goto held
 			:: !unkn && !res -> goto lost
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, 0); unkn = 0; res = 0; goto held
@@ -715,30 +715,30 @@ hand:	skip;
 		send(oHAND, p, id, t, 0);
 		if
 		:: unkn -> unkn = 0; if :: idle -> goto fast :: else -> goto hand fi
-		:: !unkn && res && !idle && QUIETFOR(t) -> res = 0; goto quieten
-		:: !unkn && !(res && !idle && QUIETFOR(t)) -> res = 0; goto over
+		:: !unkn && res && !idle && IDLEFOR(t) -> res = 0; goto reset
+		:: !unkn && !(res && !idle && IDLEFOR(t)) -> res = 0; goto over
 		fi
 	}
-quieten: /* in the background, beside the next turn */
+reset: /* in the background, beside the next turn */
 	atomic {
-#ifndef BUG_NO_QUIET
+#ifndef BUG_NO_RESET
 		qt[p] == 0; qt[p] = t;
 #endif
 		goto over }
-late:	skip; /* waiter.served: the grant is removed, with QUIET, and the wait goes on */
+late:	skip; /* waiter.served: the grant is removed, with RESET, and the wait goes on */
 	atomic {
 		send(oREM, p, 0, 0, BIT(tgt));
 		if
 		:: unkn -> unkn = 0; goto late
 		:: !unkn -> unk[p] = unk[p] & ~BIT(tgt);
 			if
-			:: res && QUIETFOR(sa+1) -> tgt = sa+1; res = 0; goto latequiet
+			:: res && IDLEFOR(sa+1) -> tgt = sa+1; res = 0; goto latereset
 			:: else -> res = 0; tgt = 0; goto goon
 			fi
 		fi
 	}
-latequiet: skip;
-	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto goon }
+latereset: skip;
+	atomic { send(oRESET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto goon }
 	atomic { false;
 goon:		if
 		:: t == 0 -> goto take
@@ -754,7 +754,7 @@ leave:	skip;
 		unk[p] = 0;
 #endif
 		if
-		:: unk[p] == 0 -> LEFT(p); goto leftquiet
+		:: unk[p] == 0 -> LEFT(p); goto leftreset
 		:: else
 		fi
 	}
@@ -763,14 +763,14 @@ remove:	skip;
 		send(oREM, p, 0, 0, unk[p]);
 		if
 		:: unkn -> unkn = 0; goto remove
-		:: !unkn && res && QUIETFOR(sa+1) -> LEFT(p); res = 0; unk[p] = 0; tgt = sa+1
-		:: !unkn && !(res && QUIETFOR(sa+1)) -> LEFT(p); res = 0; unk[p] = 0; goto over
+		:: !unkn && res && IDLEFOR(sa+1) -> LEFT(p); res = 0; unk[p] = 0; tgt = sa+1
+		:: !unkn && !(res && IDLEFOR(sa+1)) -> LEFT(p); res = 0; unk[p] = 0; goto over
 		fi
 	}
-	atomic { send(oQUIET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto over }
-leftquiet:
-#ifdef BUG_QUIET_UNGRANTED
-	atomic { if :: t != 0 -> send(oQUIET, p, 0, t, 0); unkn = 0; res = 0 :: else fi }
+	atomic { send(oRESET, p, 0, tgt, 0); tgt = 0; unkn = 0; res = 0; goto over }
+leftreset:
+#ifdef BUG_RESET_UNGRANTED
+	atomic { if :: t != 0 -> send(oRESET, p, 0, t, 0); unkn = 0; res = 0 :: else fi }
 #endif
 over:
 	atomic {
@@ -816,7 +816,7 @@ init {
 			i = 1;
 			do :: i < T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
 			/* without any fault, the next TAKE is served at once */
-			assert(!pres || NOWAIT || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || broken_quiet)
+			assert(!pres || NOWAIT || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || broken_reset)
 		:: else
 		fi
 	}

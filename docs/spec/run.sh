@@ -114,8 +114,8 @@ ok outcomes marks-lost-beat -DLOST=2 -DCALLS=2 -DHB=1
 ok outcomes marks-again-late-condition -DAGAIN=1 -DLOST=1 -DDUP=1 -DCALLS=2 -DCOND=2
 ok outcomes marks-older -DLOST=1 -DDUP=1 -DCALLS=2 -DHB=1 -DNOITEM
 ok outcomes marks-2-permits-lost-late -DROOM=2 -DLOST=1 -DDUP=1 -DCALLS=2 -DRESUME=1
-ok outcomes marks-2-permits-made-anew -DROOM=2 -DLOST=1 -DDROP=1 -DGHOST=1 -DCALLS=2
-ok outcomes marks-resume-made-anew-ghost -DLOST=1 -DHB=1 -DRESUME=1 -DDROP=1 -DGHOST=1 -DDUP=1
+ok outcomes marks-2-permits-made-anew -DROOM=2 -DLOST=1 -DDROP=1 -DORPHAN=1 -DCALLS=2
+ok outcomes marks-resume-made-anew-orphan -DLOST=1 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1 -DDUP=1
 ok outcomes marks-by-hand -DHAND=1 -DLOST=1 -DIDS=0
 ok outcomes numbers-late-lost -DTRANS=2 -DDUP=1 -DLOST=1 -DRESUME=1
 ok outcomes numbers-token-forgotten -DTRANS=2 -DLOST=1 -DDUP=1 -DTOKENS -DFORGET=1
@@ -127,7 +127,7 @@ ok split split-3-idle -DN=3 -DATTEMPTS=1 -DEVICT=1 -DLOST=2 -DIDLE=2
 ok split split-next -DN=2 -DATTEMPTS=1 -DLOST=2 -DNEXT=1 -DEVICT=1
 ok scopes scope-3 -DN=3 -DQ=1
 ok scopes scope-2-late-late -DN=2 -DQ=1 -DDUP=2
-ok scopes scope-2-reset-lost -DN=2 -DQ=1 -DRESET=1 -DLOST=1
+ok scopes scope-2-counter-lost -DN=2 -DQ=1 -DLOSTCOUNTER=1 -DLOST=1
 ok scopes several-2-late -DN=2 -DDUP=1
 ok scopes several-2-lost-give-up -DN=2 -DLOST=1 -DGIVEUP=1
 ok scopes several-2-crash-sweep -DN=2 -DCRASH=1 -DSWEEP=1
@@ -151,8 +151,8 @@ fencing queuelock BUG_CLAIM_NO_GRANTED -DN=3 -DBUG_CLAIM_NO_GRANTED
 exclusion queuelock BUG_CLAIM_NO_SIZE -DN=3 -DBUG_CLAIM_NO_SIZE
 exclusion queuelock BUG_HEARTBEAT_REVIVES -DN=2 -DEVICT=1 -DHB=1 -DBUG_HEARTBEAT_REVIVES
 overtaking queuelock BUG_FAST_LAST_SEEN -DN=3 -DBUG_FAST_LAST_SEEN
-overtaking queuelock BUG_QUIET_UNGRANTED -DN=3 -DGIVEUP=1 -DBUG_QUIET_UNGRANTED
-quiet queuelock BUG_NO_QUIET -DN=2 -DBUG_NO_QUIET
+overtaking queuelock BUG_RESET_UNGRANTED -DN=3 -DGIVEUP=1 -DBUG_RESET_UNGRANTED
+reset queuelock BUG_NO_RESET -DN=2 -DBUG_NO_RESET
 judged queuelock BUG_SWEEP_UNCONDITIONAL -DN=3 -DSWEEP=1 -DWHB=1 -DBUG_SWEEP_UNCONDITIONAL
 judged queuelock BUG_EVICT_UNCONDITIONAL -DN=2 -DEVICT=1 -DHB=1 -DBUG_EVICT_UNCONDITIONAL
 rowkept queuelock BUG_NO_REENQUEUE -DN=3 -DSWEEP=1 -DBUG_NO_REENQUEUE
@@ -187,7 +187,7 @@ confirm modes BUG_RESUME_PROVISIONAL -DN=2 -DCLOSED=1 -DRESUMERS=1 -DEVICT=1 -DB
 resume modes BUG_PLACE_NO_ID -DN=2 -DRESUMERS=2 -DPLACE -DBUG_PLACE_NO_ID
 written modes BUG_UPD_NO_TICKET -DN=2 -DUPD=1 -DDUP=2 -DBUG_UPD_NO_TICKET
 written modes BUG_UPD_NO_HELD -DN=2 -DUPD=1 -DDUP=2 -DONCE -DBUG_UPD_NO_HELD
-overtaking modes BUG_UPD_FAST_NO_QUIET -DN=2 -DUPD=1 -DBUG_UPD_FAST_NO_QUIET
+overtaking modes BUG_UPD_FAST_NO_IDLE -DN=2 -DUPD=1 -DBUG_UPD_FAST_NO_IDLE
 told modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL
 told modes BUG_FAST_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DBUG_FAST_NO_MARK
 told modes BUG_EVICT_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_EVICT_NO_MARK
@@ -202,9 +202,9 @@ told outcomes BUG_WHICH -DDUP=1 -DCALLS=2 -DCOND=2 -DBUG_WHICH
 told outcomes BUG_ORDER -DHAND=1 -DIDS=1 -DBUG_ORDER
 told outcomes BUG_ABSENT -DLOST=1 -DDROP=1 -DBUG_ABSENT
 told outcomes BUG_SEEN_LATE -DLOST=1 -DCALLS=2 -DBUG_SEEN_LATE
-told outcomes BUG_ID_ALONE -DLOST=1 -DGHOST=1 -DBUG_ID_ALONE
-told outcomes BUG_RELEASE_NO_TICKET -DLOST=1 -DGHOST=1 -DNO_RARE -DBUG_RELEASE_NO_TICKET
-told outcomes BUG_EVICT_NO_TICKET -DLOST=1 -DGHOST=1 -DNO_RARE -DBUG_EVICT_NO_TICKET
+told outcomes BUG_ID_ALONE -DLOST=1 -DORPHAN=1 -DBUG_ID_ALONE
+told outcomes BUG_RELEASE_NO_TICKET -DLOST=1 -DORPHAN=1 -DNO_RARE -DBUG_RELEASE_NO_TICKET
+told outcomes BUG_EVICT_NO_TICKET -DLOST=1 -DORPHAN=1 -DNO_RARE -DBUG_EVICT_NO_TICKET
 told outcomes BUG_REMOVE -DLOST=1 -DCALLS=2 -DBUG_REMOVE
 told outcomes BUG_COUNT -DAGAIN=1 -DBUG_COUNT
 told outcomes BY-HAND-and-others -DHAND=1 -DIDS=1
@@ -224,7 +224,7 @@ lost split BUG_MADE_RELEASES -DN=2 -DLOST=1 -DBUG_MADE_RELEASES
 lost split BUG_RELEASE_UNSETTLED -DN=2 -DATTEMPTS=1 -DLOST=1 -DBUG_RELEASE_UNSETTLED
 lost split BUG_RELEASE_CANCELLED -DN=2 -DATTEMPTS=1 -DAGAIN=1 -DCANCEL=1 -DBUG_RELEASE_CANCELLED
 lost split BUG_NEXT_SETTLES -DN=2 -DATTEMPTS=1 -DLOST=2 -DNEXT=1 -DBUG_NEXT_SETTLES
-fencing scopes BUG_REGISTER_NO_LESS -DN=2 -DQ=1 -DBUG_REGISTER_NO_LESS
+fencing scopes BUG_ENTER_NO_LESS -DN=2 -DQ=1 -DBUG_ENTER_NO_LESS
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST
 tickets scopes ORDERS-differ -DN=2 -DORDERS=1
 progress scopes BUG_KEEP_HELD -DN=2 -DBUG_KEEP_HELD
@@ -265,12 +265,12 @@ ok modes semaphore-3-closed-late -DN=3 -DPERMITS=2 -DCLOSED=7 -DDUP=1
 ok modes downgrade-3-late -DN=3 -DREADERS=4 -DDOWN=1 -DDUP=1
 ok modes closed-3-late -DN=3 -DCLOSED=7 -DDUP=1
 ok modes item-3-made-anew-lost -DN=3 -DUPD=1 -DDROP=1 -DLOST=1
-ok outcomes marks-2-permits-all -DROOM=2 -DIDS=4 -DLOST=1 -DCALLS=2 -DHB=1 -DRESUME=1 -DDROP=1 -DGHOST=1
+ok outcomes marks-2-permits-all -DROOM=2 -DIDS=4 -DLOST=1 -DCALLS=2 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1
 ok outcomes numbers-lost-lost-late -DTRANS=2 -DLOST=2 -DDUP=1 -DTOKENS -DFORGET=1
 ok split split-lost-again-evict -DN=2 -DLOST=2 -DAGAIN=1 -DEVICT=1 -DCANCEL=1
 ok modes resume-semaphore-late -DN=2 -DPERMITS=2 -DRESUMERS=2 -DDUP=1
 ok scopes scope-3-late -DN=3 -DQ=1 -DDUP=1
-ok scopes scope-3-reset -DN=3 -DQ=1 -DRESET=1
+ok scopes scope-3-counter-lost -DN=3 -DQ=1 -DLOSTCOUNTER=1
 ok scopes several-3 -DN=3
 ok scopes several-3-two-and-one -DN=3 -DONLY1=4
 ok scopes several-2-late-evict -DN=2 -DDUP=1 -DEVICT=1

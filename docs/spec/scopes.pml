@@ -9,7 +9,7 @@
  *
  * -D options: N processes, Q queues, CYCLES turns each; ONLY0, ONLY1: masks of
  * those that take the first or the second queue alone; and how often each fault
- * may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, RESET (the counter is
+ * may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTCOUNTER (the counter is
  * lost, and begins anew). With ONCE, a request that was answered does not come
  * again. BUG_... plants a mistake; ORDERS is the mask of those that take their queues
  * in the other order.
@@ -50,8 +50,8 @@
 #ifndef GIVEUP
 #define GIVEUP 0
 #endif
-#ifndef RESET
-#define RESET 0
+#ifndef LOSTCOUNTER
+#define LOSTCOUNTER 0
 #endif
 #define T 11              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
@@ -63,17 +63,17 @@
 
 /* The checks, by the names that pan prints with an assertion that fails. They
  * are never set. */
-hidden byte broken_exclusion, broken_all, broken_fencing, broken_fifo, broken_overtaking, broken_left, broken_clean, broken_quiet,
+hidden byte broken_exclusion, broken_all, broken_fencing, broken_fifo, broken_overtaking, broken_left, broken_clean, broken_reset,
 	broken_attempts, broken_tickets, broken_model;
 
 /* Requests. */
 #define oNUM 1
 #define oRAISE 2
-#define oREG 3
+#define oENTER 3
 #define oENQ 4
 #define oCLAIM 5
 #define oFAST 6
-#define oQUIET 7
+#define oRESET 7
 #define oEVICT 8
 #define oSWEEP 9
 #define oDEL 10
@@ -81,7 +81,7 @@ hidden byte broken_exclusion, broken_all, broken_fencing, broken_fifo, broken_ov
 #define oFENCE 12
 
 /* The counter, and the serving records. A record is there from the first
- * REGISTER on: its counter is not 0. */
+ * ENTER on: its counter is not 0. */
 byte num = 0;
 byte tn[Q], sa[Q], gr[Q], hid[Q], htk[Q];
 bool pres[Q];
@@ -102,7 +102,7 @@ byte fin = 0;             /* processes that have ended */
 byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS], dq[SLOTS];
 short db[SLOTS];
 
-byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP, bGiveup = GIVEUP, bReset = RESET;
+byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP, bGiveup = GIVEUP, bLostCounter = LOSTCOUNTER;
 bool twice = 0;           /* a request that was answered has come once more */
 
 bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
@@ -124,7 +124,7 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #else
 #define FLOOR(q)  TRUEFLOOR(q)
 #endif
-#define QUIETFOR(q,t) (tn[q] == gr[q] || tn[q] == (t))
+#define IDLEFOR(q,t) (tn[q] == gr[q] || tn[q] == (t))
 #define LIVEROW(q,u) (!dead[ROWNER(ROWAT(q,u))] && wtk[AT(q,ROWNER(ROWAT(q,u)))] == (u))
 #define NOROW(p,q,t) (t > FLOOR(q) && (ROWAT(q,t) == 0 || ROWNER(ROWAT(q,t)) != p))
 
@@ -164,7 +164,7 @@ inline grant(q, v, r) {
 	do
 	:: y < N ->
 		assert(v > g[AT(q,y)] || broken_fencing);
-		assert(RESET || y == r || owed[AT(q,y)] == 0 || owed[AT(q,y)] > v || wtk[AT(q,y)] <= TRUEFLOOR(q) || broken_fifo);
+		assert(LOSTCOUNTER || y == r || owed[AT(q,y)] == 0 || owed[AT(q,y)] > v || wtk[AT(q,y)] <= TRUEFLOOR(q) || broken_fifo);
 		y++
 	:: else -> break
 	od;
@@ -194,7 +194,7 @@ inline droprow(q, u) {
 }
 
 /* The conditions that can be left out. */
-#ifdef BUG_REGISTER_NO_LESS
+#ifdef BUG_ENTER_NO_LESS
 #define cLESS 1
 #else
 #define cLESS (tn[q] < t)
@@ -217,7 +217,7 @@ inline droprow(q, u) {
 #ifdef BUG_FAST_LAST_SEEN
 #define cFAST 1
 #else
-#define cFAST QUIETFOR(q,t)
+#define cFAST IDLEFOR(q,t)
 #endif
 
 /* The table applies a request of process p: id, ticket, queue and a further number. */
@@ -231,7 +231,7 @@ inline apply(o, p, i, t, q, b) {
 		:: num < t -> num = t; res = 1
 		:: else
 		fi
-	:: o == oREG ->
+	:: o == oENTER ->
 		if
 		:: tn[q] == 0 || cLESS ->
 			if
@@ -264,9 +264,9 @@ inline apply(o, p, i, t, q, b) {
 		:: pres[q] && hid[q] != 0 && OWNER(hid[q]) == p && (b & BIT(hid[q])) -> hid[q] = 0; htk[q] = 0; res = 1
 		:: else
 		fi
-	:: o == oQUIET ->
+	:: o == oRESET ->
 		if
-		:: pres[q] && hid[q] == 0 && QUIETFOR(q,t) -> raise(q, tn[q]); gr[q] = tn[q]; pres[q] = 0; sa[q] = 0; res = 1
+		:: pres[q] && hid[q] == 0 && IDLEFOR(q,t) -> raise(q, tn[q]); gr[q] = tn[q]; pres[q] = 0; sa[q] = 0; res = 1
 		:: else
 		fi
 	:: o == oEVICT ->
@@ -375,11 +375,11 @@ end:	do
 }
 #endif
 
-#if RESET > 0
+#if LOSTCOUNTER > 0
 /* Somebody deletes the counter. */
 active proctype Loss() {
 end:	do
-	:: atomic { bReset > 0 && num > 0 -> bReset--; num = 0 }
+	:: atomic { bLostCounter > 0 && num > 0 -> bLostCounter--; num = 0 }
 	od
 }
 #endif
@@ -403,7 +403,7 @@ proctype Main(byte p) {
 	byte has = 0;     /* mask of the queues that I hold */
 	byte maybe = 0;   /* mask of those where an id of mine had no answer */
 	byte rowed = 0;   /* mask of those where a row of mine may stand */
-	byte first = 0;   /* mask of those where REGISTER served me */
+	byte first = 0;   /* mask of those where ENTER served me */
 	byte rid = 0, gone = 0, ahead = 0, gb = 0, tgt = 0, cycle = 0;
 	bool done = 0, fenced = 0;
 	{
@@ -431,7 +431,7 @@ next:		q = (HAS(ORDERS,p) -> Q-1-k : k); rid = 0;
 register: skip;
 	atomic {
 		NEWID(p);
-		send(oREG, p, id, t, q, 0);
+		send(oENTER, p, id, t, q, 0);
 		if
 		:: unkn -> maybe = maybe | (1 << q); unkn = 0;
 			if :: goto register :: bGiveup > 0 -> bGiveup--; done = 1; goto give fi
@@ -535,7 +535,7 @@ held:	skip; /* all of them */
 	atomic { false;
 over:		/* overtaken in one, or lost: all are given back, and a new number is taken */
 		done = 0; gone = 0; ahead = 0; goto give }
-	/* Each queue in turn: the row, what is held or may be, and QUIET. */
+	/* Each queue in turn: the row, what is held or may be, and RESET. */
 	atomic { false;
 give:		k = 0; q = 0; gone = 0; ahead = 0; rid = 0;
 		wtk[AT(0,p)] = 0; owed[AT(0,p)] = 0; wtk[AT(Q-1,p)] = 0; owed[AT(Q-1,p)] = 0;
@@ -553,9 +553,9 @@ giverow: skip;
 #endif
 		:: !GOT(q) && !HAS(maybe,q) -> goto given
 #ifdef BUG_KEEP_HELD
-		:: done && GOT(q) && HAS(first,q) && MINE(p,q) && QUIETFOR(q,sa[q]+1) -> goto fast
+		:: done && GOT(q) && HAS(first,q) && MINE(p,q) && IDLEFOR(q,sa[q]+1) -> goto fast
 #else
-		:: GOT(q) && HAS(first,q) && MINE(p,q) && QUIETFOR(q,t) -> goto fast
+		:: GOT(q) && HAS(first,q) && MINE(p,q) && IDLEFOR(q,t) -> goto fast
 #endif
 		:: else
 		fi;
@@ -577,12 +577,12 @@ hand:	skip;
 		send(oREM, p, 0, 0, q, lv[p]);
 		if
 		:: unkn -> unkn = 0; goto hand
-		:: !unkn && res && hid[q] == 0 && QUIETFOR(q, (GOT(q) -> t : sa[q]+1)) -> res = 0; tgt = (GOT(q) -> t : sa[q]+1); goto quieten
-		:: !unkn && !(res && hid[q] == 0 && QUIETFOR(q, (GOT(q) -> t : sa[q]+1))) -> res = 0; goto given
+		:: !unkn && res && hid[q] == 0 && IDLEFOR(q, (GOT(q) -> t : sa[q]+1)) -> res = 0; tgt = (GOT(q) -> t : sa[q]+1); goto reset
+		:: !unkn && !(res && hid[q] == 0 && IDLEFOR(q, (GOT(q) -> t : sa[q]+1))) -> res = 0; goto given
 		fi
 	}
-quieten: skip;
-	atomic { send(oQUIET, p, 0, tgt, q, 0); tgt = 0; unkn = 0; res = 0; goto given }
+reset: skip;
+	atomic { send(oRESET, p, 0, tgt, q, 0); tgt = 0; unkn = 0; res = 0; goto given }
 	atomic { false;
 given:
 #ifndef BUG_KEEP_HELD
@@ -643,8 +643,8 @@ init {
 			do
 			:: i < Q ->
 				assert(hid[i] == 0 || broken_clean);
-				/* without any fault, the next REGISTER is served at once */
-				assert(!pres[i] || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bReset < RESET || broken_quiet);
+				/* without any fault, the next ENTER is served at once */
+				assert(!pres[i] || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bLostCounter < LOSTCOUNTER || broken_reset);
 				i++
 			:: else -> break
 			od
