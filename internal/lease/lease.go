@@ -1,30 +1,29 @@
-// Package lease says when somebody else's lease has ended.
+// Package lease decides when another owner's lease has ended.
 //
-// A holder's entry and a waiter's row carry the same three attributes: beat,
-// which every renewal raises by one; until, the end of the lease on
-// DynamoDB's clock; and ttl, its length. Two judgements follow from them, and
-// each is sound by itself:
+// A holder's entry and a waiter's row carry the same three attributes. beat is
+// raised by one with every renewal. until is the end of the lease on DynamoDB's
+// clock. ttl is its length. A lease has ended by either of two rules, and each is
+// sound without the other:
 //
-//   - by the clock: DynamoDB's clock stands at until or later, by the
-//     earliest time that it can be (package dbclock), and its dates have not
-//     contradicted each other for one ttl;
-//   - by observation: the beat has not changed for the full ttl, on the
-//     observer's monotonic clock, counted from after the read that first
-//     showed it. The owner counts its own deadline from before the write that
-//     set the beat, so it knew first.
+//   - By the clock: DynamoDB's clock has passed until, by its earliest possible time
+//     (package dbclock), and its dates have not contradicted each other for one ttl.
+//   - By observation: the beat has not changed for the full ttl on the observer's
+//     monotonic clock, counted from after the read that first showed it. The owner
+//     counts its own deadline from before the write that set the beat, so the owner
+//     learns of the end first.
 //
-// A holder's entry may carry delay as well: for that long after the lease has
-// ended the queue stays closed. Both judgements reckon the end so much later;
-// the owner's deadline is what it was.
+// The second rule needs no clock but the observer's own, and makes a new observer
+// wait for up to one ttl. It is used where there is no until, where the engine
+// sends no date, and with Config.ObserveExpiry.
 //
-// One that is failClosed, and has neither until nor ttl, never ends.
+// A holder's entry may carry delay as well. The queue stays closed for that long
+// after the lease has ended. Both rules then end the lease later by the delay. The
+// owner's own deadline does not change.
 //
-// The second needs no clock but the observer's own, and costs a newcomer up
-// to one ttl. It serves where there is no until, where the engine sends no
-// date, and by option.
+// An entry that is failClosed, and has neither until nor ttl, never ends.
 //
-// A judgement is never the permission to remove anything: whoever removes
-// asks in the same write for the beat that was judged.
+// A judgement is no permission to remove anything. The client that removes an entry
+// or a row asks in the same write for the beat that it judged.
 package lease
 
 import (
@@ -36,37 +35,37 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Max is the longest lease that is believed. A longer one is malformed: it
-// was not written by this library, and nobody could wait for its end.
+// Max is the longest valid lease. A longer one is malformed: this library did not
+// write it, and no waiter could wait for its end.
 const Max = 7 * 24 * time.Hour
 
-// MaxDelay is the longest lock delay that is believed.
+// MaxDelay is the longest valid lock delay.
 const MaxDelay = 24 * time.Hour
 
-// Forever is how long a lease lives on that has no end.
+// Forever is the remaining time of a lease that has no end.
 const Forever time.Duration = math.MaxInt64
 
-// Lease is what an entry or a row says of its own life.
+// Lease is the lease of an entry or a row.
 type Lease struct {
 	Beat  int64
 	TTL   time.Duration
 	Until time.Time // on DynamoDB's clock; zero if unknown
 
-	// Delay is for how long others wait beyond the end of the lease. Of a
-	// holder alone.
+	// Delay is how long the queue stays closed after the end of the lease. Holders
+	// only.
 	Delay time.Duration
 
-	// FailClosed says that the holder wants no lease. Until it has confirmed its
-	// grant it has a short one all the same; from then on it has neither TTL nor
-	// Until. Of a holder alone.
+	// FailClosed reports that the holder has no lease. Until it has confirmed its
+	// grant it has a short one. From then on it has neither TTL nor Until. Holders
+	// only.
 	FailClosed bool
 }
 
-// Endless reports whether the lease never ends: nobody may judge it dead.
+// Endless reports whether the lease never ends.
 func (l Lease) Endless() bool { return l.FailClosed && l.TTL == 0 }
 
-// Length is how long others wait for a lease that is not renewed any more. One
-// without a length never ends: it is endless, or could not be read.
+// Length returns how long other clients wait for a lease that is no longer
+// renewed. A lease without a length never ends: it is endless, or malformed.
 func (l Lease) Length() time.Duration {
 	if l.TTL <= 0 {
 		return Forever
@@ -74,7 +73,7 @@ func (l Lease) Length() time.Duration {
 	return l.TTL + l.Delay
 }
 
-// ReadHolder takes a lease out of a holder's entry.
+// ReadHolder reads the lease of a holder's entry.
 func ReadHolder(r *table.Reader) Lease {
 	failClosed := r.OptionalBool(table.AttrFailClosed)
 	if failClosed && !r.Has(table.AttrTTL) && !r.Has(table.AttrUntil) {
@@ -92,7 +91,7 @@ func ReadHolder(r *table.Reader) Lease {
 	return l
 }
 
-// Read takes a lease out of a row.
+// Read reads the lease of a row.
 func Read(r *table.Reader) Lease {
 	l := Lease{
 		Beat: r.Int(table.AttrBeat),
@@ -110,7 +109,7 @@ func Read(r *table.Reader) Lease {
 	return l
 }
 
-// Fill writes a lease's attributes into an entry or a row.
+// Fill writes the attributes of the lease into an entry or a row.
 func (l Lease) Fill(item table.Item) {
 	item[table.AttrBeat] = table.Int(l.Beat)
 	if l.FailClosed {

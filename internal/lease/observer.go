@@ -7,16 +7,16 @@ import (
 	"github.com/queuelock/queuelock/internal/dbclock"
 )
 
-// forget is for how long, after it was last seen, a sighting is kept beyond
-// its length. A caller that tries a busy lock now and then, without waiting,
-// thereby learns in the end that its holder is dead.
+// forget is how long a sighting is kept beyond the length of its lease. A caller
+// that tries a busy lock now and then without waiting can so learn that its holder
+// has crashed.
 const forget = 10 * time.Minute
 
-// crowd is how many sightings are too many to be kept that long.
+// crowd is the number of sightings above which they are not kept that long.
 const crowd = 10_000
 
-// Observer remembers which leases were seen with which beat, and judges them.
-// It is safe for concurrent use, makes no request and starts no goroutine.
+// Observer remembers the beat of each lease that was seen, and judges it. It is
+// safe for concurrent use, sends no request and starts no goroutine.
 type Observer struct {
 	clock           *dbclock.Clock
 	observationOnly bool
@@ -39,11 +39,10 @@ func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 	return &Observer{clock: clock, observationOnly: observationOnly, seen: map[string]sighting{}}
 }
 
-// See records that a read which came back at that instant showed the lease,
-// and returns how long it lives on at the least: zero or less says that it has
-// ended. id names the lease for good: ids of holders and rows are never
-// reused. The lock delay counts as part of the lease. Of a lease without a
-// length it returns Forever.
+// See records a lease that was read at an instant, and returns the shortest time
+// until it ends. Zero or less means that it has ended. The lock delay counts as
+// part of the lease. id identifies the lease: ids of holders and rows are never
+// reused. See returns Forever for a lease without a length.
 func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	if l.Length() == Forever {
 		return Forever
@@ -53,8 +52,8 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	o.prune(readAt)
 	s, ok := o.seen[id]
 	if !ok || s.beat != l.Beat || !s.until.Equal(l.Until) {
-		// The end counts as well: a row that was removed before its time, and
-		// put there again by a late request, beats from zero.
+		// The end counts as well. A row that was removed early, and put again by a
+		// late request, begins at beat zero.
 		s = sighting{beat: l.Beat, until: l.Until, first: readAt}
 	}
 	s.last, s.length = readAt, l.Length()
@@ -68,7 +67,7 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	return left
 }
 
-// prune drops sightings of leases that are long gone; o.mu is held.
+// prune drops sightings of leases that ended long ago. o.mu is held.
 func (o *Observer) prune(now time.Time) {
 	keep, every := forget, forget
 	if len(o.seen) > crowd {
