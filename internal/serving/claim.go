@@ -9,27 +9,20 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Claim lets ticket t, whose turn its owner believes it is, be served: the
-// grant is this one conditional write, never a read that looked as if it were
-// one's turn. Granted if nobody is being served, and neither t nor any later
-// ticket ever was:
+// Claim serves ticket t, whose turn the caller believes it is. The grant is this one
+// conditional write, never a read. It is granted if there is no holder, and neither
+// t nor a later ticket was ever granted:
 //
 //	SET holders.#id = {ticket: t, …}, granted = t, holdMode = "exclusive"
 //	if size(holders) = 0 AND granted < t AND servingAfter < t - 1
 //
-// One who shares sets holdMode to "shared", and asks for size(holders) = 0 OR
-// holdMode = "shared". At a semaphore size(holders) < permits is asked, and
-// there is no holdMode.
+// A shared claim sets holdMode to "shared", and asks for size(holders) = 0 OR
+// holdMode = "shared". At a semaphore it asks for size(holders) < permits, and there
+// is no holdMode. On a user's item, which may have been deleted and created again, it
+// also asks for ticketNumber >= t.
 //
-// On an item of the user's own, which may have been deleted and made anew with
-// another counter, ticketNumber >= t is asked as well.
-//
-// On success it returns the record, with the entry in it. Refused, ErrRefused
-// and the record: the caller's own id in it means that an earlier answer was
-// lost. One request; the SDK client's own retries are off, so that a refusal
-// says for certain that this id did not get there. Calling again is safe;
-// after any other error the entry may be in the record or may get there late,
-// and must be looked for, or removed with Remove.
+// If it is refused and the caller's own id is in the record, an earlier answer was
+// lost. After another error the caller looks for the id, or removes it.
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
 	n, item := namesOf(q), e.item()
 	item[table.AttrTicket] = t.Attribute()

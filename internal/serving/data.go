@@ -11,21 +11,15 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// SetData replaces what a holder that is still in the record tells of itself;
-// empty data is removed:
+// SetData replaces the data of a holder. Empty data is removed:
 //
 //	SET holders.#id.data = :data, holders.#id.dataSet = :call
 //	if the holder holds the lock as HEARTBEAT asks
 //	   AND (attribute_not_exists(holders.#id.dataSet) OR holders.#id.dataSet <= :call)
 //
-// call numbers the calls of one holder, from 1. The last condition refuses a call
-// that arrives late, after a later one: it would bring older data back. The
-// same call may arrive twice: it writes the same once more. A call that a later
-// one has outrun is a success, as if the two had come in order.
-//
-// On success it returns the record. ErrRefused is a loss: the holder is not in
-// the record, and nothing was written. One request. Calling again with the same
-// number is safe.
+// call numbers the calls of one holder, from 1. The last condition refuses a call that
+// arrives after a later one, which would restore older data. Such a call succeeds.
+// ErrRefused is a loss.
 func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64, data []byte) (Record, error) {
 	n := namesOf(q)
 	attrData, set := n.field(id, table.AttrData), n.field(id, table.AttrDataSet)

@@ -1,50 +1,62 @@
-// Package serving holds the serving record: the one item of a queue by which
-// exclusion is decided.
-//
-// The record is the queue's ticket master and says who is being served:
+// Package serving holds the serving record: the one item of a queue that decides
+// which tickets are served.
 //
 //	ticketNumber   last ticket issued
-//	holders        who is being served: holder id → entry; or absent
-//	servingAfter   present beside holders: the counter as it stood when they
-//	               became present
+//	holders        the holders: holder id → entry; or absent
+//	servingAfter   present beside holders: the counter when they became present
 //	granted        highest ticket claimed
-//	turn           mean and deviation of recent turns, for those who wait
-//	scope          which wider counter issues the tickets, or absent
+//	released       the last release
+//	evicted        the last eviction
+//	turn           mean and deviation of recent hold times
+//	scope          the wider counter that issues the tickets, or absent
 //
-// With a wider counter ticketNumber is the highest ticket that was registered, and
-// REGISTER takes the place of TAKE.
+// With a wider counter, ticketNumber is the highest ticket that has entered, and
+// ENTER takes the place of TAKE.
 //
-// It promises that never more than one holder is in the record, and that the
-// tickets of successive holders strictly increase, whatever is lost, late,
-// repeated or stalled: each change is one conditional write. It does not
-// promise that a process knows at once that it has been evicted (package
-// heartbeat sees to that), nor order among waiters (package queue).
+// # Promises
 //
-// The table is authoritative; a Record in memory is what it was at the time of
-// the read, and no more than a hint about what to try.
+// The record never has more than one holder, or more than the mode allows. The
+// tickets of successive holders strictly increase. Both hold for any request that
+// is lost, late, repeated or stalled, because each change is one conditional write.
+//
+// # Does not promise
+//
+// That a process knows at once that it was evicted (package heartbeat). That
+// waiters come in order (package rows).
+//
+// # Authority
+//
+// The table is authoritative. A [Record] in memory is what it was at the time of the
+// read, and only a hint at what to try.
 //
 //	              TAKE (served)              CLAIM
 //	┌────────┐ ──────────────► ┌─────────┐ ◄─────── ┌────────┐
 //	│ absent │                 │ {holder}│          │   {}   │
 //	└────────┘ ◄────────────── └─────────┘ ───────► └────────┘
 //	     ▲        RELEASE fast          RELEASE, EVICT   │
-//	     └───────────────────── QUIET ───────────────────┘
+//	     └───────────────────── RESET ───────────────────┘
 //
-// absent: idle, and nobody queued; the next TAKE is served at once. {}: idle,
-// but tickets may be outstanding; nobody may barge, the first live waiter
-// claims. Of any shape, a ticket at or below the floor can never be granted
-// again.
+// While holders is absent, no ticket is outstanding and the next TAKE is served at
+// once. While it is {}, tickets may be outstanding, and only CLAIM grants. A ticket
+// at or below the floor can never be granted again.
 //
-//	| failure                       | what comes of it                             |
+//	| failure                       | outcome                                      |
 //	|-------------------------------|----------------------------------------------|
 //	| answer of TAKE lost           | tried again with a new id; any id counts     |
 //	| answer of CLAIM lost          | found by id in the record, or claimed again  |
-//	| late TAKE or CLAIM            | a ghost at the worst, which its lease ends   |
+//	| late TAKE or CLAIM            | at worst an orphaned entry; its lease ends it|
 //	| answer of HEARTBEAT lost      | sent again; two beats do no harm             |
-//	| answer of RELEASE lost        | both forms are refused: it was released      |
-//	| holder dies                   | EVICT by whoever sees its lease ended        |
-//	| EVICT of a holder that lives  | refused: the beat has moved                  |
+//	| answer of RELEASE lost        | both forms are refused; the mark shows it    |
+//	| holder crashes                | EVICT by a client that sees its lease ended  |
+//	| EVICT of a live holder        | refused: the beat has changed                |
 //
-// A write that is refused returns the record that refused it, beside
-// ErrRefused.
+// # Requests
+//
+// Each function that takes a context sends one request, unless its documentation
+// says otherwise. A write returns the record as it is afterwards. A write that the
+// record refuses returns the record that refused it, and [ErrRefused]. After any
+// other error the write may have been applied, or may yet be. Writes may be repeated
+// safely unless their documentation says otherwise. Writes that grant are sent
+// without the SDK client's own retries, so that a refusal proves that this attempt
+// was not applied.
 package serving

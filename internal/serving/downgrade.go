@@ -10,15 +10,13 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Downgrade lets the holder id, served alone with ticket t, share from now on,
-// without anybody in between:
+// Downgrade lets an exclusive holder share its lock from now on, with no holder in
+// between:
 //
 //	SET holdMode = "shared", holders.#id.mode = "shared"
 //	if the holder holds the lock as HEARTBEAT asks AND size(holders) = 1
 //
-// On success it returns the record, also if an earlier call had done it.
-// ErrRefused and the record: the lock was lost. One request. Calling again is
-// safe.
+// It succeeds if an earlier call has done it. ErrRefused is a loss.
 func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (Record, error) {
 	n, shared := namesOf(q), expression.Value(table.String(ModeShared))
 	rec, err := write(ctx, q,
@@ -26,7 +24,7 @@ func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (
 		n.held(id, t).And(n.alone()))
 	if errors.Is(err, ErrRefused) {
 		if h, held := rec.Held(id, t); held && h.Shared {
-			return rec, nil // others have joined since
+			return rec, nil // other holders have joined since
 		}
 	}
 	return rec, err

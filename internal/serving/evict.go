@@ -8,22 +8,20 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// MaxEvicted is how many holders one Evict may name: with its names, paths and
-// values the request stays well below DynamoDB's limits of 4 KB for an
-// expression and 300 operators.
+// MaxEvicted is the largest number of holders of one Evict. The request then stays
+// below DynamoDB's limits of 4 KB for an expression and 300 operators.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const MaxEvicted = 40
 
-// Evict removes holders whose lease has ended, each only if its beat is still
-// the one that was judged:
+// Evict removes holders whose leases have ended, all or none, each only if its beat is
+// still the one that was judged:
 //
 //	REMOVE holders.#h SET evicted = {id, ticket, made, at}
 //	if holders.#h.beat = :beat
 //
-// The mark names the last of them, and asks for its ticket, and made, as they were
-// read: it says which of its fenced transactions was made. All or none are removed. On
-// success it returns the record; ErrRefused and the record if one of them has
-// moved: judge again. One request. Calling again is safe.
+// The mark names the last of them. The condition asks for its ticket and its last
+// fenced transaction as they were read. If it is refused, one of them has changed:
+// judge again.
 func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error) {
 	n, marked := namesOf(q), holders[len(holders)-1]
 	var update expression.UpdateBuilder

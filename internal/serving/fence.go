@@ -11,10 +11,9 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// fence is the condition under which a protected write of the holder id, served
-// with ticket t, is made. Of a holder that is alone it asks as well that no
-// later ticket was granted: after a downgrade, a write that is late is refused
-// once others share.
+// fence returns the condition of a fenced write by the holder id with ticket t. For a
+// holder that is alone it also asks that no later ticket was granted. After a
+// downgrade, a late write is then refused once other holders have joined.
 func (n names) fence(id string, t ticket.Number, alone bool) expression.ConditionBuilder {
 	if alone {
 		return n.isHolder(id).And(n.latest(t)).And(n.served(id, t))
@@ -22,8 +21,8 @@ func (n names) fence(id string, t ticket.Number, alone bool) expression.Conditio
 	return n.isHolder(id).And(n.served(id, t))
 }
 
-// Fence is FENCE of the protocol, as a check for a transaction of the caller's
-// own. It makes no request.
+// Fence returns FENCE of the protocol as a check for a transaction of the caller. It
+// sends nothing.
 func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.ConditionCheck, error) {
 	e, err := expression.NewBuilder().WithCondition(namesOf(q).fence(id, t, alone)).Build()
 	if err != nil {
@@ -39,25 +38,24 @@ func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.Conditi
 	}, nil
 }
 
-// NextCall is the number of the holder's fenced transaction after the one with
-// that number. Numbers of transactions are even; the odd number after one says
-// that Settle used it up.
+// NextCall returns the number of the fenced transaction after call. Transactions have
+// even numbers. The odd number after one means that Settle has used it.
 func NextCall(call int64) int64 { return call + 2 }
 
-// number numbers the holder's fenced transactions: each is made once, however
-// often and however late it arrives.
+// number returns the update and the condition that number a fenced transaction. The
+// transaction is applied once, however often and however late it arrives.
 func (n names) number(id string, call int64) (expression.UpdateBuilder, expression.ConditionBuilder) {
 	made, nth := n.field(id, table.AttrMade), expression.Value(table.Int(call))
 	return expression.Set(made, nth), made.AttributeNotExists().Or(made.LessThan(nth))
 }
 
-// NumberedFence is FENCE for the holder's transaction number call (NextCall):
+// NumberedFence returns FENCE for the holder's transaction number call (NextCall):
 //
 //	SET holders.#id.made = :call
 //	if the fence holds AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
 //
-// Refused, the transaction's reason has the record (Refusal), of which
-// Record.Made says whether an earlier attempt was made. It makes no request.
+// If it is refused, the reason contains the record (Refusal), and Record.Made says
+// whether an earlier attempt was applied. It sends nothing.
 func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call int64) (types.Update, error) {
 	n := namesOf(q)
 	update, once := n.number(id, call)
@@ -77,15 +75,14 @@ func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call i
 	}, nil
 }
 
-// Settle ends the doubt about a fenced transaction that had no answer: it uses
-// the transaction's number up, so that an attempt which is still on its way is
-// refused.
+// Settle decides a fenced transaction whose outcome is unknown. It uses the number of
+// the transaction, so that an attempt still under way is refused:
 //
 //	SET holders.#id.made = :call + 1
 //	if holders.#id is there with ticket t AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
 //
-// MadeNever: it was not made. MadeYes: it was. MadeUnknown: the holder is gone,
-// and the record, which is returned, does not say. One request. Calling again is safe.
+// It returns MadeYes or MadeNever, or MadeUnknown with the record if the holder is
+// gone and the record does not say.
 func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64) (Made, Record, error) {
 	n := namesOf(q)
 	_, once := n.number(id, call)
@@ -100,9 +97,9 @@ func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call
 	return MadeUnknown, rec, err
 }
 
-// Refusal is the record that refused a write, as the answer to that write had
-// it. Where an engine does not say, it is read: one request. The error is one of a
-// write that was not made (table.NotMade): it was the read that failed.
+// Refusal returns the record that refused a write, as the answer to that write
+// contained it. Where an engine returns no item, it is read with one request. An error
+// of that read is marked as one of a write that was not applied.
 func Refusal(ctx context.Context, q table.Queue, item table.Item) (rec Record, err error) {
 	if len(item) > 0 {
 		rec, err = Decode(q, item)

@@ -11,8 +11,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Marks are what the record says of turns that have ended. Ids are never used
-// twice, so no value of a mark ever returns.
+// Marks are what the record says of turns that have ended. Ids are never used twice,
+// so the value of a mark never returns.
 type Marks struct {
 	Released Released
 	Evicted  Evicted
@@ -22,15 +22,15 @@ type Marks struct {
 type Released struct {
 	ID     string
 	Ticket ticket.Number
-	Call   int64 // which of the holder's calls released the lock
-	// Open is when a fenced transaction of this turn, or of one shortly before,
-	// was given up without being visible; zero if none was.
+	Call   int64 // the release call of the holder that was applied
+	// Open is when a fenced transaction of this turn, or of one shortly before, was
+	// given up before it was visible. Zero if there was none.
 	Open time.Time
 }
 
-// Evicted is the last eviction. The zero Evicted is none. One without a ticket
-// names no holder: it was written with the record, and tells the record from
-// an earlier one at the same key.
+// Evicted is the last eviction. The zero Evicted is none. An Evicted without a ticket
+// names no holder. It was written with the record, and distinguishes the record from
+// an earlier one of the same key.
 type Evicted struct {
 	ID     string
 	Ticket ticket.Number
@@ -44,7 +44,7 @@ func (r Released) same(o Released) bool {
 	return r.ID == o.ID && r.Ticket == o.Ticket && r.Call == o.Call
 }
 
-// decodeMarks reads marks. One that cannot be read is none: no turn depends on it.
+// decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
 func decodeMarks(released, evicted types.AttributeValue) (m Marks) {
 	if r, ok := decodeMark(released); ok {
 		read := Released{ID: r.Text(table.AttrID), Ticket: r.Ticket(table.AttrTicket), Call: r.Int(table.AttrCall)}
@@ -94,18 +94,18 @@ func (e Evicted) attribute() types.AttributeValue {
 	return table.Map(item)
 }
 
-// firstMark is the mark that the first request for a ticket writes.
+// firstMark returns the mark that the first request for a ticket writes.
 func firstMark(e Entry) types.AttributeValue { return Evicted{ID: e.ID}.attribute() }
 
-// evict adds the mark of an eviction of the holder to an update that removes
-// it, and its condition: the mark must have the holder's last transaction.
+// evict adds the mark of the holder's eviction to an update that removes it. The
+// condition of the update must include asRead.
 func (n names) evict(q table.Queue, update expression.UpdateBuilder, h Holder) expression.UpdateBuilder {
 	mark := Evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made, At: lease.Middle(q.Clock(), time.Now())}
 	return update.Set(n.evicted, expression.Value(mark.attribute()))
 }
 
-// asRead says that the entry is the holder's with the ticket that was read, and
-// that it has made no fenced transaction since.
+// asRead returns the condition that the entry has the ticket that was read, and that
+// the holder has made no fenced transaction since.
 func (n names) asRead(h Holder) expression.ConditionBuilder {
 	own, made := n.field(h.ID, table.AttrTicket), n.field(h.ID, table.AttrMade)
 	condition := own.AttributeNotExists().And(n.servingAfter.Equal(number(h.Ticket.Previous())))
@@ -131,16 +131,16 @@ const (
 	OutcomeReleasedEarlier
 	// OutcomeReleasedSome: one of the holder's calls released it.
 	OutcomeReleasedSome
-	// OutcomeEvicted: it was taken away, and no call released it.
+	// OutcomeEvicted: the holder was removed by another client.
 	OutcomeEvicted
-	// OutcomeGone: there is no record any more.
+	// OutcomeGone: the record does not exist.
 	OutcomeGone
-	// OutcomeUnknown: the marks of later turns have replaced its own.
+	// OutcomeUnknown: marks of later turns have replaced the mark of this one.
 	OutcomeUnknown
 )
 
-// Outcome says what became of the holder id, served with ticket t, and of its
-// release call. seen are the marks of a record in which the holder stood. It
+// Outcome returns what became of the turn of the holder id with ticket t, and of its
+// release call. seen are the marks of a record that contained the holder. The result
 // depends on neither clocks nor the number of attempts.
 func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outcome {
 	released, evicted := r.Marks.Released, r.Marks.Evicted
@@ -160,8 +160,8 @@ func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outc
 	sameEviction := evicted.ID != "" && evicted.same(seen.Evicted)
 	switch {
 	case sameRelease, sameEviction && released.same(seen.Released):
-		// No turn was released since, so the holder's own was not: the entry was
-		// removed by hand, or the mark of its eviction was replaced.
+		// No turn was released since, so neither was this one: the entry was removed
+		// by hand, or the mark of its eviction was replaced.
 		return OutcomeEvicted
 	case sameEviction:
 		return OutcomeReleasedSome // no turn was evicted since
@@ -172,7 +172,7 @@ func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outc
 // Made is what a record says of a fenced transaction.
 type Made int
 
-// What is known of it.
+// The values of Made.
 const (
 	// MadeUnknown: the record does not say.
 	MadeUnknown Made = iota
@@ -184,8 +184,8 @@ const (
 	MadeNever
 )
 
-// Made says what became of the fenced transaction number n of the holder id,
-// served with ticket t, which is its last.
+// Made returns what became of the fenced transaction number n, the last one of the
+// holder id with ticket t.
 func (r Record) Made(id string, t ticket.Number, n int64) Made {
 	h, stands := r.Mine(id)
 	evicted := r.Marks.Evicted
@@ -195,7 +195,7 @@ func (r Record) Made(id string, t ticket.Number, n int64) Made {
 	case stands && h.Ticket == t && h.Made == n:
 		return MadeYes
 	case stands && h.Ticket == t:
-		return MadeNever // Settle used the number up
+		return MadeNever // Settle has used the number
 	case evicted.ID != id || evicted.Ticket != t || evicted.Made < 0:
 		return MadeUnknown
 	case evicted.Made == n:

@@ -9,16 +9,16 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Mode is how the owner of a ticket holds. The zero Mode is exclusive: alone.
+// Mode is how a ticket holds. The zero Mode is exclusive.
 type Mode struct {
-	// Shared lets it hold together with others that do. One that is exclusive
-	// and one that is shared may wait in the same queue.
+	// Shared lets several such tickets hold at once. Exclusive and shared tickets wait
+	// in the same queue.
 	Shared bool
-	// Permits is how many hold at once where the queue is a semaphore; zero: it
-	// is a lock. A queue is one or the other for life.
+	// Permits is the number of permits of a semaphore. Zero: the queue is a lock. A
+	// queue never changes its kind.
 	Permits int
-	// Readers is how many that share one that shares joins at the most: as many
-	// as sustain their heartbeats. Zero: MaxPermits.
+	// Readers is the largest number of shared holders, limited by their heartbeats.
+	// Zero: MaxPermits.
 	Readers int
 }
 
@@ -38,8 +38,7 @@ func (m Mode) String() string {
 	return ModeExclusive
 }
 
-// Room reports whether the record has room for one more holder of the mode,
-// beside so many that live.
+// Room reports whether the record has room for another holder beside the live ones.
 func (m Mode) Room(rec Record, live int) bool {
 	switch {
 	case m.Permits > 0:
@@ -50,19 +49,19 @@ func (m Mode) Room(rec Record, live int) bool {
 	return live == 0
 }
 
-// MismatchError says that a queue is of another kind than its caller asked for.
-// A queue keeps its kind for life: use another reason, or ask for what it is.
+// MismatchError reports that a queue is of another kind than the caller asked for. A
+// queue never changes its kind.
 type MismatchError struct {
-	Is, Wanted string // with their articles: "a lock", "a semaphore of 3"
-	Remedy     string // how to ask for what it is, by the options of package queuelock
+	Is, Wanted string // with an article: "a lock", "a semaphore of 3"
+	Remedy     string // the option of package queuelock that fits
 }
 
-// Error does not name the queue: who asked knows it.
+// Error does not name the queue, which the caller knows.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the queue is %s, and %s is asked for", e.Is, e.Wanted)
 }
 
-// kind says what queue a caller asks for.
+// kind names the kind of queue that the mode needs.
 func (m Mode) kind() string {
 	if m.Permits > 0 {
 		return fmt.Sprintf("a semaphore of %d", m.Permits)
@@ -70,8 +69,7 @@ func (m Mode) kind() string {
 	return "a lock"
 }
 
-// Fits returns a *MismatchError if the record is of another kind. It makes no
-// request.
+// Fits returns a *MismatchError if the record is of another kind.
 func (m Mode) Fits(rec Record) error {
 	if is := (Mode{Permits: rec.Permits}); rec.Exists && is.Permits != m.Permits {
 		return &MismatchError{Is: is.kind(), Wanted: m.kind(), Remedy: is.remedy()}
@@ -79,7 +77,7 @@ func (m Mode) Fits(rec Record) error {
 	return nil
 }
 
-// remedy says how to ask for a queue of the mode's kind.
+// remedy returns the option that asks for a queue of the mode's kind.
 func (m Mode) remedy() string {
 	if m.Permits > 0 {
 		return fmt.Sprintf("pass Permits(%d)", m.Permits)
@@ -87,8 +85,8 @@ func (m Mode) remedy() string {
 	return "leave Permits out"
 }
 
-// admits is the condition under which the record has room for one more holder
-// of the mode. Each part is false while holders is absent.
+// admits returns the condition that the record has room for another holder. Each part
+// is false while holders is absent.
 func (n names) admits(m Mode) expression.ConditionBuilder {
 	switch {
 	case m.Permits > 0:
@@ -99,7 +97,7 @@ func (n names) admits(m Mode) expression.ConditionBuilder {
 	return n.nobody()
 }
 
-// isKind is the condition that the record is of the mode's kind.
+// isKind returns the condition that the record is of the mode's kind.
 func (n names) isKind(m Mode) expression.ConditionBuilder {
 	if m.Permits > 0 {
 		return n.permits.Equal(expression.Value(table.Int(int64(m.Permits))))
@@ -107,8 +105,8 @@ func (n names) isKind(m Mode) expression.ConditionBuilder {
 	return n.permits.AttributeNotExists()
 }
 
-// fits is the condition that the record takes tickets of the mode: it is of its
-// kind, and one that does not say how its holders hold is not made to.
+// fits returns the condition that the record accepts tickets of the mode: it is of
+// that kind and, for a shared ticket, says how its holders hold.
 func (n names) fits(m Mode) expression.ConditionBuilder {
 	if m.Shared {
 		return n.isKind(m).And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
@@ -116,24 +114,23 @@ func (n names) fits(m Mode) expression.ConditionBuilder {
 	return n.isKind(m)
 }
 
-// refuses returns why a record that refused a ticket of the mode will refuse any
-// other: it is of another kind or scope, or fits asks for what it does not say.
-// Nil: another may be taken.
+// refuses returns the reason why a record that refused a ticket of the mode will
+// refuse any other ticket of it. Nil: another ticket may be accepted.
 func (rec Record) refuses(q table.Queue, m Mode, s Scope) error {
 	if mismatch := cmp.Or(s.Fits(rec), m.Fits(rec)); mismatch != nil {
 		return mismatch
 	}
-	if m.Shared && rec.silent {
+	if m.Shared && rec.noHoldMode {
 		return &table.MalformedError{
 			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrHoldMode),
-			Problem: "is missing beside the holders, who may be exclusive: one who shares cannot join them",
+			Problem: "is missing beside the holders, which may be exclusive: a shared holder cannot join them",
 		}
 	}
 	return nil
 }
 
-// isShared says that those who hold share. holdMode is present with holders and
-// absent with it.
+// isShared returns the condition that the holders share. holdMode is present exactly
+// while holders is.
 func (n names) isShared() expression.ConditionBuilder {
 	return n.holdMode.Equal(expression.Value(table.String(ModeShared)))
 }

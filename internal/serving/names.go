@@ -12,8 +12,7 @@ var (
 	one  = expression.Value(table.Int(1))
 )
 
-// names are the paths of one queue's record, and the conditions that are made
-// of them.
+// names are the paths of one queue's record. Its methods return conditions on them.
 type names struct {
 	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted expression.NameBuilder
 }
@@ -35,7 +34,7 @@ func namesOf(q table.Queue) names {
 	}
 }
 
-// entry is the path of a holder's entry. Ids hold no dots; a foreign one may.
+// entry returns the path of a holder's entry. An id of another program may hold dots.
 func (n names) entry(id string) expression.NameBuilder {
 	return n.holders.AppendName(expression.NameNoDotSplit(id))
 }
@@ -48,8 +47,8 @@ func (n names) isHolder(id string) expression.ConditionBuilder {
 	return n.entry(id).AttributeExists()
 }
 
-// nobody says that holders is {}: the size of a missing attribute compares
-// false.
+// nobody returns the condition that holders is {}. The size of a missing attribute
+// compares false.
 func (n names) nobody() expression.ConditionBuilder { return n.holders.Size().Equal(zero) }
 
 func (n names) alone() expression.ConditionBuilder { return n.holders.Size().Equal(one) }

@@ -17,64 +17,64 @@ import (
 
 // Record is the serving record as one read or write showed it.
 type Record struct {
-	// Item is the whole item, if the record is kept on one of the user's own.
+	// Item is the whole item, if the record is kept on a user's item.
 	Item   table.Item
-	Exists bool // false: nobody ever took a ticket in this queue
+	Exists bool // false: no ticket was ever taken in this queue
 
 	TicketNumber ticket.Number // last ticket issued
 	Granted      ticket.Number // highest ticket claimed
 	Turn         Turn
 	Scope        Scope
 
-	// Present says that holders and servingAfter are present; Holders may be
-	// empty all the same.
+	// Present reports that holders and servingAfter are present. Holders may still be
+	// empty.
 	Present      bool
 	ServingAfter ticket.Number
 	Holders      []Holder // in the order of tickets
-	Shared       bool     // the holders share: others that do may join them
+	Shared       bool     // the holders share the lock, and others may join them
 
 	Permits int // of a semaphore; zero: it is a lock
 	Marks   Marks
 
-	silent bool // it has holders, or an empty list of them, and does not say how they hold
+	noHoldMode bool // holders is present and holdMode is not
 
-	// Problem is set if a write was applied and the record it returned is
-	// malformed; only Item and Exists are then known.
+	// Problem is set if a write was applied and the record that it returned is
+	// malformed. Only Item and Exists are then known.
 	Problem error
 }
 
 // Holder is one entry of the record.
 type Holder struct {
 	ID     string
-	Ticket ticket.Number // also where the entry itself does not carry it
+	Ticket ticket.Number // known even if the entry does not contain it
 	Owner  string
 	Since  time.Time // on DynamoDB's clock; zero if unknown
-	Shared bool      // it holds together with others that share
+	Shared bool      // it shares the lock
 	Lease  lease.Lease
 
-	claimed bool // the entry carries its ticket
+	claimed bool // the entry contains its ticket
 
-	Data    []byte // the holder's own, for those who look; nil if it has none
-	DataSet int64  // which SetData wrote it; zero before the first
+	Data    []byte // the holder's own data, for display; nil if there is none
+	DataSet int64  // number of the SetData call that wrote it; zero before the first
 	Made    int64  // number of its last fenced transaction; zero before the first
 
-	// Problem is what is wrong with the entry, if a part of it cannot be read;
-	// that part is zero. The entry counts as a holder all the same.
+	// Problem is set if a part of the entry is malformed. That part is zero. The
+	// entry still counts as a holder.
 	Problem error
 }
 
-// Unreadable reports whether the entry does not say which ticket it holds, or
-// when its lease ends. Its lease is then never judged to have ended.
+// Unreadable reports whether the ticket or the lease of the entry is malformed. Its
+// lease is then never judged to have ended.
 func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == lease.Lease{} }
 
-// LeaseID names the holder's lease for an Observer.
+// LeaseID returns the name of the holder's lease for an Observer.
 func (h Holder) LeaseID(q table.Queue) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
 
-// Turn is how long recent turns took, as a moving mean and mean deviation.
+// Turn is a moving mean and mean deviation of recent hold times.
 type Turn struct{ Mean, Deviation time.Duration }
 
-// Add moves the mean and the deviation by one more turn, with the gains of
-// TCP's round-trip estimator (RFC 6298, section 2: 1/8 and 1/4).
+// Add adds a hold time, with the gains of TCP's round-trip estimator: 1/8 and 1/4
+// (RFC 6298, section 2).
 func (t Turn) Add(length time.Duration) Turn {
 	if t == (Turn{}) {
 		return Turn{Mean: length, Deviation: length / 2}
@@ -85,10 +85,10 @@ func (t Turn) Add(length time.Duration) Turn {
 	}
 }
 
-// Decode reads a record. A missing item is the zero Record; an item that holds
-// anything but a record of this library is a *table.MalformedError. An entry
-// of holders that cannot be read is no error, but that Holder's Problem: other
-// holders need only their own. Attributes that it does not know are ignored.
+// Decode reads a record. A missing item is the zero Record. It returns a
+// *table.MalformedError if the item is not a record of this library. A malformed
+// entry of holders is not an error but the Problem of that Holder, because other
+// holders need only their own entries. Unknown attributes are ignored.
 func Decode(q table.Queue, item table.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
@@ -113,11 +113,11 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 		r.Fail(attrGranted, "is %s, above %s %s", rec.Granted, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
 	}
 	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
-	// Beside no holders it means nothing, but the next TAKE would keep it.
+	// Without holders it has no meaning, but the next TAKE would keep it.
 	shared := decodeHoldMode(r, q.Attr(table.AttrHoldMode))
 	if rec.Present {
 		rec.Shared = shared
-		rec.silent = !r.Has(q.Attr(table.AttrHoldMode))
+		rec.noHoldMode = !r.Has(q.Attr(table.AttrHoldMode))
 		rec.ServingAfter = r.Ticket(attrServingAfter)
 		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 			r.Fail(attrServingAfter, "is %s, not below %s %s", rec.ServingAfter, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
@@ -130,8 +130,8 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	return rec, r.Err
 }
 
-// decodeHoldMode reads how the holders hold. A record that does not say so was
-// left by an exclusive one.
+// decodeHoldMode reads whether the holders share. A record without holdMode was
+// left by an exclusive holder.
 func decodeHoldMode(r *table.Reader, attribute string) (shared bool) {
 	if !r.Has(attribute) {
 		return false
@@ -146,8 +146,8 @@ func decodeHoldMode(r *table.Reader, attribute string) (shared bool) {
 	return false
 }
 
-// MaxPermits is the highest number of a semaphore's holders: as many entries, of
-// some 200 bytes with their owners, stay far below the 400 KB of an item.
+// MaxPermits is the largest number of permits of a semaphore. That many entries of
+// some 200 bytes stay far below the 400 KB of an item.
 const MaxPermits = 500
 
 func decodePermits(r *table.Reader, attribute string) int {
@@ -166,8 +166,8 @@ func homeItem(q table.Queue, item table.Item) table.Item {
 	return item
 }
 
-// decodeTurn reads what only serves to guess; so a bad value is no turn rather
-// than an error.
+// decodeTurn reads the hold times. They are used for estimates only, so a malformed
+// value is ignored.
 func decodeTurn(value types.AttributeValue) Turn {
 	turn, ok := value.(*types.AttributeValueMemberM)
 	if !ok {
@@ -218,14 +218,14 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 		}
 		h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
 	})
-	// Data only serves those who look; so a value of another type is none.
+	// Data is for display only, so a value of another type is ignored.
 	if data, ok := m.Value[table.AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value
 	}
 	return h
 }
 
-// decodeTicket reads the ticket of an entry. One without it was served by the
+// decodeTicket reads the ticket of an entry. An entry without one was served by the
 // TAKE that made holders present.
 func decodeTicket(e *table.Reader, rec Record) ticket.Number {
 	if e.Has(table.AttrTicket) {
@@ -238,8 +238,8 @@ func decodeTicket(e *table.Reader, rec Record) ticket.Number {
 	return next
 }
 
-// Floor is the number at or below which no ticket can be granted any more. It
-// never falls.
+// Floor returns the number at or below which no ticket can be granted any more. It
+// never decreases.
 func (r Record) Floor() ticket.Number {
 	floor := r.Granted
 	if r.Present {
@@ -253,8 +253,7 @@ func (r Record) Floor() ticket.Number {
 	return floor
 }
 
-// firstServed is the ticket that was served when holders became present: it was
-// granted by the TAKE that did so.
+// firstServed returns the ticket that was served when holders became present.
 func (r Record) firstServed() ticket.Number {
 	next, err := r.ServingAfter.Next()
 	if err != nil {
@@ -279,15 +278,15 @@ func (r Record) Holds(id string, t ticket.Number) bool {
 	return ok && h.Ticket == t
 }
 
-// Held returns the holder id if it still holds the lock that it was served with
-// ticket t: what heartbeats and fences ask of the record itself.
+// Held returns the holder id, and whether it still holds the lock with ticket t. It
+// is the condition of heartbeats and fences, applied to a record that was read.
 func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
 	h, ok := r.Mine(id)
 	return h, ok && h.Ticket == t && (r.Granted.Compare(t) <= 0 || r.Shared || r.Permits > 0)
 }
 
-// Quiet reports whether QUIET, or the fast form of RELEASE once the holder is
-// alone, would be granted to one who was granted ticket t.
+// Quiet reports whether RESET, or the fast form of RELEASE by a holder that is
+// alone, would be granted to a client that was granted ticket t.
 func (r Record) Quiet(t ticket.Number) bool {
 	return r.TicketNumber == r.Granted || r.TicketNumber == t
 }

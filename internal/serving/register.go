@@ -10,9 +10,9 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Register tells a queue of ticket t, which a wider counter has issued, and is
-// served with it at once if the queue is idle and nobody is in it: REGISTER of
-// the protocol, which takes the place of TAKE in the wider scopes.
+// Register enters ticket t, which a wider counter has issued, into a queue, and is
+// served at once if no ticket is outstanding there: ENTER of the protocol, which takes
+// the place of TAKE in the wider scopes.
 //
 //	SET servingAfter = if_not_exists(servingAfter, t - 1),
 //	    granted      = if_not_exists(granted, 0),
@@ -23,27 +23,25 @@ import (
 //	if there is no item, or one that is a record of that scope and of the
 //	   entry's mode, with ticketNumber between 0 and t - 1
 //
-// A semaphore has permits in the place of holdMode.
+// A semaphore has permits in place of holdMode. ticketNumber is then the highest
+// ticket that has entered. Later tickets have no rows yet, because a waiter puts its
+// row after the answer to ENTER. With idleOnly the condition also asks for room for
+// one more holder.
 //
-// So ticketNumber is the highest ticket that was registered. All after it were
-// not: they have no row yet, as nobody puts one before its REGISTER was answered.
-// For that, a queue in which no ticket up to ticketNumber is outstanding has
-// nobody in it. With idleOnly it is asked as well that there is room for one more.
+// The entry's id is in the record if it was served. Otherwise t may be put into the
+// queue. Returns
 //
-// On success it returns the record: served if the entry's id is in it, otherwise
-// t may be put into the queue. Refused, ErrRefused and the record. The caller's
-// own id in it: served. A ticketNumber below t: with idleOnly there is no room. Else a later ticket came first: t may be put into the queue if it is
-// above the floor, and is worth nothing if not. A *MismatchError says that the
-// queue is of another kind, and a *table.MalformedError that there is no record,
-// or one with holders that does not say, to one who shares, how they hold.
+//   - ErrRefused. The caller's own id in the record: it was served. ticketNumber
+//     below t, with idleOnly: there is no room. Otherwise a later ticket has entered
+//     first, and t may be put into the queue if it is above the floor.
+//   - *MismatchError if the queue is of another kind.
+//   - *table.MalformedError if there is no record, or one without holdMode that a
+//     shared holder cannot join.
 //
-// One request; no second for the first use of a queue. The SDK client's own
-// retries are off, as for TAKE. But calling again with the same ticket is safe
-// with any id: once a REGISTER of t was applied, ticketNumber is t or more for
-// good, so no other REGISTER of t is ever applied, however late it lands. A new
-// id for each call only tells whose lease it is that stands. After any other
-// error the entry may be in the record, or may get there late, until a call has
-// returned a record with ticketNumber t or more.
+// Any number of calls with one ticket is safe, with any id: once ticketNumber is t or
+// more, no other ENTER of t is ever applied. A new id for each call shows whose lease
+// is in the record. After another error the entry may be in the record until a call
+// has returned a record with ticketNumber t or more.
 func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope Scope, idleOnly bool) (Record, error) {
 	n := namesOf(q)
 	me := table.Map(table.Item{e.ID: table.Map(e.item())})

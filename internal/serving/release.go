@@ -11,22 +11,22 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Ending is the end of a holder's turn, by a release.
+// Ending describes the release of a lock.
 type Ending struct {
 	ID     string
 	Ticket ticket.Number
-	Call   int64     // number of the holder's release call; repeats of one call have the same
-	Turn   Turn      // of recent turns, this one included; not written to a user's own item
+	Call   int64     // number of the release call; repeats of one call have the same
+	Turn   Turn      // of recent hold times, this one included; not written to a user's item
 	Open   time.Time // see Released
-	// Unmade is the number of the holder's last fenced transaction if it was
-	// refused: a copy of it may arrive late, and must not commit unseen while the
+	// Unmade is the number of the holder's last fenced transaction if that was
+	// refused. A copy of it may arrive late, and must not commit unnoticed while the
 	// lock is released. Zero: there is none.
 	Unmade int64
 }
 
-// Form is one of the two forms of RELEASE. Each asks that the holder is in the
-// record with its ticket, takes it out, and leaves a mark (Released). So of any
-// number of requests, of either form, one is applied at most, however late.
+// Form is one of the two forms of RELEASE. Each asks that the holder is in the record
+// with its ticket, removes it, and leaves a mark (Released). So at most one of any
+// number of requests of either form is applied, however late.
 type Form int
 
 // The forms.
@@ -39,10 +39,10 @@ const (
 	//	if the holder is in the record with its ticket AND size(holders) = 1
 	//	   AND (ticketNumber = granted OR ticketNumber = t)
 	//
-	// The last condition asks that no ticket is outstanding. It asks what is
-	// issued, not what the holder last saw.
+	// The last condition asks that no ticket is outstanding in the table, whatever
+	// the holder last saw.
 	FormFast Form = iota + 1
-	// FormHandOff leaves {}: the first waiter may claim.
+	// FormHandOff leaves {}, so that the first waiter may claim:
 	//
 	//	SET released = {id, ticket, call}, turn = … REMOVE holders.#id
 	//	if the holder is in the record with its ticket
@@ -68,36 +68,33 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	return update, condition
 }
 
-// Release ends a turn: RELEASE of the protocol. With idle the caller believes
-// that the queue is empty, and the fast form is tried first; a wrong belief costs
-// one request. It returns the record it left, and whether Quieten would now be
-// granted: a hand-off in a queue that turned out to be empty.
+// Release ends a turn: RELEASE of the protocol. With idle the caller believes that no
+// ticket is outstanding, and the fast form is tried first. If that is wrong, it sends
+// a second request. canReset reports that Reset would now be granted, after a
+// hand-off in an empty queue.
 //
-// One request, or two. If both forms are refused, it returns ErrRefused and the
-// record, of which Outcome says what became of the turn. Calling again is safe.
-// After any other error the holder's lease ends the turn.
-func Release(ctx context.Context, q table.Queue, e Ending, idle bool, opts ...table.Option) (rec Record, quiet bool, err error) {
+// If both forms are refused, Record.Outcome says what became of the turn.
+func Release(ctx context.Context, q table.Queue, e Ending, idle bool, opts ...table.Option) (rec Record, canReset bool, err error) {
 	if idle {
 		rec, err = FormFast.send(ctx, q, e, opts...)
 		if err == nil || !errors.Is(err, ErrRefused) {
 			return rec, false, err
 		}
 		if h, stands := rec.Mine(e.ID); !stands || h.Ticket != e.Ticket {
-			return rec, false, err // the hand-off would be refused as well
+			return rec, false, err // the hand-off would be refused too
 		}
 	}
 	rec, err = FormHandOff.send(ctx, q, e, opts...)
-	// After a refused fast form somebody holds a ticket, and will go on.
+	// After a refused fast form a ticket is outstanding, and its owner goes on.
 	return rec, err == nil && !idle && rec.Present && len(rec.Holders) == 0 && rec.Quiet(e.Ticket), err
 }
 
-// ReleaseFast sends the fast form alone. On success it returns the record;
-// refused, ErrRefused and the record. One request. Calling again is safe.
+// ReleaseFast sends the fast form alone.
 func ReleaseFast(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
 	return FormFast.send(ctx, q, e, opts...)
 }
 
-// HandOff sends the hand-off alone, as ReleaseFast does its form.
+// HandOff sends the hand-off form alone.
 func HandOff(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
 	return FormHandOff.send(ctx, q, e, opts...)
 }
@@ -107,27 +104,24 @@ func (f Form) send(ctx context.Context, q table.Queue, e Ending, opts ...table.O
 	return write(ctx, q, update, condition, opts...)
 }
 
-// Quieten puts a queue that is idle, and in which no ticket is outstanding,
-// back on the path where the next TAKE is served at once: QUIET of the
-// protocol.
+// Quieten makes a queue without holders and outstanding tickets serve the next TAKE
+// at once: RESET of the protocol.
 //
 //	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
 //	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
 //
-// t must be a ticket that was granted to the caller: with one that was not, a
-// live waiter would be overtaken. It is safe at any delay. On success it
-// returns the record, else ErrRefused and the record. One request.
+// t must be a ticket that was granted to the caller. With another ticket, a live
+// waiter could be overtaken. The request may be late by any time.
 func Quieten(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
 	n := namesOf(q)
 	return write(ctx, q, n.quiet(), n.nobody().And(n.noneOutstanding(t)))
 }
 
-// Remove takes ids, at most MaxEvicted, out of the record, if one of them is
-// there: what LEAVE does for the ids whose TAKE, seed or CLAIM had an unknown
-// outcome, and a holder after a loss. It returns the record, and whether Quieten
-// with the ticket after servingAfter would now be granted. ErrRefused and the
-// record if none is there. One request. Calling again is safe.
-func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, quiet bool, err error) {
+// Remove removes ids, at most MaxEvicted, from the record. A waiter that leaves does
+// so for ids whose TAKE, seed or CLAIM had an unknown outcome, and a holder after a
+// loss. canReset reports that Reset with the ticket after servingAfter would now be
+// granted. Returns ErrRefused if none of the ids is there.
+func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, canReset bool, err error) {
 	n := namesOf(q)
 	var update expression.UpdateBuilder
 	var condition expression.ConditionBuilder

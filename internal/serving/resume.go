@@ -8,22 +8,16 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Resume puts the entry into the place of the holder old, for a process that goes
-// on with a lock of one that has ended: it holds with the same ticket and in the
-// same mode, and whoever knows the old id alone can neither renew the lease nor
-// pass the fence any more:
+// Resume replaces the holder old by the entry, for a process that continues a lock of
+// a process that has ended. Ticket and mode stay. The old id can then neither renew
+// the lease nor pass the fence:
 //
 //	SET holders.#id = {ticket: t, …}, evicted = {id: old, …} REMOVE holders.#old
 //	if holders.#old has the ticket, and made, as it was read
 //
-// The mark says to the old holder that the lock was taken away from it.
-// Of a holder that is alone it asks as well that no later ticket was granted and
-// that it has not been downgraded: the caller would take itself to be alone.
-//
-// On success it returns the record. Refused, ErrRefused and the record: the
-// caller's own id in it means that an earlier answer was lost. One request; the
-// SDK client's own retries are off, as for Claim. Calling again is safe; after any
-// other error the entry may be in the record or may get there late.
+// For an exclusive holder it also asks that no later ticket was granted, and that
+// the lock was not downgraded. If it is refused and the caller's own id is in the
+// record, an earlier answer was lost.
 func Resume(ctx context.Context, q table.Queue, old Holder, e Entry) (Record, error) {
 	n, item := namesOf(q), e.item()
 	item[table.AttrTicket] = old.Ticket.Attribute()

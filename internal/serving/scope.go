@@ -6,8 +6,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Scope says which counter issues the tickets of a queue, as its record does:
-// in the attribute scope, which the first REGISTER writes, for life.
+// Scope says which counter issues the tickets of a queue. The record has it in the
+// attribute scope, which the first ENTER writes. It never changes.
 type Scope string
 
 // The scopes.
@@ -17,7 +17,7 @@ const (
 	ScopeShared Scope = "shared" // one counter for all queues of the table
 )
 
-// name is that of package queuelock.
+// name returns the name of the scope in package queuelock.
 func (s Scope) name() string {
 	switch s {
 	case ScopeEntity:
@@ -30,8 +30,7 @@ func (s Scope) name() string {
 
 func (s Scope) kind() string { return "a queue of " + s.name() }
 
-// Fits returns a *MismatchError if the record is of another scope. It makes no
-// request.
+// Fits returns a *MismatchError if the record is of another scope.
 func (s Scope) Fits(rec Record) error {
 	if rec.Exists && rec.Scope != s {
 		return &MismatchError{Is: rec.Scope.kind(), Wanted: s.kind(), Remedy: "use Config{Scope: " + rec.Scope.name() + "}"}

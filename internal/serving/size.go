@@ -2,15 +2,14 @@ package serving
 
 import "time"
 
-// All entries of a record are one item, and each renewal of one is a write of
-// the whole item. So a queue of n holders, each with an owner's name and data of
-// so many bytes, sustains its heartbeats only if
+// All entries of a record are in one item, and each renewal is a write of the whole
+// item. A queue of n holders sustains their heartbeats only if
 //
 //	size  = 1 KB + n * (200 + owner + data) is at most 350 KB, and
 //	units = n / interval * ceil(size / 1 KB) is at most 500 a second
 //
-// An item has 400 KB at the most, and a partition gives 1,000 write units a
-// second: the rest is for turns, for those who wait, and for other queues.
+// An item is limited to 400 KB, and a partition to 1,000 write units a second. The rest
+// is for grants and releases, for waiters, and for other queues.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
 	recordBase   = 1 << 10 // key, numbers, turn and marks
@@ -20,35 +19,34 @@ const (
 	bytesOfAUnit = 1 << 10
 )
 
-// MaxSharedData is how much data each holder that shares may have: as many as
-// MaxPermits join, and none of them knows how much the others have. With the
-// longest owners' names, all of them fit.
+// MaxSharedData is the largest data of a shared holder. MaxPermits holders with it and
+// with the longest owners' names fit, and none of them knows the data of the others.
 const MaxSharedData = 256
 
-// Load is what each of the holders of a record adds to it.
+// Load is what each holder of a record adds to it.
 type Load struct {
 	Owner, Data int           // bytes
 	Interval    time.Duration // between its heartbeats
 }
 
-// Units is how many write units a second the heartbeats of n holders need, and
-// fits whether they, and the record's size, are within the bounds.
+// Units returns the write units a second that the heartbeats of n holders need, and
+// whether they and the record's size are within the bounds.
 func (l Load) Units(n int) (units float64, fits bool) {
 	size := recordBase + n*(entryBase+l.Owner+l.Data)
 	units = float64((size+bytesOfAUnit-1)/bytesOfAUnit) * float64(n) / l.Interval.Seconds()
 	return units, units <= maxUnits && size <= maxRecord
 }
 
-// MaxData is the most data, up to most, with which n holders are within the
-// bounds, whatever Load.Data is; negative: there is none.
+// MaxData returns the largest data, up to most, with which n holders are within the
+// bounds, whatever Load.Data is. Negative: n holders do not fit at all.
 func (l Load) MaxData(n, most int) int {
 	units := int(maxUnits * l.Interval.Seconds() / float64(n))
 	size := min(maxRecord, units*bytesOfAUnit)
 	return min(most, (size-recordBase)/n-entryBase-l.Owner)
 }
 
-// MaxHolders is how many of them, up to MaxPermits, are within the bounds; at
-// least one.
+// MaxHolders returns the largest number of holders within the bounds, from 1 to
+// MaxPermits.
 func (l Load) MaxHolders() int {
 	n := 1
 	for n < MaxPermits {
@@ -60,8 +58,8 @@ func (l Load) MaxHolders() int {
 	return n
 }
 
-// MinInterval is the interval from which on n of them are within the bound on
-// units, in whole seconds.
+// MinInterval returns the shortest interval, in whole seconds, with which n holders are
+// within the bound on units.
 func (l Load) MinInterval(n int) time.Duration {
 	units, _ := Load{Owner: l.Owner, Data: l.Data, Interval: time.Second}.Units(n)
 	return time.Duration((units+maxUnits-1)/maxUnits) * time.Second

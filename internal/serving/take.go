@@ -10,8 +10,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Take takes a number and, if the queue is idle and nobody is in it, is served
-// with it at once: TAKE of the protocol.
+// Take takes a number and is served at once if no ticket is outstanding: TAKE of the
+// protocol.
 //
 //	SET servingAfter = if_not_exists(servingAfter, ticketNumber),
 //	    granted      = if_not_exists(granted, 0),
@@ -21,25 +21,22 @@ import (
 //	    ticketNumber = ticketNumber + 1
 //
 // Right-hand sides read the item as it was, so servingAfter becomes the number
-// before the one that is issued. It asks that the item is a record, so that
-// nobody is served by one that some other program wrote, that no wider counter
-// issues its tickets, and that it is the record of a lock, or of a semaphore of
-// so many permits, as the entry's mode says; a semaphore has no holdMode. With
-// idleOnly it asks as well that there is room for one more, so that a busy lock
-// costs one request and burns no ticket.
+// before the one that is issued. The condition asks that the item is a record, that
+// no wider counter issues its tickets, and that it is of the entry's kind. With
+// idleOnly it also asks for room for one more holder, so that a busy lock costs one
+// request and no ticket.
 //
-// A *MismatchError says that the queue is of another kind.
+// The entry's id is in the record if it was served. Otherwise TicketNumber is the
+// caller's ticket. The first use of a queue costs two requests. Returns
 //
-// On success it returns the record: served if the entry's id is in it;
-// otherwise the caller's ticket is its TicketNumber. One request, two for the
-// first use of a queue.
+//   - ErrRefused, with the record, if idleOnly refused it or another client seeded
+//     the record first: take again.
+//   - counter.ErrSeeded if the record in the way is not known: take again.
+//   - *MismatchError if the queue is of another kind.
 //
-// Refused by idleOnly, or by another's seed, it returns ErrRefused with the
-// record that is there, or ErrSeeded of package ticket if that is not known;
-// then take again. After any other error counter.MayHaveTaken says whether the
-// entry may be in the record, or may get there later. Each call needs a new
-// id: a repeated one could be served a second time by the late arrival of the
-// first request.
+// After any other error counter.MayHaveTaken reports whether the entry may be in the
+// record. Each call needs a new id: a late copy of a request could otherwise be
+// served a second time.
 func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, error) {
 	n := namesOf(q)
 	me, mode := table.Map(table.Item{e.ID: table.Map(e.item())}), table.String(e.Mode.String())
@@ -87,7 +84,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	case !errors.Is(err, counter.ErrSeeded):
 		return Record{}, err
 	}
-	// Somebody's record is there. Without idleOnly, taking again settles it.
+	// Another client's record is there. Without idleOnly, taking again decides.
 	if item == nil && !idleOnly {
 		return Record{}, err
 	}
@@ -106,10 +103,10 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	return rec, ErrRefused
 }
 
-// wellFormed asks of an item what Decode does, as far as a condition can: it
-// cannot ask for whole numbers, nor look into the entries of holders. The
-// counter's own condition sees to ticketNumber. A record that wellFormed refuses
-// must be malformed to Decode too, or a waiter would try it for ever.
+// wellFormed returns the condition that an item is a record. It cannot ask for whole
+// numbers, nor look into entries. The counter's own condition covers ticketNumber.
+// Decode must refuse every record that wellFormed refuses, or a waiter would try
+// such a record for ever.
 func (n names) wellFormed() expression.ConditionBuilder {
 	idle := n.holders.AttributeNotExists().And(n.servingAfter.AttributeNotExists())
 	serving := n.holders.AttributeType(expression.Map).

@@ -9,14 +9,12 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// UpdateAndRelease is RELEASE, in that form, and the user's own update of the
-// item that carries the record, in one write: on the form's condition and the
-// user's. users must have an update, and may have a condition.
+// UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
+// carries the record in one write, on both conditions. users has an update, and may
+// have a condition.
 //
-// On success it returns the record. Refused, ErrRefused and the record: if the
-// holder is in it, the form was not possible (Fast), or the user's condition was
-// false. One request; the SDK client's own retries are off. Of any number of
-// calls one is applied at most.
+// If it is refused and the holder is in the record, the form was not possible (Fast)
+// or the user's condition was false. At most one of any number of calls is applied.
 func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, users expression.Expression) (Record, error) {
 	update, condition := f.of(q, e)
 	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
@@ -31,8 +29,8 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, user
 	return written(ctx, q, item, err)
 }
 
-// Fast reports whether the fast form of RELEASE is possible to the holder id,
-// served with ticket t.
+// Fast reports whether the fast form of RELEASE is possible for the holder id with
+// ticket t.
 func (r Record) Fast(id string, t ticket.Number) bool {
 	_, mine := r.Held(id, t)
 	return mine && len(r.Holders) == 1 && r.Quiet(t)

@@ -12,19 +12,18 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// ErrRefused says that the condition of a write was false. The record that
-// refused it is returned beside it: look for one's own id there before
-// anything else.
+// ErrRefused reports that the condition of a write was false. The record that refused
+// it is returned too. Look for the caller's own id in it first.
 var ErrRefused = errors.New("refused by the serving record")
 
-// Entry is what a holder writes of itself.
+// Entry is what a grant writes for its holder.
 type Entry struct {
 	ID    string
 	Owner string
 	Mode  Mode
 	Since time.Time // on DynamoDB's clock; zero if unknown
 	Lease lease.Lease
-	Data  []byte // for those who look; left out if empty
+	Data  []byte // for display; left out if empty
 }
 
 func (e Entry) item() table.Item {
@@ -42,7 +41,7 @@ func (e Entry) item() table.Item {
 	return item
 }
 
-// Get reads the record, consistently. One request.
+// Get reads the record consistently.
 func Get(ctx context.Context, q table.Queue) (Record, error) {
 	item, err := q.Record().Get(ctx, q.RecordKey())
 	if err != nil {
@@ -51,16 +50,15 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 	return Decode(q, item)
 }
 
-// write sends one conditional update of the record. It returns the record as
-// it is afterwards; refused, the one that refused, which older engines make it
-// read with a second request.
+// write sends one conditional update of the record. After a refusal by an engine that
+// returns no item, it reads the record with a second request.
 func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...table.Option) (Record, error) {
 	item, err := q.Record().Update(ctx, q.RecordKey(), update, condition, opts...)
 	return written(ctx, q, item, err)
 }
 
-// written is the record that a write has returned, or that refused it. One that
-// was applied succeeds also if the rest of the record is malformed.
+// written returns the record that a write has returned, or that refused it. A write
+// that was applied succeeds even if the rest of the record is malformed.
 func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
 	if refused, ok := errors.AsType[*table.Refused](err); ok {
 		rec, err := Refusal(ctx, q, refused.Item)
@@ -78,9 +76,8 @@ func written(ctx context.Context, q table.Queue, item table.Item, err error) (Re
 	return rec, nil
 }
 
-// grant is write of one that puts an entry into the record: its caller must be
-// able to read what was granted. The error is not one of a write that was not
-// made.
+// grant is write for a request that puts an entry into the record. The caller must be
+// able to read what was granted, so a malformed record is an error.
 func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder) (Record, error) {
 	rec, err := write(ctx, q, update, condition, table.Once())
 	if err == nil && rec.Problem != nil {
