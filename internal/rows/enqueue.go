@@ -14,23 +14,19 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// ErrTaken says that another row stands at that ticket. A counter issues each
-// number once, so it is a leftover from before a record was deleted, or some
-// other program's. It is not touched: take a new ticket.
+// ErrTaken reports that another row has that ticket. A counter issues each number
+// once, so the row was left by an earlier record or written by another program. It is
+// not touched: take a new ticket.
 var ErrTaken = errors.New("another row stands at that ticket")
 
-// ErrGone says that the row is no longer there, or is no longer one's own: it
-// was swept.
+// ErrGone reports that the row was swept, or is not the caller's.
 var ErrGone = errors.New("the queue row is gone")
 
 var attrID = expression.Name(table.AttrID)
 
-// Enqueue puts the row, if there is none at that ticket, and returns the id of
-// the caller's row that stands there: row.ID, or one of earlier, the ids of
-// attempts whose answers were lost. Finding an own row is success. One
-// request; one more with an older engine if it is refused. ErrTaken if the row
-// there is another's. Calling again, after an answer or the want of one, is
-// safe.
+// Enqueue puts the row if there is none for its ticket. It returns the id of the
+// caller's row that is there: row.ID, or one of earlier, the ids of attempts whose
+// answers were lost. Returns ErrTaken if another owner's row is there.
 func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id string, err error) {
 	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)), earlier)
 }
@@ -53,26 +49,22 @@ func put(ctx context.Context, q table.Queue, row Row, condition expression.Condi
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
 }
 
-// Resume puts the row into the place of one whose id begins with that of a process
-// that has ended, or where there is none at that ticket. Its id must be new, and
-// earlier ones are as for Enqueue, as is what it returns. So of several that
-// resume one place, one does, and whoever kept the row before finds that it is
-// gone. One request; one more with an older engine if it is refused. Calling
-// again is safe.
+// Resume replaces the row whose id begins with that of a process that has ended, or
+// puts it if there is none for its ticket. Its id must be new. earlier, and the
+// result, are as for Enqueue. If several clients resume one place, one succeeds, and
+// the owner before it gets ErrGone.
 func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
 	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)).
 		Or(attrID.BeginsWith(from+"-")), earlier)
 }
 
-// Heartbeat renews the lease of a waiting row to until, on DynamoDB's clock;
-// zero leaves it as it is. It asks for existence and identity in one, and
-// refuses a heartbeat that arrives late (see that of package serving):
+// Heartbeat renews the lease of a waiting row to until, on DynamoDB's clock. Zero
+// leaves until as it is. It refuses a late heartbeat (see package serving):
 //
 //	SET beat = beat + 1, until = :until, expiresAt = …
 //	if id = :id AND (attribute_not_exists(until) OR until <= :until)
 //
-// ErrGone if the row was swept. One request; one more with an older engine if
-// it is refused. Calling again is safe.
+// Returns ErrGone if the row was swept.
 func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
 	beat, end := expression.Name(table.AttrBeat), expression.Name(table.AttrUntil)
 	condition := own(row)
@@ -102,9 +94,8 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	return ErrGone
 }
 
-// Leave deletes the row, if it is still the caller's own: row.ID, or one of
-// earlier, of which the last forty count. A row that is gone is success. One
-// request. Calling again is safe. If it fails, the row's own lease ends it.
+// Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the
+// last forty count. A missing row is success. If it fails, the row's lease ends it.
 func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error {
 	condition := own(row)
 	for _, id := range earlier[max(0, len(earlier)-40):] {
@@ -119,9 +110,8 @@ func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error
 	return err
 }
 
-// Sweep deletes somebody's row, if it is as it was read: its beat has not
-// moved. It reports whether it did; false says that the owner renewed it in
-// time, or that somebody else swept it. One request. Calling again is safe.
+// Sweep deletes another owner's row if its beat is as it was read, and reports whether
+// it did. False means that the owner renewed it, or that another client swept it.
 func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 	// A row without beat and id would be found unchanged when it is missing.
 	unchanged := expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)).
@@ -134,8 +124,8 @@ func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 	return err == nil, err
 }
 
-// as asks that an attribute is what the item says, also if that is nothing:
-// rows that some other program wrote are swept with the same care.
+// as returns the condition that an attribute is as in the item, also if it is missing.
+// Rows of other programs are swept with the same care.
 func as(item table.Item, attribute string) expression.ConditionBuilder {
 	name := expression.Name(attribute)
 	if v, ok := item[attribute]; ok {
@@ -163,8 +153,8 @@ func gone(err error) error {
 	return err
 }
 
-// expiresAt is the table's TTL attribute: epoch seconds, well after the lease
-// can have ended on anybody's clock.
+// expiresAt returns the table's TTL attribute: epoch seconds, later than the end of the
+// lease on any client's clock.
 func expiresAt(l lease.Lease, now time.Time) types.AttributeValue {
 	end := l.Until
 	if end.IsZero() {

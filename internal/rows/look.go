@@ -9,30 +9,25 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Snapshot is what one look showed: the record, and the rows behind it in order.
+// Snapshot is what one look showed: the record, and the rows in the order of tickets.
 type Snapshot struct {
 	Record serving.Record
 	Rows   []Row
-	// ReadAt is when the answer had come, on the local monotonic clock, or
-	// later. Never earlier: leases that it shows would be taken to have stood
-	// still for that much longer. Of what is judged too late, the conditional
-	// write asks again.
+	// ReadAt is when the answer arrived, or later, on the local monotonic clock. An
+	// earlier time would make leases seem unchanged for longer than they were.
 	ReadAt time.Time
 }
 
-// SnapshotOf is the snapshot of a record that a request has just returned.
+// SnapshotOf returns the snapshot of a record that a request has just returned.
 func SnapshotOf(rec serving.Record) Snapshot { return Snapshot{Record: rec, ReadAt: time.Now()} }
 
-// Saw puts a record that a request has just returned in the place of the one
-// before.
+// Saw replaces the record by one that a request has just returned.
 func (s *Snapshot) Saw(rec serving.Record) { s.Record, s.ReadAt = rec, time.Now() }
 
-// Look reads the record and all rows ahead of ticket t, by one consistent
-// query that follows every page. With the floor right below t nobody can be
-// ahead, and a read of the record is enough; floor is what the caller last
-// saw, or zero. One request, and one more for each further megabyte of rows:
-// some 3,000. Of an item of the user's own, the item first and then the rows: one
-// request more.
+// Look reads the record and all rows ahead of ticket t by one consistent query. floor
+// is the floor that the caller saw last, or zero. If it is right below t, no row can be
+// ahead, and Look reads the record alone. Each further megabyte of rows, some 3,000,
+// is one more request. For a user's item, the item is one more.
 func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Snapshot, error) {
 	if !floor.IsZero() && floor == t.Previous() {
 		rec, err := serving.Get(ctx, q)
@@ -41,13 +36,13 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Snapshot,
 	return look(ctx, q, q.SortKey(t.Previous().Padded()))
 }
 
-// LookAll reads the record and all rows. Requests as for Look.
+// LookAll reads the record and all rows, with the requests of Look.
 func LookAll(ctx context.Context, q table.Queue) (Snapshot, error) {
 	return look(ctx, q, q.LastSortKey())
 }
 
-// look reads the record before the rows: whose row stood when it was read is
-// seen. A record on an item of the user's own takes a request more.
+// look reads the record before the rows, so that it shows every row that was there at
+// the time of the record.
 func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error) {
 	if q.Home != nil {
 		if s.Record, err = serving.Get(ctx, q); err != nil {
@@ -65,7 +60,7 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 			continue
 		}
 		if q.Home != nil {
-			continue // no record of this queue's
+			continue // not the record of this queue
 		}
 		if s.Record, err = serving.Decode(q, item); err != nil {
 			return s, err

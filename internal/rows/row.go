@@ -12,14 +12,12 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// malformedLease is how long a row is waited for that does not say how long
-// its lease is.
+// malformedLease is how long other waiters wait for a row whose lease is malformed.
 const malformedLease = time.Minute
 
-// expiryGrace is how long after the end of its lease a row's expiresAt lies:
-// the table's TTL must not remove a row that is alive. Where DynamoDB's clock
-// is not known it counts from the host's, which may be wrong by less than that;
-// a live row that is removed all the same is put again.
+// expiryGrace is the time from the end of a row's lease to its expiresAt. The table's TTL
+// must not remove a live row. If DynamoDB's clock is not known, the host's clock is
+// used, and a live row that is removed is put again.
 const expiryGrace = time.Hour
 
 // Row is one waiter's row.
@@ -27,24 +25,23 @@ type Row struct {
 	Ticket    ticket.Number
 	ID        string
 	Owner     string
-	Mode      string    // how its owner will hold: a serving.Mode, as text
+	Mode      string    // a serving.Mode, as text
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if unknown
 	Lease     lease.Lease
 
-	// Problem is set, and the fields above but Ticket are not to be trusted,
-	// if the row holds something that this library did not write.
+	// Problem is set if the row is malformed. Only Ticket is then valid.
 	Problem error
 
 	raw table.Item
 }
 
-// Shared reports whether its owner will hold together with others that share.
+// Shared reports whether its owner waits for a shared lock.
 func (r Row) Shared() bool { return r.Mode == serving.ModeShared }
 
-// Same reports whether two reads showed the same row of one queue.
+// Same reports whether two reads of one queue showed the same row.
 func (r Row) Same(o Row) bool { return r.Ticket == o.Ticket && r.ID == o.ID }
 
-// LeaseID names the row's lease for an Observer.
+// LeaseID returns the name of the row's lease for an Observer.
 func (r Row) LeaseID(q table.Queue) string {
 	return q.Entity + "/" + sortKey(q, r.raw) + "/" + r.ID
 }
@@ -60,8 +57,7 @@ func (r Row) item(q table.Queue) table.Item {
 	return item
 }
 
-// decode reads a row. It never fails: what is wrong with the row is its
-// Problem.
+// decode reads a row. It never fails: a malformed row has a Problem.
 func decode(q table.Queue, item table.Item) Row {
 	row := Row{raw: item}
 	padded, ok := q.Padded(item)
@@ -71,7 +67,7 @@ func decode(q table.Queue, item table.Item) Row {
 		ok = err == nil
 	}
 	if !ok {
-		// A sort key in the queue's range, but no number: nobody's ticket.
+		// The sort key is in the queue's range, but is not a ticket.
 		row.Problem = &table.MalformedError{
 			Item:      fmt.Sprintf("queue row of %q", q),
 			Attribute: q.Layout().SK,

@@ -1,26 +1,29 @@
-// Package sweep removes what the dead leave behind: queue rows whose leases
-// have ended, and holders that will not come back.
+// Package sweep removes queue rows and holders whose leases have ended.
 //
-// It promises that nothing alive is removed: each removal is a conditional
-// write that asks for the beat by which the lease was judged, so an owner that
-// renewed in the meantime keeps what it has. It promises that the dead do not
-// add up: all that have expired go in one pass, however many. It does not
-// promise to find them: waiters call it with what they see while they look,
-// and Queue does so on demand; there is no background process.
+// # Promises
 //
-// Who is authoritative: the table, at the moment of the write. A row that
-// is swept although its owner lives (it stalled past its lease) costs that
-// owner its row, and if it stalls for longer its place, never the lock's
-// exclusion.
+// No live lease is removed. Each removal is a conditional write that asks for the beat
+// by which the lease was judged, so an owner that has renewed since keeps its row or its
+// lock. Crashes do not compound: all that have expired are removed in one pass.
+//
+// # Does not promise
+//
+// To find what has expired. Waiters call it with what they see, and Queue looks on
+// demand. There is no background process.
+//
+// # Authority
+//
+// The table, at the moment of the write. An owner that pauses past the lease of its row
+// loses the row, and with a longer pause its place. Exclusion is not affected.
 //
 //	seen expired ──► removed, if its beat is as seen
-//	             └─► refused: it lives, or somebody else swept it
+//	             └─► refused: it was renewed, or another client swept it
 //
-//	| failure                      | what comes of it                          |
-//	|------------------------------|-------------------------------------------|
+//	| failure                      | outcome                                    |
+//	|------------------------------|--------------------------------------------|
 //	| the answer is lost           | the removal is repeated, and refused       |
-//	| several sweep at once        | one removes, the others are refused        |
-//	| the removal arrives late     | refused, if anything has changed           |
+//	| several clients sweep        | one removes, the others are refused        |
+//	| the removal arrives late     | refused if anything has changed            |
 package sweep
 
 import (
@@ -34,14 +37,12 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// parallel is how many rows are removed side by side: enough for one pass over
-// a thousand dead rows to take seconds, few enough to stay off the limits of a
-// partition (1,000 write units a second).
+// parallel is the number of rows removed at once. A pass over a thousand rows takes
+// seconds, and stays below a partition's limit of 1,000 write units a second.
 const parallel = 16
 
-// Rows removes rows that were seen expired. It returns how many it removed,
-// and the first error; rows that had changed are no error. One request for
-// each row. Calling again is safe.
+// Rows removes rows that were seen expired, with one request each. It returns how many
+// it removed, and the first error. A row that has changed is no error.
 func Rows(ctx context.Context, q table.Queue, expired []rows.Row) (removed int, err error) {
 	var mu sync.Mutex // guards removed and err
 	var wg sync.WaitGroup
@@ -65,10 +66,9 @@ func Rows(ctx context.Context, q table.Queue, expired []rows.Row) (removed int, 
 	return removed, err
 }
 
-// Holders evicts holders that were seen expired, and returns the record as it
-// then is, and how many are gone. Holders of which one has renewed its lease
-// are tried one by one. One request for each forty holders, or for each.
-// Calling again is safe.
+// Holders evicts holders that were seen expired, forty with one request. It returns the
+// record as it is afterwards, and how many were evicted. If one of a batch has renewed
+// its lease, the others of that batch are evicted one by one.
 func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec serving.Record, evicted int, err error) {
 	for len(holders) > 0 {
 		batch := holders[:min(len(holders), serving.MaxEvicted)]
@@ -98,10 +98,8 @@ func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec 
 // Swept counts what a sweep removed.
 type Swept struct{ Rows, Holders int }
 
-// Queue looks at a whole queue and removes all that has expired, by the clock
-// or by what the observer has seen so far. It returns what it removed, and the
-// first error. The requests of rows.LookAll, Rows and Holders. Calling again
-// is safe.
+// Queue looks at a whole queue and removes all that has expired, by the clock or by what
+// the observer has seen. It returns what it removed, and the first error.
 func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept, error) {
 	snapshot, err := rows.LookAll(ctx, q)
 	if err != nil {
