@@ -2,12 +2,12 @@ package queuelock
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -84,116 +84,53 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Option changes one Acquire. A nil Option changes nothing.
-type Option func(*options)
+// Scope says which counter issues the tickets of a client's queues.
+//
+// A queue keeps the scope of its first use for life: an Acquire by a client of
+// another scope is a *MismatchError, which names both. Inspect, IsLocked and
+// Sweep work on queues of any scope.
+//
+// In the wider scopes a ticket is taken from a counter beside the queues, and
+// then registered in the queue. Tickets of one queue still increase from holder
+// to holder, but do not follow each other: in between are those of other queues.
+// The library never deletes a counter, and it has no TTL attribute; should it be
+// lost, it is raised above the tickets of the queues in which that is noticed.
+//
+//	|                           | ScopeQueue | the wider ones |
+//	|---------------------------|------------|----------------|
+//	| acquire an idle lock      | 1 request  | 2              |
+//	| release it                | 1          | 1              |
+//	| the first use of a key    | 2          | 2, and 3 with the first use of the counter |
+//	| NoWait on a busy lock     | 1          | 2              |
+//	| queue, acquire, release   | 6          | 7              |
+type Scope int
 
-type options struct {
-	ttl   time.Duration
-	owner string
-	data  []byte
-	mode  serving.Mode
+const (
+	// ScopeQueue is a counter for each queue: its serving record. The default:
+	// one request for an idle lock, and no item that all queues share.
+	ScopeQueue Scope = iota
+	// ScopeEntity is a counter for each entity: one ticket for several reasons
+	// to lock it. Its item has the entity as partition key, and the sort key
+	// "ticket-master".
+	ScopeEntity
+	// ScopeShared is one counter for the table: one ticket for queues of several
+	// entities, in the same order everywhere. Its item has the partition key
+	// "ticket-master" and the sort key "current", and takes a write for each
+	// Acquire of all clients: DynamoDB allows some 1,000 in a second. An entity
+	// may have the same name: sort keys of queues hold a slash.
+	ScopeShared
+)
 
-	dangers  []danger
-	progress func(Progress)
-	placed   func(Handle)
-
-	delay      time.Duration
-	failClosed bool
-
-	createItem bool
-}
-
-// settings are what one Acquire goes by: the client's, as its options change
-// them.
-type settings struct {
-	Config
-	options
-}
-
-// WithTTL sets Config.TTL for one lock, the heartbeat to half of it, and the
-// bound on its requests to at most a quarter.
-func WithTTL(ttl time.Duration) Option { return func(o *options) { o.ttl = ttl } }
-
-// WithOwner sets Config.Owner for one lock.
-func WithOwner(owner string) Option { return func(o *options) { o.owner = owner } }
-
-// with applies options.
-func (c Config) with(opts []Option) settings {
-	o := options{ttl: c.TTL, owner: c.Owner}
-	for _, opt := range opts {
-		if opt != nil { // of a caller that decides whether to give one
-			opt(&o)
-		}
+func (s Scope) String() string {
+	switch s {
+	case ScopeQueue:
+		return "ScopeQueue"
+	case ScopeEntity:
+		return "ScopeEntity"
+	case ScopeShared:
+		return "ScopeShared"
 	}
-	if o.ttl != c.TTL {
-		c.TTL, c.HeartbeatInterval = o.ttl, o.ttl/2
-		c.RequestTimeout = max(min(c.RequestTimeout, o.ttl/4), time.Millisecond)
-	}
-	c.Owner = o.owner
-	return settings{c, o}
-}
-
-// waiterMode is the mode by which a waiter judges whether there is room.
-func (s settings) waiterMode() serving.Mode {
-	mode := s.mode
-	if mode.Shared {
-		mode.Readers = s.load(serving.MaxSharedData).MaxHolders()
-	}
-	return mode
-}
-
-// load is what a holder with so much data adds to its record.
-func (s settings) load(data int) serving.Load {
-	return serving.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
-}
-
-// maxData is how much data each holder may have: beside others in one record,
-// only as much as leaves room for all.
-func (s settings) maxData() int {
-	switch {
-	case s.mode.Shared:
-		return min(maxData, serving.MaxSharedData)
-	case s.mode.Permits > 1:
-		return max(0, s.load(0).MaxData(s.mode.Permits, maxData))
-	}
-	return maxData
-}
-
-// validate checks the options beside what they change of the client's
-// configuration.
-func (s settings) validate() error {
-	if err := s.Config.validate(); err != nil {
-		return err
-	}
-	if err := validMode(s.mode); err != nil {
-		return err
-	}
-	if err := s.validLoad(); err != nil {
-		return err
-	}
-	if err := validData("WithData", s.data, s.maxData()); err != nil {
-		return err
-	}
-	if err := validDelay(s.delay); err != nil {
-		return err
-	}
-	if err := s.validFailClosed(); err != nil {
-		return err
-	}
-	for _, d := range s.dangers {
-		if err := d.validate(s.Config); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// noItem refuses what is for LockItem only.
-func (s settings) noItem() error {
-	if s.createItem {
-		return errors.New("CreateItem is for LockItem only")
-	}
-	return nil
+	return fmt.Sprintf("Scope(%d)", int(s))
 }
 
 const (
@@ -268,20 +205,25 @@ func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
 }
 
-func (s settings) holderTerms() lease.Terms {
-	return lease.Terms{TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed}
-}
-
-// grantTerms are of the lease that a grant begins with.
-func (s settings) grantTerms() lease.Terms {
-	terms := s.holderTerms()
-	if s.failClosed {
-		terms.TTL = waiter.Grace(s.RequestTimeout)
-		terms.Margin = lease.Margin(terms.TTL)
-	}
-	return terms
-}
-
 func (c Config) waiterTerms() lease.Terms {
 	return lease.Terms{TTL: c.WaiterTTL, Interval: c.WaiterTTL / 2, Margin: lease.Margin(c.WaiterTTL)}
+}
+
+// counterName is the sort key of an entity's counter, and the partition key of
+// the shared one. No queue's item is there: its sort key would hold a slash.
+const counterName = "ticket-master"
+
+// counter is the ticket master of a queue; nil: its record is.
+func (c Config) counter(q table.Queue) *waiter.Counter {
+	m := counter.Master{Store: q.Store, Attribute: table.AttrTicketNumber}
+	switch c.Scope {
+	case ScopeEntity:
+		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)
+		return &waiter.Counter{Master: m, Scope: serving.ScopeEntity}
+	case ScopeShared:
+		q.Entity = counterName
+		m.Key, m.What = q.Key("current"), "shared ticket master"
+		return &waiter.Counter{Master: m, Scope: serving.ScopeShared}
+	}
+	return nil
 }

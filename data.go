@@ -11,26 +11,6 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// maxData keeps the serving record small: each of its writes is paid for by its
-// size.
-const maxData = 4096
-
-// WithData lets the holder tell something of itself to those who look: a job's
-// name, a URL, the state of the work. It stands in the holder's entry while the
-// lock is held, is shown as Holder.Data by Inspect and by a
-// *NotAcquiredError, and is gone with the lock. One who waits does not show it.
-// None by default; empty data is none. At most 4096 bytes, and less beside
-// others (Permits, Shared); more is an error of Acquire, which then sends
-// nothing. The bytes are copied.
-//
-// It costs no request. But it makes the serving record larger: while it stands,
-// each write to the record, also by those who come to wait, costs a write unit
-// more for each KB, and each look a read unit more for each 4 KB.
-func WithData(data []byte) Option {
-	data = bytes.Clone(data)
-	return func(o *options) { o.data = data }
-}
-
 // SetData replaces the lock's data, WithData's or that of an earlier SetData;
 // nil removes it. At most as many bytes as WithData. It is written only while the lock is
 // held, whatever the caller's clock says, and does not renew the lease.
@@ -76,14 +56,4 @@ func (l *Lock) SetData(ctx context.Context, data []byte) error {
 			return fmt.Errorf("queuelock: %s: set data: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
 		}
 	}
-}
-
-func validData(what string, data []byte, most int) error {
-	switch {
-	case len(data) > maxData:
-		return fmt.Errorf("%s: %d bytes: at most %d are possible", what, len(data), maxData)
-	case len(data) > most:
-		return fmt.Errorf("%s: %d bytes: at most %d are possible beside as many other holders", what, len(data), most)
-	}
-	return nil
 }

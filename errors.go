@@ -139,6 +139,23 @@ func (e *LostError) Unwrap() []error {
 	return []error{ErrLost, e.Err}
 }
 
+// UnreleasedError says that a lock that fails closed may still stand in the
+// table: no lease ends it. If Release returned it, call Release again. Otherwise,
+// or if the process is to end, an operator must look (Client.Inspect, "queuelock
+// status") and evict it (Client.Evict, "queuelock evict").
+type UnreleasedError struct {
+	Key    Key
+	Ticket ticket.Number
+	Err    error // why it was not released
+}
+
+func (e *UnreleasedError) Error() string {
+	return fmt.Sprintf("queuelock: %s ticket %s may still stand, without a lease that would end it: release it again, or evict it: %v", e.Key, e.Ticket, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *UnreleasedError) Unwrap() error { return e.Err }
+
 // TableError says that the table is missing, or has other keys than are
 // needed; it names what was found and what is needed.
 type TableError = table.SchemaError

@@ -44,12 +44,6 @@ func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.i
 // its values are not.
 func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.item) }
 
-// CreateItem lets LockItem create an item that is missing, with nothing but its
-// key and the lock's attributes. It is for LockItem only. The request that creates
-// it may arrive twice, or late: an item that was deleted meanwhile is then there
-// again, so, and locked by nobody until that lease ends.
-func CreateItem() Option { return func(o *options) { o.createItem = true } }
-
 // LockItem takes its turn at an item of the caller's own, in any table of the
 // region, and returns it locked, with the item as it is: a lock and a consistent
 // read in one. UpdateAndRelease writes it and gives it back.

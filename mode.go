@@ -10,57 +10,6 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Shared lets the lock be held together with others that are shared: readers
-// hold together, and a writer, which is one without this option, alone. All wait
-// in one queue and are admitted in the order of their tickets: a reader that
-// comes after a waiting writer waits for it, so that readers never starve
-// writers. Readers that follow each other in the queue are all admitted, without
-// waiting for each other's work.
-//
-// Lock.Ticket still strictly increases from grant to grant, but holders of lower
-// tickets may be there still: a resource that refuses tokens below the highest
-// it has seen is for what writers send, and readers need Lock.Condition.
-//
-// As many hold together as the table sustains heartbeats for, at most 500; others
-// wait. It is the formula of Permits, with 256 bytes of data for each: some 180 at
-// the default HeartbeatInterval of 30 s, and 500 from four minutes on. WithData and
-// SetData take at most 256 bytes. All clients of a queue must know of
-// shared locks: one of a version that does not could leave a mode behind in which
-// readers join a writer.
-//
-// Requests are those of any lock. One who joins readers was not served by its
-// first request, as the lock was not idle, and so costs what one who has queued
-// costs: four or five requests in all, and a look for each reader just ahead. With
-// waitpolicy.NoWait a reader is refused, with one request, while a writer holds;
-// while one only waits, with two: a ticket and a look.
-func Shared() Option { return func(o *options) { o.mode.Shared = true } }
-
-// Permits makes the queue a semaphore: up to n hold at once, in the order of
-// their tickets, and each release admits the next. n is 1 to 500. It is written
-// down with the first use of the queue, for life: any other n later on, and an
-// Acquire without Permits, is a *MismatchError, as is Permits for a queue that
-// was used as a lock. It cannot be combined with Shared.
-//
-// The first to come to an idle semaphore is served by one request, as with a
-// lock; others cost what one who has queued costs, also while permits are free.
-// Each holder's entry makes the record larger, by some 200 bytes: beyond five
-// holders each write costs a write unit more for each five. Acquire refuses a
-// semaphore whose heartbeats the table does not sustain, and sends nothing:
-//
-//	size  = 1 KB + n * (200 bytes + Owner + data) is at most 350 KB
-//	units = n / HeartbeatInterval * size in KB is at most 500 a second
-//
-// At the default interval of 30 s, n is some 260 without data. WithData and SetData
-// take at most what these leave, and 4096 bytes. Lock.Ticket is as for Shared.
-func Permits(n int) Option {
-	return func(o *options) {
-		o.mode.Permits = n
-		if n == 0 {
-			o.mode.Permits = -1 // zero is a lock's
-		}
-	}
-}
-
 // MismatchError says that a queue is of another kind than was asked for, and
 // names both. Nothing was acquired, and nothing is left. A queue keeps its kind
 // for life: ask for what it is, or use another Reason.
@@ -74,26 +23,6 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason", e.Key, e.Is, e.Wanted, e.remedy)
-}
-
-func validMode(m serving.Mode) error {
-	switch {
-	case m.Permits < 0 || m.Permits > serving.MaxPermits:
-		return fmt.Errorf("Permits: between 1 and %d are possible", serving.MaxPermits)
-	case m.Permits > 0 && m.Shared:
-		return errors.New("Permits and Shared cannot be combined: a semaphore has no writers")
-	}
-	return nil
-}
-
-// validLoad refuses a semaphore with more holders than its record sustains.
-func (s settings) validLoad() error {
-	n, l := s.mode.Permits, s.load(0)
-	if n <= 1 || l.MaxData(n, maxData) >= 0 {
-		return nil
-	}
-	units, _ := l.Units(n)
-	return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, 500 are possible: at least %v is needed", n, s.HeartbeatInterval, units, l.MinInterval(n))
 }
 
 // ErrUpgrade says that a shared lock cannot be made exclusive.

@@ -32,25 +32,6 @@ type Progress struct {
 	EstimatedWait time.Duration
 }
 
-// OnProgress calls f with the place of a waiting Acquire: when it has begun to
-// wait, and after each look that has changed its ticket, its place, the tickets
-// ahead, the holder, or the holder's data. None by default, or with nil. Given
-// twice, the last counts. It makes no request, and causes no earlier look.
-//
-// f is called by one goroutine at a time, but not by the one that called Acquire.
-// The wait goes on meanwhile, and f gets the latest Progress when it returns. No
-// call begins after the wait has ended, and Acquire returns after the call under
-// way: what f wrote can be read then. If f blocks, Acquire returns without it
-// after one second, and Close waits for it. f is not called for an idle lock or
-// with NoWait. It must not call Close. A panic of f ends the wait, and reaches the
-// caller of Acquire once the queue has been left.
-//
-// All Acquires of one client share one poller for each queue. One behind another
-// of its client does not look. Its Progress comes from the looks of the first and
-// from the tickets between: each ticket of another client counts as a waiter. (With
-// a wider Config.Scope, only waiters of its own client are counted there.)
-func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }
-
 // progress returns the receiver of a waiter's Progress, which has f called; nil if
 // f is.
 func (c *callbacks) progress(f func(Progress), key Key, q table.Queue, begun time.Time) func(waiter.Progress) {

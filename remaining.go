@@ -2,7 +2,6 @@ package queuelock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,49 +59,6 @@ func (l *Lock) Extend(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("queuelock: extend %s: %w", l.key, err)
-	}
-	return nil
-}
-
-// OnDanger has f called when margin or less of the lock's time remains (see
-// Lock.Remaining): renewals have failed, or hung, for some time, or this
-// process stood still. It is the time to stop what takes long, and to save
-// what can be saved; the lock is still held, and may yet be renewed.
-//
-// f is called in a goroutine of its own, once for each danger: again only if a
-// renewal succeeded in between. It is never left out because it is late: a
-// process that stood still has it called when it wakes, before the loss is told
-// or together with it, so that f may find the lock lost (Lock.Err). Of a lock that
-// waits for the others of an AcquireAll it is called when that returns, if the
-// danger lasts. It is not called once Release was, and Close, which releases, waits for it to return: so
-// it must not call Close. A lock that an operator takes away is lost without it:
-// Lock.Done tells all losses.
-//
-// margin must be more than zero, and at most what is left of TTL when a
-// heartbeat is due and has taken its longest: TTL less its margin (a tenth, or
-// 2 s and a thousandth), HeartbeatInterval and RequestTimeout; 24.19 s with
-// defaults. Else Acquire returns an error, and sends nothing. Given several
-// times, with different margins perhaps, each is called. It makes no request.
-func OnDanger(margin time.Duration, f func(*Lock)) Option {
-	return func(o *options) { o.dangers = append(o.dangers, danger{margin, f}) }
-}
-
-// danger is one OnDanger.
-type danger struct {
-	margin time.Duration
-	call   func(*Lock)
-}
-
-func (d danger) validate(c Config) error {
-	most := c.TTL - lease.Margin(c.TTL) - c.HeartbeatInterval - c.RequestTimeout
-	switch {
-	case d.call == nil:
-		return errors.New("OnDanger: the function is nil")
-	case d.margin <= 0:
-		return fmt.Errorf("OnDanger: the margin is %v: more than zero is needed", d.margin)
-	case d.margin > most:
-		return fmt.Errorf("OnDanger: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v, HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would be a danger",
-			d.margin, most, c.TTL, lease.Margin(c.TTL), c.HeartbeatInterval, c.RequestTimeout)
 	}
 	return nil
 }

@@ -39,18 +39,6 @@ func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
 	return Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
-// OnHandle calls f with the handle of the place in the queue, before the place is
-// taken: when Acquire begins to wait, and again when it was overtaken and has
-// taken another ticket. A Resume calls f once it has the place: until then the
-// handle that it was given is the good one. An Acquire that is served at once has
-// no place: save Lock.Handle. None by default, or with nil. Given twice, the last
-// counts. It makes no request.
-//
-// f is called as OnProgress describes, but Acquire takes the place only after f
-// has returned, and gives up when the wait is over before that. A Resume has its
-// place already, and does not wait for f.
-func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
-
 // Resume goes on where a process that has ended left off: it returns the lock
 // that the handle names, with its ticket, if it is still in the serving record,
 // and waits on in its place if its ticket can still be granted. Else it returns

@@ -133,3 +133,14 @@ func newState(key Key, q table.Queue, snapshot rows.Snapshot, observer *lease.Ob
 	}
 	return s
 }
+
+// scopeOf is the scope that a record names.
+func scopeOf(s serving.Scope) Scope {
+	switch s {
+	case serving.ScopeEntity:
+		return ScopeEntity
+	case serving.ScopeShared:
+		return ScopeShared
+	}
+	return ScopeQueue
+}

@@ -1,0 +1,319 @@
+package queuelock
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/waiter"
+)
+
+// Option changes one Acquire. A nil Option changes nothing. Acquire returns an
+// error and sends nothing if an option is invalid.
+type Option func(*options)
+
+type options struct {
+	ttl   time.Duration
+	owner string
+	data  []byte
+	mode  serving.Mode
+
+	dangers  []danger
+	progress func(Progress)
+	placed   func(Handle)
+
+	delay      time.Duration
+	failClosed bool
+
+	createItem bool
+}
+
+// WithTTL sets Config.TTL for one lock, HeartbeatInterval to half of it, and
+// RequestTimeout to at most a quarter of it.
+func WithTTL(ttl time.Duration) Option { return func(o *options) { o.ttl = ttl } }
+
+// WithOwner sets Config.Owner for one lock.
+func WithOwner(owner string) Option { return func(o *options) { o.owner = owner } }
+
+// WithData publishes data of the holder while the lock is held, such as a job's
+// name or a URL. Inspect and *NotAcquiredError show it as Holder.Data. At most
+// 4096 bytes, and less with Permits or Shared. The bytes are copied. The default
+// is no data.
+//
+// It costs no request, but each write to the serving record costs a write unit
+// more for each KB, and each look a read unit more for each 4 KB.
+func WithData(data []byte) Option {
+	data = bytes.Clone(data)
+	return func(o *options) { o.data = data }
+}
+
+// Shared makes the lock a reader's: readers hold it together, and a writer, which
+// does not use this option, holds it alone. All wait in one queue. A reader that
+// comes after a waiting writer waits for that writer, so readers never starve
+// writers.
+//
+// Holders of lower tickets may still be there. A resource that refuses tokens
+// below the highest it has seen works for the writers only; readers need
+// Lock.Condition. A shared lock cannot be made exclusive: release it, acquire it
+// without Shared, and read again.
+//
+// At most 500 readers hold together, and about 180 at the default
+// HeartbeatInterval; the formula is that of Permits, with 256 bytes of data for
+// each. All clients of a queue must run a version that knows shared locks.
+func Shared() Option { return func(o *options) { o.mode.Shared = true } }
+
+// Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the
+// order of their tickets. The first use of a queue fixes n; any other kind is a
+// *MismatchError from then on. It cannot be combined with Shared, whose rule about
+// tickets applies here too.
+//
+// Acquire refuses a semaphore whose heartbeats the table does not sustain:
+//
+//	size  = 1 KB + n * (200 bytes + Owner + data) is at most 350 KB
+//	units = n / HeartbeatInterval * size in KB is at most 500 a second
+//
+// At the default interval of 30 s, n is at most about 260 without data. WithData
+// and SetData take what these limits leave, at most 4096 bytes.
+func Permits(n int) Option {
+	return func(o *options) {
+		o.mode.Permits = n
+		if n == 0 {
+			o.mode.Permits = -1 // zero is a lock's
+		}
+	}
+}
+
+// LockDelay keeps the queue closed for d after the lock is lost, beyond the end of
+// its lease. It protects a resource without a fencing token from requests of the
+// former holder that are still on their way. The holder's own deadline does not
+// change. A release opens the queue at once, as does Client.Evict.
+//
+// The entry of the lost holder stays in place for d, so Shared and Permits admit
+// others beside it as beside a live holder. If a request of an Acquire that gave
+// up is applied late, the queue is closed for TTL and d.
+//
+// Zero, the default, is no delay. At most 24 h, in whole milliseconds. It costs no
+// request. All clients of a queue must run a version that knows lock delays.
+func LockDelay(d time.Duration) Option { return func(o *options) { o.delay = d } }
+
+// FailClosed takes the lock without a lease. It ends with Release or with an
+// operator's Client.Evict, and in no other way: if its holder crashes, all wait
+// until an operator has looked. Use it where two holders at once are worse than
+// none and the resource checks no token.
+//
+// The holder has no deadline. Its heartbeats go on, so that it learns of an
+// eviction, with the cause Evicted. Acquire costs one request more, which confirms
+// the grant; until then the grant has a short lease. A Release that gets no answer
+// returns *UnreleasedError, and so does an Acquire that could not take back what
+// it had confirmed.
+//
+// It cannot be combined with OnDanger, LockDelay or Client.Resume. All clients of a
+// queue must run a version that knows it.
+func FailClosed() Option { return func(o *options) { o.failClosed = true } }
+
+// CreateItem lets LockItem create a missing item, with only its key and the lock's
+// attributes. A late copy of the request may create an item again that was deleted
+// meanwhile; no client holds its lock, which is free when that lease ends.
+func CreateItem() Option { return func(o *options) { o.createItem = true } }
+
+// OnProgress calls f with the queue position while Acquire waits: when it begins to
+// wait, and after each look that changes what Progress shows. The last OnProgress
+// counts. It makes no request. NoWait and an idle lock never call f.
+//
+// One goroutine at a time calls f, and not that of Acquire. If f is slow, it
+// receives the latest Progress next. No call begins after the wait has ended.
+// Acquire waits up to one second for the call under way, and Close waits for it, so
+// f must not call Close. A panic of f ends the wait and continues in the caller of
+// Acquire.
+func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }
+
+// OnHandle calls f with the handle of the place in the queue before Acquire takes
+// the place, and again before it takes another one. Save the handle for
+// Client.Resume. An idle lock has no place: save Lock.Handle. The last OnHandle
+// counts. It makes no request.
+//
+// The rules of OnProgress apply to f, except that Acquire takes the place only
+// after f has returned. A Resume has its place already, calls f with the new handle
+// and does not wait for f.
+func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
+
+// OnDanger calls f when margin or less of the lock's time remains (see
+// Lock.Remaining), because renewals failed or hung, or the process was paused. The
+// lock is still held then and may yet be renewed: stop long work and save results.
+//
+// Each call runs in a goroutine of its own, once until a renewal succeeds. After a
+// pause f may find the lock lost. There is no call after Release, or for an
+// operator's eviction. Close waits for f, so f must not call Close. Each OnDanger
+// counts.
+//
+// margin is more than zero and at most TTL less its safety margin (a tenth, or 2 s
+// and a thousandth), HeartbeatInterval and RequestTimeout: 24.19 s by default. It
+// makes no request.
+func OnDanger(margin time.Duration, f func(*Lock)) Option {
+	return func(o *options) { o.dangers = append(o.dangers, danger{margin, f}) }
+}
+
+// danger is one OnDanger.
+type danger struct {
+	margin time.Duration
+	call   func(*Lock)
+}
+
+// settings are the client's Config and the options of one Acquire.
+type settings struct {
+	Config
+	options
+}
+
+// with applies options.
+func (c Config) with(opts []Option) settings {
+	o := options{ttl: c.TTL, owner: c.Owner}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&o)
+		}
+	}
+	if o.ttl != c.TTL {
+		c.TTL, c.HeartbeatInterval = o.ttl, o.ttl/2
+		c.RequestTimeout = max(min(c.RequestTimeout, o.ttl/4), time.Millisecond)
+	}
+	c.Owner = o.owner
+	return settings{c, o}
+}
+
+// validate checks the options together with the Config that they change.
+func (s settings) validate() error {
+	for _, check := range []func() error{
+		s.Config.validate, s.validMode, s.validLoad, s.validData, s.validDelay, s.validFailClosed,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.dangers {
+		if err := d.validate(s.Config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noItem refuses the options that are for LockItem only.
+func (s settings) noItem() error {
+	if s.createItem {
+		return errors.New("CreateItem is for LockItem only")
+	}
+	return nil
+}
+
+func (s settings) validMode() error {
+	switch m := s.mode; {
+	case m.Permits < 0 || m.Permits > serving.MaxPermits:
+		return fmt.Errorf("Permits: between 1 and %d are possible", serving.MaxPermits)
+	case m.Permits > 0 && m.Shared:
+		return errors.New("Permits and Shared cannot be combined: a semaphore has no writers")
+	}
+	return nil
+}
+
+// validLoad refuses a semaphore with more holders than its record sustains.
+func (s settings) validLoad() error {
+	n, l := s.mode.Permits, s.load(0)
+	if n <= 1 || l.MaxData(n, maxData) >= 0 {
+		return nil
+	}
+	units, _ := l.Units(n)
+	return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, 500 are possible: at least %v is needed", n, s.HeartbeatInterval, units, l.MinInterval(n))
+}
+
+// maxData keeps the serving record small: its size sets the price of each write.
+const maxData = 4096
+
+func (s settings) validData() error { return validData("WithData", s.data, s.maxData()) }
+
+func validData(what string, data []byte, most int) error {
+	switch {
+	case len(data) > maxData:
+		return fmt.Errorf("%s: %d bytes: at most %d are possible", what, len(data), maxData)
+	case len(data) > most:
+		return fmt.Errorf("%s: %d bytes: at most %d are possible beside as many other holders", what, len(data), most)
+	}
+	return nil
+}
+
+func (s settings) validDelay() error {
+	switch d := s.delay; {
+	case d < 0 || d > lease.MaxDelay:
+		return fmt.Errorf("LockDelay is %v: between 0 and %v are possible", d, lease.MaxDelay)
+	case d%time.Millisecond != 0:
+		return fmt.Errorf("LockDelay is %v: whole milliseconds are needed", d)
+	}
+	return nil
+}
+
+func (s settings) validFailClosed() error {
+	switch {
+	case s.failClosed && len(s.dangers) > 0:
+		return errors.New("FailClosed and OnDanger cannot be combined: a lock without a lease has no deadline")
+	case s.failClosed && s.delay > 0:
+		return errors.New("FailClosed and LockDelay cannot be combined: a lock without a lease is not lost by itself")
+	}
+	return nil
+}
+
+func (d danger) validate(c Config) error {
+	most := c.TTL - lease.Margin(c.TTL) - c.HeartbeatInterval - c.RequestTimeout
+	switch {
+	case d.call == nil:
+		return errors.New("OnDanger: the function is nil")
+	case d.margin <= 0:
+		return fmt.Errorf("OnDanger: the margin is %v: more than zero is needed", d.margin)
+	case d.margin > most:
+		return fmt.Errorf("OnDanger: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v, HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would be a danger",
+			d.margin, most, c.TTL, lease.Margin(c.TTL), c.HeartbeatInterval, c.RequestTimeout)
+	}
+	return nil
+}
+
+// waiterMode is the mode by which a waiter decides whether there is room.
+func (s settings) waiterMode() serving.Mode {
+	mode := s.mode
+	if mode.Shared {
+		mode.Readers = s.load(serving.MaxSharedData).MaxHolders()
+	}
+	return mode
+}
+
+// load is what a holder with so much data adds to its record.
+func (s settings) load(data int) serving.Load {
+	return serving.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
+}
+
+// maxData is how much data each holder may have. Several holders in one record
+// must leave room for each other.
+func (s settings) maxData() int {
+	switch {
+	case s.mode.Shared:
+		return min(maxData, serving.MaxSharedData)
+	case s.mode.Permits > 1:
+		return max(0, s.load(0).MaxData(s.mode.Permits, maxData))
+	}
+	return maxData
+}
+
+func (s settings) holderTerms() lease.Terms {
+	return lease.Terms{TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed}
+}
+
+// grantTerms are the terms of the lease with which a grant begins.
+func (s settings) grantTerms() lease.Terms {
+	terms := s.holderTerms()
+	if s.failClosed {
+		terms.TTL = waiter.Grace(s.RequestTimeout)
+		terms.Margin = lease.Margin(terms.TTL)
+	}
+	return terms
+}
