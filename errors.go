@@ -5,7 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -17,50 +21,60 @@ import (
 var (
 	// ErrNotAcquired reports that the lock was not acquired in the time given,
 	// and that the table answered: the lock was busy (NoWait, Attempts), the wait
-	// was over, or the context ended. Use errors.As with *NotAcquiredError to
-	// learn who is being served.
+	// was over, or the context ended. *NotAcquiredError has the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 
-	// ErrUnavailable reports that the lock was not acquired because the table did
-	// not answer, throttled, or failed: the last request of the attempt had no
-	// usable answer when the wait, the context, or the library's patience ended.
-	// It says nothing about the lock, and never matches ErrNotAcquired. The error
-	// also matches the context's error, if that ended the wait. Under Attempts
-	// the last attempt counts. Try again later.
+	// ErrUnavailable reports that the lock was not acquired because the last request
+	// of the attempt had no usable answer: the table did not answer, throttled or
+	// failed. It says nothing about the lock, and never matches ErrNotAcquired. The
+	// error also matches the context's error if that ended the wait. Try again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
 
-	// ErrLost says that a lock that was held is held no more, without having
-	// been released: stop what it protects. Use errors.As with *LostError to
-	// learn how. It is the cause of the lock's context, and what Release
-	// returns then, which may be the first to find out.
+	// ErrNoItem reports that the item for LockItem is missing, or was deleted during
+	// the wait. Nothing was created; see CreateItem.
+	ErrNoItem = errors.New("queuelock: there is no such item")
+
+	// ErrGone reports that a handle cannot be resumed: its lock or its place in the
+	// queue has ended, or another process has taken it over.
+	ErrGone = errors.New("queuelock: the handle is of no use any more")
+
+	// ErrLost reports that the lock is held no more and was not released: stop what
+	// it protects. *LostError says how. It is the cause of the lock's context.
 	ErrLost = errors.New("queuelock: lock lost")
 
-	// ErrReleased is the cause of the context of a lock that was released, and
-	// its Err. Nothing is wrong.
+	// ErrReleased is the cause of the context of a lock that was released, and its
+	// Err. It is not a failure.
 	ErrReleased = errors.New("queuelock: lock released")
 
-	// ErrClosed says that the client was closed, before the call or while it
-	// waited.
+	// ErrClosed reports that the client was closed before the call or during it.
 	ErrClosed = errors.New("queuelock: the client is closed")
+
+	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has
+	// ended, or it never had one.
+	ErrNotServed = errors.New("queuelock: nobody is served with this ticket")
+
+	// ErrLeased reports that the holder given to Evict has a lease, which ends by
+	// itself.
+	ErrLeased = errors.New("queuelock: this holder has a lease, which ends by itself")
 )
 
-// NotAcquiredError says what stood in the way. It matches ErrNotAcquired.
+// NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired,
+// Err and Blocked.
 type NotAcquiredError struct {
 	Key Key
 	// Waited is for how long Acquire tried.
 	Waited time.Duration
-	// Position is the caller's place among the waiters when its wait ended: 1 was
-	// next. 0 if it did not queue. See OnProgress for what is counted.
+	// Position is the caller's last place among the waiters: 1 was next. 0 if it did
+	// not queue.
 	Position int
-	// Serving is the holder, as last seen by a waiter of this client, of several the
-	// one with the lowest ticket; nil if there was none. Its Age and Remaining are
-	// of the time when the error was made.
+	// Serving is the holder with the lowest ticket, as this client last saw it; nil if
+	// there was none. Its Age and Remaining count from when the error was made.
 	Serving *Holder
 	// Err is the context's error, if that ended the wait; else nil.
 	Err error
-	// Blocked is a *MalformedError about a row ahead or a holder's entry, if there
-	// was one that cannot be read. Such a row is swept like a dead waiter's; such
-	// an entry is left alone.
+	// Blocked is a *MalformedError about a row ahead or a holder's entry that cannot
+	// be read, or nil. Such a row is swept like that of a crashed waiter; such an
+	// entry is left alone.
 	Blocked error
 }
 
@@ -70,7 +84,7 @@ func (e *NotAcquiredError) Error() string {
 		s += fmt.Sprintf(", position %d", e.Position)
 	}
 	if e.Serving != nil {
-		// Of an owner that some other program wrote, no more than one may have.
+		// Another program may have written an owner of any length.
 		s += fmt.Sprintf(", serving %.*s (ticket %s", maxOwner, e.Serving.Owner, e.Serving.Ticket)
 		if !e.Serving.Since.IsZero() {
 			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
@@ -89,15 +103,26 @@ func (e *NotAcquiredError) Error() string {
 	return s
 }
 
-// Unwrap lists ErrNotAcquired and what there is of Err and Blocked.
-func (e *NotAcquiredError) Unwrap() []error {
-	errs := []error{ErrNotAcquired}
-	for _, err := range []error{e.Err, e.Blocked} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+func (e *NotAcquiredError) Unwrap() []error { return present(ErrNotAcquired, e.Err, e.Blocked) }
+
+// present returns the errors that are not nil.
+func present(errs ...error) []error {
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// MismatchError says that a queue is of another kind than Acquire asked for.
+// Nothing was acquired. A queue keeps its kind for life: ask for that kind, or use
+// another Reason.
+type MismatchError struct {
+	Key Key
+	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of
+	// ScopeShared".
+	Is, Wanted string
+	remedy     string // "pass Permits(3)"
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason", e.Key, e.Is, e.Wanted, e.remedy)
 }
 
 // Cause says how a lock was lost.
@@ -105,17 +130,17 @@ type Cause = heartbeat.Cause
 
 // The causes of a loss.
 const (
-	// Evicted: the table says that the lock was taken away, after its lease
-	// had ended, or by an operator.
+	// Evicted: the table says that the lock was taken away, by another client after
+	// its lease had ended, or by an operator.
 	Evicted = heartbeat.Evicted
-	// Expired: the lease ran out on the process's own clock although no
-	// renewal had failed: the process stood still.
+	// Expired: the lease ran out on the process's own clock and no renewal had
+	// failed, so the process was paused.
 	Expired = heartbeat.Expired
 	// Unreachable: the lease ran out because renewals failed or hung.
 	Unreachable = heartbeat.Unreachable
 )
 
-// LostError says how a lock was lost. It matches ErrLost.
+// LostError says how a lock was lost. It matches ErrLost and Err.
 type LostError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -131,18 +156,11 @@ func (e *LostError) Error() string {
 	return s
 }
 
-// Unwrap lists ErrLost and, if there is one, the last renewal's error.
-func (e *LostError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{ErrLost}
-	}
-	return []error{ErrLost, e.Err}
-}
+func (e *LostError) Unwrap() []error { return present(ErrLost, e.Err) }
 
-// UnreleasedError says that a lock that fails closed may still stand in the
-// table: no lease ends it. If Release returned it, call Release again. Otherwise,
-// or if the process is to end, an operator must look (Client.Inspect, "queuelock
-// status") and evict it (Client.Evict, "queuelock evict").
+// UnreleasedError says that a lock that fails closed may still be in the table,
+// where no lease ends it. If Release returned the error, call Release again.
+// Otherwise an operator must look (Client.Inspect) and evict it (Client.Evict).
 type UnreleasedError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -153,19 +171,96 @@ func (e *UnreleasedError) Error() string {
 	return fmt.Sprintf("queuelock: %s ticket %s may still stand, without a lease that would end it: release it again, or evict it: %v", e.Key, e.Ticket, e.Err)
 }
 
-// Unwrap returns Err.
 func (e *UnreleasedError) Unwrap() error { return e.Err }
 
-// TableError says that the table is missing, or has other keys than are
-// needed; it names what was found and what is needed.
+// UnknownOutcomeError says that it is not known whether writes were made: they had
+// no answer, and the table does not say. Read them under the next lock. Release
+// returns it if the table does not say whether the lock was released or lost.
+type UnknownOutcomeError struct {
+	Key Key
+	Err error // the last attempt's
+	Ctx error // the context's, if that has ended
+	End error // why the lock is not held any more, or nil
+}
+
+func (e *UnknownOutcomeError) Error() string {
+	s := fmt.Sprintf("queuelock: %s: the outcome is not known: %v", e.Key, e.Err)
+	for _, err := range present(e.Ctx, e.End) {
+		s += fmt.Sprintf("; %v", err)
+	}
+	return s
+}
+
+// Unwrap returns Ctx alone. Err and End may match ErrLost or
+// *types.TransactionCanceledException, which say that nothing was written.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
+
+// ReleaseError says that the writes of a ReleaseWith were made, and that the lock
+// was not released after them, or was lost before. Call Release.
+type ReleaseError struct {
+	Key Key
+	Err error // that of Release
+}
+
+func (e *ReleaseError) Error() string {
+	return fmt.Sprintf("queuelock: %s: the writes were made, but the release failed: %v", e.Key, e.Err)
+}
+
+// Unwrap returns nil: Err may match ErrLost, which says that the writes were not
+// made.
+func (e *ReleaseError) Unwrap() error { return nil }
+
+// ConditionError says that the condition of an UpdateAndRelease was false. Nothing
+// was written, and the lock is held.
+type ConditionError struct {
+	Item ItemKey
+	// Current is the item that refused, without the lock's attributes.
+	Current map[string]types.AttributeValue
+}
+
+func (e *ConditionError) Error() string {
+	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
+}
+
+// EvictError says why Evict did nothing. It matches ErrNotServed or ErrLeased.
+type EvictError struct {
+	Key    Key
+	Ticket ticket.Number
+	// Serving lists the holders in the order of tickets.
+	Serving []Holder
+	Err     error // ErrNotServed or ErrLeased
+}
+
+func (e *EvictError) Error() string {
+	s := fmt.Sprintf("queuelock: evict %s ticket %s: %s", e.Key, e.Ticket, strings.TrimPrefix(fmt.Sprint(e.Err), "queuelock: "))
+	var others []string
+	for _, h := range e.Serving {
+		if h.Ticket == e.Ticket {
+			s += fmt.Sprintf(": %.*s, in %v unless it is renewed", maxOwner, h.Owner, max(0, h.Remaining).Round(time.Millisecond))
+			continue
+		}
+		others = append(others, fmt.Sprintf("%.*s (ticket %s)", maxOwner, h.Owner, h.Ticket))
+	}
+	switch {
+	case !errors.Is(e.Err, ErrNotServed):
+	case len(others) == 0:
+		s += ", nor with another"
+	default:
+		s += "; served: " + strings.Join(others, ", ")
+	}
+	return s
+}
+
+func (e *EvictError) Unwrap() error { return e.Err }
+
+// TableError says that the table is missing or has other keys than are needed. It
+// names what was found and what is needed.
 type TableError = table.SchemaError
 
-// MalformedError says that an item in the table's queue was not written by
-// this library. It names the item and the attribute. A serving record is left
-// alone, except that its ticketNumber may be raised where a number is not whole
-// or a holder's entry is malformed: no condition of a write can ask for those.
-// Acquire returns the error once no other holder is in the way. A queue row is
-// waited for, and swept, like that of a dead waiter.
+// MalformedError says that an item in the queue was not written by this library,
+// and names the item and the attribute. Acquire returns it once no other holder is
+// in the way. A serving record is left alone, except that its ticketNumber may be
+// raised. A queue row is waited for, and swept, like that of a crashed waiter.
 type MalformedError = table.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context
@@ -232,3 +327,15 @@ func (e *unavailableError) Unwrap() error {
 	}
 	return errors.Join(ErrUnavailable, e.ended, e.failure)
 }
+
+// goneError matches ErrGone, and says which handle it is and why.
+type goneError struct {
+	key  Key
+	gone *waiter.GoneError
+}
+
+func (e *goneError) Error() string {
+	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, is of no use any more: %s", e.key, e.gone.Ticket, e.gone.Why)
+}
+
+func (e *goneError) Unwrap() error { return ErrGone }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
@@ -14,47 +13,6 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-var (
-	// ErrNotServed says that nobody is being served with the ticket given to
-	// Evict: it has ended its turn, or never had one.
-	ErrNotServed = errors.New("nobody is served with this ticket")
-	// ErrLeased says that the holder given to Evict has a lease, which ends by
-	// itself.
-	ErrLeased = errors.New("this holder has a lease, which ends by itself")
-)
-
-// EvictError says why Evict did nothing. It matches ErrNotServed or ErrLeased.
-type EvictError struct {
-	Key    Key
-	Ticket ticket.Number
-	// Serving is who is being served, in the order of tickets.
-	Serving []Holder
-	Err     error // ErrNotServed or ErrLeased
-}
-
-func (e *EvictError) Error() string {
-	s := fmt.Sprintf("queuelock: evict %s ticket %s: %v", e.Key, e.Ticket, e.Err)
-	var others []string
-	for _, h := range e.Serving {
-		if h.Ticket == e.Ticket {
-			s += fmt.Sprintf(": %.*s, in %v unless it is renewed", maxOwner, h.Owner, max(0, h.Remaining).Round(time.Millisecond))
-			continue
-		}
-		others = append(others, fmt.Sprintf("%.*s (ticket %s)", maxOwner, h.Owner, h.Ticket))
-	}
-	switch {
-	case !errors.Is(e.Err, ErrNotServed):
-	case len(others) == 0:
-		s += ", nor with another"
-	default:
-		s += "; served: " + strings.Join(others, ", ")
-	}
-	return s
-}
-
-// Unwrap returns Err.
-func (e *EvictError) Unwrap() error { return e.Err }
 
 // Evict ends the turn of a holder that fails closed (FailClosed), by the ticket
 // that Inspect, or "queuelock status", shows. The next in line is served.

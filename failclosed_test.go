@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -730,6 +731,9 @@ func TestEvictSaysWhyItDoesNothing(t *testing.T) {
 					t.Errorf("%v, want %v", err, why)
 				}
 				says(t, err, append(words, "order-7", "ticket "+number.String())...)
+				if n := strings.Count(err.Error(), "queuelock: "); n != 1 {
+					t.Errorf("%q has the package's name %d times", err, n)
+				}
 			})
 			if spent.Sent != 1 || spent.WriteUnits != 0 {
 				t.Errorf("it cost %+v, want a read", spent)

@@ -47,32 +47,6 @@ func (l *Lock) condition(alone bool) types.ConditionCheck {
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const maxTransactItems = 99
 
-// UnknownOutcomeError says that it is not known whether writes were made: they
-// had no answer, and the table does not say. Read them under the next lock to
-// know. Release returns it, too, if the table does not say whether the lock was
-// released or lost.
-type UnknownOutcomeError struct {
-	Key Key
-	Err error // the last attempt's
-	Ctx error // the context's, if that has ended
-	End error // why the lock is not held any more, or nil
-}
-
-func (e *UnknownOutcomeError) Error() string {
-	s := fmt.Sprintf("queuelock: %s: the outcome is not known: %v", e.Key, e.Err)
-	if e.Ctx != nil {
-		s += fmt.Sprintf("; %v", e.Ctx)
-	}
-	if e.End != nil {
-		s += fmt.Sprintf("; %v", e.End)
-	}
-	return s
-}
-
-// Unwrap returns Ctx. Err and End are not among what it matches: ErrLost, and a
-// *types.TransactionCanceledException, would say that nothing was written.
-func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
-
 // Transact makes the writes, all or none, only if the lock is still held when
 // they are made. Items are as DynamoDB defines them, 99 at most, in any tables of
 // the region; none may be the lock's own record.

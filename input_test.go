@@ -70,6 +70,10 @@ func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
 	}
 	_, err := queuelock.New(nil, table.Name(), queuelock.Config{})
 	says(t, err, "DynamoDB client is nil")
+	_, err = queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
+	says(t, err, "DynamoDB client is nil")
+	says(t, queuelock.CreateTable(t.Context(), nil, table.Name(), queuelock.Config{}), "DynamoDB client is nil")
+	says(t, queuelock.CreateTable(t.Context(), (*dynamodb.Client)(nil), table.Name(), queuelock.Config{}), "DynamoDB client is nil")
 	_, err = queuelock.New(db, "", queuelock.Config{})
 	says(t, err, "table name is empty")
 	_, err = queuelock.New(db, "x y", queuelock.Config{})

@@ -16,10 +16,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ErrNoItem says that the item to be locked is missing, or was deleted by
-// somebody while LockItem waited. Nothing was created; see CreateItem.
-var ErrNoItem = errors.New("queuelock: there is no such item")
-
 // ItemLock is a lock on an item of the caller's own. It is a Lock in all else:
 // it keeps its lease, has a fencing token, and is released or lost. Its Key is
 // that of its queue in the client's table, which is made of the item's key: for

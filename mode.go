@@ -10,28 +10,6 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// MismatchError says that a queue is of another kind than was asked for, and
-// names both. Nothing was acquired, and nothing is left. A queue keeps its kind
-// for life: ask for what it is, or use another Reason.
-type MismatchError struct {
-	Key Key
-	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of
-	// ScopeShared".
-	Is, Wanted string
-	remedy     string // "pass Permits(3)"
-}
-
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason", e.Key, e.Is, e.Wanted, e.remedy)
-}
-
-// ErrUpgrade says that a shared lock cannot be made exclusive.
-var ErrUpgrade = errors.New("queuelock: a shared lock cannot be upgraded: two that wait for each other to leave would wait for ever; release it, and acquire it without Shared")
-
-// Upgrade always returns ErrUpgrade, and makes no request. What was read under
-// the shared lock must be read again under the exclusive one.
-func (l *Lock) Upgrade() error { return ErrUpgrade }
-
 // Shared reports whether the lock is held together with others, by the option
 // Shared or since Downgrade.
 func (l *Lock) Shared() bool {

@@ -51,7 +51,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -96,7 +95,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)
 	switch {
-	case db == nil || reflect.ValueOf(db).Kind() == reflect.Pointer && reflect.ValueOf(db).IsNil():
+	case isNil(db):
 		return nil, errors.New("queuelock: the DynamoDB client is nil")
 	case layout.Validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", layout.Validate())

@@ -2,7 +2,6 @@ package queuelock
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -33,19 +32,3 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 	}
 	return nil
 }
-
-// ReleaseError says that the writes of a ReleaseWith were made, and that the
-// lock was not released after them, or was lost before it could be. Call Release
-// for what is left of it.
-type ReleaseError struct {
-	Key Key
-	Err error // that of Release
-}
-
-func (e *ReleaseError) Error() string {
-	return fmt.Sprintf("queuelock: %s: the writes were made, but the release failed: %v", e.Key, e.Err)
-}
-
-// Unwrap returns nothing: Err may match ErrLost, which would say that the
-// writes were not made.
-func (e *ReleaseError) Unwrap() error { return nil }

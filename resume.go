@@ -26,10 +26,6 @@ type Handle struct {
 	Permits int  `json:",omitempty"`
 }
 
-// ErrGone says that a handle is of no use any more: its lock, or its place in the
-// queue, is there no more, or is somebody else's.
-var ErrGone = errors.New("queuelock: the handle is of no use any more")
-
 // Handle names the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
 	return newHandle(l.key, l.mode, waiter.Grant{ID: l.id, Ticket: l.ticket}.Handle())
@@ -108,15 +104,3 @@ func (c *callbacks) placed(f func(Handle), key Key, mode serving.Mode) func(wait
 		return returned
 	}
 }
-
-// goneError matches ErrGone, and says which handle it is and why.
-type goneError struct {
-	key  Key
-	gone *waiter.GoneError
-}
-
-func (e *goneError) Error() string {
-	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, is of no use any more: %s", e.key, e.gone.Ticket, e.gone.Why)
-}
-
-func (e *goneError) Unwrap() error { return ErrGone }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/queuelock/queuelock/internal/table"
 )
@@ -21,7 +22,7 @@ type TableAPI = table.API
 // Three requests at the least, one more to enable TTL, and one more for each
 // time it looks whether the table is active.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
-	if db == nil {
+	if isNil(db) {
 		return errors.New("queuelock: create table: the DynamoDB client is nil")
 	}
 	layout := cfg.withDefaults().layout(tableName)
@@ -32,4 +33,11 @@ func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config)
 		return fmt.Errorf("queuelock: create table: %w", err)
 	}
 	return nil
+}
+
+// isNil reports whether an SDK client is nil, or an interface that holds a nil
+// pointer.
+func isNil(db any) bool {
+	v := reflect.ValueOf(db)
+	return db == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -14,18 +14,6 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// ConditionError says that the condition of an UpdateAndRelease was false.
-// Nothing was written, and the lock is held.
-type ConditionError struct {
-	Item ItemKey
-	// Current is the item that refused, without the lock's attributes.
-	Current map[string]types.AttributeValue
-}
-
-func (e *ConditionError) Error() string {
-	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
-}
-
 // UpdateAndRelease updates the item and releases the lock, both or neither, in
 // one conditional request, and returns the item as it then is, without the
 // lock's attributes. The update must leave the key and the lock's attributes
