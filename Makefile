@@ -5,6 +5,8 @@ ENGINES ?= embedded,dynoxide,dynamodb-local
 CHAOS   ?= 2m
 SEEDS   ?= 250
 
+STATICCHECK = v0.8.2
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +71,14 @@ fmt:
 .PHONY: vet
 vet:
 	$(GO) vet ./...
+
+.PHONY: lint
+lint: ## staticcheck, which must find nothing
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK) ./...
+
+.PHONY: measure
+measure: ## size, complexity and wordiness of the code beside their limits; STRICT=1 fails if one is exceeded
+	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
 
 .PHONY: build
 build: bin/queuelock ## build the command line into bin/

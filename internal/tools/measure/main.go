@@ -1,0 +1,192 @@
+// Command measure prints the size, the complexity and the wordiness of the
+// code, each beside its limit. It runs at the root of the repository.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/queuelock/queuelock/internal/tools/words"
+)
+
+func main() {
+	strict := flag.Bool("strict", false, "exit with 1 if a limit is exceeded")
+	show := flag.Int("show", 25, "list at most that many parts of a value")
+	flag.Parse()
+	rows, err := measure(os.DirFS("."))
+	if err == nil {
+		var calls int
+		calls, err = longestCall(context.Background())
+		rows = append(rows, row{name: "calls between Acquire and the SDK", value: calls})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(2)
+	}
+	if exceeded := write(os.Stdout, rows, *show); exceeded > 0 && *strict {
+		os.Exit(1)
+	}
+}
+
+// row is a line of the table. A limit of 0 is none, unless zero is set. The
+// value is the sum or the largest of its parts.
+type row struct {
+	name  string
+	value int
+	limit int
+	zero  bool // the limit is 0
+	parts []count
+	note  string
+}
+
+func (r row) limited() bool  { return r.limit > 0 || r.zero }
+func (r row) exceeded() bool { return r.limited() && r.value > r.limit }
+
+// measure returns the rows of the table that follow from the text of a tree.
+func measure(tree fs.FS) ([]row, error) {
+	sources, err := parseTree(tree)
+	if err != nil {
+		return nil, err
+	}
+	readme, err := fs.ReadFile(tree, "README.md")
+	if err != nil {
+		return nil, err
+	}
+	banned, err := words.Tree(tree)
+	if err != nil {
+		return nil, err
+	}
+	var root, fieldsOfLock, proseWords, marks int
+	var complex, wide, rootDocs, publicDocs, lines []count
+	for _, s := range sources {
+		if s.dir() == "." {
+			root++
+		}
+		if s.inLibrary() {
+			lines = tally(lines, s.dir(), s.lines)
+		}
+		if s.inProduct() {
+			complex = append(complex, complexities(s)...)
+			wide = append(wide, structs(s)...)
+			w, m := prose(s)
+			proseWords, marks = proseWords+w, marks+m
+		}
+		if s.isPublic() {
+			docs := docWords(s)
+			publicDocs = append(publicDocs, docs...)
+			if s.dir() == "." {
+				rootDocs = append(rootDocs, docs...)
+			}
+		}
+	}
+	for _, s := range wide {
+		if s.name == "queuelock.Lock" {
+			fieldsOfLock = s.n
+		}
+	}
+	var files []count
+	for _, hit := range banned {
+		files = tally(files, hit.File, 1)
+	}
+	return []row{
+		{name: "Go files in the root package", value: root, limit: 18},
+		{name: "fields of Lock", value: fieldsOfLock, limit: 6},
+		largest("cyclomatic complexity of a function", complex, 15),
+		largest("fields of a struct", wide, 15),
+		mean("words of documentation per symbol, root", rootDocs, 40),
+		mean("words of documentation per symbol, all public", publicDocs, 40),
+		largest("words of documentation of a symbol", publicDocs, 0),
+		{name: "README lines", value: strings.Count(string(readme), "\n"), limit: 220},
+		{name: "README words", value: len(strings.Fields(string(readme)))},
+		{name: "banned words in code, comments and docs", value: len(banned), zero: true, parts: files},
+		{name: "colons and semicolons per 1,000 words of comments", value: marks * 1000 / max(1, proseWords)},
+		{name: "lines of Go in the library", value: sum(lines), limit: 10500, parts: lines,
+			note: "no tests; all but " + strings.Join(outsideLibrary, ", ")},
+	}, nil
+}
+
+// largest is the row of the largest count. Its parts are the counts above the
+// limit, or the largest one.
+func largest(name string, counts []count, limit int) row {
+	r := row{name: name, limit: limit}
+	for _, c := range counts {
+		r.value = max(r.value, c.n)
+	}
+	for _, c := range counts {
+		if c.n == r.value || limit > 0 && c.n > limit {
+			r.parts = append(r.parts, c)
+		}
+	}
+	return r
+}
+
+// mean is the row of the mean of the documented symbols, rounded up.
+func mean(name string, counts []count, limit int) row {
+	documented := slices.DeleteFunc(slices.Clone(counts), func(c count) bool { return c.n == 0 })
+	n := len(documented)
+	return row{name: name, value: (sum(documented) + n - 1) / max(1, n), limit: limit,
+		note: fmt.Sprintf("%d symbols, %d documented", len(counts), n)}
+}
+
+func sum(counts []count) (n int) {
+	for _, c := range counts {
+		n += c.n
+	}
+	return n
+}
+
+// tally adds n to the count of that name.
+func tally(counts []count, name string, n int) []count {
+	for i := range counts {
+		if counts[i].name == name {
+			counts[i].n += n
+			return counts
+		}
+	}
+	return append(counts, count{name, n})
+}
+
+// write writes the table, and below it up to show parts of each row, the
+// largest first. It returns how many limits are exceeded.
+func write(to io.Writer, rows []row, show int) (exceeded int) {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "measure\tvalue\tlimit\t")
+	for _, r := range rows {
+		limit, mark := "-", ""
+		if r.limited() {
+			limit = fmt.Sprint(r.limit)
+		}
+		if r.exceeded() {
+			mark = "exceeded"
+			exceeded++
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", r.name, r.value, limit, mark)
+	}
+	table.Flush()
+	for _, r := range rows {
+		if r.note == "" && len(r.parts) == 0 {
+			continue
+		}
+		fmt.Fprintf(to, "\n%s", r.name)
+		if r.note != "" {
+			fmt.Fprintf(to, " (%s)", r.note)
+		}
+		fmt.Fprintln(to)
+		slices.SortStableFunc(r.parts, func(a, b count) int { return cmp.Compare(b.n, a.n) })
+		for _, c := range r.parts[:min(show, len(r.parts))] {
+			fmt.Fprintf(to, "%7d  %s\n", c.n, c.name)
+		}
+		if more := len(r.parts) - show; more > 0 {
+			fmt.Fprintf(to, "         and %d more\n", more)
+		}
+	}
+	return exceeded
+}

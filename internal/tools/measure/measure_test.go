@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// code is a package with one of everything that is counted.
+const code = `// Package a is the root: short; and sweet.
+package a
+
+// T is a type of four words.
+type T struct {
+	A, B int
+	error
+	c struct{ d, e int }
+}
+
+// The limits.
+const (
+	X = 1 // first
+	Y = 2
+	z = 3
+)
+
+// Do does it, see https://example.org.
+func (t *T) Do(n int) {
+	if n > 0 && n < 9 || n == 10 { // 4
+		func() {
+			for range n { // 5
+			}
+		}()
+	}
+	switch n {
+	case 1, 2: // 6
+	default:
+	}
+	select {
+	case <-make(chan int): // 7
+	default:
+	}
+}
+
+func plain() {}
+
+type G[K, V any] struct{}
+
+func (G[K, V]) Undocumented() {}
+`
+
+func parse(t *testing.T, files map[string]string) []source {
+	t.Helper()
+	sources, err := parseTree(tree(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources
+}
+
+func tree(files map[string]string) fstest.MapFS {
+	fs := fstest.MapFS{}
+	for name, text := range files {
+		fs[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return fs
+}
+
+func TestCounts(t *testing.T) {
+	s := parse(t, map[string]string{"a.go": code})[0]
+	words, marks := prose(s)
+	for _, c := range []struct {
+		name      string
+		got, want []count
+	}{
+		{"Complexities", complexities(s), []count{{"a.T.Do", 7}, {"a.plain", 1}, {"a.G.Undocumented", 1}}},
+		{"Structs", structs(s), []count{{"a.T", 4}, {"a.G", 0}}},
+		{"DocWords", docWords(s), []count{{"a.T", 7}, {"a.X", 3}, {"a.Y", 0}, {"a.T.Do", 5}, {"a.G", 0}, {"a.G.Undocumented", 0}}},
+		{"Prose", []count{{"words", words}, {"marks", marks}}, []count{{"words", 27}, {"marks", 2}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !slices.Equal(c.got, c.want) {
+				t.Errorf("got %v, want %v", c.got, c.want)
+			}
+		})
+	}
+}
+
+func TestSource(t *testing.T) {
+	got := map[string]string{}
+	for _, s := range parse(t, map[string]string{
+		"a.go":                     "package a",
+		"a_test.go":                "package a",
+		"b/b.go":                   "package b",
+		"cmd/c/main.go":            "package main",
+		"queuelocktest/d.go":       "package d",
+		"internal/e/e.go":          "package e",
+		"internal/testbed/f/f.go":  "package f",
+		"internal/g/testdata/g.go": "package g",
+		".tools/h.go":              "package h",
+	}) {
+		var in []string
+		for what, is := range map[string]bool{"library": s.inLibrary(), "product": s.inProduct(), "public": s.isPublic()} {
+			if is {
+				in = append(in, what)
+			}
+		}
+		slices.Sort(in)
+		got[s.name] = strings.Join(in, " ")
+	}
+	for name, want := range map[string]string{
+		"a.go":                    "library product public",
+		"a_test.go":               "",
+		"b/b.go":                  "library product public",
+		"cmd/c/main.go":           "product",
+		"queuelocktest/d.go":      "product public",
+		"internal/e/e.go":         "library product",
+		"internal/testbed/f/f.go": "",
+	} {
+		if is, found := got[name]; !found || is != want {
+			t.Errorf("%s is %q, want %q", name, is, want)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("parsed as well: %v", got)
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	rows, err := measure(tree(map[string]string{
+		"a.go":      code,
+		"a_test.go": "package a\n",
+		"README.md": "# A\n\nIt went\nfor" + " good.\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, r := range rows {
+		got[r.name] = r.value
+	}
+	for name, want := range map[string]int{
+		"Go files in the root package":            2,
+		"cyclomatic complexity of a function":     7,
+		"words of documentation per symbol, root": 5,
+		"README lines": 4,
+		"README words": 6,
+		"banned words in code, comments and docs":           1,
+		"colons and semicolons per 1,000 words of comments": 74,
+		"lines of Go in the library":                        strings.Count(code, "\n"),
+	} {
+		if is, found := got[name]; !found || is != want {
+			t.Errorf("%s: %d, want %d", name, is, want)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	var out strings.Builder
+	exceeded := write(&out, []row{
+		largest("complexity", []count{{"f", 9}, {"g", 3}, {"h", 11}}, 8),
+		{name: "banned", value: 1, zero: true},
+		{name: "words", value: 7},
+	}, 1)
+	if exceeded != 2 {
+		t.Errorf("%d limits exceeded, want 2", exceeded)
+	}
+	for _, want := range []string{"complexity  11     8      exceeded", "words       7      -", "11  h\n", "and 1 more"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestLongestCall(t *testing.T) {
+	if calls, err := longestCall(context.Background()); err != nil || calls < 1 {
+		t.Errorf("longestCall() = %d, %v", calls, err)
+	}
+}

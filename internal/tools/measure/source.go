@@ -1,0 +1,80 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// source is a parsed Go file of the tree.
+type source struct {
+	name  string // slash-separated, below the root of the tree
+	lines int
+	file  *ast.File
+}
+
+// The library is all Go code that a program imports to use locks. These
+// directories hold what is not part of it: the command, the engine and the
+// fakes for tests, examples, and the apparatus.
+var outsideLibrary = []string{"cmd", "examples", "internal/demo", "internal/embedded", "internal/testbed", "internal/tools", "queuelocktest"}
+
+// The product is what a user can run or import: the library, the command and
+// the packages for tests. The apparatus only tests and measures it.
+var outsideProduct = []string{"internal/testbed", "internal/tools"}
+
+func (s source) dir() string     { return path.Dir(s.name) }
+func (s source) isTest() bool    { return strings.HasSuffix(s.name, "_test.go") }
+func (s source) inLibrary() bool { return !s.isTest() && !s.within(outsideLibrary) }
+func (s source) inProduct() bool { return !s.isTest() && !s.within(outsideProduct) }
+
+// symbol is the name of a symbol of the file behind that of its package.
+func (s source) symbol(name string) string {
+	if s.dir() == "." {
+		return s.file.Name.Name + "." + name
+	}
+	return s.dir() + "." + name
+}
+
+// isPublic reports whether other modules can import the file's package.
+func (s source) isPublic() bool {
+	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"internal", "examples"})
+}
+
+func (s source) within(dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return strings.HasPrefix(s.name, dir+"/")
+	})
+}
+
+// parseTree parses the Go files of a tree. It skips test data and directories
+// with a leading dot.
+func parseTree(tree fs.FS) ([]source, error) {
+	set := token.NewFileSet()
+	var sources []source
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		base := path.Base(name)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (base == "testdata" || len(base) > 1 && base[0] == '.'):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, source{name, strings.Count(string(text), "\n"), file})
+		return nil
+	})
+	return sources, err
+}
