@@ -29,8 +29,6 @@ func sorts(page object) string {
 	return strings.Join(all, " ")
 }
 
-const numValues = `"ExpressionAttributeValues":{":p":{"S":"p"},":a":{"N":"1"},":b":{"N":"3"}}`
-
 func TestQueriesReadTheRangeInOrder(t *testing.T) {
 	e := engine(t, Config{})
 	numbered(t, e, "10", "3", "-5", "1", "1.5", "2")
