@@ -73,12 +73,7 @@ func (e *Engine) batchWriteItem(req *batchWriteItemRequest) (any, error) {
 		costs.add(c.table.name, o.cost)
 	}
 	out := map[string]any{"UnprocessedItems": unprocessed}
-	report := costs.report(func(name string, cost float64) map[string]any {
-		return consumed(req.ReturnConsumedCapacity, name, cost)
-	})
-	if report != nil {
-		out["ConsumedCapacity"] = report
-	}
+	costs.addTo(out, req.ReturnConsumedCapacity, consumed)
 	return out, nil
 }
 
@@ -132,65 +127,73 @@ func (e *Engine) batchGetItem(req *batchGetItemRequest) (any, error) {
 	if len(req.RequestItems) == 0 {
 		return nil, invalid("The requestItems parameter is required for BatchGetItem")
 	}
-	responses, unprocessed := map[string][]value.Item{}, map[string]any{}
-	var costs tally
-	var used keySet
-	total, bytes := 0, 0
+	read := batchRead{responses: map[string][]value.Item{}, unprocessed: map[string]any{}}
 	for _, name := range slices.Sorted(maps.Keys(req.RequestItems)) {
-		get := req.RequestItems[name]
-		if get == nil || len(get.Keys) == 0 {
-			return nil, invalid("1 validation error detected: Value at 'requestItems.%s.member.keys' failed to satisfy constraint: Member must have length greater than or equal to 1", name)
-		}
-		if len(get.Keys) > maxBatchReads {
-			return nil, invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length less than or equal to %d", name, maxBatchReads)
-		}
-		if total += len(get.Keys); total > maxBatchReads {
-			return nil, invalid("Too many items requested for the BatchGetItem call")
-		}
-		if err := get.refuse(); err != nil {
+		if err := e.batchGetTable(name, req.RequestItems[name], &read); err != nil {
 			return nil, err
-		}
-		projection, err := get.parse()
-		if err != nil {
-			return nil, err
-		}
-		t, err := e.table(name)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.scalarKeys(nil, nil, projection); err != nil {
-			return nil, err
-		}
-		found, late := []value.Item{}, []value.Item{}
-		for _, given := range get.Keys {
-			k, err := t.primaryKey(given)
-			if err != nil {
-				return nil, err
-			}
-			if !used.add(t, k) {
-				return nil, invalid("Provided list of item keys contains duplicates")
-			}
-			item := t.get(k)
-			if bytes += item.Size(); bytes > maxBatchBytes {
-				late = append(late, given)
-				continue
-			}
-			costs.add(t.name, readCost(item.Size(), get.ConsistentRead))
-			if item != nil {
-				found = append(found, show(item, projection))
-			}
-		}
-		responses[name] = found
-		if len(late) > 0 {
-			unprocessed[name] = map[string]any{"Keys": late, "ConsistentRead": get.ConsistentRead}
 		}
 	}
-	out := map[string]any{"Responses": responses, "UnprocessedKeys": unprocessed}
-	report := costs.report(func(name string, cost float64) map[string]any {
-		return consumed(req.ReturnConsumedCapacity, name, cost)
-	})
-	if report != nil {
-		out["ConsumedCapacity"] = report
-	}
+	out := map[string]any{"Responses": read.responses, "UnprocessedKeys": read.unprocessed}
+	read.costs.addTo(out, req.ReturnConsumedCapacity, consumed)
 	return out, nil
+}
+
+// batchRead collects what a BatchGetItem reads.
+type batchRead struct {
+	responses   map[string][]value.Item
+	unprocessed map[string]any
+	costs       tally
+	used        keySet
+	keys, bytes int
+}
+
+// batchGetTable reads the keys of one table.
+func (e *Engine) batchGetTable(name string, get *batchGetTable, read *batchRead) error {
+	if get == nil || len(get.Keys) == 0 {
+		return invalid("1 validation error detected: Value at 'requestItems.%s.member.keys' failed to satisfy constraint: Member must have length greater than or equal to 1", name)
+	}
+	if len(get.Keys) > maxBatchReads {
+		return invalid("1 validation error detected: Value at 'RequestItems.%s.member.Keys' failed to satisfy constraint: Member must have length less than or equal to %d", name, maxBatchReads)
+	}
+	if read.keys += len(get.Keys); read.keys > maxBatchReads {
+		return invalid("Too many items requested for the BatchGetItem call")
+	}
+	if err := get.refuse(); err != nil {
+		return err
+	}
+	projection, err := get.parse()
+	if err != nil {
+		return err
+	}
+	t, err := e.table(name)
+	if err != nil {
+		return err
+	}
+	if err := t.scalarKeys(nil, nil, projection); err != nil {
+		return err
+	}
+	found, late := []value.Item{}, []value.Item{}
+	for _, given := range get.Keys {
+		k, err := t.primaryKey(given)
+		if err != nil {
+			return err
+		}
+		if !read.used.add(t, k) {
+			return invalid("Provided list of item keys contains duplicates")
+		}
+		item := t.get(k)
+		if read.bytes += item.Size(); read.bytes > maxBatchBytes {
+			late = append(late, given)
+			continue
+		}
+		read.costs.add(t.name, readCost(item.Size(), get.ConsistentRead))
+		if item != nil {
+			found = append(found, show(item, projection))
+		}
+	}
+	read.responses[name] = found
+	if len(late) > 0 {
+		read.unprocessed[name] = map[string]any{"Keys": late, "ConsistentRead": get.ConsistentRead}
+	}
+	return nil
 }

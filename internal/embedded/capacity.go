@@ -69,14 +69,17 @@ func (t *tally) add(tableName string, cost float64) {
 	t.cost[tableName] += cost
 }
 
-func (t *tally) report(one func(tableName string, cost float64) map[string]any) []map[string]any {
+// addTo adds the costs to an answer, each as one reports it in that mode.
+func (t *tally) addTo(answer map[string]any, mode string, one func(mode, tableName string, cost float64) map[string]any) {
 	var all []map[string]any
 	for _, name := range t.tables {
-		if c := one(name, t.cost[name]); c != nil {
+		if c := one(mode, name, t.cost[name]); c != nil {
 			all = append(all, c)
 		}
 	}
-	return all
+	if all != nil {
+		answer["ConsumedCapacity"] = all
+	}
 }
 
 func checkCapacityMode(mode string) error {

@@ -147,28 +147,8 @@ type queryRequest struct {
 }
 
 func (e *Engine) query(req *queryRequest) (any, error) {
-	if req.Limit != nil && *req.Limit < 1 { // Scan words this in another way
-		return nil, invalid("1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
-	}
-	if err := req.check(); err != nil {
-		return nil, err
-	}
-	if req.KeyConditionExpression == nil {
-		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
-	}
-	scope, err := req.scope(true)
+	p, condition, err := req.parse()
 	if err != nil {
-		return nil, err
-	}
-	p, err := req.open(scope)
-	if err != nil {
-		return nil, err
-	}
-	condition, err := expr.ParseCondition(expr.KeyConditionExpression, *req.KeyConditionExpression, scope)
-	if err != nil {
-		return nil, err
-	}
-	if err := scope.Unused(); err != nil {
 		return nil, err
 	}
 	if err := e.find(&req.readRequest, p); err != nil {
@@ -188,23 +168,52 @@ func (e *Engine) query(req *queryRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.readRows(rows, at, forward, keys.Sort)
+	if t.sort.name == "" {
+		p.more = false // nothing can follow the only item of a partition
+	}
+	return p.answer(&req.readRequest), nil
+}
+
+// parse checks the request and parses its expressions.
+func (req *queryRequest) parse() (*page, expr.Condition, error) {
+	if req.Limit != nil && *req.Limit < 1 { // Scan words this in another way
+		return nil, nil, invalid("1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+	}
+	if err := req.check(); err != nil {
+		return nil, nil, err
+	}
+	if req.KeyConditionExpression == nil {
+		return nil, nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+	}
+	scope, err := req.scope(true)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := req.open(scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	condition, err := expr.ParseCondition(expr.KeyConditionExpression, *req.KeyConditionExpression, scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, condition, scope.Unused()
+}
+
+// readRows reads the rows from one on for which the condition on the sort key
+// holds, until the page is full. A nil condition holds for all.
+func (p *page) readRows(rows []row, at int, forward bool, sort expr.Condition) {
 	step := 1
 	if !forward {
 		step = -1
 	}
 	for ; at >= 0 && at < len(rows); at += step {
 		item := rows[at].item
-		if keys.Sort != nil && !keys.Sort.Holds(item) {
-			continue
-		}
-		if !p.read(item) {
-			break
+		if (sort == nil || sort.Holds(item)) && !p.read(item) {
+			return
 		}
 	}
-	if t.sort.name == "" {
-		p.more = false // nothing can follow the only item of a partition
-	}
-	return p.answer(&req.readRequest), nil
 }
 
 // keyRange is the key condition for this table, its values checked against the

@@ -80,26 +80,55 @@ func (t *table) setKeys(schema []keySchemaElement, defined []attributeDefinition
 		}
 		return constraint("["+strings.Join(elements, ", ")+"]", "keySchema", "Member must have length less than or equal to 2")
 	}
+	kinds, err := kindsOf(defined)
+	if err != nil {
+		return err
+	}
+	if err := checkSchema(schema); err != nil {
+		return err
+	}
+	for _, s := range schema {
+		if kinds[s.AttributeName] == "" {
+			return invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: %s", s.AttributeName, names(defined))
+		}
+	}
+	if len(schema) != len(kinds) {
+		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+	t.partition = keyAttribute{schema[0].AttributeName, kinds[schema[0].AttributeName]}
+	if len(schema) == 2 {
+		t.sort = keyAttribute{schema[1].AttributeName, kinds[schema[1].AttributeName]}
+	}
+	return nil
+}
+
+// kindsOf checks the attribute definitions and returns the kinds by name.
+func kindsOf(defined []attributeDefinition) (map[string]value.Kind, error) {
 	kinds := map[string]value.Kind{}
 	for i, d := range defined {
 		member := "attributeDefinitions." + strconv.Itoa(i+1) + ".member."
 		if d.AttributeName == "" {
-			return absent(member + "attributeName")
+			return nil, absent(member + "attributeName")
 		}
 		if err := oneOf(d.AttributeType, member+"attributeType", "B", "N", "S"); err != nil {
-			return err
+			return nil, err
 		}
 		if d.AttributeType == "" {
-			return absent(member + "attributeType")
+			return nil, absent(member + "attributeType")
 		}
 		if len(d.AttributeName) > 255 {
-			return constraint(d.AttributeName, member+"attributeName", "Member must have length less than or equal to 255")
+			return nil, constraint(d.AttributeName, member+"attributeName", "Member must have length less than or equal to 255")
 		}
 		if kinds[d.AttributeName] != "" {
-			return invalid("One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
+			return nil, invalid("One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
 		}
 		kinds[d.AttributeName] = value.Kind(d.AttributeType)
 	}
+	return kinds, nil
+}
+
+// checkSchema checks the key schema apart from the attribute definitions.
+func checkSchema(schema []keySchemaElement) error {
 	for i, s := range schema {
 		member := "keySchema." + strconv.Itoa(i+1) + ".member."
 		if s.AttributeName == "" {
@@ -119,18 +148,6 @@ func (t *table) setKeys(schema []keySchemaElement, defined []attributeDefinition
 		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	case len(schema) == 2 && schema[0].AttributeName == schema[1].AttributeName:
 		return invalid("Invalid KeySchema: Some index key attribute have no definition")
-	}
-	for _, s := range schema {
-		if kinds[s.AttributeName] == "" {
-			return invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: %s", s.AttributeName, names(defined))
-		}
-	}
-	if len(schema) != len(kinds) {
-		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
-	}
-	t.partition = keyAttribute{schema[0].AttributeName, kinds[schema[0].AttributeName]}
-	if len(schema) == 2 {
-		t.sort = keyAttribute{schema[1].AttributeName, kinds[schema[1].AttributeName]}
 	}
 	return nil
 }

@@ -55,17 +55,8 @@ type reason struct {
 // certain to commit from then on: Listing 4 of "Distributed Transactions at Scale
 // in Amazon DynamoDB", usenix.org/conference/atc23/presentation/idziorek.
 func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error) {
-	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+	if err := req.check(); err != nil {
 		return nil, err
-	}
-	if len(req.TransactItems) == 0 {
-		return nil, constraint("[]", "transactItems", "Member must have length greater than or equal to 1")
-	}
-	if len(req.TransactItems) > maxTransaction {
-		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", maxTransaction)
-	}
-	if n := len(req.ClientRequestToken); n > 36 {
-		return nil, constraint(req.ClientRequestToken, "clientRequestToken", "Member must have length less than or equal to 36")
 	}
 	text := req.text()
 	if repeated, err := e.repeated(req, text); repeated != nil || err != nil {
@@ -75,9 +66,51 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]outcome, len(changes))
+	outcomes, reads, writes, err := e.runAll(changes)
+	if err != nil {
+		return nil, err
+	}
+	answer := transactionAnswer(req.ReturnConsumedCapacity, "WriteCapacityUnits", writes)
+	finish := func(ago time.Duration) {
+		e.remember(req.ClientRequestToken, tokenUse{request: text, reads: reads}, ago)
+	}
+	if delays := e.split(len(changes)); delays != nil {
+		c := &commit{by: e.request, answer: answer, finish: finish}
+		if req.ClientRequestToken != "" {
+			e.tokens[req.ClientRequestToken] = tokenUse{request: text, ongoing: true}
+		}
+		e.begin(c, changes, outcomes, delays)
+		e.settle()
+		return c, nil
+	}
+	for i, c := range changes {
+		e.store(c, outcomes[i].after)
+	}
+	finish(0)
+	return answer, nil
+}
+
+// check refuses a request by its form alone.
+func (req *transactWriteItemsRequest) check() error {
+	if err := checkCapacityMode(req.ReturnConsumedCapacity); err != nil {
+		return err
+	}
+	switch {
+	case len(req.TransactItems) == 0:
+		return constraint("[]", "transactItems", "Member must have length greater than or equal to 1")
+	case len(req.TransactItems) > maxTransaction:
+		return invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", maxTransaction)
+	case len(req.ClientRequestToken) > 36:
+		return constraint(req.ClientRequestToken, "clientRequestToken", "Member must have length less than or equal to 36")
+	}
+	return nil
+}
+
+// runAll evaluates the changes of a transaction and stores none of them. It
+// fails if one of them is refused, or if they are too large together.
+func (e *Engine) runAll(changes []change) (outcomes []outcome, reads, writes tally, _ error) {
+	outcomes = make([]outcome, len(changes))
 	reasons := make([]reason, len(changes))
-	var reads, writes tally
 	bytes, cancelled := 0, false
 	for i, c := range changes {
 		o, err := outcome{}, c.fault
@@ -100,38 +133,18 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	}
 	switch {
 	case cancelled:
-		return nil, transactionCancelled(reasons)
+		return nil, reads, writes, transactionCancelled(reasons)
 	case bytes > maxTransactionBytes:
-		return nil, invalid("Collection size exceeded: the items of a transaction may not exceed %d bytes together", maxTransactionBytes)
+		return nil, reads, writes, invalid("Collection size exceeded: the items of a transaction may not exceed %d bytes together", maxTransactionBytes)
 	}
-	answer := transactionAnswer(req.ReturnConsumedCapacity, "WriteCapacityUnits", writes)
-	finish := func(ago time.Duration) {
-		e.remember(req.ClientRequestToken, tokenUse{request: text, reads: reads}, ago)
-	}
-	if delays := e.split(len(changes)); delays != nil {
-		c := &commit{by: e.request, answer: answer, finish: finish}
-		if req.ClientRequestToken != "" {
-			e.tokens[req.ClientRequestToken] = tokenUse{request: text, ongoing: true}
-		}
-		e.begin(c, changes, outcomes, delays)
-		e.settle()
-		return c, nil
-	}
-	for i, c := range changes {
-		e.store(c, outcomes[i].after)
-	}
-	finish(0)
-	return answer, nil
+	return outcomes, reads, writes, nil
 }
 
 func transactionAnswer(mode, kind string, costs tally) map[string]any {
 	out := map[string]any{}
-	report := costs.report(func(name string, cost float64) map[string]any {
+	costs.addTo(out, mode, func(mode, name string, cost float64) map[string]any {
 		return consumedByTransaction(mode, name, kind, cost)
 	})
-	if report != nil {
-		out["ConsumedCapacity"] = report
-	}
 	return out
 }
 
@@ -265,14 +278,14 @@ func (req *transactWriteItemsRequest) text() string {
 	return string(text)
 }
 
+type transactGet struct {
+	TableName string
+	Key       value.Item
+	projected
+}
+
 type transactGetItemsRequest struct {
-	TransactItems []struct {
-		Get *struct {
-			TableName string
-			Key       value.Item
-			projected
-		}
-	}
+	TransactItems          []struct{ Get *transactGet }
 	ReturnConsumedCapacity string
 }
 
@@ -290,41 +303,12 @@ func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
 	var costs tally
 	var used keySet
 	for i, entry := range req.TransactItems {
-		get := entry.Get
-		switch {
-		case get == nil:
-			return nil, absent("transactItems.member.get")
-		case get.Key == nil:
-			return nil, absent("transactItems.member.get.key")
-		}
-		projection, err := get.parse()
+		response, fault, err := e.transactGet(entry.Get, &used, &costs)
 		if err != nil {
 			return nil, err
 		}
-		t, err := e.table(get.TableName)
-		if err != nil {
-			return nil, err
-		}
-		k, err := t.primaryKey(get.Key)
-		if err != nil && !errors.As(err, new(schemaError)) {
-			return nil, err
-		}
-		if err == nil && !used.add(t, k) {
-			return nil, invalid("Transaction request cannot include multiple operations on one item")
-		}
-		if err == nil && e.locked[itemID{t, k.text()}] {
-			err = errConflict()
-		}
-		if reasons[i] = reasonOf(err); err != nil {
-			cancelled = true
-			continue
-		}
-		item := t.get(k)
-		responses[i] = map[string]any{}
-		if item != nil {
-			responses[i]["Item"] = show(item, projection)
-		}
-		costs.add(t.name, transactionFactor*readCost(item.Size(), true))
+		responses[i], reasons[i] = response, reasonOf(fault)
+		cancelled = cancelled || fault != nil
 	}
 	if cancelled {
 		return nil, transactionCancelled(reasons)
@@ -332,4 +316,41 @@ func (e *Engine) transactGetItems(req *transactGetItemsRequest) (any, error) {
 	out := transactionAnswer(req.ReturnConsumedCapacity, "ReadCapacityUnits", costs)
 	out["Responses"] = responses
 	return out, nil
+}
+
+// transactGet reads one item. A fault cancels the transaction, and an error
+// refuses the request.
+func (e *Engine) transactGet(get *transactGet, used *keySet, costs *tally) (_ map[string]any, fault, _ error) {
+	switch {
+	case get == nil:
+		return nil, nil, absent("transactItems.member.get")
+	case get.Key == nil:
+		return nil, nil, absent("transactItems.member.get.key")
+	}
+	projection, err := get.parse()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := e.table(get.TableName)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := t.primaryKey(get.Key)
+	switch {
+	case errors.As(err, new(schemaError)):
+		return nil, err, nil
+	case err != nil:
+		return nil, nil, err
+	case !used.add(t, k):
+		return nil, nil, invalid("Transaction request cannot include multiple operations on one item")
+	case e.locked[itemID{t, k.text()}]:
+		return nil, errConflict(), nil
+	}
+	item := t.get(k)
+	response := map[string]any{}
+	if item != nil {
+		response["Item"] = show(item, projection)
+	}
+	costs.add(t.name, transactionFactor*readCost(item.Size(), true))
+	return response, nil, nil
 }

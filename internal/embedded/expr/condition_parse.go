@@ -101,6 +101,11 @@ func (p *parser) predicate() Condition {
 	} else {
 		left = p.operand()
 	}
+	return p.comparison(left)
+}
+
+// comparison is what follows the first operand of a comparison.
+func (p *parser) comparison(left Operand) Condition {
 	t := p.peek()
 	switch {
 	case t.isKeyword("BETWEEN"):

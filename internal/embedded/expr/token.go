@@ -34,43 +34,45 @@ func (t token) isKeyword(word string) bool {
 func tokenise(src string) []token {
 	var tokens []token
 	for i := 0; i < len(src); {
-		c := src[i]
-		if c == ' ' || c == '\t' || c == '\n' || c == '\r' {
+		if strings.IndexByte(" \t\n\r", src[i]) >= 0 {
 			i++
 			continue
 		}
-		kind, n := tokenBad, 1
-		switch {
-		case isLetter(c):
-			kind, n = tokenWord, wordLength(src[i:])
-		case (c == '#' || c == ':') && wordLength(src[i+1:]) > 0:
-			kind, n = tokenName, 1+wordLength(src[i+1:])
-			if c == ':' {
-				kind = tokenValue
-			}
-		case isDigit(c):
-			kind = tokenDigits
-			for i+n < len(src) && isDigit(src[i+n]) {
-				n++
-			}
-		case strings.HasPrefix(src[i:], "<>"), strings.HasPrefix(src[i:], "<="), strings.HasPrefix(src[i:], ">="):
-			kind, n = tokenPunct, 2
-		case strings.IndexByte("(),.[]+-=<>", c) >= 0:
-			kind = tokenPunct
-		case c >= 0x80: // keep a multi-byte character whole in the message
-			for i+n < len(src) && src[i+n]&0xC0 == 0x80 {
-				n++
-			}
-		}
+		kind, n := firstToken(src[i:])
 		tokens = append(tokens, token{kind, src[i : i+n], i, i + n})
 		i += n
 	}
 	return append(tokens, token{kind: tokenEnd, text: "<EOF>", start: len(src), end: len(src)})
 }
 
+// firstToken returns the kind and the length of the token that begins s.
+func firstToken(s string) (tokenKind, int) {
+	switch c := s[0]; {
+	case isLetter(c):
+		return tokenWord, wordLength(s)
+	case c == '#' && wordLength(s[1:]) > 0:
+		return tokenName, 1 + wordLength(s[1:])
+	case c == ':' && wordLength(s[1:]) > 0:
+		return tokenValue, 1 + wordLength(s[1:])
+	case isDigit(c):
+		return tokenDigits, length(s, isDigit)
+	case strings.HasPrefix(s, "<>"), strings.HasPrefix(s, "<="), strings.HasPrefix(s, ">="):
+		return tokenPunct, 2
+	case strings.IndexByte("(),.[]+-=<>", c) >= 0:
+		return tokenPunct, 1
+	}
+	// A multi-byte character stays whole in the message.
+	return tokenBad, 1 + length(s[1:], func(c byte) bool { return s[0] >= 0x80 && c&0xC0 == 0x80 })
+}
+
 func wordLength(s string) int {
+	return length(s, func(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' })
+}
+
+// length returns how many bytes from the first on are of the class.
+func length(s string, class func(byte) bool) int {
 	n := 0
-	for n < len(s) && (isLetter(s[n]) || isDigit(s[n]) || s[n] == '_') {
+	for n < len(s) && class(s[n]) {
 		n++
 	}
 	return n

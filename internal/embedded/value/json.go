@@ -26,8 +26,8 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 }
 
 func decode(data []byte, depth int) (Value, error) {
-	var wire map[Kind]json.RawMessage
-	if err := unmarshal(data, &wire); err != nil {
+	wire, err := unmarshal[map[Kind]json.RawMessage](data)
+	if err != nil {
 		return Value{}, err
 	}
 	for kind, raw := range wire {
@@ -48,67 +48,75 @@ func decode(data []byte, depth int) (Value, error) {
 }
 
 func decodeKind(kind Kind, raw json.RawMessage, depth int) (Value, error) {
-	v := Value{Kind: kind}
-	if (kind == Map || kind == List) && depth+1 >= MaxNesting {
-		return Value{}, Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
-	}
 	switch kind {
 	case String, Num, Binary:
-		var text string
-		if err := unmarshal(raw, &text); err != nil {
+		text, err := unmarshal[string](raw)
+		if err != nil {
 			return Value{}, err
 		}
 		return scalar(kind, text)
-	case Bool:
-		return v, unmarshal(raw, &v.Bool)
-	case Null:
-		var null bool
-		if err := unmarshal(raw, &null); err != nil {
-			return Value{}, err
-		}
-		if !null {
-			return Value{}, Invalid("One or more parameter values were invalid: Null attribute value types must have the value of true")
-		}
-		return v, nil
+	case Bool, Null:
+		return decodeBool(kind, raw)
 	case StringSet, NumberSet, BinarySet:
-		var members []string
-		if err := unmarshal(raw, &members); err != nil {
+		members, err := unmarshal[[]string](raw)
+		if err != nil {
 			return Value{}, err
 		}
 		return set(kind, members)
-	case List:
-		var elems []json.RawMessage
-		if err := unmarshal(raw, &elems); err != nil {
-			return Value{}, err
+	case List, Map:
+		if depth+1 >= MaxNesting {
+			return Value{}, Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 		}
-		v.Elems = make([]Value, len(elems))
-		for i, raw := range elems {
-			e, err := decode(raw, depth+1)
-			if err != nil {
-				return Value{}, err
-			}
-			v.Elems[i] = e
+		if kind == List {
+			return decodeList(raw, depth+1)
 		}
-		return v, nil
-	case Map:
-		var fields map[string]json.RawMessage
-		if err := unmarshal(raw, &fields); err != nil {
-			return Value{}, err
-		}
-		v.Fields = make(Item, len(fields))
-		for name, raw := range fields {
-			if err := CheckName(name); err != nil {
-				return Value{}, err
-			}
-			e, err := decode(raw, depth+1)
-			if err != nil {
-				return Value{}, err
-			}
-			v.Fields[name] = e
-		}
-		return v, nil
+		return decodeMap(raw, depth+1)
 	}
 	return Value{}, Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+}
+
+func decodeBool(kind Kind, raw json.RawMessage) (Value, error) {
+	is, err := unmarshal[bool](raw)
+	switch {
+	case err != nil:
+		return Value{}, err
+	case kind == Bool:
+		return Value{Kind: Bool, Bool: is}, nil
+	case !is:
+		return Value{}, Invalid("One or more parameter values were invalid: Null attribute value types must have the value of true")
+	}
+	return Value{Kind: Null}, nil
+}
+
+func decodeList(raw json.RawMessage, depth int) (Value, error) {
+	elems, err := unmarshal[[]json.RawMessage](raw)
+	if err != nil {
+		return Value{}, err
+	}
+	v := Value{Kind: List, Elems: make([]Value, len(elems))}
+	for i, raw := range elems {
+		if v.Elems[i], err = decode(raw, depth); err != nil {
+			return Value{}, err
+		}
+	}
+	return v, nil
+}
+
+func decodeMap(raw json.RawMessage, depth int) (Value, error) {
+	fields, err := unmarshal[map[string]json.RawMessage](raw)
+	if err != nil {
+		return Value{}, err
+	}
+	v := Value{Kind: Map, Fields: make(Item, len(fields))}
+	for name, raw := range fields {
+		if err := CheckName(name); err != nil {
+			return Value{}, err
+		}
+		if v.Fields[name], err = decode(raw, depth); err != nil {
+			return Value{}, err
+		}
+	}
+	return v, nil
 }
 
 func scalar(kind Kind, text string) (Value, error) {
@@ -163,11 +171,12 @@ func set(kind Kind, members []string) (Value, error) {
 	return v, nil
 }
 
-func unmarshal(data []byte, into any) error {
-	if err := json.Unmarshal(data, into); err != nil {
-		return Malformed("Unexpected field type")
+func unmarshal[T any](data []byte) (T, error) {
+	var got T
+	if err := json.Unmarshal(data, &got); err != nil {
+		return got, Malformed("Unexpected field type")
 	}
-	return nil
+	return got, nil
 }
 
 // MarshalJSON writes the wire form.
