@@ -190,35 +190,46 @@ func (f *runFlags) options() ([]queuelock.Option, error) {
 	return append(options, queuelock.LockDelay(f.delay)), nil
 }
 
-func (f *runFlags) run(cmd *cobra.Command) error {
-	wait, err := waitpolicy.Parse(f.wait)
-	if err != nil {
-		return usagef("--wait %s: need 0, forever or a duration such as 5s, or attempts such as 5x2s", f.wait)
+// plan is what a command line asks for.
+type plan struct {
+	cfg     queuelock.Config
+	wait    waitpolicy.Wait
+	options []queuelock.Option
+	path    string // of the command
+}
+
+// plan checks the command line. It makes no request.
+func (f *runFlags) plan(ctx context.Context) (p plan, err error) {
+	if p.wait, err = waitpolicy.Parse(f.wait); err != nil {
+		return p, usagef("--wait %s: need 0, forever or a duration such as 5s, or attempts such as 5x2s", f.wait)
 	}
-	options, err := f.options()
-	if err != nil {
-		return err
+	if p.options, err = f.options(); err != nil {
+		return p, err
 	}
 	if f.ttl < minTTL || f.ttl > maxTTL {
-		return usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
+		return p, usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
 	}
-	scope, err := parseScope(f.scope)
-	if err != nil {
-		return err
+	p.cfg.TTL = f.ttl
+	if p.cfg.Scope, err = parseScope(f.scope); err != nil {
+		return p, err
 	}
-	cfg := queuelock.Config{TTL: f.ttl, Scope: scope}
-	if err := checkArguments(cmd.Context(), f.key, f.table, cfg); err != nil {
-		return err
+	if err := checkArguments(ctx, f.key, f.table, p.cfg); err != nil {
+		return p, err
 	}
-	path, err := find(f.command[0])
+	p.path, err = find(f.command[0])
+	return p, err
+}
+
+func (f *runFlags) run(cmd *cobra.Command) error {
+	plan, err := f.plan(cmd.Context())
 	if err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	// A line that nobody reads any more must not be the end of one who waits, or
-	// holds: with somebody notified, such a write is an error and no more.
+	// A closed standard error must not end the process while it waits or holds.
+	// With this channel, a write to it is an error and no signal.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
@@ -228,7 +239,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer db.close()
-	client, err := queuelock.New(db, f.table, cfg)
+	client, err := queuelock.New(db, f.table, plan.cfg)
 	if err != nil {
 		return usagef("%w", err)
 	}
@@ -237,25 +248,30 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		defer cancel()
 		f.warn(cmd, client.Close(ctx))
 	}()
-	begun := time.Now()
+	begun, wait := time.Now(), plan.wait
 	if err := f.contact(cmd, client, wait, signals); err != nil {
 		return err
 	}
 	if limit, limited := wait.Limit(); limited {
 		wait = waitpolicy.For(max(0, limit-time.Since(begun)))
 	}
-	lock, err := f.acquire(cmd, client, wait, signals, options)
+	lock, err := f.acquire(cmd, client, wait, signals, plan.options)
 	if err != nil {
 		return err
 	}
-	code, err := f.hold(cmd, lock, path, signals)
+	code, err := f.hold(cmd, lock, plan.path, signals)
+	return f.release(cmd, lock, code, err)
+}
+
+// release releases the lock after a command that returned code, or failed.
+func (f *runFlags) release(cmd *cobra.Command, lock *queuelock.Lock, code int, err error) error {
 	ctx, cancel := f.ending(cmd)
 	defer cancel()
 	releaseErr := lock.Release(ctx)
-	_, stands := errors.AsType[*queuelock.UnreleasedError](releaseErr)
+	_, held := errors.AsType[*queuelock.UnreleasedError](releaseErr)
 	switch {
-	case stands:
-		return unavailable(releaseErr) // somebody must evict it
+	case held:
+		return unavailable(releaseErr) // an operator must evict it
 	case errors.Is(releaseErr, queuelock.ErrLost):
 		return releaseErr // it outweighs whatever the command has returned
 	case err != nil:

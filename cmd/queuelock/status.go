@@ -217,6 +217,14 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		fmt.Fprintf(out, "; a turn takes about %v", readable(s.Turn.Mean))
 	}
 	fmt.Fprint(out, "\n\n")
+	if err := printEntries(out, s); err != nil {
+		return err
+	}
+	return printNotes(out, s)
+}
+
+// printEntries prints the table of the holders and the waiters.
+func printEntries(out io.Writer, s *queuelock.State) error {
 	modes := hasReaders(s)
 	mode := func(m string) string {
 		if !modes {
@@ -240,9 +248,11 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s%s\t%s\n", p.Position, p.Ticket, named(p.Owner), mode(modeOf(p.Shared)), readable(p.Age), left(p.Remaining, p.TTL))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	return w.Flush()
+}
+
+// printNotes prints which holders have no lease, and the holders' data.
+func printNotes(out io.Writer, s *queuelock.State) error {
 	for _, h := range s.Serving {
 		if !h.FailClosed {
 			continue
