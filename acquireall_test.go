@@ -13,80 +13,24 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-var shared = queuelock.Config{Scope: queuelock.ScopeShared}
-
-// keysOf are keys of those entities.
-func keysOf(entities ...string) []queuelock.Key {
-	var keys []queuelock.Key
-	for _, entity := range entities {
-		keys = append(keys, queuelock.Key{Entity: entity})
-	}
-	return keys
-}
-
-// acquireAll is AcquireAll where it must succeed.
-func acquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) *queuelock.Locks {
-	t.Helper()
-	locks, err := c.AcquireAll(t.Context(), keysOf(entities...), wait)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return locks
-}
-
-func releaseAll(t *testing.T, locks *queuelock.Locks) {
-	t.Helper()
-	if err := locks.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// several is what an AcquireAll in the background came to.
-type severalOutcome struct {
-	locks *queuelock.Locks
-	err   error
-	at    time.Time
-}
-
-func queueUpAll(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) <-chan severalOutcome {
-	done := make(chan severalOutcome, 1)
-	go func() {
-		locks, err := c.AcquireAll(ctx, keysOf(entities...), wait)
-		done <- severalOutcome{locks, err, time.Now()}
-	}()
-	return done
-}
-
-// nothingLeft fails the test if a row, or a holder, is in the table.
-func nothingLeft(t *testing.T, table *queuelocktest.Table) {
-	t.Helper()
-	for _, item := range table.Items() {
-		sk := item["sk"].(*types.AttributeValueMemberS).Value
-		holders, _ := item["holders"].(*types.AttributeValueMemberM)
-		if strings.Contains(sk, "/") && !strings.HasSuffix(sk, "/"+strings.Repeat("0", 38)) || holders != nil && len(holders.Value) > 0 {
-			t.Errorf("left behind: %v", item)
-		}
-	}
-}
-
 func TestAllLocksAreHeldWithOneTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		c, _ := open(t, table, "a", shared)
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
-		locks, err := c.AcquireAll(ctx, keysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.For(time.Hour))
+		locks, err := c.AcquireAll(ctx, locktest.KeysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.For(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,13 +54,13 @@ func TestAllLocksAreHeldWithOneTicket(t *testing.T) {
 			t.Errorf("after an hour: %v, %v", locks.Err(), locks.Context().Err())
 		}
 		for range 2 {
-			releaseAll(t, locks)
+			locktest.ReleaseAll(t, locks)
 		}
 		<-locks.Done()
 		if !errors.Is(locks.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(locks.Context()), queuelock.ErrReleased) {
 			t.Errorf("released: %v, %v", locks.Err(), context.Cause(locks.Context()))
 		}
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
@@ -129,15 +73,15 @@ func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
 	}{
 		{queuelock.ScopeShared, nil, "no keys"},
 		{queuelock.ScopeQueue, []queuelock.Key{}, "no keys"},
-		{queuelock.ScopeShared, keysOf("a", ""), "the entity is empty"},
-		{queuelock.ScopeEntity, keysOf("a", "b"), `"a" and "b", which have no common ticket`},
+		{queuelock.ScopeShared, locktest.KeysOf("a", ""), "the entity is empty"},
+		{queuelock.ScopeEntity, locktest.KeysOf("a", "b"), `"a" and "b", which have no common ticket`},
 	} {
-		c, _ := open(t, table, "a", queuelock.Config{Scope: test.scope})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: test.scope})
 		if _, err := c.AcquireAll(t.Context(), test.keys, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), test.say) {
 			t.Errorf("%v of %v: %v, want that %s", test.scope, test.keys, err, test.say)
 		}
-		_, err := c.AcquireAll(t.Context(), keysOf("a"), waitpolicy.NoWait, queuelock.OnHandle(func(queuelock.Handle) {}))
-		says(t, err, "queuelock: AcquireAll: OnHandle is for Acquire")
+		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a"), waitpolicy.NoWait, queuelock.OnHandle(func(queuelock.Handle) {}))
+		locktest.Says(t, err, "queuelock: AcquireAll: OnHandle is for Acquire")
 	}
 	if n := table.Counts().Total().Sent; n != 0 {
 		t.Errorf("%d requests were sent", n)
@@ -147,7 +91,7 @@ func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
 func TestSeveralReasonsOfAnEntityAreLockedWithItsTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeEntity})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeEntity})
 		for i := range uint64(3) {
 			locks, err := c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever)
 			if err != nil {
@@ -156,9 +100,9 @@ func TestSeveralReasonsOfAnEntityAreLockedWithItsTicket(t *testing.T) {
 			if got, ok := locks.Ticket(); !ok || got != ticket.FromUint64(i+1) {
 				t.Errorf("ticket %s, %v", got, ok)
 			}
-			releaseAll(t, locks)
+			locktest.ReleaseAll(t, locks)
 		}
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
@@ -167,22 +111,22 @@ func TestSeveralReasonsOfAnEntityAreLockedWithItsTicket(t *testing.T) {
 func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		slow, dbSlow := open(t, table, "slow", shared)
-		fast, _ := open(t, table, "fast", shared)
-		releaseAll(t, acquireAll(t, fast, waitpolicy.Forever, "a", "b"))
+		slow, dbSlow := locktest.Open(t, table, "slow", locktest.SharedScope)
+		fast, _ := locktest.Open(t, table, "fast", locktest.SharedScope)
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
 
 		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
-		waiting := queueUpAll(t.Context(), slow, waitpolicy.For(time.Hour), "b", "a")
+		waiting := locktest.QueueUpAll(t.Context(), slow, waitpolicy.For(time.Hour), "b", "a")
 		<-gate.Reached() // it holds a, with ticket 2
-		later := acquireAll(t, fast, waitpolicy.Forever, "b")
+		later := locktest.AcquireAll(t, fast, waitpolicy.Forever, "b")
 		if got, _ := later.Ticket(); got != ticket.FromUint64(3) {
 			t.Fatalf("the later ticket is %s", got)
 		}
 		gate.Release()
 		time.Sleep(time.Second)
-		free := acquireAll(t, fast, waitpolicy.NoWait, "c")
-		releaseAll(t, free)
-		both := queueUpAll(t.Context(), fast, waitpolicy.For(time.Hour), "a") // ticket 6: behind the new number, 4
+		free := locktest.AcquireAll(t, fast, waitpolicy.NoWait, "c")
+		locktest.ReleaseAll(t, free)
+		both := locktest.QueueUpAll(t.Context(), fast, waitpolicy.For(time.Hour), "a") // ticket 6: behind the new number, 4
 		time.Sleep(time.Second)
 		select {
 		case got := <-waiting:
@@ -191,24 +135,24 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 			t.Fatalf("served past the holder of a: %+v", got)
 		default:
 		}
-		releaseAll(t, later)
+		locktest.ReleaseAll(t, later)
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		if n, _ := got.locks.Ticket(); n != ticket.FromUint64(4) {
+		if n, _ := got.Locks.Ticket(); n != ticket.FromUint64(4) {
 			t.Errorf("ticket %s, want a new one", n)
 		}
 		if n := dbSlow.Counts()["PutItem"].Sent; n != 1 {
 			t.Errorf("%d rows were put, want none with the ticket that was overtaken", n)
 		}
-		releaseAll(t, got.locks)
+		locktest.ReleaseAll(t, got.Locks)
 		next := <-both
-		if next.err != nil {
-			t.Fatal(next.err)
+		if next.Err != nil {
+			t.Fatal(next.Err)
 		}
-		releaseAll(t, next.locks)
-		nothingLeft(t, table)
+		locktest.ReleaseAll(t, next.Locks)
+		locktest.NothingLeft(t, table)
 	})
 }
 
@@ -217,7 +161,7 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
 		seeds := uint64(12)
-		if underRace {
+		if locktest.UnderRace {
 			seeds = 2
 		}
 		for seed := range seeds {
@@ -235,7 +179,7 @@ func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 					var wg sync.WaitGroup
 					for p := range 5 {
 						name := fmt.Sprint("p", p)
-						c, _ := open(t, table, name, queuelock.Config{Scope: scope})
+						c, _ := locktest.Open(t, table, name, queuelock.Config{Scope: scope})
 						var turns [][]string
 						for range 6 {
 							mine := slices.Clone(entities)
@@ -244,7 +188,7 @@ func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 						}
 						wg.Go(func() {
 							for _, mine := range turns {
-								locks, err := c.AcquireAll(t.Context(), keysOf(mine...), waitpolicy.For(10*time.Minute))
+								locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(mine...), waitpolicy.For(10*time.Minute))
 								if err != nil {
 									t.Errorf("%s: %v", name, err)
 									return
@@ -275,7 +219,7 @@ func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 					}
 					wg.Wait()
 					time.Sleep(time.Second)
-					nothingLeft(t, table)
+					locktest.NothingLeft(t, table)
 					for _, v := range watch.Violations() {
 						t.Error(v)
 					}
@@ -290,10 +234,10 @@ func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
-				a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
-				b, _ := open(t, table, "b", queuelock.Config{Scope: scope})
-				held := acquireAll(t, a, waitpolicy.NoWait, "m")
-				_, err := b.AcquireAll(t.Context(), keysOf("z", "m", "a"), waitpolicy.NoWait)
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
+				b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
+				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "m")
+				_, err := b.AcquireAll(t.Context(), locktest.KeysOf("z", "m", "a"), waitpolicy.NoWait)
 				busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
 				if !ok || busy.Key.Entity != "m" || busy.Serving == nil || busy.Serving.Owner != "a" {
 					t.Errorf("%v, want that m is busy", err)
@@ -302,21 +246,21 @@ func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
 					t.Errorf("%d items were put, want the counter and no row", n)
 				}
 				begun := time.Now()
-				if _, err := b.AcquireAll(t.Context(), keysOf("z", "m", "a"), waitpolicy.Attempts(3, 10*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+				if _, err := b.AcquireAll(t.Context(), locktest.KeysOf("z", "m", "a"), waitpolicy.Attempts(3, 10*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%v", err)
 				}
 				if took := time.Since(begun); took < 15*time.Second || took > 21*time.Second {
 					t.Errorf("three attempts took %v", took)
 				}
-				releaseAll(t, acquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
+				locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
 				time.AfterFunc(5*time.Second, func() {
 					if err := held.Release(t.Context()); err != nil {
 						t.Error(err)
 					}
 				})
-				releaseAll(t, acquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
+				locktest.ReleaseAll(t, locktest.AcquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
 				time.Sleep(time.Second)
-				nothingLeft(t, table)
+				locktest.NothingLeft(t, table)
 			})
 		})
 	}
@@ -328,15 +272,15 @@ func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
 			t.Run(fmt.Sprint(scope, "/", how), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-					a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
-					b, _ := open(t, table, "b", queuelock.Config{Scope: scope})
-					held := acquireAll(t, a, waitpolicy.NoWait, "c")
+					a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
+					b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
+					held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
 					ctx, cancel := context.WithCancelCause(t.Context())
 					wait, reason := waitpolicy.For(time.Minute), errors.New("no more need")
 					if how == "wait over" {
 						wait = waitpolicy.For(3 * time.Second)
 					}
-					waiting := queueUpAll(ctx, b, wait, "d", "c", "b", "a")
+					waiting := locktest.QueueUpAll(ctx, b, wait, "d", "c", "b", "a")
 					time.Sleep(2 * time.Second)
 					switch how {
 					case "cancelled":
@@ -348,20 +292,20 @@ func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
 					}
 					got := <-waiting
 					cancel(nil)
-					missed, ok := errors.AsType[*queuelock.NotAcquiredError](got.err)
+					missed, ok := errors.AsType[*queuelock.NotAcquiredError](got.Err)
 					switch {
 					case how == "closed":
-						ok = errors.Is(got.err, queuelock.ErrClosed)
+						ok = errors.Is(got.Err, queuelock.ErrClosed)
 					case ok:
-						ok = missed.Key.Entity == "c" && missed.Serving != nil && errors.Is(got.err, context.Canceled) == (how == "cancelled") && errors.Is(got.err, reason) == (how == "cancelled")
+						ok = missed.Key.Entity == "c" && missed.Serving != nil && errors.Is(got.Err, context.Canceled) == (how == "cancelled") && errors.Is(got.Err, reason) == (how == "cancelled")
 					}
 					if !ok {
-						t.Errorf("%v", got.err)
+						t.Errorf("%v", got.Err)
 					}
-					releaseAll(t, acquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
-					releaseAll(t, held)
+					locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
+					locktest.ReleaseAll(t, held)
 					time.Sleep(time.Second)
-					nothingLeft(t, table)
+					locktest.NothingLeft(t, table)
 				})
 			})
 		}
@@ -380,45 +324,45 @@ func TestAnAcquireAllThatGivesUpTakesAsLongForManyLocksAsForFew(t *testing.T) {
 		"half are had":                        {50, nil},
 		"none is had":                         {100, nil},
 	} {
-		inBubble(t, what, func(t *testing.T) {
+		locktest.InBubble(t, what, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := open(t, table, "a", shared)
-			b, db := open(t, table, "b", shared)
+			a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+			b, db := locktest.Open(t, table, "b", locktest.SharedScope)
 			var entities []string
 			for i := range 100 {
 				entities = append(entities, fmt.Sprintf("k%02d", i))
 			}
-			held := acquireAll(t, a, waitpolicy.NoWait, entities[100-test.held:]...)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[100-test.held:]...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			done := make(chan severalOutcome, 1)
+			done := make(chan locktest.SeveralOutcome, 1)
 			go func() {
-				locks, err := b.AcquireAll(ctx, keysOf(entities...), waitpolicy.Forever, test.opts...)
-				done <- severalOutcome{locks, err, time.Now()}
+				locks, err := b.AcquireAll(ctx, locktest.KeysOf(entities...), waitpolicy.Forever, test.opts...)
+				done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
 			}()
 			time.Sleep(5 * time.Second)
 			silent := db.Inject(queuelocktest.SwallowRequest())
 			cancel()
 			begun := time.Now()
 			got := <-done
-			if took := got.at.Sub(begun); !errors.Is(got.err, context.Canceled) || took > 4500*time.Millisecond {
-				t.Errorf("it gave up after %v: %v", took, got.err)
+			if took := got.At.Sub(begun); !errors.Is(got.Err, context.Canceled) || took > 4500*time.Millisecond {
+				t.Errorf("it gave up after %v: %v", took, got.Err)
 			}
 			silent.Remove()
-			releaseAll(t, held)
+			locktest.ReleaseAll(t, held)
 			if test.opts == nil {
 				return
 			}
 			// Each of those that may stand without an owner is named.
 			for _, entity := range entities[:99] {
-				if !strings.Contains(got.err.Error(), fmt.Sprintf("queuelock: %q (lock) ticket", entity)) {
+				if !strings.Contains(got.Err.Error(), fmt.Sprintf("queuelock: %q (lock) ticket", entity)) {
 					t.Errorf("nothing is said of %s", entity)
 				}
 			}
 			if err := b.Close(t.Context()); err != nil { // which tries it again
 				t.Error(err)
 			}
-			releaseAll(t, acquireAll(t, a, waitpolicy.NoWait, entities[:99]...))
+			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[:99]...))
 		})
 	}
 }
@@ -429,62 +373,62 @@ func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{Scope: queuelock.ScopeShared, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", cfg)
-		b, db := open(t, table, "b", cfg)
-		held := acquireAll(t, a, waitpolicy.NoWait, "c")
-		queueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b", "c", "d")
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
+		locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b", "c", "d")
 		time.Sleep(15 * time.Second)
 		db.Partition() // b holds a, b and d, and waits for c
 		died := time.Now()
 		time.Sleep(time.Second)
-		releaseAll(t, held)
-		locks := acquireAll(t, a, waitpolicy.Forever, "d", "c", "b", "a")
+		locktest.ReleaseAll(t, held)
+		locks := locktest.AcquireAll(t, a, waitpolicy.Forever, "d", "c", "b", "a")
 		if took := time.Since(died); took > 22*time.Second {
 			t.Errorf("all were had after %v", took)
 		}
-		releaseAll(t, locks)
+		locktest.ReleaseAll(t, locks)
 	})
 }
 
 func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", shared)
-		b, _ := open(t, table, "b", shared)
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
 		var entities []string
 		for i := range 300 {
 			entities = append(entities, fmt.Sprint("e", i))
 		}
 		var held *queuelock.Locks
-		if n := cost(table, func() { held = acquireAll(t, a, waitpolicy.Forever, entities...) }).Sent; n != 302 {
+		if n := locktest.Cost(table, func() { held = locktest.AcquireAll(t, a, waitpolicy.Forever, entities...) }).Sent; n != 302 {
 			t.Errorf("300 idle locks took %d requests, want one for each, one for the number and one for the first number", n)
 		}
-		waiting := queueUpAll(t.Context(), b, waitpolicy.For(time.Hour), entities...)
+		waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.For(time.Hour), entities...)
 		time.Sleep(10 * time.Second)
-		if looks := cost(table, func() { time.Sleep(time.Minute) }).ReadUnits; looks > 3000 {
+		if looks := locktest.Cost(table, func() { time.Sleep(time.Minute) }).ReadUnits; looks > 3000 {
 			t.Errorf("%v looks in a minute, want those of sixteen queues, and few more", looks)
 		}
 		if held.Err() != nil {
 			t.Fatal(held.Err())
 		}
 		released := time.Now()
-		if n := cost(table, func() { releaseAll(t, held) }).Sent; n > 700 {
+		if n := locktest.Cost(table, func() { locktest.ReleaseAll(t, held) }).Sent; n > 700 {
 			t.Errorf("the release of 300 locks took %d requests", n)
 		}
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		if took := got.at.Sub(released); took > 5*time.Second {
+		if took := got.At.Sub(released); took > 5*time.Second {
 			t.Errorf("handed over in %v", took)
 		}
-		if len(got.locks.All()) != 300 || got.locks.Err() != nil {
-			t.Errorf("%d locks, %v", len(got.locks.All()), got.locks.Err())
+		if len(got.Locks.All()) != 300 || got.Locks.Err() != nil {
+			t.Errorf("%d locks, %v", len(got.Locks.All()), got.Locks.Err())
 		}
 		time.Sleep(time.Minute)
-		releaseAll(t, got.locks)
+		locktest.ReleaseAll(t, got.Locks)
 		time.Sleep(time.Second)
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
@@ -493,27 +437,27 @@ func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
 func TestOneByOneEachLockIsTakenSoonAfterItIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		var entities []string
 		for i := range 24 {
 			entities = append(entities, fmt.Sprintf("k%02d", i))
 		}
-		held := acquireAll(t, b, waitpolicy.NoWait, entities...)
-		waiting := queueUpAll(t.Context(), a, waitpolicy.Forever, entities...)
+		held := locktest.AcquireAll(t, b, waitpolicy.NoWait, entities...)
+		waiting := locktest.QueueUpAll(t.Context(), a, waitpolicy.Forever, entities...)
 		for i, lock := range held.All() {
 			time.Sleep(5 * time.Second)
-			release(t, lock)
+			locktest.Release(t, lock)
 			time.Sleep(2 * time.Second)
-			if s := must(b.Inspect(t.Context(), lock.Key())); len(s.Serving) == 0 {
+			if s := locktest.Must(b.Inspect(t.Context(), lock.Key())); len(s.Serving) == 0 {
 				t.Errorf("lock %d is idle, 2 s after its release", i+1)
 			}
 		}
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		releaseAll(t, got.locks)
+		locktest.ReleaseAll(t, got.Locks)
 	})
 }
 
@@ -522,49 +466,34 @@ func TestALockLostWhileOthersAreWaitedForBeginsAnew(t *testing.T) {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-				a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
-				b, _ := open(t, table, "b", queuelock.Config{Scope: scope})
-				held := acquireAll(t, a, waitpolicy.NoWait, "b")
-				waiting := queueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
+				b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
+				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+				waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
 				time.Sleep(time.Second)
-				evict(t, table, "a")
+				locktest.Evict(t, table, "a")
 				time.Sleep(40 * time.Second)
-				releaseAll(t, held)
+				locktest.ReleaseAll(t, held)
 				got := <-waiting
-				if got.err != nil || got.locks.Err() != nil {
-					t.Fatalf("%v, %v", got.err, got.locks.Err())
+				if got.Err != nil || got.Locks.Err() != nil {
+					t.Fatalf("%v, %v", got.Err, got.Locks.Err())
 				}
-				if n, ok := got.locks.Ticket(); ok && n != ticket.FromUint64(3) {
+				if n, ok := got.Locks.Ticket(); ok && n != ticket.FromUint64(3) {
 					t.Errorf("ticket %s, want a new one", n)
 				}
-				releaseAll(t, got.locks)
-				nothingLeft(t, table)
+				locktest.ReleaseAll(t, got.Locks)
+				locktest.NothingLeft(t, table)
 			})
 		})
-	}
-}
-
-// evict takes a lock away from whoever holds it, as an operator does.
-func evict(t *testing.T, table *queuelocktest.Table, entity string) {
-	t.Helper()
-	db := table.Client("operator")
-	for _, item := range table.Items() {
-		holders, ok := item["holders"].(*types.AttributeValueMemberM)
-		if ok && item["pk"].(*types.AttributeValueMemberS).Value == entity {
-			clear(holders.Value)
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 }
 
 func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", shared)
-		locks := acquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
-		evict(t, table, "b")
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
+		locktest.Evict(t, table, "b")
 		select {
 		case <-locks.Done():
 		case <-time.After(time.Minute):
@@ -580,16 +509,16 @@ func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
 				t.Errorf("%v, want that b was lost", err)
 			}
 		}
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 
 		// One that is released by itself ends it as well.
-		locks = acquireAll(t, c, waitpolicy.NoWait, "a", "b")
-		release(t, locks.Get(queuelock.Key{Entity: "a"}))
+		locks = locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b")
+		locktest.Release(t, locks.Get(queuelock.Key{Entity: "a"}))
 		<-locks.Done()
 		if !errors.Is(locks.Err(), queuelock.ErrReleased) {
 			t.Errorf("%v", locks.Err())
 		}
-		releaseAll(t, locks)
+		locktest.ReleaseAll(t, locks)
 	})
 }
 
@@ -597,26 +526,26 @@ func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
 func TestReleaseOfAllTriesEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", shared)
-		locks := acquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
+		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
 		time.Sleep(2 * time.Second)
 		bad := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).On("b", ""))
 		err := locks.Release(t.Context())
 		if err == nil || errors.Is(err, queuelock.ErrLost) || strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), `"b"`) {
 			t.Errorf("%v, want that b could not be released", err)
 		}
-		other, _ := open(t, table, "b", shared)
-		releaseAll(t, acquireAll(t, other, waitpolicy.NoWait, "a", "c"))
+		other, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, other, waitpolicy.NoWait, "a", "c"))
 		bad.Remove()
-		releaseAll(t, locks)
-		nothingLeft(t, table)
+		locktest.ReleaseAll(t, locks)
+		locktest.NothingLeft(t, table)
 	})
 }
 
 func TestTransactAsksForAllLocks(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := open(t, table, "a", shared)
-		locks := acquireAll(t, c, waitpolicy.Forever, "a", "b", "c")
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c")
 		note := func(n string) types.TransactWriteItem {
 			return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: map[string]types.AttributeValue{
 				"pk": &types.AttributeValueMemberS{Value: "note"}, "sk": &types.AttributeValueMemberS{Value: n},
@@ -631,7 +560,7 @@ func TestTransactAsksForAllLocks(t *testing.T) {
 				t.Errorf("%d items: %v", len(items), err)
 			}
 		}
-		evict(t, table, "b")
+		locktest.Evict(t, table, "b")
 		err := locks.Transact(t.Context(), note("2"))
 		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" {
 			t.Errorf("%v, want that b was lost", err)
@@ -653,16 +582,16 @@ func TestTransactAsksForAllLocks(t *testing.T) {
 func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", shared)
-		b, _ := open(t, table, "b", shared)
-		held := acquireAll(t, a, waitpolicy.NoWait, "a", "b", "c")
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "c")
 		time.AfterFunc(5*time.Second, func() {
 			if err := held.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 		told := map[string]int{} // no mutex: one goroutine
-		locks, err := b.AcquireAll(t.Context(), keysOf("c", "b", "a", "d"), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
+		locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("c", "b", "a", "d"), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
 			told[p.Key.Entity]++
 			if p.Position != 1 || p.TicketsAhead != 0 {
 				t.Errorf("%+v", p)
@@ -674,34 +603,34 @@ func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
 		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
 			t.Errorf("told %v", told)
 		}
-		releaseAll(t, locks)
+		locktest.ReleaseAll(t, locks)
 
 		// And a panic of it leaves all queues.
-		held = acquireAll(t, a, waitpolicy.NoWait, "b")
+		held = locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 		func() {
 			defer func() {
 				if recover() != "boom" {
 					t.Error("the panic is gone")
 				}
 			}()
-			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b", "c"), waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b", "c"), waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
 			t.Errorf("%v, %v", locks, err)
 		}()
-		releaseAll(t, held)
+		locktest.ReleaseAll(t, held)
 		time.Sleep(time.Second)
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
 func TestTheNextQueueIsGoneToWhenTheRowInTheLastStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", shared)
-		b, db := open(t, table, "b", shared)
-		held := acquireAll(t, a, waitpolicy.NoWait, "a")
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a")
 		gate := db.Inject(queuelocktest.HoldResponse().Of("PutItem").On("a", ""))
 		next := db.Inject(queuelocktest.DelayRequest(0).Of("UpdateItem").On("b", ""))
-		waiting := queueUpAll(t.Context(), b, waitpolicy.Forever, "b", "a")
+		waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "b", "a")
 		<-gate.Reached()
 		time.Sleep(time.Second)
 		if next.Fired() != 0 {
@@ -712,54 +641,54 @@ func TestTheNextQueueIsGoneToWhenTheRowInTheLastStands(t *testing.T) {
 		if next.Fired() != 1 {
 			t.Error("b was not gone to")
 		}
-		releaseAll(t, held)
+		locktest.ReleaseAll(t, held)
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		releaseAll(t, got.locks)
+		locktest.ReleaseAll(t, got.Locks)
 		time.Sleep(time.Second)
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
 func TestSeveralLocksCanBeSharedAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", shared)
-		b, _ := open(t, table, "b", shared)
-		c, _ := open(t, table, "c", shared)
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
 		take := func(c *queuelock.Client, opts ...queuelock.Option) *queuelock.Locks {
 			t.Helper()
-			locks, err := c.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.For(time.Hour), opts...)
+			locks, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), opts...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return locks
 		}
 		first, second := take(a, queuelock.Shared()), take(b, queuelock.Shared())
-		writer := queueUpAll(t.Context(), c, waitpolicy.For(time.Hour), "b", "a")
+		writer := locktest.QueueUpAll(t.Context(), c, waitpolicy.For(time.Hour), "b", "a")
 		time.Sleep(time.Second)
-		if _, err := a.AcquireAll(t.Context(), keysOf("b"), waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, err := a.AcquireAll(t.Context(), locktest.KeysOf("b"), waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a reader passed a writer: %v", err)
 		}
-		releaseAll(t, first)
+		locktest.ReleaseAll(t, first)
 		time.Sleep(time.Second)
 		select {
 		case <-writer:
 			t.Fatal("a writer was served beside a reader")
 		default:
 		}
-		releaseAll(t, second)
+		locktest.ReleaseAll(t, second)
 		got := <-writer
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		releaseAll(t, got.locks)
+		locktest.ReleaseAll(t, got.Locks)
 		time.Sleep(time.Second)
 
 		pool := func(c *queuelock.Client, n int) (*queuelock.Locks, error) {
-			return c.AcquireAll(t.Context(), keysOf("pool-1", "pool-2"), waitpolicy.For(time.Minute), queuelock.Permits(n))
+			return c.AcquireAll(t.Context(), locktest.KeysOf("pool-1", "pool-2"), waitpolicy.For(time.Minute), queuelock.Permits(n))
 		}
 		var held []*queuelock.Locks
 		for _, c := range []*queuelock.Client{a, b} {
@@ -776,9 +705,9 @@ func TestSeveralLocksCanBeSharedAndCounted(t *testing.T) {
 			t.Errorf("another number of permits: %v", mismatch)
 		}
 		for _, locks := range held {
-			releaseAll(t, locks)
+			locktest.ReleaseAll(t, locks)
 		}
 		time.Sleep(time.Second)
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -17,14 +18,14 @@ func TestAttemptsOnABusyLockCostOneRequestEachAndNoTicket(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 40} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, db := openMet(t, table, "b", queuelock.Config{})
-			held, before := acquire(t, a, waitpolicy.NoWait), db.Counts()
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
+			held, before := locktest.Acquire(t, a, waitpolicy.NoWait), db.Counts()
 			const every = 10 * time.Second
 			begun := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			_, err := b.Acquire(ctx, order, waitpolicy.Attempts(n, every))
+			_, err := b.Acquire(ctx, locktest.Order, waitpolicy.Attempts(n, every))
 			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
 			if !ok || !errors.Is(err, queuelock.ErrNotAcquired) || busy.Serving == nil || busy.Serving.Owner != "a" || busy.Position != 0 || busy.Err != nil {
 				t.Errorf("%d attempts: %v, want that a is being served", n, err)
@@ -36,8 +37,8 @@ func TestAttemptsOnABusyLockCostOneRequestEachAndNoTicket(t *testing.T) {
 			if spent := db.Counts().Sub(before).Total(); spent.Sent != n || spent.WriteUnits != float64(n) || spent.ReadUnits != 0 {
 				t.Errorf("%d attempts: %+v, want %d requests and WCU, 0 RCU", n, spent, n)
 			}
-			release(t, held)
-			if next := acquire(t, b, waitpolicy.NoWait); next.Ticket().After(held.Ticket()) != 1 {
+			locktest.Release(t, held)
+			if next := locktest.Acquire(t, b, waitpolicy.NoWait); next.Ticket().After(held.Ticket()) != 1 {
 				t.Errorf("ticket %s follows %s: attempts burnt one", next.Ticket(), held.Ticket())
 			}
 		})
@@ -47,28 +48,28 @@ func TestAttemptsOnABusyLockCostOneRequestEachAndNoTicket(t *testing.T) {
 func TestAnAttemptSucceedsWhenTheLockIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, db := openMet(t, table, "b", queuelock.Config{})
-		release(t, acquire(t, a, waitpolicy.NoWait))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		wait := waitpolicy.Attempts(5, time.Second)
-		spent := cost(table, func() { release(t, acquire(t, b, wait)) })
+		spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, b, wait)) })
 		if spent.Sent != 2 {
 			t.Errorf("idle lock: %+v, want one request for the acquire and one for the release", spent)
 		}
-		held := acquire(t, a, waitpolicy.NoWait)
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		before := db.Counts()
-		done := queueUp(t.Context(), b, wait)
+		done := locktest.QueueUp(t.Context(), b, wait)
 		time.Sleep(2500 * time.Millisecond) // three attempts
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-done
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
 		if n := db.Counts().Sub(before).Total().Sent; n != 4 {
 			t.Errorf("%d requests, want 4", n)
 		}
-		release(t, got.lock)
-		if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 0 {
+		locktest.Release(t, got.Lock)
+		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
 	})
@@ -78,18 +79,18 @@ func TestAnAttemptSucceedsWhenTheLockIsFree(t *testing.T) {
 func TestAttemptsDoNotPassWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		c, _ := open(t, table, "c", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait)
-		first := queueUp(t.Context(), b, waitpolicy.Forever)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		first := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(100 * time.Millisecond)
-		trying := queueUp(t.Context(), c, waitpolicy.Attempts(1000, 50*time.Millisecond))
+		trying := locktest.QueueUp(t.Context(), c, waitpolicy.Attempts(1000, 50*time.Millisecond))
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-first
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
 		time.Sleep(time.Second)
 		select {
@@ -97,9 +98,9 @@ func TestAttemptsDoNotPassWaiters(t *testing.T) {
 			t.Fatal("an attempt passed a waiter, or ended")
 		default:
 		}
-		release(t, got.lock)
-		if got := <-trying; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, got.Lock)
+		if got := <-trying; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 }
@@ -107,16 +108,16 @@ func TestAttemptsDoNotPassWaiters(t *testing.T) {
 func TestAttemptsEndWithTheContextAndWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{TTL: time.Hour})
-		b, db := openMet(t, table, "b", queuelock.Config{})
-		acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour})
+		b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		locktest.Acquire(t, a, waitpolicy.NoWait)
 		before := db.Counts()
 		wait := waitpolicy.Attempts(100, time.Minute)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		begun := time.Now()
-		_, err := b.Acquire(ctx, order, wait)
+		_, err := b.Acquire(ctx, locktest.Order, wait)
 		if !errors.Is(err, queuelock.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 90*time.Second {
 			t.Errorf("%v after %v, want ErrNotAcquired and the deadline after 1m30s", err, time.Since(begun))
 		}
@@ -124,25 +125,25 @@ func TestAttemptsEndWithTheContextAndWithClose(t *testing.T) {
 			t.Errorf("%d requests, want 2", n)
 		}
 
-		done := queueUp(t.Context(), b, wait)
+		done := locktest.QueueUp(t.Context(), b, wait)
 		time.Sleep(10 * time.Second)
 		begun = time.Now()
 		if err := b.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := <-done; !errors.Is(got.err, queuelock.ErrClosed) || got.at.Sub(begun) != 0 {
-			t.Errorf("%v after %v, want ErrClosed at once", got.err, got.at.Sub(begun))
+		if got := <-done; !errors.Is(got.Err, queuelock.ErrClosed) || got.At.Sub(begun) != 0 {
+			t.Errorf("%v after %v, want ErrClosed at once", got.Err, got.At.Sub(begun))
 		}
 	})
 }
 
 func TestAttemptsThatMakeNoSenseAreRefused(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	a, _ := open(t, table, "a", queuelock.Config{})
+	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 	for want, wait := range map[string]waitpolicy.Wait{
 		"one attempt or more": waitpolicy.Attempts(0, time.Second), "at least 1ms": waitpolicy.Attempts(3, 0), "-1s": waitpolicy.Attempts(1, -time.Second),
 	} {
-		if _, err := a.Acquire(t.Context(), order, wait); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := a.Acquire(t.Context(), locktest.Order, wait); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", wait, err, want)
 		}
 	}
@@ -161,22 +162,22 @@ func TestAttemptsOutlastWhatPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-				a, _ := open(t, table, "a", queuelock.Config{})
-				b, db := open(t, table, "b", queuelock.Config{})
-				release(t, acquire(t, a, waitpolicy.NoWait))
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+				b, db := locktest.Open(t, table, "b", queuelock.Config{})
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 				injected := db.Inject(fault)
-				done := queueUp(t.Context(), b, waitpolicy.Attempts(10, 5*time.Second))
+				done := locktest.QueueUp(t.Context(), b, waitpolicy.Attempts(10, 5*time.Second))
 				time.Sleep(20 * time.Second)
 				injected.Remove()
 				got := <-done
-				if got.err != nil || injected.Fired() < 2 {
-					t.Fatalf("%v, after %d faults", got.err, injected.Fired())
+				if got.Err != nil || injected.Fired() < 2 {
+					t.Fatalf("%v, after %d faults", got.Err, injected.Fired())
 				}
-				release(t, got.lock)
+				locktest.Release(t, got.Lock)
 
 				db.Inject(fault)
 				begun := time.Now()
-				_, err := b.Acquire(t.Context(), order, waitpolicy.Attempts(3, 5*time.Second))
+				_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Attempts(3, 5*time.Second))
 				if err == nil || errors.Is(err, queuelock.ErrClosed) {
 					t.Errorf("%v, want an error of the table", err)
 				}
@@ -188,19 +189,19 @@ func TestAttemptsOutlastWhatPasses(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, dbA := open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-		b, db := open(t, table, "b", queuelock.Config{})
-		acquire(t, a, waitpolicy.NoWait)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		begun := time.Now()
-		release(t, acquire(t, b, waitpolicy.Attempts(20, time.Second)))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Attempts(20, time.Second)))
 		if took := time.Since(begun); took > 14*time.Second {
 			t.Errorf("a dead holder kept attempts out for %v", took)
 		}
 		time.Sleep(time.Second) // for the QUIET after a queued turn
 		before := db.Counts()
 		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
-		if _, err := b.Acquire(t.Context(), order, waitpolicy.Attempts(20, time.Second)); err == nil || errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Attempts(20, time.Second)); err == nil || errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("%v, want that access is denied", err)
 		}
 		if n := db.Counts().Sub(before)["UpdateItem"].Sent; n != 1 {

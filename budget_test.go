@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -17,8 +18,8 @@ import (
 func TestFirstUseOfAKeyCostsTwoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := openMet(t, table, "a", queuelock.Config{})
-		spent := cost(table, func() { acquire(t, c, waitpolicy.Forever) })
+		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.Forever) })
 		if spent.Sent != 2 || spent.WriteUnits != 2 || spent.ReadUnits != 0 {
 			t.Errorf("first use: %+v, want 2 requests, 2 WCU, 0 RCU", spent)
 		}
@@ -29,36 +30,36 @@ func TestFirstUseOfAKeyCostsTwoRequests(t *testing.T) {
 // A busy one it need not ask twice.
 func TestTheFirstLockOfAProcessCostsAReadMore(t *testing.T) {
 	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-		inBubble(t, wait.String(), func(t *testing.T) {
+		locktest.InBubble(t, wait.String(), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, _ := open(t, table, "a", queuelock.Config{})
-			release(t, acquire(t, a, wait))
-			b, _ := open(t, table, "b", queuelock.Config{})
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			locktest.Release(t, locktest.Acquire(t, a, wait))
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 			var held *queuelock.Lock
-			if spent := cost(table, func() { held = acquire(t, b, wait) }); spent.Sent != 2 || spent.WriteUnits != 1 || spent.ReadUnits != 1 {
+			if spent := locktest.Cost(table, func() { held = locktest.Acquire(t, b, wait) }); spent.Sent != 2 || spent.WriteUnits != 1 || spent.ReadUnits != 1 {
 				t.Errorf("its first lock: %+v, want 2 requests, 1 WCU, 1 RCU", spent)
 			}
-			release(t, held)
-			if spent := cost(table, func() { held = acquire(t, b, wait) }); spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
+			locktest.Release(t, held)
+			if spent := locktest.Cost(table, func() { held = locktest.Acquire(t, b, wait) }); spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
 				t.Errorf("its second: %+v, want 1 request, 1 WCU, 0 RCU", spent)
 			}
-			c, _ := open(t, table, "c", queuelock.Config{})
-			spent := cost(table, func() {
-				if _, err := c.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+			spent := locktest.Cost(table, func() {
+				if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("NoWait on a busy lock: %v", err)
 				}
 			})
 			if spent.Sent != 1 || spent.WriteUnits != 0 || spent.ReadUnits != 1 {
 				t.Errorf("its first NoWait, on a busy lock: %+v, want 1 request, 0 WCU, 1 RCU", spent)
 			}
-			release(t, held)
+			locktest.Release(t, held)
 		})
 	}
-	inBubble(t, "an engine without dates", func(t *testing.T) {
+	locktest.InBubble(t, "an engine without dates", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
-		c, _ := open(t, table, "a", queuelock.Config{})
-		release(t, acquire(t, c, waitpolicy.NoWait))
-		if spent := cost(table, func() { acquire(t, c, waitpolicy.NoWait) }); spent.Sent != 1 {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		if spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.NoWait) }); spent.Sent != 1 {
 			t.Errorf("it is asked for one again: %+v", spent)
 		}
 	})
@@ -69,14 +70,14 @@ func TestIdleAcquireAndItsReleaseCostOneRequestEach(t *testing.T) {
 		t.Run(wait.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
-				c, _ := open(t, table, "a", queuelock.Config{})
-				release(t, acquire(t, c, wait))
+				c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+				locktest.Release(t, locktest.Acquire(t, c, wait))
 				for range 3 {
 					var lock *queuelock.Lock
-					if spent := cost(table, func() { lock = acquire(t, c, wait) }); spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
+					if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, wait) }); spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
 						t.Errorf("idle acquire: %+v, want 1 request, 1 WCU, 0 RCU", spent)
 					}
-					spent := cost(table, func() { release(t, lock); synctest.Wait() })
+					spent := locktest.Cost(table, func() { locktest.Release(t, lock); synctest.Wait() })
 					if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
 						t.Errorf("release with nobody queued: %+v, want 1 request, 1 WCU, 0 RCU", spent)
 					}
@@ -89,19 +90,19 @@ func TestIdleAcquireAndItsReleaseCostOneRequestEach(t *testing.T) {
 func TestNoWaitOnABusyLockCostsOneRequestAndNoTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := openMet(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait)
-		spent := cost(table, func() {
-			if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		spent := locktest.Cost(table, func() {
+			if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Errorf("NoWait on a busy lock: %v", err)
 			}
 		})
 		if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
 			t.Errorf("NoWait on a busy lock: %+v, want 1 request, 1 WCU, 0 RCU", spent)
 		}
-		release(t, held)
-		if next := acquire(t, b, waitpolicy.NoWait); next.Ticket().After(held.Ticket()) != 1 {
+		locktest.Release(t, held)
+		if next := locktest.Acquire(t, b, waitpolicy.NoWait); next.Ticket().After(held.Ticket()) != 1 {
 			t.Errorf("ticket %s follows %s: NoWait burnt one", next.Ticket(), held.Ticket())
 		}
 	})
@@ -110,17 +111,17 @@ func TestNoWaitOnABusyLockCostsOneRequestAndNoTicket(t *testing.T) {
 func TestQueuedCycleCostsAtMostSixRequestsWithoutPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, db := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second) // what runs in the background
 		counts := db.Counts()
 		polls := counts["Query"].Sent + counts["GetItem"].Sent
@@ -131,7 +132,7 @@ func TestQueuedCycleCostsAtMostSixRequestsWithoutPolls(t *testing.T) {
 			t.Errorf("%d polls took %v RCU, want 1 each", polls, spent.ReadUnits)
 		}
 		// And the queue is back on the path of one request.
-		if spent := cost(table, func() { acquire(t, a, waitpolicy.Forever) }); spent.Sent != 1 {
+		if spent := locktest.Cost(table, func() { locktest.Acquire(t, a, waitpolicy.Forever) }); spent.Sent != 1 {
 			t.Errorf("acquire after the queue emptied: %+v, want 1 request", spent)
 		}
 	})
@@ -142,27 +143,27 @@ func TestQueuedCycleCostsAtMostSixRequestsWithoutPolls(t *testing.T) {
 func TestReleaseInABusyQueueStartsWithTheHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, db := open(t, table, "b", queuelock.Config{})
-		c, _ := open(t, table, "c", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
-		second := queueUp(t.Context(), b, waitpolicy.Forever)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-second
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		third := queueUp(t.Context(), c, waitpolicy.Forever) // b does not know of it
+		third := locktest.QueueUp(t.Context(), c, waitpolicy.Forever) // b does not know of it
 		time.Sleep(time.Second)
 		before := db.Counts()
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second)
 		if spent := db.Counts().Sub(before).Total(); spent.Sent != 1 || spent.FailedConditions != 0 {
 			t.Errorf("release with somebody queued: %+v, want the hand-off alone", spent)
 		}
-		if got := <-third; got.err != nil {
-			t.Error(got.err)
+		if got := <-third; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 }
@@ -174,30 +175,30 @@ func TestDrainingAQueueTakesPollsInProportionToItsLength(t *testing.T) {
 		var polls float64
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			var waiting []<-chan outcome
-			a, _ := open(t, table, "a", queuelock.Config{})
+			var waiting []<-chan locktest.Outcome
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			for range 20 { // leaves a measure of turns on the record
-				lock := acquire(t, a, waitpolicy.Forever)
+				lock := locktest.Acquire(t, a, waitpolicy.Forever)
 				time.Sleep(200 * time.Millisecond)
-				release(t, lock)
+				locktest.Release(t, lock)
 			}
-			held := acquire(t, a, waitpolicy.Forever)
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			for range n {
-				c, _ := open(t, table, "waiter", queuelock.Config{})
-				waiting = append(waiting, queueUp(t.Context(), c, waitpolicy.Forever))
+				c, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
+				waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
 				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(100 * time.Millisecond)
 			before := table.Counts()
 			begun := time.Now()
-			release(t, held)
+			locktest.Release(t, held)
 			for _, w := range waiting {
 				got := <-w
-				if got.err != nil {
-					t.Fatal(got.err)
+				if got.Err != nil {
+					t.Fatal(got.Err)
 				}
 				time.Sleep(200 * time.Millisecond)
-				release(t, got.lock)
+				locktest.Release(t, got.Lock)
 			}
 			spent := table.Counts().Sub(before)
 			polls = float64(spent["Query"].Sent+spent["GetItem"].Sent) / float64(n)
@@ -218,12 +219,12 @@ func TestDrainingAQueueTakesPollsInProportionToItsLength(t *testing.T) {
 func TestWaitersOfOneProcessShareOnePoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		many, db := open(t, table, "many", queuelock.Config{})
-		held := acquire(t, holder, waitpolicy.Forever)
-		var waiting []<-chan outcome
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		many, db := locktest.Open(t, table, "many", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		var waiting []<-chan locktest.Outcome
 		for range 30 {
-			waiting = append(waiting, queueUp(t.Context(), many, waitpolicy.Forever))
+			waiting = append(waiting, locktest.QueueUp(t.Context(), many, waitpolicy.Forever))
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(10 * time.Second)
@@ -233,15 +234,15 @@ func TestWaitersOfOneProcessShareOnePoller(t *testing.T) {
 		if polls := spent["Query"].Sent + spent["GetItem"].Sent; polls > 100 || polls < 30 {
 			t.Errorf("30 waiters of one process made %d polls in a minute, want those of one", polls)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		last := held.Ticket()
 		for _, w := range waiting {
 			got := <-w
-			if got.err != nil || !last.Less(got.lock.Ticket()) {
+			if got.Err != nil || !last.Less(got.Lock.Ticket()) {
 				t.Fatalf("after ticket %s: %+v", last, got)
 			}
-			last = got.lock.Ticket()
-			release(t, got.lock)
+			last = got.Lock.Ticket()
+			locktest.Release(t, got.Lock)
 		}
 	})
 }
@@ -250,15 +251,15 @@ func TestReleaseWakesTheNextOfItsOwnProcessAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 4 * time.Millisecond
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(trip))
-		c, _ := open(t, table, "a", queuelock.Config{})
-		held := acquire(t, c, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), c, waitpolicy.Forever)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(45 * time.Second) // by now it looks once a second
 		begun := time.Now()
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-waiting
-		if took := got.at.Sub(begun); got.err != nil || took > 4*trip {
-			t.Errorf("the next in line of the same process was served %v after the release (%v), want at most four round trips of %v", took, got.err, trip)
+		if took := got.At.Sub(begun); got.Err != nil || took > 4*trip {
+			t.Errorf("the next in line of the same process was served %v after the release (%v), want at most four round trips of %v", took, got.Err, trip)
 		}
 	})
 }

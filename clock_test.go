@@ -25,6 +25,7 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/embedded/value"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -440,10 +441,6 @@ func scenarios() []clocks {
 	return list
 }
 
-// takenOverWithin is the bound on how long a lock stays with a dead holder
-// beyond its lease.
-const takenOverWithin = 1500 * time.Millisecond
-
 // Whatever clocks say: a holder that renews keeps its lock, also over the
 // longest gaps that are allowed; nobody believes in a lease that others have
 // ended; and a holder that dies is followed within its lease and 1.5 s by who
@@ -461,17 +458,17 @@ func TestLocksOutliveClocksThatLie(t *testing.T) {
 func lie(t *testing.T, c clocks, phase time.Duration) {
 	time.Sleep(phase)
 	s := newServer(t, c)
-	ttl := cmp.Or(c.ttl, ttl)
+	ttl := cmp.Or(c.ttl, locktest.TTL)
 	cfg := queuelock.Config{TTL: ttl, WaiterTTL: max(ttl/2, time.Second), ObserveExpiry: c.observe}
 	stop := s.poll(100 * time.Millisecond)
 	defer stop()
 	defer s.violations()
 
 	holder, db := s.client("holder", c.holder, cfg)
-	held := acquire(t, holder, waitpolicy.For(time.Minute))
+	held := locktest.Acquire(t, holder, waitpolicy.For(time.Minute))
 	s.believe("holder", held)
 	waiter, dbWaiter := s.client("waiter", c.waiter, cfg)
-	waiting := queueUp(t.Context(), waiter, waitpolicy.For(30*ttl))
+	waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.For(30*ttl))
 	alive := func(while string) {
 		t.Helper()
 		if err := held.Err(); err != nil {
@@ -503,11 +500,11 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	db.Partition()
 	died := time.Now()
 	got := <-waiting
-	took := got.at.Sub(died)
-	if got.err != nil || took > ttl+takenOverWithin {
-		t.Fatalf("taken over by who waited %v after the crash (%v), want %v at the most", took, got.err, ttl+takenOverWithin)
+	took := got.At.Sub(died)
+	if got.Err != nil || took > ttl+locktest.TakenOverWithin {
+		t.Fatalf("taken over by who waited %v after the crash (%v), want %v at the most", took, got.Err, ttl+locktest.TakenOverWithin)
 	}
-	s.believe("waiter", got.lock)
+	s.believe("waiter", got.Lock)
 	s.forget("holder")
 
 	// So does the next, and nobody waits yet.
@@ -518,24 +515,24 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	arrives := ttl * 4 / 10
 	time.Sleep(arrives)
 	newcomer, _ := s.client("newcomer", c.newcomer, cfg)
-	got = <-queueUp(t.Context(), newcomer, waitpolicy.For(6*ttl))
-	bound := max(arrives, ttl) + takenOverWithin
+	got = <-locktest.QueueUp(t.Context(), newcomer, waitpolicy.For(6*ttl))
+	bound := max(arrives, ttl) + locktest.TakenOverWithin
 	if c.blind {
-		bound = arrives + ttl + takenOverWithin
+		bound = arrives + ttl + locktest.TakenOverWithin
 	}
-	tookNewcomer := got.at.Sub(died)
-	if got.err != nil || tookNewcomer > bound {
-		t.Fatalf("taken over by a newcomer %v after the crash (%v), want %v at the most", tookNewcomer, got.err, bound)
+	tookNewcomer := got.At.Sub(died)
+	if got.Err != nil || tookNewcomer > bound {
+		t.Fatalf("taken over by a newcomer %v after the crash (%v), want %v at the most", tookNewcomer, got.Err, bound)
 	}
-	s.believe("newcomer", got.lock)
+	s.believe("newcomer", got.Lock)
 	s.forget("waiter")
 	time.Sleep(2 * ttl)
-	if err := got.lock.Err(); err != nil {
+	if err := got.Lock.Err(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("taken over after %v by who waited, %v by a newcomer", took, tookNewcomer)
 	s.forget("newcomer")
-	release(t, got.lock)
+	locktest.Release(t, got.Lock)
 }
 
 // renewed waits for the client's next heartbeat, and until the client has heard
@@ -570,10 +567,10 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 				defer s.violations()
 				cfg := queuelock.Config{TTL: time.Minute, WaiterTTL: 15 * time.Second}
 				holder, db := s.client("holder", c.holder, cfg)
-				held := acquire(t, holder, waitpolicy.For(time.Minute))
+				held := locktest.Acquire(t, holder, waitpolicy.For(time.Minute))
 				s.believe("holder", held)
 				waiter, _ := s.client("waiter", c.waiter, cfg)
-				waiting := queueUp(t.Context(), waiter, waitpolicy.For(2*time.Hour))
+				waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.For(2*time.Hour))
 				before := db.Counts()
 				time.Sleep(time.Hour)
 				if err := held.Err(); err != nil {
@@ -582,13 +579,13 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 				if n := db.Counts().Sub(before).Total().Sent; n < 119 || n > 136 { // none late, each up to 3 s early
 					t.Errorf("%d requests of the holder in an hour, want one each half minute", n)
 				}
-				release(t, held)
+				locktest.Release(t, held)
 				s.forget("holder")
 				got := <-waiting
-				if got.err != nil || got.lock.Ticket().After(held.Ticket()) != 1 {
+				if got.Err != nil || got.Lock.Ticket().After(held.Ticket()) != 1 {
 					t.Fatalf("%+v, want the ticket after %s", got, held.Ticket())
 				}
-				release(t, got.lock)
+				locktest.Release(t, got.Lock)
 			})
 		})
 	}
@@ -604,19 +601,19 @@ func TestAProcessThatOnlyEverHearsAWrongDateEvictsUnlessItObserves(t *testing.T)
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t, clocks{})
 				defer s.violations()
-				holder, db := s.client("holder", host{}, tenSeconds)
-				held := acquire(t, holder, waitpolicy.For(time.Minute))
+				holder, db := s.client("holder", host{}, locktest.TenSeconds)
+				held := locktest.Acquire(t, holder, waitpolicy.For(time.Minute))
 				s.dates = wrong(func(int) time.Duration { return time.Hour })
-				cfg := tenSeconds
+				cfg := locktest.TenSeconds
 				cfg.ObserveExpiry = observe
 				other, _ := s.client("other", host{}, cfg)
 				s.renewed(db)
-				lock, err := other.Acquire(t.Context(), order, waitpolicy.For(2*ttl))
+				lock, err := other.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*locktest.TTL))
 				if observe {
 					if !errors.Is(err, queuelock.ErrNotAcquired) || held.Err() != nil {
 						t.Errorf("%v, and the holder %v", err, held.Err())
 					}
-					release(t, held)
+					locktest.Release(t, held)
 					return
 				}
 				if err != nil || !held.Ticket().Less(lock.Ticket()) {
@@ -625,10 +622,10 @@ func TestAProcessThatOnlyEverHearsAWrongDateEvictsUnlessItObserves(t *testing.T)
 				served := time.Now()
 				<-held.Done()
 				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
-				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > ttl/2 {
+				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
 					t.Errorf("the owner learns %v after %v", held.Err(), took)
 				}
-				release(t, lock)
+				locktest.Release(t, lock)
 			})
 		})
 	}
@@ -644,18 +641,18 @@ func TestHolderWithDatesBehind(t *testing.T) {
 				s := newServer(t, clocks{})
 				defer s.violations()
 				s.dates = wrong(func(int) time.Duration { return -8 * time.Second })
-				holder, _ := s.client("holder", host{}, tenSeconds)
+				holder, _ := s.client("holder", host{}, locktest.TenSeconds)
 				s.dates = nil
-				cfg := tenSeconds
+				cfg := locktest.TenSeconds
 				cfg.ObserveExpiry = observe
 				other, _ := s.client("other", host{}, cfg)
-				held := acquire(t, holder, waitpolicy.For(time.Minute))
-				lock, err := other.Acquire(t.Context(), order, waitpolicy.For(4*ttl))
+				held := locktest.Acquire(t, holder, waitpolicy.For(time.Minute))
+				lock, err := other.Acquire(t.Context(), locktest.Order, waitpolicy.For(4*locktest.TTL))
 				if observe {
 					if !errors.Is(err, queuelock.ErrNotAcquired) || held.Err() != nil {
 						t.Errorf("%v, and the holder %v", err, held.Err())
 					}
-					release(t, held)
+					locktest.Release(t, held)
 					return
 				}
 				if err != nil || !held.Ticket().Less(lock.Ticket()) {
@@ -664,10 +661,10 @@ func TestHolderWithDatesBehind(t *testing.T) {
 				served := time.Now()
 				<-held.Done()
 				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
-				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > ttl/2 {
+				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
 					t.Errorf("the holder learns %v after %v", held.Err(), took)
 				}
-				release(t, lock)
+				locktest.Release(t, lock)
 			})
 		})
 	}

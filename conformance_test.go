@@ -16,6 +16,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -25,43 +26,19 @@ import (
 // protocol: what the tests in bubbles show of the embedded engine must be true
 // of the others as well.
 
-// fast is for tests in real time. Requests have a second, which any engine on a
-// busy machine needs at times.
-var fast = queuelock.Config{TTL: 4 * time.Second, WaiterTTL: 4 * time.Second}
-
-// onEveryEngine runs f with a new table on each engine.
-func onEveryEngine(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
-	t.Parallel()
-	engines.Each(t, func(t *testing.T, e engines.Engine) {
-		t.Parallel()
-		name := "queuelock-" + strings.ToLower(rand.Text()[:12])
-		table := queuelocktest.NewTable(t, queuelocktest.WithEngine(e.Handler(t)), queuelocktest.WithName(name), queuelocktest.WithoutTable())
-		db := e.Client(t)
-		if err := queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
-				t.Error(err)
-			}
-		})
-		f(t, table)
-	})
-}
-
 func TestEngineIdleCycleIsTwoRequests(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := open(t, table, "a", queuelock.Config{})
-		first := cost(table, func() { release(t, acquire(t, c, waitpolicy.Forever)) })
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		first := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever)) })
 		if first.Sent != 4 {
 			t.Errorf("first cycle, of a new client at a new key: %d requests, want 4", first.Sent)
 		}
 		for range 3 {
 			var lock *queuelock.Lock
-			if spent := cost(table, func() { lock = acquire(t, c, waitpolicy.Forever) }); spent.Sent != 1 {
+			if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, waitpolicy.Forever) }); spent.Sent != 1 {
 				t.Errorf("idle acquire: %d requests, want 1", spent.Sent)
 			}
-			if spent := cost(table, func() { release(t, lock) }); spent.Sent != 1 {
+			if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
 				t.Errorf("its release: %d requests, want 1", spent.Sent)
 			}
 		}
@@ -72,16 +49,16 @@ func TestEngineIdleCycleIsTwoRequests(t *testing.T) {
 }
 
 func TestEngineManyClientsTakeTurnsInOrder(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		const clients, rounds = 6, 5
 		var mu sync.Mutex
 		holders, last, turns := 0, ticket.Number{}, 0
 		var wg sync.WaitGroup
 		for i := range clients {
-			c, _ := open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
+			c, _ := locktest.Open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
 			wg.Go(func() {
 				for range rounds {
-					err := c.Do(t.Context(), order, waitpolicy.For(time.Minute), func(ctx context.Context, lock *queuelock.Lock) error {
+					err := c.Do(t.Context(), locktest.Order, waitpolicy.For(time.Minute), func(ctx context.Context, lock *queuelock.Lock) error {
 						mu.Lock()
 						holders++
 						if holders != 1 || !last.Less(lock.Ticket()) {
@@ -112,20 +89,20 @@ func TestEngineManyClientsTakeTurnsInOrder(t *testing.T) {
 		if turns != clients*rounds {
 			t.Errorf("%d turns, want %d", turns, clients*rounds)
 		}
-		c, _ := open(t, table, "at the end", queuelock.Config{})
-		if rows, holders := rowsAndHolders(t, c); rows != 0 || holders != 0 {
+		c, _ := locktest.Open(t, table, "at the end", queuelock.Config{})
+		if rows, holders := locktest.RowsAndHolders(t, c); rows != 0 || holders != 0 {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
 	})
 }
 
 func TestEngineBusyLockIsRefusedAndTimesOut(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(300 * time.Millisecond)} {
-			_, err := b.Acquire(t.Context(), order, wait)
+			_, err := b.Acquire(t.Context(), locktest.Order, wait)
 			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
 			if !ok || busy.Serving == nil || busy.Serving.Owner != "a" || busy.Serving.Ticket != held.Ticket() {
 				t.Errorf("%v: %v, want it to name a", wait, err)
@@ -134,79 +111,79 @@ func TestEngineBusyLockIsRefusedAndTimesOut(t *testing.T) {
 				t.Errorf("position %d after %v, want 1 after 300ms", busy.Position, busy.Waited)
 			}
 		}
-		if rows, _ := rowsAndHolders(t, a); rows != 0 {
+		if rows, _ := locktest.RowsAndHolders(t, a); rows != 0 {
 			t.Errorf("%d rows are left", rows)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 	})
 }
 
 func TestEngineCrashedHolderAndWaiterAreReplaced(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, dbHolder := open(t, table, "holder", fast)
-		dead, dbDead := open(t, table, "dead", fast)
-		alive, _ := open(t, table, "alive", fast)
-		release(t, acquire(t, holder, waitpolicy.Forever))
-		lost := acquire(t, holder, waitpolicy.Forever)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, dbHolder := locktest.Open(t, table, "holder", locktest.Fast)
+		dead, dbDead := locktest.Open(t, table, "dead", locktest.Fast)
+		alive, _ := locktest.Open(t, table, "alive", locktest.Fast)
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+		lost := locktest.Acquire(t, holder, waitpolicy.Forever)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		queued := dbDead.Inject(queuelocktest.DelayResponse(0).Of("PutItem"))
-		queueUp(ctx, dead, waitpolicy.Forever)
+		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
 		<-queued.Reached()
-		waiting := queueUp(t.Context(), alive, waitpolicy.For(time.Minute))
+		waiting := locktest.QueueUp(t.Context(), alive, waitpolicy.For(time.Minute))
 		dbDead.Partition()
 		dbHolder.Partition()
 		died := time.Now()
 		got := <-waiting
 		// How soon after the end of the lease is for the tests in bubbles.
-		if took := got.at.Sub(died); got.err != nil {
-			t.Fatalf("not taken over: %v, after %v", got.err, took)
+		if took := got.At.Sub(died); got.Err != nil {
+			t.Fatalf("not taken over: %v, after %v", got.Err, took)
 		}
 		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == queuelock.Evicted {
 			t.Errorf("the dead holder's lock says %v, want that its own clock told it", lost.Err())
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 	})
 }
 
 func TestEngineLostAnswersAreFoundOut(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, db := open(t, table, "b", queuelock.Config{})
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
 		for round := range 4 {
-			held := acquire(t, a, waitpolicy.Forever)
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			for _, op := range []string{"PutItem", "DeleteItem", "Query", "GetItem"} {
 				defer db.Inject(queuelocktest.LoseResponse().Of(op).Times(1)).Remove()
 			}
 			for nth := range round + 1 {
 				defer db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Nth(1 + 2*nth)).Remove()
 			}
-			waiting := queueUp(t.Context(), b, waitpolicy.Forever)
-			release(t, held)
+			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			locktest.Release(t, held)
 			got := <-waiting
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			if !held.Ticket().Less(got.lock.Ticket()) {
-				t.Errorf("ticket %s after %s", got.lock.Ticket(), held.Ticket())
+			if !held.Ticket().Less(got.Lock.Ticket()) {
+				t.Errorf("ticket %s after %s", got.Lock.Ticket(), held.Ticket())
 			}
-			release(t, got.lock)
+			locktest.Release(t, got.Lock)
 		}
 		if err := b.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 0 {
+		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
 			t.Errorf("%d rows and %d holders are left\n%s", rows, holders, table.Log())
 		}
 	})
 }
 
 func TestEngineLossIsToldByTheNextHeartbeat(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := open(t, table, "a", queuelock.Config{HeartbeatInterval: 100 * time.Millisecond})
-		lock := acquire(t, c, waitpolicy.Forever)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{HeartbeatInterval: 100 * time.Millisecond})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: recordKey(),
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
 		}); err != nil {
 			t.Fatal(err)
@@ -222,11 +199,11 @@ func TestEngineLossIsToldByTheNextHeartbeat(t *testing.T) {
 }
 
 func TestEngineTicketsAreExactToTheLastDigit(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := open(t, table, "a", queuelock.Config{})
-		other, _ := open(t, table, "b", queuelock.Config{})
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		start := strings.Repeat("12345678", 5)[:37]
-		item := recordKey()
+		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberN{Value: start}
 		item["granted"] = &types.AttributeValueMemberN{Value: start}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
@@ -236,41 +213,41 @@ func TestEngineTicketsAreExactToTheLastDigit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := acquire(t, c, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), other, waitpolicy.Forever)
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		if held.Ticket().After(before) != 1 {
 			t.Errorf("ticket %s after %s", held.Ticket(), before)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-waiting
-		if got.err != nil || got.lock.Ticket().After(before) != 2 {
+		if got.Err != nil || got.Lock.Ticket().After(before) != 2 {
 			t.Fatalf("%+v after %s", got, before)
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 	})
 }
 
 func TestEngineReasonsAreIndependentAndMalformedItemsRefused(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := open(t, table, "a", queuelock.Config{})
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		var held []*queuelock.Lock
 		for _, reason := range []string{"", "loc", "lock2", "ship", "lock."} {
-			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: order.Entity, Reason: reason}, waitpolicy.NoWait)
+			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: locktest.Order.Entity, Reason: reason}, waitpolicy.NoWait)
 			if err != nil {
 				t.Fatalf("reason %q: %v", reason, err)
 			}
 			held = append(held, lock)
 		}
 		for _, lock := range held {
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
-		item := recordKey()
+		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
 			t.Fatal(err)
 		}
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
-			_, err := c.Acquire(t.Context(), order, wait)
+			_, err := c.Acquire(t.Context(), locktest.Order, wait)
 			if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
 				t.Errorf("%v: %v", wait, err)
 			}
@@ -287,8 +264,8 @@ func TestEngineWrongTablesAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
-		says(t, err, name, "no such table", `partition key "pk"`)
+		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+		locktest.Says(t, err, name, "no such table", `partition key "pk"`)
 		if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 			TableName: &name, BillingMode: types.BillingModePayPerRequest,
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
@@ -304,9 +281,9 @@ func TestEngineWrongTablesAreNamed(t *testing.T) {
 		if err := dynamodb.NewTableExistsWaiter(db).Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: &name}, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
-		says(t, err, name, `partition key "id" (S) and no sort key`, `sort key "sk"`)
-		says(t, queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}), name, `partition key "id" (S) and no sort key`)
+		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+		locktest.Says(t, err, name, `partition key "id" (S) and no sort key`, `sort key "sk"`)
+		locktest.Says(t, queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}), name, `partition key "id" (S) and no sort key`)
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -15,29 +15,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// entries are the holders' entries as they stand in the table, around all
-// faults.
-func entries(table *queuelocktest.Table) []map[string]types.AttributeValue {
-	var all []map[string]types.AttributeValue
-	for _, item := range table.Items() {
-		if holders, ok := item["holders"].(*types.AttributeValueMemberM); ok {
-			for _, entry := range holders.Value {
-				all = append(all, entry.(*types.AttributeValueMemberM).Value)
-			}
-		}
-	}
-	return all
-}
 
 // dataOf is what the only holder tells of itself; "-" if it tells nothing, or
 // there is none.
 func dataOf(t *testing.T, table *queuelocktest.Table) string {
 	t.Helper()
-	all := entries(table)
+	all := locktest.Entries(table)
 	if len(all) > 1 {
 		t.Fatalf("%d holders", len(all))
 	}
@@ -52,23 +39,23 @@ func dataOf(t *testing.T, table *queuelocktest.Table) string {
 func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		plain, _ := open(t, table, "plain", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		plain, _ := locktest.Open(t, table, "plain", queuelock.Config{})
 		mine := []byte("job 17")
 		option := queuelock.WithData(mine)
 		copy(mine, "XXX") // the option has a copy
-		served := acquire(t, a, waitpolicy.Forever, option)
+		served := locktest.Acquire(t, a, waitpolicy.Forever, option)
 		waiting := make(chan *queuelock.Lock)
 		go func() {
-			lock, err := b.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.WithData([]byte("job 18")))
+			lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.WithData([]byte("job 18")))
 			if err != nil {
 				t.Error(err)
 			}
 			waiting <- lock
 		}()
 		time.Sleep(10 * time.Minute) // heartbeats keep it
-		if got := must(a.Inspect(t.Context(), order)); string(got.Serving[0].Data) != "job 17" || len(got.Waiting) != 1 {
+		if got := locktest.Must(a.Inspect(t.Context(), locktest.Order)); string(got.Serving[0].Data) != "job 17" || len(got.Waiting) != 1 {
 			t.Errorf("%+v", got)
 		}
 		for _, item := range table.Items() {
@@ -76,31 +63,31 @@ func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
 				t.Errorf("data in a row, or beside the entry: %v", item)
 			}
 		}
-		_, err := plain.Acquire(t.Context(), order, waitpolicy.NoWait)
+		_, err := plain.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
 		busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
 		if !ok || busy.Serving == nil || string(busy.Serving.Data) != "job 17" || strings.Contains(err.Error(), "job") {
 			t.Errorf("%v", err)
 		}
-		release(t, served)
+		locktest.Release(t, served)
 		next := <-waiting // by CLAIM
 		if got := dataOf(t, table); got != "job 18" {
 			t.Errorf("the next holder shows %q", got)
 		}
-		release(t, next)
-		lock := acquire(t, plain, waitpolicy.Forever)
-		if entry := entries(table)[0]; entry["data"] != nil || entry["dataSet"] != nil {
+		locktest.Release(t, next)
+		lock := locktest.Acquire(t, plain, waitpolicy.Forever)
+		if entry := locktest.Entries(table)[0]; entry["data"] != nil || entry["dataSet"] != nil {
 			t.Errorf("a holder without data has the entry %v", entry)
 		}
-		if h := must(a.Inspect(t.Context(), order)).Serving[0]; h.Data != nil {
+		if h := locktest.Must(a.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Data != nil {
 			t.Errorf("%+v", h)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		for _, nothing := range [][]byte{nil, {}} {
-			lock := acquire(t, plain, waitpolicy.Forever, queuelock.WithData(nothing))
-			if entry := entries(table)[0]; entry["data"] != nil {
+			lock := locktest.Acquire(t, plain, waitpolicy.Forever, queuelock.WithData(nothing))
+			if entry := locktest.Entries(table)[0]; entry["data"] != nil {
 				t.Errorf("no data has the entry %v", entry)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
 }
@@ -108,23 +95,23 @@ func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
 func TestSetDataIsOneRequestAndDoesNotRenewTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
-		release(t, acquire(t, c, waitpolicy.NoWait))
-		if spent := cost(table, func() { acquire(t, c, waitpolicy.NoWait, queuelock.WithData([]byte("0"))) }); spent.Sent != 1 || spent.WriteUnits != 1 {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		if spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData([]byte("0"))) }); spent.Sent != 1 || spent.WriteUnits != 1 {
 			t.Errorf("to acquire with a little data costs %+v", spent)
 		}
 		if err := c.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		c, _ = open(t, table, "b", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
-		before := entries(table)[0]
+		c, _ = locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		before := locktest.Entries(table)[0]
 		for i, data := range []string{"step 1", strings.Repeat("x", 4096), "", "step 4"} {
 			units := 1.0
 			if i == 1 || i == 2 {
 				units = 5 // of the larger of what was there and what is
 			}
-			spent := cost(table, func() {
+			spent := locktest.Cost(table, func() {
 				if err := lock.SetData(t.Context(), []byte(data)); err != nil {
 					t.Error(err)
 				}
@@ -140,13 +127,13 @@ func TestSetDataIsOneRequestAndDoesNotRenewTheLease(t *testing.T) {
 				t.Errorf("%d bytes stand, want %d", len(got), len(want))
 			}
 		}
-		after := entries(table)[0]
+		after := locktest.Entries(table)[0]
 		for _, attribute := range []string{"beat", "until", "ttl", "owner", "since"} {
 			if !sameValue(before[attribute], after[attribute]) {
 				t.Errorf("%s was %v and is %v", attribute, before[attribute], after[attribute])
 			}
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -165,23 +152,23 @@ func sameValue(a, b types.AttributeValue) bool {
 func TestTooMuchDataIsRefusedWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		much := bytes.Repeat([]byte("x"), 5000)
-		_, err := c.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.WithData(much))
-		says(t, err, "WithData", "5000 bytes", "4096")
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.WithData(much))
+		locktest.Says(t, err, "WithData", "5000 bytes", "4096")
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.WithData(much[:4096]))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData(much[:4096]))
 		before := db.Counts().Total().Sent
-		says(t, lock.SetData(t.Context(), much[:4097]), "SetData", "4097 bytes", "4096")
+		locktest.Says(t, lock.SetData(t.Context(), much[:4097]), "SetData", "4097 bytes", "4096")
 		if n := db.Counts().Total().Sent - before; n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 		if got := dataOf(t, table); len(got) != 4096 || lock.Err() != nil {
 			t.Errorf("%d bytes stand, %v", len(got), lock.Err())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -195,10 +182,10 @@ func TestSetDataGetsThroughWhateverHappensOnTheWay(t *testing.T) {
 		"conflict":             queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
 		"lands late":           queuelocktest.LandLate(time.Second).Times(1),
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "a", queuelock.Config{})
-			lock := acquire(t, c, waitpolicy.NoWait)
+			c, db := locktest.Open(t, table, "a", queuelock.Config{})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 			injected := db.Inject(fault.Mentioning("dataSet"))
 			for _, data := range []string{"one", "two"} {
 				if err := lock.SetData(t.Context(), []byte(data)); err != nil {
@@ -214,7 +201,7 @@ func TestSetDataGetsThroughWhateverHappensOnTheWay(t *testing.T) {
 			if got := dataOf(t, table); got != "two" || injected.Fired() == 0 {
 				t.Errorf("%q stands in the end, want the last; the fault came %d times", got, injected.Fired())
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		})
 	}
 }
@@ -224,8 +211,8 @@ func TestSetDataGetsThroughWhateverHappensOnTheWay(t *testing.T) {
 func TestALateSetDataDoesNotReplaceALaterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("dataSet").Times(1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -242,7 +229,7 @@ func TestALateSetDataDoesNotReplaceALaterOne(t *testing.T) {
 		if got := dataOf(t, table); got != "new" || lock.Err() != nil {
 			t.Errorf("%q stands, %v", got, lock.Err())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -251,8 +238,8 @@ func TestALateSetDataDoesNotReplaceALaterOne(t *testing.T) {
 func TestConcurrentSetDataLeaveTheLastThatBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		first := db.Inject(queuelocktest.HoldRequest().Mentioning("dataSet").Times(1))
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -277,25 +264,25 @@ func TestConcurrentSetDataLeaveTheLastThatBegan(t *testing.T) {
 		if got := dataOf(t, table); got != "last" || lock.Err() != nil {
 			t.Errorf("%q stands, %v", got, lock.Err())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
 // Nothing brings a lock back that was lost: the write asks the table whether it
 // is held, and the caller is told.
 func TestSetDataNeverRevivesALock(t *testing.T) {
-	inBubble(t, "evicted, and does not know yet", func(t *testing.T) {
+	locktest.InBubble(t, "evicted, and does not know yet", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: recordKey(),
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
 		}); err != nil {
 			t.Fatal(err)
 		}
-		other, _ := open(t, table, "b", queuelock.Config{})
-		taken := acquire(t, other, waitpolicy.NoWait, queuelock.WithData([]byte("b's")))
+		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		taken := locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.WithData([]byte("b's")))
 		err := lock.SetData(t.Context(), []byte("a's"))
 		if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != queuelock.Evicted || !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Errorf("%v, and the lock says %v", err, lock.Err())
@@ -303,21 +290,21 @@ func TestSetDataNeverRevivesALock(t *testing.T) {
 		if got := dataOf(t, table); got != "b's" {
 			t.Errorf("%q stands", got)
 		}
-		release(t, taken)
+		locktest.Release(t, taken)
 	})
-	inBubble(t, "arrives after the release", func(t *testing.T) {
+	locktest.InBubble(t, "arrives after the release", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("dataSet"))
 		done := make(chan error)
 		go func() { done <- lock.SetData(context.Background(), []byte("a's")) }()
 		<-held.Reached()
-		release(t, lock)
+		locktest.Release(t, lock)
 		if err := <-done; !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("%v, want that it was released", err)
 		}
-		next := acquire(t, c, waitpolicy.NoWait, queuelock.WithData([]byte("next")))
+		next := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData([]byte("next")))
 		held.Release()
 		if err := table.Settle(t.Context()); err != nil {
 			t.Fatal(err)
@@ -325,12 +312,12 @@ func TestSetDataNeverRevivesALock(t *testing.T) {
 		if got := dataOf(t, table); got != "next" {
 			t.Errorf("%q stands", got)
 		}
-		release(t, next)
+		locktest.Release(t, next)
 	})
-	inBubble(t, "lost by the clock, and released", func(t *testing.T) {
+	locktest.InBubble(t, "lost by the clock, and released", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Partition()
 		<-lock.Done()
 		db.Heal()
@@ -342,38 +329,38 @@ func TestSetDataNeverRevivesALock(t *testing.T) {
 			t.Errorf("%d requests were sent for a lost lock", n)
 		}
 		_ = lock.Release(t.Context())
-		lock = acquire(t, c, waitpolicy.Forever)
-		release(t, lock)
+		lock = locktest.Acquire(t, c, waitpolicy.Forever)
+		locktest.Release(t, lock)
 		synctest.Wait() // what runs in the background
 		before = db.Counts().Total().Sent
 		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrReleased) || db.Counts().Total().Sent != before {
 			t.Errorf("%v, after %d requests", err, db.Counts().Total().Sent-before)
 		}
 	})
-	inBubble(t, "lost while the table does not answer", func(t *testing.T) {
+	locktest.InBubble(t, "lost while the table does not answer", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Partition()
 		begun := time.Now()
 		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v", err)
 		}
-		if took := time.Since(begun); took > ttl {
+		if took := time.Since(begun); took > locktest.TTL {
 			t.Errorf("it went on for %v", took)
 		}
 	})
 }
 
 func TestEngineDataIsShownAndSet(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := open(t, table, "a", queuelock.Config{})
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		all := make([]byte, 4096)
 		for i := range all {
 			all[i] = byte(i)
 		}
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.WithData(all))
-		shown := func() []byte { return must(c.Inspect(t.Context(), order)).Serving[0].Data }
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData(all))
+		shown := func() []byte { return locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0].Data }
 		if !bytes.Equal(shown(), all) {
 			t.Errorf("%d bytes are shown, want all 4096", len(shown()))
 		}
@@ -388,7 +375,7 @@ func TestEngineDataIsShownAndSet(t *testing.T) {
 			t.Errorf("%q is shown, %v", shown(), err)
 		}
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: recordKey(), UpdateExpression: aws.String("SET holders = :nobody"),
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET holders = :nobody"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
 		}); err != nil {
 			t.Fatal(err)
@@ -396,7 +383,7 @@ func TestEngineDataIsShownAndSet(t *testing.T) {
 		if err := lock.SetData(t.Context(), []byte("late")); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v, want a loss", err)
 		}
-		if n := len(must(c.Inspect(t.Context(), order)).Serving); n != 0 {
+		if n := len(locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving); n != 0 {
 			t.Errorf("%d holders are in the record", n)
 		}
 	})

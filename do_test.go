@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -22,11 +23,11 @@ func TestDo(t *testing.T) {
 		"ReportsLossOnceIfNothingIsReturned": func(error) error { return nil },
 		"ReportsLossBesideAnotherLocksLoss":  func(error) error { return &queuelock.LostError{Key: queuelock.Key{Entity: "other"}} },
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "a", tenSeconds)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			var want error
-			err := c.Do(t.Context(), order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
+			err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
 				db.Partition()
 				<-ctx.Done()
 				want = context.Cause(ctx)

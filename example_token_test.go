@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -206,18 +207,18 @@ func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
 			}, func() string { return store.stored["orders/7"].body }
 		},
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			set, get := write(t)
 			table := queuelocktest.NewTable(t)
-			a, dbA := open(t, table, "slow", queuelock.Config{})
-			b, _ := open(t, table, "fast", queuelock.Config{})
+			a, dbA := locktest.Open(t, table, "slow", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "fast", queuelock.Config{})
 
-			slow := acquire(t, a, waitpolicy.NoWait)
+			slow := locktest.Acquire(t, a, waitpolicy.NoWait)
 			if err := set(slow, "packed"); err != nil {
 				t.Fatal(err)
 			}
 			dbA.Partition()
-			fast := acquire(t, b, waitpolicy.Forever)
+			fast := locktest.Acquire(t, b, waitpolicy.Forever)
 			if err := set(fast, "shipped"); err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +229,7 @@ func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
 			if get() != want {
 				t.Errorf("the order is %q after a write that was refused, want %q", get(), want)
 			}
-			release(t, fast)
+			locktest.Release(t, fast)
 		})
 	}
 }
@@ -237,7 +238,7 @@ func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
 // after it. Both write the same status, over the same status.
 func TestAStaleTokenIsRefusedBetweenReadAndWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		locks, _ := open(t, queuelocktest.NewTable(t), "a", queuelock.Config{})
+		locks, _ := locktest.Open(t, queuelocktest.NewTable(t), "a", queuelock.Config{})
 		slow, fast := twoTurns(t.Context(), locks)
 		store := &fakeObjects{stored: map[string]storedObject{}}
 		set := func(lock *queuelock.Lock) error {

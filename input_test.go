@@ -18,27 +18,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// says checks that an error names all of these.
-func says(t *testing.T, err error, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("no error, want one that says %q", words)
-		return
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("error %q does not say %q", err, word)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %q is more than one line", err)
-	}
-}
 
 func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
 	table := queuelocktest.NewTable(t)
@@ -65,21 +50,21 @@ func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := queuelock.New(db, table.Name(), c.cfg)
-			says(t, err, c.says...)
+			locktest.Says(t, err, c.says...)
 		})
 	}
 	_, err := queuelock.New(nil, table.Name(), queuelock.Config{})
-	says(t, err, "DynamoDB client is nil")
+	locktest.Says(t, err, "DynamoDB client is nil")
 	_, err = queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
-	says(t, err, "DynamoDB client is nil")
-	says(t, queuelock.CreateTable(t.Context(), nil, table.Name(), queuelock.Config{}), "DynamoDB client is nil")
-	says(t, queuelock.CreateTable(t.Context(), (*dynamodb.Client)(nil), table.Name(), queuelock.Config{}), "DynamoDB client is nil")
+	locktest.Says(t, err, "DynamoDB client is nil")
+	locktest.Says(t, queuelock.CreateTable(t.Context(), nil, table.Name(), queuelock.Config{}), "DynamoDB client is nil")
+	locktest.Says(t, queuelock.CreateTable(t.Context(), (*dynamodb.Client)(nil), table.Name(), queuelock.Config{}), "DynamoDB client is nil")
 	_, err = queuelock.New(db, "", queuelock.Config{})
-	says(t, err, "table name is empty")
+	locktest.Says(t, err, "table name is empty")
 	_, err = queuelock.New(db, "x y", queuelock.Config{})
-	says(t, err, `queuelock: the table name is "x y": 3 to 255`)
+	locktest.Says(t, err, `queuelock: the table name is "x y": 3 to 255`)
 	err = queuelock.CreateTable(t.Context(), db, "x y", queuelock.Config{})
-	says(t, err, `queuelock: create table: the table name is "x y": 3 to 255`)
+	locktest.Says(t, err, `queuelock: create table: the table name is "x y": 3 to 255`)
 	if n := db.Counts().Total().Sent; n != 0 {
 		t.Errorf("New sent %d requests", n)
 	}
@@ -88,7 +73,7 @@ func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
 func TestBadKeysAndWaitsAreRefusedWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for _, b := range []struct {
 			name string
 			key  queuelock.Key
@@ -102,16 +87,16 @@ func TestBadKeysAndWaitsAreRefusedWithoutARequest(t *testing.T) {
 			{"long reason", queuelock.Key{Entity: "e", Reason: strings.Repeat("x", 986)}, waitpolicy.NoWait, nil, []string{"986 bytes", "985", "1024"}},
 			{"bytes in entity", queuelock.Key{Entity: "\xff"}, waitpolicy.NoWait, nil, []string{"UTF-8"}},
 			{"bytes in reason", queuelock.Key{Entity: "e", Reason: "\xff"}, waitpolicy.NoWait, nil, []string{"UTF-8"}},
-			{"negative wait", order, waitpolicy.For(-time.Second), nil, []string{"-1s", "negative"}},
-			{"short TTL", order, waitpolicy.NoWait, []queuelock.Option{queuelock.WithTTL(time.Millisecond)}, []string{"TTL is 1ms"}},
+			{"negative wait", locktest.Order, waitpolicy.For(-time.Second), nil, []string{"-1s", "negative"}},
+			{"short TTL", locktest.Order, waitpolicy.NoWait, []queuelock.Option{queuelock.WithTTL(time.Millisecond)}, []string{"TTL is 1ms"}},
 		} {
 			_, err := c.Acquire(t.Context(), b.key, b.wait, b.opts...)
-			says(t, err, b.says...)
+			locktest.Says(t, err, b.says...)
 			err = c.Do(t.Context(), b.key, b.wait, func(context.Context, *queuelock.Lock) error {
 				t.Errorf("%s: Do called the function", b.name)
 				return nil
 			}, b.opts...)
-			says(t, err, b.says...)
+			locktest.Says(t, err, b.says...)
 		}
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent for bad arguments", n)
@@ -122,7 +107,7 @@ func TestBadKeysAndWaitsAreRefusedWithoutARequest(t *testing.T) {
 			if err != nil {
 				t.Fatalf("key of %d and %d bytes: %v", len(key.Entity), len(key.Reason), err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
 }
@@ -165,14 +150,14 @@ func TestAWrongTableIsNamedWithWhatWasFoundAndWhatIsNeeded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
-				client, db := open(t, table, "a", queuelock.Config{})
+				client, db := locktest.Open(t, table, "a", queuelock.Config{})
 				if c.keys != nil {
 					createTable(t, db, c.keys...)
 				}
 				calls := map[string]func() error{
-					"Acquire": func() error { _, err := client.Acquire(t.Context(), order, waitpolicy.Forever); return err },
-					"NoWait":  func() error { _, err := client.Acquire(t.Context(), order, waitpolicy.NoWait); return err },
-					"Inspect": func() error { _, err := client.Inspect(t.Context(), order); return err },
+					"Acquire": func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); return err },
+					"NoWait":  func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
+					"Inspect": func() error { _, err := client.Inspect(t.Context(), locktest.Order); return err },
 				}
 				if c.keys != nil {
 					calls["CreateTable"] = func() error {
@@ -181,7 +166,7 @@ func TestAWrongTableIsNamedWithWhatWasFoundAndWhatIsNeeded(t *testing.T) {
 				}
 				for name, call := range calls {
 					err := call()
-					says(t, err, append(c.says, `"queuelock"`)...)
+					locktest.Says(t, err, append(c.says, `"queuelock"`)...)
 					if _, ok := errors.AsType[*queuelock.TableError](err); !ok {
 						t.Errorf("%s: %v is no TableError", name, err)
 					}
@@ -195,7 +180,7 @@ func TestCreateTableMakesWhatAcquireNeedsAndIsIdempotent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{PartitionKey: "entity", SortKey: "place", TTLAttribute: "dropAt"}
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
-		c, db := open(t, table, "a", cfg)
+		c, db := locktest.Open(t, table, "a", cfg)
 		results := make(chan error, 4)
 		for range cap(results) {
 			go func() { results <- queuelock.CreateTable(t.Context(), db, table.Name(), cfg) }()
@@ -205,11 +190,11 @@ func TestCreateTableMakesWhatAcquireNeedsAndIsIdempotent(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		lock, err := c.Acquire(t.Context(), order, waitpolicy.NoWait)
+		lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
 		if err != nil {
 			t.Fatal(err)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(table.Name())})
 		if err != nil || described.Table.BillingModeSummary == nil || described.Table.BillingModeSummary.BillingMode != types.BillingModePayPerRequest {
 			t.Errorf("the table is not on demand: %+v, %v", described, err)
@@ -219,7 +204,7 @@ func TestCreateTableMakesWhatAcquireNeedsAndIsIdempotent(t *testing.T) {
 			t.Errorf("TTL: %+v, %v", ttl.TimeToLiveDescription, err)
 		}
 		cfg.TTLAttribute = "other"
-		says(t, queuelock.CreateTable(t.Context(), db, table.Name(), cfg), `"dropAt"`, `"other"`)
+		locktest.Says(t, queuelock.CreateTable(t.Context(), db, table.Name(), cfg), `"dropAt"`, `"other"`)
 	})
 }
 
@@ -237,8 +222,8 @@ func TestMissingCredentialsOrRegionSayWhatToDo(t *testing.T) {
 				t.Fatal(err)
 			}
 			begun := time.Now()
-			_, err = c.Acquire(t.Context(), order, waitpolicy.Forever)
-			says(t, err, name, `"order-7"`)
+			_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+			locktest.Says(t, err, name, `"order-7"`)
 			if errors.Is(err, queuelock.ErrNotAcquired) || time.Since(begun) > 5*time.Second {
 				t.Errorf("%v after %v: want it at once, as an error of the service", err, time.Since(begun))
 			}
@@ -291,9 +276,9 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 		{"servingAfter above the counter", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("1"), "servingAfter": n("5"), "holders": m(map[string]types.AttributeValue{})}, []string{"servingAfter", "5"}},
 		{"negative granted", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("-1")}, []string{"granted", "-1"}},
 		{"negative servingAfter", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("1"), "servingAfter": n("-1"), "holders": m(map[string]types.AttributeValue{})}, []string{"servingAfter", "-1"}},
-		{"odd holdMode", with(entry("beat", n("0")), item{"holdMode": s("Shared")}), []string{"holdMode", "Shared"}},
-		{"empty holdMode", with(entry("beat", n("0")), item{"holdMode": s("")}), []string{"holdMode"}},
-		{"holdMode of a number", with(entry("beat", n("0")), item{"holdMode": n("1")}), []string{"holdMode", "a number"}},
+		{"odd holdMode", attr.With(entry("beat", n("0")), attr.Item{"holdMode": s("Shared")}), []string{"holdMode", "Shared"}},
+		{"empty holdMode", attr.With(entry("beat", n("0")), attr.Item{"holdMode": s("")}), []string{"holdMode"}},
+		{"holdMode of a number", attr.With(entry("beat", n("0")), attr.Item{"holdMode": n("1")}), []string{"holdMode", "a number"}},
 		{"odd holdMode of an idle queue", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "holdMode": s("x")}, []string{"holdMode", "x"}},
 		{"permits of text", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "permits": s("3")}, []string{"permits", "a string"}},
 		{"no permits", map[string]types.AttributeValue{"ticketNumber": n("5"), "granted": n("5"), "permits": n("0")}, []string{"permits", "0"}},
@@ -309,8 +294,8 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 				t.Run(c.name+" "+wait.String()+engine, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						table := queuelocktest.NewTable(t, opts...)
-						client, db := openMet(t, table, "a", queuelock.Config{}) // so that TAKE comes first
-						item := recordKey()
+						client, db := locktest.OpenMet(t, table, "a", queuelock.Config{}) // so that TAKE comes first
+						item := locktest.RecordKey()
 						for k, v := range c.item {
 							item[k] = v
 						}
@@ -319,16 +304,16 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 						}
 						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 						defer cancel()
-						_, err := client.Acquire(ctx, order, wait)
-						says(t, err, append(c.says, `order-7 lock`)...)
+						_, err := client.Acquire(ctx, locktest.Order, wait)
+						locktest.Says(t, err, append(c.says, `order-7 lock`)...)
 						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
 							t.Errorf("%v is no MalformedError", err)
 						}
-						state, err := client.Inspect(ctx, order)
+						state, err := client.Inspect(ctx, locktest.Order)
 						if strings.HasPrefix(c.says[0], "holders.") && err == nil {
 							err = state.Serving[0].Problem
 						}
-						says(t, err, c.says...)
+						locktest.Says(t, err, c.says...)
 						left := table.Items()
 						for k, v := range c.item {
 							// No condition can ask for a whole number, or look into entries.
@@ -352,37 +337,37 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 func TestAMalformedRowDelaysAQueueByOneLeaseAndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		holder, _ := open(t, table, "holder", tenSeconds)
-		c, db := open(t, table, "a", tenSeconds)
-		held := acquire(t, holder, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		// Two numbers are taken and rows of nonsense put there.
 		for _, number := range []uint64{2, 3} {
-			if _, err := holder.Acquire(t.Context(), order, waitpolicy.For(100*time.Millisecond)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			if _, err := holder.Acquire(t.Context(), locktest.Order, waitpolicy.For(100*time.Millisecond)); !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Fatal(err)
 			}
-			item := recordKey()
+			item := locktest.RecordKey()
 			item["sk"] = &types.AttributeValueMemberS{Value: "lock/" + ticket.FromUint64(number).Padded()}
 			item["beat"] = &types.AttributeValueMemberS{Value: "boom"}
 			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		release(t, held)
-		_, err := c.Acquire(t.Context(), order, waitpolicy.For(time.Second))
-		says(t, err, "queue row", "order-7 lock", "id is missing")
+		locktest.Release(t, held)
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
+		locktest.Says(t, err, "queue row", "order-7 lock", "id is missing")
 		if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("%v: want ErrNotAcquired, with the malformed row in it", err)
 		}
-		state := must(c.Inspect(t.Context(), order))
+		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
 		if len(state.Waiting) != 2 || state.Waiting[0].Problem == nil {
 			t.Errorf("waiting %+v, want the two rows with their problems", state.Waiting)
 		}
 		begun := time.Now()
-		got := <-queueUp(t.Context(), c, waitpolicy.Forever)
-		if took := time.Since(begun); got.err != nil || took > time.Minute+2*time.Second {
-			t.Errorf("served after %v: %v", took, got.err)
+		got := <-locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		if took := time.Since(begun); got.Err != nil || took > time.Minute+2*time.Second {
+			t.Errorf("served after %v: %v", took, got.Err)
 		}
-		if rows, _ := rowsAndHolders(t, c); rows != 0 {
+		if rows, _ := locktest.RowsAndHolders(t, c); rows != 0 {
 			t.Errorf("%d rows are left", rows)
 		}
 	})
@@ -391,8 +376,8 @@ func TestAMalformedRowDelaysAQueueByOneLeaseAndIsNamed(t *testing.T) {
 func TestReleaseTwiceIsNilAndConcurrentReleasesAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		before := db.Counts()
 		results := make(chan error)
 		for range 5 {
@@ -403,7 +388,7 @@ func TestReleaseTwiceIsNilAndConcurrentReleasesAgree(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		if n := db.Counts().Sub(before).Total().Sent; n != 1 {
 			t.Errorf("%d requests for releasing one lock", n)
 		}
@@ -413,17 +398,17 @@ func TestReleaseTwiceIsNilAndConcurrentReleasesAgree(t *testing.T) {
 func TestReleaseThatFailedMayBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem"))
 		err := lock.Release(t.Context())
-		says(t, err, "release", `"order-7"`, "1m0s")
+		locktest.Says(t, err, "release", `"order-7"`, "1m0s")
 		if !errors.Is(lock.Err(), queuelock.ErrReleased) || lock.Context().Err() == nil {
 			t.Errorf("after a release that failed the lock says %v", lock.Err())
 		}
 		denied.Remove()
-		release(t, lock)
-		release(t, acquire(t, c, waitpolicy.NoWait))
+		locktest.Release(t, lock)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	})
 }
 
@@ -431,33 +416,33 @@ func TestReleaseThatFailedMayBeRepeated(t *testing.T) {
 func TestReleaseWorksWithAContextThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-		c, _ := open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
-		lock := acquire(t, c, waitpolicy.Forever)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		cancel()
 		if err := lock.Release(ctx); err != nil {
 			t.Error(err)
 		}
-		release(t, acquire(t, c, waitpolicy.NoWait))
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	})
 }
 
 func TestExhaustedTicketsAreAnErrorAndNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		item := recordKey()
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		item := locktest.RecordKey()
 		before := ticket.Max.Previous()
 		item["ticketNumber"], item["granted"] = before.Attribute(), before.Attribute()
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
 			t.Fatal(err)
 		}
-		lock := acquire(t, c, waitpolicy.Forever)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		if lock.Ticket() != ticket.Max {
 			t.Errorf("ticket %s, want the last one", lock.Ticket())
 		}
-		release(t, lock)
-		_, err := c.Acquire(t.Context(), order, waitpolicy.Forever)
+		locktest.Release(t, lock)
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 		if !errors.Is(err, ticket.ErrExhausted) {
 			t.Errorf("%v, want ErrExhausted", err)
 		}
@@ -466,18 +451,18 @@ func TestExhaustedTicketsAreAnErrorAndNothingIsWritten(t *testing.T) {
 
 func TestAnEmptyClientSaysHowToMakeOne(t *testing.T) {
 	c, ctx := &queuelock.Client{}, t.Context()
-	_, acquired := c.Acquire(ctx, order, waitpolicy.NoWait)
-	_, all := c.AcquireAll(ctx, []queuelock.Key{order}, waitpolicy.NoWait)
-	_, resumed := c.Resume(ctx, queuelock.Handle{Key: order, Ticket: ticket.FromUint64(1), ID: "x"}, waitpolicy.NoWait)
+	_, acquired := c.Acquire(ctx, locktest.Order, waitpolicy.NoWait)
+	_, all := c.AcquireAll(ctx, []queuelock.Key{locktest.Order}, waitpolicy.NoWait)
+	_, resumed := c.Resume(ctx, queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "x"}, waitpolicy.NoWait)
 	_, item := c.LockItem(ctx, queuelock.ItemKey{}, waitpolicy.NoWait)
-	_, inspected := c.Inspect(ctx, order)
+	_, inspected := c.Inspect(ctx, locktest.Order)
 	_, inspectedItem := c.InspectItem(ctx, queuelock.ItemKey{})
-	_, locked := c.IsLocked(ctx, order)
-	_, swept := c.Sweep(ctx, order)
+	_, locked := c.IsLocked(ctx, locktest.Order)
+	_, swept := c.Sweep(ctx, locktest.Order)
 	for what, err := range map[string]error{
 		"Acquire": acquired, "AcquireAll": all, "Resume": resumed, "LockItem": item, "Inspect": inspected, "InspectItem": inspectedItem,
-		"IsLocked": locked, "Sweep": swept, "Evict": c.Evict(ctx, order, ticket.FromUint64(1)), "Close": c.Close(ctx),
-		"Do": c.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }),
+		"IsLocked": locked, "Sweep": swept, "Evict": c.Evict(ctx, locktest.Order, ticket.FromUint64(1)), "Close": c.Close(ctx),
+		"Do": c.Do(ctx, locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }),
 	} {
 		if err == nil || err.Error() != "queuelock: the Client is empty: New makes one" {
 			t.Errorf("%s: %v", what, err)
@@ -488,15 +473,15 @@ func TestAnEmptyClientSaysHowToMakeOne(t *testing.T) {
 func TestANilOptionChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait, nil, queuelock.Shared(), nil)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, nil, queuelock.Shared(), nil)
 		if !lock.Shared() {
 			t.Error("the option beside it was left out")
 		}
-		release(t, lock)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		release(t, lockItem(t, c, u.key(key), waitpolicy.NoWait, nil).Lock)
+		locktest.Release(t, lock)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, nil).Lock)
 	})
 }

@@ -12,49 +12,40 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// locked is IsLocked where it must succeed.
-func locked(t *testing.T, c *queuelock.Client) bool {
-	t.Helper()
-	is, err := c.IsLocked(t.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return is
-}
-
 func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		watcher, _ := open(t, table, "watcher", queuelock.Config{})
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		if locked(t, watcher) {
+		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was never used is locked")
 		}
-		held := acquire(t, a, waitpolicy.Forever)
-		if !locked(t, watcher) || !locked(t, a) {
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		if !locktest.Locked(t, watcher) || !locktest.Locked(t, a) {
 			t.Error("a lock that is held is not locked")
 		}
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		if !locked(t, watcher) {
+		if !locktest.Locked(t, watcher) {
 			t.Error("a lock that is held, and waited for, is not locked")
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-waiting
-		if got.err != nil || !locked(t, watcher) {
-			t.Errorf("handed over (%v): not locked", got.err)
+		if got.Err != nil || !locktest.Locked(t, watcher) {
+			t.Errorf("handed over (%v): not locked", got.Err)
 		}
-		release(t, got.lock)
-		if locked(t, watcher) {
+		locktest.Release(t, got.Lock)
+		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was released is locked")
 		}
 		time.Sleep(time.Second) // QUIET
-		if locked(t, watcher) {
+		if locktest.Locked(t, watcher) {
 			t.Error("an idle lock is locked")
 		}
 	})
@@ -64,21 +55,21 @@ func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
 func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		watcher, _ := open(t, table, "watcher", queuelock.Config{})
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, db := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		claim := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem"))
-		release(t, held)
+		locktest.Release(t, held)
 		<-claim.Reached()
-		if locked(t, watcher) {
+		if locktest.Locked(t, watcher) {
 			t.Error("locked before the next in line was served")
 		}
 		claim.Release()
-		if got := <-waiting; got.err != nil || !locked(t, watcher) {
-			t.Errorf("after the hand-off (%v): not locked", got.err)
+		if got := <-waiting; got.Err != nil || !locktest.Locked(t, watcher) {
+			t.Errorf("after the hand-off (%v): not locked", got.Err)
 		}
 	})
 }
@@ -86,17 +77,17 @@ func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
 func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		watcher, db := open(t, table, "watcher", queuelock.Config{})
-		a, _ := open(t, table, "a", queuelock.Config{})
+		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		for range 2 {
 			for _, want := range []bool{true, false} {
 				var lock *queuelock.Lock
 				if want {
-					lock = acquire(t, a, waitpolicy.NoWait)
+					lock = locktest.Acquire(t, a, waitpolicy.NoWait)
 				}
 				before := table.Items()
-				spent := cost(table, func() {
-					if locked(t, watcher) != want {
+				spent := locktest.Cost(table, func() {
+					if locktest.Locked(t, watcher) != want {
 						t.Errorf("locked is %v, want %v", !want, want)
 					}
 				})
@@ -110,7 +101,7 @@ func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
 					t.Errorf("%d items became %d", len(before), len(after))
 				}
 				if lock != nil {
-					release(t, lock)
+					locktest.Release(t, lock)
 				}
 			}
 		}
@@ -125,36 +116,36 @@ func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
 		options []queuelocktest.Option
 		watched bool // by one who saw it from the start: it needs that without a clock
 	}{
-		"by the clock":               {tenSeconds, nil, false},
-		"by the clock, watched":      {tenSeconds, nil, true},
-		"by observation":             {queuelock.Config{TTL: ttl, ObserveExpiry: true}, nil, true},
-		"by an engine without dates": {tenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}, true},
+		"by the clock":               {locktest.TenSeconds, nil, false},
+		"by the clock, watched":      {locktest.TenSeconds, nil, true},
+		"by observation":             {queuelock.Config{TTL: locktest.TTL, ObserveExpiry: true}, nil, true},
+		"by an engine without dates": {locktest.TenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}, true},
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, append(test.options, queuelocktest.WithLatency(time.Millisecond))...)
-			a, dbA := open(t, table, "a", test.cfg)
-			watcher, _ := open(t, table, "watcher", test.cfg)
-			acquire(t, a, waitpolicy.NoWait)
-			time.Sleep(3 * ttl)
-			if !locked(t, watcher) {
+			a, dbA := locktest.Open(t, table, "a", test.cfg)
+			watcher, _ := locktest.Open(t, table, "watcher", test.cfg)
+			locktest.Acquire(t, a, waitpolicy.NoWait)
+			time.Sleep(3 * locktest.TTL)
+			if !locktest.Locked(t, watcher) {
 				t.Fatal("a live holder is taken for a dead one")
 			}
 			dbA.Partition()
 			died := time.Now()
-			for time.Since(died) < ttl/2-time.Second { // what is left at the least: renewed at half
-				if test.watched && !locked(t, watcher) {
+			for time.Since(died) < locktest.TTL/2-time.Second { // what is left at the least: renewed at half
+				if test.watched && !locktest.Locked(t, watcher) {
 					t.Fatalf("dead %v after its last chance to renew", time.Since(died))
 				}
 				time.Sleep(time.Second)
 			}
-			time.Sleep(ttl)
+			time.Sleep(locktest.TTL)
 			if test.watched && test.cfg.ObserveExpiry {
-				time.Sleep(ttl) // of watching
+				time.Sleep(locktest.TTL) // of watching
 			}
-			if locked(t, watcher) {
-				t.Errorf("%v after it died, with a lease of %v, it still holds the lock", time.Since(died), ttl)
+			if locktest.Locked(t, watcher) {
+				t.Errorf("%v after it died, with a lease of %v, it still holds the lock", time.Since(died), locktest.TTL)
 			}
-			if n := len(must(watcher.Inspect(t.Context(), order)).Serving); n != 1 {
+			if n := len(locktest.Must(watcher.Inspect(t.Context(), locktest.Order)).Serving); n != 1 {
 				t.Errorf("%d holders are left, want that nothing was changed", n)
 			}
 		})
@@ -165,18 +156,18 @@ func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
 func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
-		a, db := open(t, table, "a", tenSeconds)
-		acquire(t, a, waitpolicy.NoWait)
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Acquire(t, a, waitpolicy.NoWait)
 		db.Partition()
 		time.Sleep(time.Hour)
-		watcher, _ := open(t, table, "watcher", tenSeconds)
-		for after := time.Duration(0); after < ttl; after += time.Second {
-			if !locked(t, watcher) {
+		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
+		for after := time.Duration(0); after < locktest.TTL; after += time.Second {
+			if !locktest.Locked(t, watcher) {
 				t.Errorf("it is taken for dead after %v of watching", after)
 			}
 			time.Sleep(time.Second)
 		}
-		if locked(t, watcher) {
+		if locktest.Locked(t, watcher) {
 			t.Error("it is alive after a whole lease of watching")
 		}
 	})
@@ -185,55 +176,55 @@ func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
 func TestIsLockedRefusesWhatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		_, err := c.IsLocked(t.Context(), queuelock.Key{Entity: "e", Reason: "a/b"})
-		says(t, err, `"a/b"`, "slash")
+		locktest.Says(t, err, `"a/b"`, "slash")
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
-		item := recordKey()
+		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
 			t.Fatal(err)
 		}
-		is, err := c.IsLocked(t.Context(), order)
+		is, err := c.IsLocked(t.Context(), locktest.Order)
 		if _, malformed := errors.AsType[*queuelock.MalformedError](err); !malformed || is {
 			t.Errorf("a malformed record: %v, %v", is, err)
 		}
 		db.Partition()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if is, err := c.IsLocked(ctx, order); err == nil || is {
+		if is, err := c.IsLocked(ctx, locktest.Order); err == nil || is {
 			t.Errorf("without an answer: %v, %v", is, err)
 		}
 		if err := c.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.IsLocked(t.Context(), order); !errors.Is(err, queuelock.ErrClosed) {
+		if _, err := c.IsLocked(t.Context(), locktest.Order); !errors.Is(err, queuelock.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
 }
 
 func TestEngineIsLockedTellsALiveHolder(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := open(t, table, "a", fast)
-		watcher, _ := open(t, table, "watcher", fast)
-		if locked(t, watcher) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", locktest.Fast)
+		watcher, _ := locktest.Open(t, table, "watcher", locktest.Fast)
+		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was never used is locked")
 		}
-		release(t, acquire(t, a, waitpolicy.NoWait))
-		if locked(t, watcher) {
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was released is locked")
 		}
-		lock := acquire(t, a, waitpolicy.NoWait)
-		if spent := cost(table, func() {
-			if !locked(t, watcher) {
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		if spent := locktest.Cost(table, func() {
+			if !locktest.Locked(t, watcher) {
 				t.Error("a lock that is held is not locked")
 			}
 		}); spent.Sent != 1 {
 			t.Errorf("%+v, want one request", spent)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }

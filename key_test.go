@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -25,7 +27,7 @@ func FuzzKeyNamesItsOwnRecordOrIsRefused(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, entity, reason string) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		key := queuelock.Key{Entity: entity, Reason: reason}
 		lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait)
 		if err != nil {
@@ -39,7 +41,7 @@ func FuzzKeyNamesItsOwnRecordOrIsRefused(f *testing.F) {
 		}
 		other, err := c.Acquire(t.Context(), queuelock.Key{Entity: entity, Reason: lock.Key().Reason + "2"}, waitpolicy.NoWait)
 		if err == nil {
-			release(t, other)
+			locktest.Release(t, other)
 		}
 		items := table.Items()
 		sk := lock.Key().Reason + "/" + strings.Repeat("0", 38)
@@ -51,7 +53,7 @@ func FuzzKeyNamesItsOwnRecordOrIsRefused(f *testing.F) {
 		if !found {
 			t.Errorf("no item %q %q among %v", entity, sk, items)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -76,13 +78,13 @@ func TestKeysArePrintedForPeople(t *testing.T) {
 func TestLocksArePrintedForPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "c", shared)
-		both := acquireAll(t, c, waitpolicy.NoWait, "x", "y")
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		item := lockItem(t, c, u.key(key), waitpolicy.NoWait)
-		itemWant := `item "` + u.name + `" {id S:"order-7"} ticket 1`
+		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
+		both := locktest.AcquireAll(t, c, waitpolicy.NoWait, "x", "y")
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		item := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		itemWant := `item "` + u.Name + `" {id S:"order-7"} ticket 1`
 		for want, lock := range map[string]fmt.Stringer{
 			`"x" (lock) ticket 1`:                      both.All()[0],
 			`"x" (lock) ticket 1, "y" (lock) ticket 1`: both,
@@ -97,34 +99,34 @@ func TestLocksArePrintedForPeople(t *testing.T) {
 		if got := item.Lock.String(); got != itemWant {
 			t.Errorf("the lock of an item is printed as %s", got)
 		}
-		releaseAll(t, both)
-		release(t, item.Lock)
+		locktest.ReleaseAll(t, both)
+		locktest.Release(t, item.Lock)
 	})
 }
 
 // An item's lock is named by the item, and not by the key of its queue.
 func TestErrorsNameTheItem(t *testing.T) {
-	for name, key := range map[string]item{
-		"one attribute": {"id": str("order-7")}, "two": {"id": num(7), "sort": bin(1, 2)}, "quotes": {"id": str(`x" "sort" S:"y`)},
+	for name, key := range map[string]attr.Item{
+		"one attribute": {"id": attr.Str("order-7")}, "two": {"id": attr.Num(7), "sort": attr.Bin(1, 2)}, "quotes": {"id": attr.Str(`x" "sort" S:"y`)},
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			u := usersTable(t, table, key)
-			u.put(with(key, item{"amount": num(1)}))
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, db := open(t, table, "b", tenSeconds)
-			held := lockItem(t, a, u.key(key), waitpolicy.NoWait)
-			want := ": item " + u.key(key).String()
-			_, err := b.LockItem(t.Context(), u.key(key), waitpolicy.NoWait)
-			says(t, err, "queuelock: lock not acquired"+want+" after ")
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(attr.With(key, attr.Item{"amount": attr.Num(1)}))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+			held := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+			want := ": item " + u.Key(key).String()
+			_, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)
+			locktest.Says(t, err, "queuelock: lock not acquired"+want+" after ")
 			cancelled, cancel := context.WithCancel(t.Context())
 			cancel()
-			says(t, held.Transact(cancelled, deposit(table, nil)), "queuelock"+want+": transact: ")
-			release(t, held.Lock)
-			held = lockItem(t, b, u.key(key), waitpolicy.NoWait)
+			locktest.Says(t, held.Transact(cancelled, locktest.Deposit(table, nil)), "queuelock"+want+": transact: ")
+			locktest.Release(t, held.Lock)
+			held = locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
 			db.Partition()
 			<-held.Done()
-			says(t, held.Err(), "queuelock: lock lost"+want+" ticket 2: ")
+			locktest.Says(t, held.Err(), "queuelock: lock lost"+want+" ticket 2: ")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -21,10 +22,10 @@ import (
 func TestAHeldLockIsKeptForAsLongAsItIsNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		other, _ := open(t, table, "b", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), other, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		before := db.Counts()
 		time.Sleep(time.Hour)
 		if err := lock.Err(); err != nil {
@@ -33,9 +34,9 @@ func TestAHeldLockIsKeptForAsLongAsItIsNeeded(t *testing.T) {
 		if beats := db.Counts().Sub(before).Total().Sent; beats < 119 || beats > 134 { // none late, each up to 3 s early
 			t.Errorf("%d heartbeats in an hour, want one each thirty seconds", beats)
 		}
-		release(t, lock)
-		if got := <-waiting; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, lock)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 }
@@ -44,7 +45,7 @@ func TestALockEndsWithItsReleaseAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
 		lock, err := c.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever)
 		if err != nil {
@@ -57,7 +58,7 @@ func TestALockEndsWithItsReleaseAndSaysSo(t *testing.T) {
 		if want := (queuelock.Key{Entity: "order-7", Reason: "lock"}); lock.Key() != want {
 			t.Errorf("key %v, want %v", lock.Key(), want)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		<-lock.Done()
 		if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) || !errors.Is(lock.Context().Err(), context.Canceled) {
 			t.Errorf("released: %v, %v, %v", lock.Err(), context.Cause(lock.Context()), lock.Context().Err())
@@ -69,36 +70,36 @@ func TestALockEndsWithItsReleaseAndSaysSo(t *testing.T) {
 func TestReleaseTellsALossThatNobodyKnewOf(t *testing.T) {
 	for what, take := range map[string]func(*testing.T, *queuelocktest.Table, *queuelock.Lock){
 		"another process resumed it": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
-			other, _ := open(t, table, "other", queuelock.Config{})
-			release(t, must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait)))
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+			locktest.Release(t, locktest.Must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait)))
 		},
 		"another process has resumed it": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
-			other, _ := open(t, table, "other", queuelock.Config{})
-			must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+			locktest.Must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
 		},
 		"an operator took it": func(t *testing.T, table *queuelocktest.Table, _ *queuelock.Lock) {
 			operatorTakes(t, table)
 		},
 		"an operator took it, and another holds it": func(t *testing.T, table *queuelocktest.Table, _ *queuelock.Lock) {
-			other, _ := open(t, table, "other", queuelock.Config{})
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
 			operatorTakes(t, table)
-			acquire(t, other, waitpolicy.Forever)
+			locktest.Acquire(t, other, waitpolicy.Forever)
 		},
 		"an operator deleted the record": func(t *testing.T, table *queuelocktest.Table, _ *queuelock.Lock) {
-			must(table.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: recordKey()}))
+			locktest.Must(table.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: locktest.RecordKey()}))
 		},
 	} {
 		for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 			for _, queued := range []bool{false, true} {
-				inBubble(t, fmt.Sprintf("%s, engine: %s, queued: %t", what, engine, queued), func(t *testing.T) {
+				locktest.InBubble(t, fmt.Sprintf("%s, engine: %s, queued: %t", what, engine, queued), func(t *testing.T) {
 					table := queuelocktest.NewTable(t, options...)
-					c, db := open(t, table, "c", queuelock.Config{})
-					held := acquire(t, c, waitpolicy.NoWait)
+					c, db := locktest.Open(t, table, "c", queuelock.Config{})
+					held := locktest.Acquire(t, c, waitpolicy.NoWait)
 					if queued {
-						waiting := queueUp(t.Context(), c, waitpolicy.Forever)
+						waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 						synctest.Wait()
-						release(t, held)
-						held = (<-waiting).lock
+						locktest.Release(t, held)
+						held = (<-waiting).Lock
 					}
 					take(t, table, held)
 					synctest.Wait() // what the waiter has left to do in the background
@@ -119,10 +120,10 @@ func TestReleaseTellsALossThatNobodyKnewOf(t *testing.T) {
 			}
 		}
 	}
-	inBubble(t, "and so does Do", func(t *testing.T) {
+	locktest.InBubble(t, "and so does Do", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "c", queuelock.Config{})
-		err := c.Do(t.Context(), order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
 			operatorTakes(t, table)
 			return nil
 		})
@@ -144,22 +145,22 @@ func TestAReleaseWithoutAnAnswerIsFoundOut(t *testing.T) {
 		"not made":                             {queuelocktest.SwallowRequest().Times(1), false},
 		"not made, and another has resumed it": {queuelocktest.SwallowRequest().Times(1), true},
 	} {
-		inBubble(t, what, func(t *testing.T) {
+		locktest.InBubble(t, what, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "c", queuelock.Config{})
-			other, _ := open(t, table, "other", queuelock.Config{})
-			lock := acquire(t, c, waitpolicy.NoWait)
+			c, db := locktest.Open(t, table, "c", queuelock.Config{})
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 			db.Inject(test.fault.Of("UpdateItem"))
 			done := make(chan error, 1)
 			go func() { done <- lock.Release(t.Context()) }()
 			synctest.Wait()
 			if test.resumed {
-				must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
+				locktest.Must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
 			}
 			if err := <-done; errors.Is(err, queuelock.ErrLost) != test.resumed || !test.resumed && err != nil {
 				t.Errorf("%v", err)
 			}
-			if locked := must(other.IsLocked(t.Context(), order)); locked != test.resumed {
+			if locked := locktest.Must(other.IsLocked(t.Context(), locktest.Order)); locked != test.resumed {
 				t.Errorf("it is locked: %t", locked)
 			}
 		})
@@ -179,7 +180,7 @@ func TestDoReleasesWhateverHappens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
-				c, _ := open(t, table, "a", queuelock.Config{})
+				c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 				var err error
 				func() {
 					defer func() {
@@ -190,12 +191,12 @@ func TestDoReleasesWhateverHappens(t *testing.T) {
 							err = boom
 						}
 					}()
-					err = c.Do(t.Context(), order, waitpolicy.Forever, f)
+					err = c.Do(t.Context(), locktest.Order, waitpolicy.Forever, f)
 				}()
 				if want := map[bool]error{true: boom}[name == "error" || name == "panic"]; !errors.Is(err, want) || (want == nil) != (err == nil) {
 					t.Errorf("%v, want %v", err, want)
 				}
-				if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
+				if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
 					t.Errorf("after Do: %+v, want an idle lock", spent)
 				}
 			})
@@ -207,8 +208,8 @@ func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
 	t.Run("lost", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "a", tenSeconds)
-			err := c.Do(t.Context(), order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
 				db.Partition()
 				<-ctx.Done()
 				if !errors.Is(context.Cause(ctx), queuelock.ErrLost) {
@@ -224,10 +225,10 @@ func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
 	t.Run("deadline", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, _ := open(t, table, "a", tenSeconds)
+			c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			err := c.Do(ctx, order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+			err := c.Do(ctx, locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
 				if _, ok := ctx.Deadline(); !ok {
 					t.Error("fn's context hides the deadline")
 				}
@@ -237,22 +238,22 @@ func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("%v, want the caller's deadline", err)
 			}
-			release(t, acquire(t, c, waitpolicy.NoWait))
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		})
 	})
 	t.Run("not acquired", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, _ := open(t, table, "a", tenSeconds)
-			lock := acquire(t, c, waitpolicy.Forever)
-			err := c.Do(t.Context(), order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+			c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.Forever)
+			err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
 				t.Error("fn was called")
 				return nil
 			})
 			if !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Error(err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		})
 	})
 }
@@ -260,8 +261,8 @@ func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
 func TestAProcessThatStoodStillLearnsOfItsLossWhenItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		lock := acquire(t, c, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		work, cancel := context.WithCancel(lock.Context())
 		defer cancel()
 		db.Inject(queuelocktest.SwallowRequest())
@@ -286,34 +287,34 @@ func TestAnIDThatWasLeftIsNeverUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var pause atomic.Int64
-		a, err := queuelock.New(stalling{table.Client("a").Client, func() time.Duration {
+		a, err := queuelock.New(locktest.Stalling{Client: table.Client("a").Client, Pause: func() time.Duration {
 			return time.Duration(pause.Swap(0))
 		}}, table.Name(), queuelock.Config{Owner: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _ := open(t, table, "b", queuelock.Config{})
-		release(t, acquire(t, a, waitpolicy.NoWait))
-		slow := make(chan outcome, 1)
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		slow := make(chan locktest.Outcome, 1)
 		go func() {
-			lock, err := a.Acquire(t.Context(), order, waitpolicy.Forever)
-			slow <- outcome{lock, err, time.Now()}
+			lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+			slow <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
 		}()
 		time.Sleep(time.Millisecond)         // its TAKE is on its way
 		pause.Store(int64(65 * time.Second)) // and its answer is looked at much later
 		time.Sleep(time.Second)
-		if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Fatalf("b beside a: %v", err)
 		}
 		time.Sleep(62 * time.Second)
-		release(t, acquire(t, b, waitpolicy.NoWait))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 		got := <-slow
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
 		time.Sleep(time.Second)
-		if lock, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); err == nil && got.lock.Err() == nil {
-			t.Errorf("two holders: tickets %s and %s", got.lock.Ticket(), lock.Ticket())
+		if lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); err == nil && got.Lock.Err() == nil {
+			t.Errorf("two holders: tickets %s and %s", got.Lock.Ticket(), lock.Ticket())
 		}
 		if err := a.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -325,16 +326,16 @@ func TestCloseWithAContextThatHasEndedStillReleases(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, _ := open(t, table, "b", queuelock.Config{})
-			lock := acquire(t, a, waitpolicy.NoWait)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_ = a.Close(ctx) // it may not have waited for all that runs
 			if !errors.Is(lock.Err(), queuelock.ErrReleased) {
 				t.Errorf("%v after Close", lock.Err())
 			}
-			release(t, acquire(t, b, waitpolicy.NoWait))
+			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 		})
 	}
 }
@@ -342,8 +343,8 @@ func TestCloseWithAContextThatHasEndedStillReleases(t *testing.T) {
 func TestReleaseDoesNotWaitForAnotherPastItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.SwallowRequest())
 		first := make(chan error)
 		go func() { first <- lock.Release(context.Background()) }()
@@ -366,23 +367,23 @@ func TestReleaseDoesNotWaitForAnotherPastItsContext(t *testing.T) {
 func TestDoWithoutAFunctionAndNewWithoutAClientAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		says(t, c.Do(t.Context(), order, waitpolicy.NoWait, nil), "function is nil")
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Says(t, c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, nil), "function is nil")
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 		_, err := queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
-		says(t, err, "client is nil")
+		locktest.Says(t, err, "client is nil")
 	})
 }
 
 func TestWithTTLAndWithOwnerChangeOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		for _, ttl := range []time.Duration{time.Second, 5 * time.Second, time.Hour} {
-			lock := acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(ttl), queuelock.WithOwner("batch"))
-			state := must(c.Inspect(t.Context(), order))
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(ttl), queuelock.WithOwner("batch"))
+			state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
 			if h := state.Serving[0]; h.TTL != ttl || h.Owner != "batch" {
 				t.Errorf("%+v, want a lease of %v", h, ttl)
 			}
@@ -390,7 +391,7 @@ func TestWithTTLAndWithOwnerChangeOneLock(t *testing.T) {
 			if err := lock.Err(); err != nil {
 				t.Errorf("with a lease of %v: %v", ttl, err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
 }
@@ -405,21 +406,21 @@ func TestObserveExpiryIgnoresTheDatabasesClock(t *testing.T) {
 			}
 			return time.Now()
 		}))
-		cfg := queuelock.Config{TTL: ttl, ObserveExpiry: true}
-		a, db := open(t, table, "a", cfg)
-		release(t, acquire(t, a, waitpolicy.Forever))
-		lock := acquire(t, a, waitpolicy.Forever)
+		cfg := queuelock.Config{TTL: locktest.TTL, ObserveExpiry: true}
+		a, db := locktest.Open(t, table, "a", cfg)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
 		jumped.Store(true)
-		b, _ := open(t, table, "b", cfg)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(3 * ttl)
+		b, _ := locktest.Open(t, table, "b", cfg)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(3 * locktest.TTL)
 		if err := lock.Err(); err != nil {
 			t.Fatalf("a date that jumped cost a live holder its lock: %v", err)
 		}
 		db.Partition()
 		died := time.Now()
-		if got := <-waiting; got.err != nil || got.at.Sub(died) > ttl+1500*time.Millisecond {
-			t.Errorf("taken over after %v: %v", got.at.Sub(died), got.err)
+		if got := <-waiting; got.Err != nil || got.At.Sub(died) > locktest.TTL+1500*time.Millisecond {
+			t.Errorf("taken over after %v: %v", got.At.Sub(died), got.Err)
 		}
 	})
 }

@@ -12,76 +12,44 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// lockBy is Acquire in the background, with options.
-func lockBy(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) <-chan outcome {
-	done := make(chan outcome, 1)
-	go func() {
-		lock, err := c.Acquire(t.Context(), order, waitpolicy.Forever, opts...)
-		done <- outcome{lock, err, time.Now()}
-	}()
-	return done
-}
-
-// granted is what came of an Acquire that must have succeeded by now.
-func granted(t *testing.T, what string, done <-chan outcome) *queuelock.Lock {
-	t.Helper()
-	select {
-	case got := <-done:
-		if got.err != nil {
-			t.Fatalf("%s: %v", what, got.err)
-		}
-		return got.lock
-	default:
-		t.Fatalf("%s still waits", what)
-		return nil
-	}
-}
-
-func stillWaits(t *testing.T, what string, done <-chan outcome) {
-	t.Helper()
-	select {
-	case got := <-done:
-		t.Fatalf("%s: %+v, want that it waits", what, got)
-	default:
-	}
-}
-
 func TestReadersHoldTogetherAndWritersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		client := func(name string) *queuelock.Client { c, _ := open(t, table, name, queuelock.Config{}); return c }
-		first := acquire(t, client("r1"), waitpolicy.NoWait, queuelock.Shared())
-		second := acquire(t, client("r2"), waitpolicy.For(time.Second), queuelock.Shared())
-		writer := lockBy(t, client("w"))
+		table := locktest.Watched(t)
+		client := func(name string) *queuelock.Client {
+			c, _ := locktest.Open(t, table, name, queuelock.Config{})
+			return c
+		}
+		first := locktest.Acquire(t, client("r1"), waitpolicy.NoWait, queuelock.Shared())
+		second := locktest.Acquire(t, client("r2"), waitpolicy.For(time.Second), queuelock.Shared())
+		writer := locktest.LockBy(t, client("w"))
 		time.Sleep(time.Second)
-		third := lockBy(t, client("r3"), queuelock.Shared())
+		third := locktest.LockBy(t, client("r3"), queuelock.Shared())
 		time.Sleep(10 * time.Second)
-		stillWaits(t, "a writer beside readers", writer)
-		stillWaits(t, "a reader behind a writer", third)
+		locktest.StillWaits(t, "a writer beside readers", writer)
+		locktest.StillWaits(t, "a reader behind a writer", third)
 		if !first.Shared() || !second.Shared() {
 			t.Error("a shared lock says that it is not")
 		}
-		release(t, first)
+		locktest.Release(t, first)
 		time.Sleep(3 * time.Second)
-		stillWaits(t, "a writer beside one reader", writer)
-		release(t, second)
+		locktest.StillWaits(t, "a writer beside one reader", writer)
+		locktest.Release(t, second)
 		time.Sleep(3 * time.Second)
-		w := granted(t, "the writer", writer)
-		stillWaits(t, "a reader beside a writer", third)
+		w := locktest.Granted(t, "the writer", writer)
+		locktest.StillWaits(t, "a reader beside a writer", third)
 		if w.Shared() {
 			t.Error("a writer says that it shares")
 		}
-		release(t, w)
+		locktest.Release(t, w)
 		time.Sleep(3 * time.Second)
-		release(t, granted(t, "the last reader", third))
+		locktest.Release(t, locktest.Granted(t, "the last reader", third))
 	})
 }
 
@@ -89,26 +57,26 @@ func TestReadersHoldTogetherAndWritersAlone(t *testing.T) {
 // its own, and none waits for another's work.
 func TestConsecutiveReadersAreAdmittedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		w, _ := open(t, table, "w", queuelock.Config{})
-		held := acquire(t, w, waitpolicy.NoWait)
+		table := locktest.Watched(t)
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
+		held := locktest.Acquire(t, w, waitpolicy.NoWait)
 		const readers = 12
-		var waiting []<-chan outcome
+		var waiting []<-chan locktest.Outcome
 		for i := range readers {
-			c, _ := open(t, table, fmt.Sprint("r", i), queuelock.Config{})
-			waiting = append(waiting, lockBy(t, c, queuelock.Shared()))
+			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
+			waiting = append(waiting, locktest.LockBy(t, c, queuelock.Shared()))
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(30 * time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		begun := time.Now()
 		time.Sleep(20 * time.Second)
 		for i, done := range waiting {
 			got := <-done
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			if took := got.at.Sub(begun); took > 5*time.Second {
+			if took := got.At.Sub(begun); took > 5*time.Second {
 				t.Errorf("reader %d was admitted after %v", i, took)
 			}
 		}
@@ -118,11 +86,11 @@ func TestConsecutiveReadersAreAdmittedTogether(t *testing.T) {
 // A stream of readers, of whom one always holds, does not keep a writer out.
 func TestReadersDoNotStarveWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
+		table := locktest.Watched(t)
 		stop := make(chan struct{})
 		var reads atomic.Int64
 		for i := range 4 {
-			c, _ := open(t, table, fmt.Sprint("r", i), queuelock.Config{})
+			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
 			go func() {
 				time.Sleep(time.Duration(i) * 700 * time.Millisecond)
 				for {
@@ -131,7 +99,7 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 						return
 					default:
 					}
-					err := c.Do(t.Context(), order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+					err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
 						reads.Add(1)
 						time.Sleep(3 * time.Second)
 						return nil
@@ -143,15 +111,15 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 				}
 			}()
 		}
-		w, _ := open(t, table, "w", queuelock.Config{})
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
 		time.Sleep(10 * time.Second)
 		for range 5 {
 			begun := time.Now()
-			lock := acquire(t, w, waitpolicy.For(time.Minute))
+			lock := locktest.Acquire(t, w, waitpolicy.For(time.Minute))
 			if took := time.Since(begun); took > 10*time.Second {
 				t.Errorf("a writer waited for %v behind turns of 3 s", took)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 			time.Sleep(5 * time.Second)
 		}
 		close(stop)
@@ -164,14 +132,14 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 
 func TestASemaphoreAdmitsAsManyAsItHasPermitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
+		table := locktest.Watched(t)
 		var now, most, done atomic.Int64
 		var mu sync.Mutex
 		var tickets []string // guarded by mu
 		for i := range 10 {
-			c, _ := open(t, table, fmt.Sprint("p", i), queuelock.Config{})
+			c, _ := locktest.Open(t, table, fmt.Sprint("p", i), queuelock.Config{})
 			go func() {
-				err := c.Do(t.Context(), order, waitpolicy.Forever, func(_ context.Context, l *queuelock.Lock) error {
+				err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(_ context.Context, l *queuelock.Lock) error {
 					mu.Lock()
 					tickets = append(tickets, l.Ticket().Padded())
 					mu.Unlock()
@@ -213,20 +181,20 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 		} {
 			for _, engine := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutFailedItem()}} {
 				table := queuelocktest.NewTable(t, engine...)
-				a, _ := open(t, table, "a", queuelock.Config{})
-				b, _ := open(t, table, "b", queuelock.Config{})
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+				b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 				for _, held := range []bool{true, false} {
-					lock := acquire(t, a, waitpolicy.NoWait, test.first...)
+					lock := locktest.Acquire(t, a, waitpolicy.NoWait, test.first...)
 					if !held {
-						release(t, lock)
+						locktest.Release(t, lock)
 					}
 					before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE"))
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-						_, err := b.Acquire(t.Context(), order, wait, test.then...)
+						_, err := b.Acquire(t.Context(), locktest.Order, wait, test.then...)
 						if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
 							t.Fatalf("%s, %v: %v, want a MismatchError", name, wait, err)
 						}
-						says(t, err, test.says...)
+						locktest.Says(t, err, test.says...)
 						if !strings.HasPrefix(err.Error(), `queuelock: "order-7" (lock) is `) || strings.Count(err.Error(), "order-7") != 1 {
 							t.Errorf("%s: %v, want the key once", name, err)
 						}
@@ -238,7 +206,7 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 						t.Errorf("%s: it has left %v", name, after)
 					}
 					if held {
-						release(t, lock)
+						locktest.Release(t, lock)
 					}
 				}
 			}
@@ -249,7 +217,7 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 func TestBadModesAreRefusedWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for word, opts := range map[string][]queuelock.Option{
 			"between 1 and 500":      {queuelock.Permits(0)},
 			"at":                     {queuelock.Permits(-3)},
@@ -257,9 +225,9 @@ func TestBadModesAreRefusedWithoutARequest(t *testing.T) {
 			"cannot be combined":     {queuelock.Permits(2), queuelock.Shared()},
 			"semaphore has no write": {queuelock.Shared(), queuelock.Permits(1)},
 		} {
-			_, err := c.Acquire(t.Context(), order, waitpolicy.NoWait, opts...)
+			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
 			if word != "at" {
-				says(t, err, word)
+				locktest.Says(t, err, word)
 			} else if err == nil {
 				t.Error("Permits(-3) is taken")
 			}
@@ -273,31 +241,31 @@ func TestBadModesAreRefusedWithoutARequest(t *testing.T) {
 func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
 	for name, fault := range map[string]*queuelocktest.Fault{
 		"no fault":      nil,
-		"request lost":  ptr(queuelocktest.LoseRequest().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
-		"response lost": ptr(queuelocktest.LoseResponse().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
-		"it comes late": ptr(queuelocktest.Duplicate(30 * time.Second).Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
+		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
+		"response lost": locktest.Ptr(queuelocktest.LoseResponse().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
+		"it comes late": locktest.Ptr(queuelocktest.Duplicate(30 * time.Second).Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
 	} {
-		inBubble(t, name, func(t *testing.T) {
-			table := watched(t)
-			w, dbW := open(t, table, "w", queuelock.Config{})
-			lock := acquire(t, w, waitpolicy.NoWait)
-			var readers []<-chan outcome
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			w, dbW := locktest.Open(t, table, "w", queuelock.Config{})
+			lock := locktest.Acquire(t, w, waitpolicy.NoWait)
+			var readers []<-chan locktest.Outcome
 			for i := range 2 {
-				c, _ := open(t, table, fmt.Sprint("r", i), queuelock.Config{})
-				readers = append(readers, lockBy(t, c, queuelock.Shared()))
+				c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
+				readers = append(readers, locktest.LockBy(t, c, queuelock.Shared()))
 				time.Sleep(time.Second)
 			}
-			c, _ := open(t, table, "w2", queuelock.Config{})
-			writer := lockBy(t, c)
+			c, _ := locktest.Open(t, table, "w2", queuelock.Config{})
+			writer := locktest.LockBy(t, c)
 			time.Sleep(time.Second)
-			last, _ := open(t, table, "r9", queuelock.Config{})
-			behind := lockBy(t, last, queuelock.Shared())
+			last, _ := locktest.Open(t, table, "r9", queuelock.Config{})
+			behind := locktest.LockBy(t, last, queuelock.Shared())
 			time.Sleep(5 * time.Second)
 			exclusive := lock.Condition()
 			if fault != nil {
 				dbW.Inject(*fault)
 			}
-			spent := costTo(dbW, func() {
+			spent := locktest.CostTo(dbW, func() {
 				if err := lock.Downgrade(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -305,7 +273,7 @@ func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
 			if fault == nil && spent.Sent != 1 {
 				t.Errorf("%+v, want one request", spent)
 			}
-			if spent := costTo(dbW, func() {
+			if spent := locktest.CostTo(dbW, func() {
 				if err := lock.Downgrade(t.Context()); err != nil || !lock.Shared() {
 					t.Errorf("the second time: %v, shared %v", err, lock.Shared())
 				}
@@ -314,53 +282,43 @@ func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			for i, done := range readers {
-				if got := granted(t, fmt.Sprint("reader ", i), done); !got.Shared() {
+				if got := locktest.Granted(t, fmt.Sprint("reader ", i), done); !got.Shared() {
 					t.Error("a reader does not share")
 				}
 			}
-			stillWaits(t, "a writer", writer)
-			stillWaits(t, "a reader behind a writer", behind)
+			locktest.StillWaits(t, "a writer", writer)
+			locktest.StillWaits(t, "a reader behind a writer", behind)
 			// The downgraded lock can still write, but what it sent before cannot come now.
-			if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 				t.Errorf("a write after the downgrade: %v", err)
 			}
-			if err := withCondition(t, table, exclusive); err == nil {
+			if err := locktest.WithCondition(t, table, exclusive); err == nil {
 				t.Error("a write of before the downgrade was made beside readers")
 			}
 			time.Sleep(2 * time.Minute) // heartbeats go on
 			if err := lock.Err(); err != nil {
 				t.Errorf("the downgraded lock: %v", err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 			time.Sleep(5 * time.Second)
-			stillWaits(t, "a writer beside two readers", writer)
+			locktest.StillWaits(t, "a writer beside two readers", writer)
 		})
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-// withCondition makes a deposit under a condition of the caller's.
-func withCondition(t *testing.T, table *queuelocktest.Table, check types.ConditionCheck) error {
-	_, err := table.Client("user").TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{deposit(table, nil), {ConditionCheck: &check}},
-	})
-	return err
-}
-
 func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		a, dbA := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		released := acquire(t, a, waitpolicy.NoWait)
-		release(t, released)
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		released := locktest.Acquire(t, a, waitpolicy.NoWait)
+		locktest.Release(t, released)
 		if err := released.Downgrade(t.Context()); !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("after the release: %v", err)
 		}
-		lost := acquire(t, a, waitpolicy.NoWait)
+		lost := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
-		next := acquire(t, b, waitpolicy.For(time.Minute))
+		next := locktest.Acquire(t, b, waitpolicy.For(time.Minute))
 		dbA.Heal()
 		if err := lost.Downgrade(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("after the loss: %v", err)
@@ -368,7 +326,7 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 		if next.Shared() {
 			t.Error("the next holder shares")
 		}
-		release(t, next)
+		locktest.Release(t, next)
 		key := queuelock.Key{Entity: "order-7", Reason: "permit"}
 		permit, err := a.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(2))
 		if err != nil {
@@ -377,21 +335,21 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 		if err := permit.Downgrade(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) || permit.Err() != nil {
 			t.Errorf("of a permit: %v, and then %v", err, permit.Err())
 		}
-		release(t, permit)
+		locktest.Release(t, permit)
 	})
 }
 
 // A write that was on its way before a downgrade does not take a held lock for
 // lost, and a write with a release is not made beside readers.
 func TestWritesBesideADowngrade(t *testing.T) {
-	inBubble(t, "a transaction", func(t *testing.T) {
-		table := watched(t)
-		w, dbW := open(t, table, "w", tenSeconds)
-		r, _ := open(t, table, "r", tenSeconds)
-		lock := acquire(t, w, waitpolicy.NoWait)
+	locktest.InBubble(t, "a transaction", func(t *testing.T) {
+		table := locktest.Watched(t)
+		w, dbW := locktest.Open(t, table, "w", locktest.TenSeconds)
+		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
+		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
 		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1))
 		written, shares := make(chan error, 1), make(chan error, 1)
-		go func() { written <- lock.Transact(t.Context(), deposit(table, nil)) }()
+		go func() { written <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 		<-late.Reached()
 		go func() { shares <- lock.Downgrade(t.Context()) }()
 		synctest.Wait()
@@ -399,59 +357,59 @@ func TestWritesBesideADowngrade(t *testing.T) {
 			t.Error("others may join, and do not see what is being written")
 		}
 		late.Release()
-		if err := <-written; err != nil || balance(table) != "1" {
-			t.Errorf("%v, and the balance is %s", err, balance(table))
+		if err := <-written; err != nil || locktest.Balance(table) != "1" {
+			t.Errorf("%v, and the balance is %s", err, locktest.Balance(table))
 		}
 		if err := <-shares; err != nil || !lock.Shared() {
 			t.Errorf("%v, shared: %v", err, lock.Shared())
 		}
-		release(t, acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared()))
-		release(t, lock)
+		locktest.Release(t, locktest.Acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared()))
+		locktest.Release(t, lock)
 	})
-	inBubble(t, "with a release", func(t *testing.T) {
-		table := watched(t)
-		w, dbW := open(t, table, "w", tenSeconds)
-		r, _ := open(t, table, "r", tenSeconds)
-		lock := acquire(t, w, waitpolicy.NoWait)
+	locktest.InBubble(t, "with a release", func(t *testing.T) {
+		table := locktest.Watched(t)
+		w, dbW := locktest.Open(t, table, "w", locktest.TenSeconds)
+		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
+		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
 		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := lock.ReleaseWith(ctx, deposit(table, nil)); err == nil {
+		if err := lock.ReleaseWith(ctx, locktest.Deposit(table, nil)); err == nil {
 			t.Fatal("it was answered")
 		}
 		if err := lock.Downgrade(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		reader := acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared())
+		reader := locktest.Acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared())
 		late.Release()
-		if err := table.Settle(t.Context()); err != nil || balance(table) != "0" {
+		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
 			t.Errorf("%v: a write of the exclusive lock was made beside a reader", err)
 		}
-		release(t, reader)
-		release(t, lock)
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
 	})
 }
 
 // A reader that dies is evicted alone; those who share with it are not disturbed.
 func TestADeadReaderIsEvictedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		alive, _ := open(t, table, "alive", tenSeconds)
-		dead, dbDead := open(t, table, "dead", tenSeconds)
-		w, _ := open(t, table, "w", tenSeconds)
-		held := acquire(t, alive, waitpolicy.NoWait, queuelock.Shared())
-		gone := acquire(t, dead, waitpolicy.Forever, queuelock.Shared())
+		table := locktest.Watched(t)
+		alive, _ := locktest.Open(t, table, "alive", locktest.TenSeconds)
+		dead, dbDead := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		w, _ := locktest.Open(t, table, "w", locktest.TenSeconds)
+		held := locktest.Acquire(t, alive, waitpolicy.NoWait, queuelock.Shared())
+		gone := locktest.Acquire(t, dead, waitpolicy.Forever, queuelock.Shared())
 		time.Sleep(2 * time.Second)
 		dbDead.Partition()
-		writer := lockBy(t, w)
+		writer := locktest.LockBy(t, w)
 		time.Sleep(20 * time.Second)
 		if held.Err() != nil || !errors.Is(gone.Err(), queuelock.ErrLost) {
 			t.Errorf("the living reader: %v, the dead one: %v", held.Err(), gone.Err())
 		}
-		stillWaits(t, "a writer beside a reader that lives", writer)
-		release(t, held)
+		locktest.StillWaits(t, "a writer beside a reader that lives", writer)
+		locktest.Release(t, held)
 		time.Sleep(5 * time.Second)
-		release(t, granted(t, "the writer", writer))
+		locktest.Release(t, locktest.Granted(t, "the writer", writer))
 	})
 }
 
@@ -459,42 +417,42 @@ func TestADeadReaderIsEvictedAlone(t *testing.T) {
 // readers is alone.
 func TestAQueueThatReadersHaveLeftIsAWritersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		r, _ := open(t, table, "r", queuelock.Config{})
-		w, _ := open(t, table, "w", queuelock.Config{})
-		one, two := acquire(t, r, waitpolicy.NoWait, queuelock.Shared()), acquire(t, r, waitpolicy.Forever, queuelock.Shared())
-		release(t, one)
-		release(t, two)
+		table := locktest.Watched(t)
+		r, _ := locktest.Open(t, table, "r", queuelock.Config{})
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
+		one, two := locktest.Acquire(t, r, waitpolicy.NoWait, queuelock.Shared()), locktest.Acquire(t, r, waitpolicy.Forever, queuelock.Shared())
+		locktest.Release(t, one)
+		locktest.Release(t, two)
 		time.Sleep(time.Second)
-		lock := acquire(t, w, waitpolicy.NoWait)
-		if _, err := r.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
+		if _, err := r.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a reader beside a writer: %v", err)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
 func TestRequestsOfSharedLocksAndSemaphores(t *testing.T) {
 	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, db := open(t, table, "b", queuelock.Config{})
-			release(t, acquire(t, a, waitpolicy.NoWait, opt))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.Open(t, table, "b", queuelock.Config{})
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt))
 			var held *queuelock.Lock
-			if spent := cost(table, func() { held = acquire(t, a, waitpolicy.NoWait, opt) }); spent.Sent != 1 {
+			if spent := locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.NoWait, opt) }); spent.Sent != 1 {
 				t.Errorf("idle: %+v, want one request", spent)
 			}
-			second := acquire(t, b, waitpolicy.Forever, opt)
-			release(t, held)
-			release(t, second)
+			second := locktest.Acquire(t, b, waitpolicy.Forever, opt)
+			locktest.Release(t, held)
+			locktest.Release(t, second)
 			time.Sleep(time.Second)
 			counts := db.Counts()
 			polls := counts["Query"].Sent + counts["GetItem"].Sent
 			if spent := counts.Total(); spent.Sent-polls > 6 || polls > 1 {
 				t.Errorf("joining and leaving took %d requests and %d polls, want at most 6 and 1\n%s", spent.Sent-polls, polls, table.Log())
 			}
-			if spent := cost(table, func() { release(t, acquire(t, a, waitpolicy.NoWait, opt)) }); spent.Sent != 2 {
+			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt)) }); spent.Sent != 2 {
 				t.Errorf("idle again: %+v, want two requests", spent)
 			}
 		})
@@ -503,14 +461,14 @@ func TestRequestsOfSharedLocksAndSemaphores(t *testing.T) {
 
 func TestNoWaitOfOneWhoWouldJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, dbB := openMet(t, table, "b", queuelock.Config{})
-		w, _ := open(t, table, "w", queuelock.Config{})
+		table := locktest.Watched(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
 		busy := func(what string, requests int, opts ...queuelock.Option) {
 			t.Helper()
-			spent := costTo(dbB, func() {
-				if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait, opts...); !errors.Is(err, queuelock.ErrNotAcquired) {
+			spent := locktest.CostTo(dbB, func() {
+				if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...); !errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%s: %v", what, err)
 				}
 			})
@@ -518,43 +476,43 @@ func TestNoWaitOfOneWhoWouldJoin(t *testing.T) {
 				t.Errorf("%s: %+v, want %d requests", what, spent, requests)
 			}
 		}
-		lock := acquire(t, a, waitpolicy.NoWait)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		busy("a reader beside a writer", 1, queuelock.Shared())
-		release(t, lock)
-		reads := acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
-		joins := acquire(t, b, waitpolicy.NoWait, queuelock.Shared())
+		locktest.Release(t, lock)
+		reads := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
+		joins := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Shared())
 		busy("a writer beside readers", 1)
-		release(t, joins)
-		writer := lockBy(t, w)
+		locktest.Release(t, joins)
+		writer := locktest.LockBy(t, w)
 		time.Sleep(time.Second)
 		busy("a reader behind a writer", 2, queuelock.Shared())
-		release(t, reads)
+		locktest.Release(t, reads)
 		time.Sleep(5 * time.Second)
-		release(t, granted(t, "the writer", writer))
+		locktest.Release(t, locktest.Granted(t, "the writer", writer))
 	})
 }
 
 // A record with holders that does not say how they hold refuses readers, and will
 // go on to: they are told so, in every scope, and do not ask again.
 func TestARecordThatDoesNotSayHowItsHoldersHoldIsNamedToAReader(t *testing.T) {
-	for _, cfg := range []queuelock.Config{{}, shared} {
-		for _, entries := range []item{{}, {"old-0": object(item{"beat": num(0), "ttl": num(60000), "owner": str("old")})}} {
+	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
+		for _, entries := range []attr.Item{{}, {"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(60000), "owner": attr.Str("old")})}} {
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-				inBubble(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T) {
+				locktest.InBubble(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T) {
 					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-					c, _ := open(t, table, "c", cfg)
+					c, _ := locktest.Open(t, table, "c", cfg)
 					for range 3 {
-						release(t, acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
+						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
 					}
-					record := with(recordKey(), item{"ticketNumber": num(3), "servingAfter": num(2), "granted": num(0), "holders": object(entries)})
+					record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(2), "granted": attr.Num(0), "holders": attr.Object(entries)})
 					if cfg.Scope == queuelock.ScopeShared {
-						record["scope"] = str("shared")
+						record["scope"] = attr.Str("shared")
 					}
-					write(t, table, record)
+					locktest.Write(t, table, record)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					defer cancel()
-					spent := cost(table, func() {
-						_, err := c.Acquire(ctx, order, wait, queuelock.Shared())
+					spent := locktest.Cost(table, func() {
+						_, err := c.Acquire(ctx, locktest.Order, wait, queuelock.Shared())
 						if malformed, ok := errors.AsType[*queuelock.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
 							t.Errorf("%v", err)
 						}
@@ -570,24 +528,24 @@ func TestARecordThatDoesNotSayHowItsHoldersHoldIsNamedToAReader(t *testing.T) {
 
 func TestStateSaysWhoShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		c, _ := open(t, table, "c", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
-		writer := lockBy(t, b)
+		table := locktest.Watched(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
+		writer := locktest.LockBy(t, b)
 		time.Sleep(time.Second)
-		reader := lockBy(t, c, queuelock.Shared())
+		reader := locktest.LockBy(t, c, queuelock.Shared())
 		time.Sleep(time.Second)
-		s, err := a.Inspect(t.Context(), order)
+		s, err := a.Inspect(t.Context(), locktest.Order)
 		if err != nil || s.Permits != 0 || len(s.Serving) != 1 || !s.Serving[0].Shared || len(s.Waiting) != 2 || s.Waiting[0].Shared || !s.Waiting[1].Shared {
 			t.Errorf("%+v, %v", s, err)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		time.Sleep(3 * time.Second)
-		release(t, granted(t, "the writer", writer))
+		locktest.Release(t, locktest.Granted(t, "the writer", writer))
 		time.Sleep(3 * time.Second)
-		release(t, granted(t, "the reader", reader))
+		locktest.Release(t, locktest.Granted(t, "the reader", reader))
 		permits := queuelock.Key{Entity: "order-7", Reason: "permits"}
 		if err := a.Do(t.Context(), permits, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }, queuelock.Permits(7)); err != nil {
 			t.Fatal(err)
@@ -599,32 +557,32 @@ func TestStateSaysWhoShares(t *testing.T) {
 }
 
 func TestEngineReadersAndPermits(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := open(t, table, "a", fast)
-		b, _ := open(t, table, "b", fast)
-		writer := acquire(t, a, waitpolicy.NoWait)
-		waiting := lockBy(t, b, queuelock.Shared())
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", locktest.Fast)
+		b, _ := locktest.Open(t, table, "b", locktest.Fast)
+		writer := locktest.Acquire(t, a, waitpolicy.NoWait)
+		waiting := locktest.LockBy(t, b, queuelock.Shared())
 		if err := writer.Downgrade(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		reader := (<-waiting).lock
+		reader := (<-waiting).Lock
 		if reader == nil || !reader.Shared() || reader.Ticket().Compare(writer.Ticket()) <= 0 {
 			t.Fatal("no reader has joined")
 		}
-		if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a writer beside readers: %v", err)
 		}
-		if err := reader.Transact(t.Context(), deposit(table, nil)); err != nil {
+		if err := reader.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 			t.Errorf("a fenced write of a reader: %v", err)
 		}
-		release(t, writer)
-		release(t, reader)
-		if err := reader.Transact(t.Context(), deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
+		locktest.Release(t, writer)
+		locktest.Release(t, reader)
+		if err := reader.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("after its release: %v", err)
 		}
-		release(t, acquire(t, b, waitpolicy.For(time.Minute)))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
 
-		permits := queuelock.Key{Entity: order.Entity, Reason: "permits"}
+		permits := queuelock.Key{Entity: locktest.Order.Entity, Reason: "permits"}
 		var locks []*queuelock.Lock
 		for _, c := range []*queuelock.Client{a, b} {
 			lock, err := c.Acquire(t.Context(), permits, waitpolicy.For(time.Minute), queuelock.Permits(2))
@@ -644,7 +602,7 @@ func TestEngineReadersAndPermits(t *testing.T) {
 			if err := lock.Extend(t.Context()); err != nil {
 				t.Error(err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -37,71 +39,71 @@ func (r *repeater) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 // table. Others evict it, write and release while its request is lost. It wakes
 // within its own deadline, and its request is repeated and refused.
 func TestOutcomeAfterSuspend(t *testing.T) {
-	inBubble(t, "UpdateAndReleaseIsLost", func(t *testing.T) {
+	locktest.InBubble(t, "UpdateAndReleaseIsLost", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		a, dbA := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		lock := lockItem(t, a, u.key(key), waitpolicy.NoWait)
-		first := dbA.Inject(updatesOfItems(queuelocktest.LoseRequest().Times(1)))
-		second := dbA.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		first := dbA.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest().Times(1)))
+		second := dbA.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		done := make(chan error, 1)
 		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), addOne())
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 			done <- err
 		}()
 		<-second.Reached()
 		endLeaseOf(t, u, key)
-		other := lockItem(t, b, u.key(key), waitpolicy.Forever)
-		updated(t, other, addOne())
+		other := locktest.LockItem(t, b, u.Key(key), waitpolicy.Forever)
+		locktest.Updated(t, other, locktest.AddOne())
 		second.Release()
 		if err := <-done; !errors.Is(err, queuelock.ErrLost) || first.Fired() != 1 {
 			t.Errorf("got %v, although nothing was written", err)
 		}
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
-	inBubble(t, "ReleaseWithIsLost", func(t *testing.T) {
+	locktest.InBubble(t, "ReleaseWithIsLost", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, dbA := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		lock := acquire(t, a, waitpolicy.NoWait)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems").Times(1))
 		second := dbA.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
 		done := make(chan error, 1)
-		go func() { done <- lock.ReleaseWith(t.Context(), deposit(table, nil)) }()
+		go func() { done <- lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)) }()
 		<-second.Reached()
 		endLeasesOf(t, table)
-		release(t, acquire(t, b, waitpolicy.Forever))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		second.Release()
-		if err := <-done; !errors.Is(err, queuelock.ErrLost) || balance(table) != "0" {
-			t.Errorf("got %v, and the account holds %s", err, balance(table))
+		if err := <-done; !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "0" {
+			t.Errorf("got %v, and the account holds %s", err, locktest.Balance(table))
 		}
 	})
-	inBubble(t, "ReleaseIsLost", func(t *testing.T) {
+	locktest.InBubble(t, "ReleaseIsLost", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		lock := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		endLeasesOf(t, table)
-		release(t, acquire(t, b, waitpolicy.Forever))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("got %v", err)
 		}
 	})
-	inBubble(t, "UnknownOnceBothMarksAreReplaced", func(t *testing.T) {
+	locktest.InBubble(t, "UnknownOnceBothMarksAreReplaced", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		c, _ := open(t, table, "c", queuelock.Config{})
-		lock := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		endLeasesOf(t, table)
-		acquire(t, b, waitpolicy.Forever)
+		locktest.Acquire(t, b, waitpolicy.Forever)
 		endLeasesOf(t, table)
-		release(t, acquire(t, c, waitpolicy.Forever))
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
 		err := lock.Release(t.Context())
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("got %v", err)
@@ -113,16 +115,16 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 func endLeasesOf(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
 	for _, i := range table.Items() {
-		endLeases(t, table.Client("operator"), table.Name(), item{"pk": i["pk"], "sk": i["sk"]}, i, "")
+		endLeases(t, table.Client("operator"), table.Name(), attr.Item{"pk": i["pk"], "sk": i["sk"]}, i, "")
 	}
 }
 
-func endLeaseOf(t *testing.T, u users, key item) {
+func endLeaseOf(t *testing.T, u locktest.ItemTable, key attr.Item) {
 	t.Helper()
-	endLeases(t, u.db, u.name, key, u.get(key), "lock_")
+	endLeases(t, u.DB, u.Name, key, u.Get(key), "lock_")
 }
 
-func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now item, prefix string) {
+func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now attr.Item, prefix string) {
 	t.Helper()
 	holders, _ := now[prefix+"holders"].(*types.AttributeValueMemberM)
 	if holders == nil {
@@ -132,7 +134,7 @@ func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now ite
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET #h.#id.#u = :past"),
 			ExpressionAttributeNames:  map[string]string{"#h": prefix + "holders", "#id": id, "#u": "until"},
-			ExpressionAttributeValues: item{":past": num(1)},
+			ExpressionAttributeValues: attr.Item{":past": attr.Num(1)},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -141,31 +143,31 @@ func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now ite
 
 // A client that retries on its own hears the refusal of its own success.
 func TestOutcomeOfRepeatingClient(t *testing.T) {
-	inBubble(t, "ReleaseIsNil", func(t *testing.T) {
+	locktest.InBubble(t, "ReleaseIsNil", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		db := &repeater{Client: table.Client("c")}
 		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lock := acquire(t, c, waitpolicy.NoWait)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.again = true
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
-	inBubble(t, "UpdateAndReleaseIsMade", func(t *testing.T) {
+	locktest.InBubble(t, "UpdateAndReleaseIsMade", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
 		db := &repeater{Client: table.Client("c")}
 		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		db.again = true
-		updated(t, lock, addOne())
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		locktest.Updated(t, lock, locktest.AddOne())
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
@@ -174,31 +176,31 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 // The answers to a release are lost until the lease has ended, and another holder
 // comes and goes: the next Release still knows that the lock was released.
 func TestReleaseAfterItsLease(t *testing.T) {
-	inBubble(t, "NilIfItWasReleasedInTime", func(t *testing.T) {
+	locktest.InBubble(t, "NilIfItWasReleasedInTime", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, db := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		lock := acquire(t, a, waitpolicy.NoWait)
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem"))
 		if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("without an answer: %v", err)
 		}
 		lost.Remove()
-		release(t, acquire(t, b, waitpolicy.NoWait))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 		time.Sleep(time.Minute)
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
-	inBubble(t, "LostIfItWasNot", func(t *testing.T) {
+	locktest.InBubble(t, "LostIfItWasNot", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, db := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		lock := acquire(t, a, waitpolicy.NoWait)
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		lost := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
 		if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("without an answer: %v", err)
 		}
 		lost.Remove()
-		release(t, acquire(t, b, waitpolicy.Forever))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("evicted meanwhile: %v", err)
 		}
@@ -208,17 +210,17 @@ func TestReleaseAfterItsLease(t *testing.T) {
 // Extend, SetData and Err beside an UpdateAndRelease that was made, and is not
 // answered yet, report no loss.
 func TestExtendBesideUpdateAndRelease(t *testing.T) {
-	inBubble(t, "IsNoLoss", func(t *testing.T) {
+	locktest.InBubble(t, "IsNoLoss", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		c, db := open(t, table, "c", queuelock.Config{})
-		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
-		answer := db.Inject(updatesOfItems(queuelocktest.HoldResponse().Times(1)))
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		answer := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldResponse().Times(1)))
 		done := make(chan error, 1)
 		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), addOne())
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 			done <- err
 		}()
 		<-answer.Reached()

@@ -4,82 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// told remembers what OnProgress was told.
-type told struct {
-	mu  sync.Mutex
-	all []queuelock.Progress
-}
-
-func (w *told) tell(p queuelock.Progress) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, p)
-}
-
-func (w *told) seen() []queuelock.Progress {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]queuelock.Progress(nil), w.all...)
-}
-
-// places is what was told, in short: position, tickets ahead, who is served.
-func (w *told) places() string {
-	s := ""
-	for _, p := range w.seen() {
-		owner := "nobody"
-		if p.Serving != nil {
-			owner = p.Serving.Owner
-		}
-		s += fmt.Sprintf("%d/%d %s; ", p.Position, p.TicketsAhead, owner)
-	}
-	return s
-}
-
-// attend queues up, and takes turns of that length once served.
-func attend(t *testing.T, c *queuelock.Client, turn time.Duration, opts ...queuelock.Option) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err := c.Do(t.Context(), order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
-			time.Sleep(turn)
-			return nil
-		}, opts...)
-		if err != nil {
-			t.Error(err)
-		}
-	}()
-	return done
-}
 
 func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var done []<-chan struct{}
 		for _, name := range []string{"a", "b", "c"} {
-			c, _ := open(t, table, name, queuelock.Config{})
-			done = append(done, attend(t, c, 10*time.Second))
+			c, _ := locktest.Open(t, table, name, queuelock.Config{})
+			done = append(done, locktest.Attend(t, c, 10*time.Second))
 			time.Sleep(100 * time.Millisecond)
 		}
-		c, db := open(t, table, "d", queuelock.Config{})
-		var w told
-		done = append(done, attend(t, c, time.Second, queuelock.OnProgress(w.tell)))
+		c, db := locktest.Open(t, table, "d", queuelock.Config{})
+		var w locktest.ProgressLog
+		done = append(done, locktest.Attend(t, c, time.Second, queuelock.OnProgress(w.Add)))
 		for _, d := range done {
 			<-d
 		}
 		var last queuelock.Progress
 		places := ""
-		for i, p := range w.seen() {
+		for i, p := range w.Seen() {
 			if p.Key != (queuelock.Key{Entity: "order-7", Reason: "lock"}) || p.Ticket.String() != "4" {
 				t.Errorf("%+v", p)
 			}
@@ -96,7 +49,7 @@ func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 			}
 		}
 		if places != "3/2 a; 2/1 b; 1/0 c; " {
-			t.Errorf("told of %s", w.places())
+			t.Errorf("told of %s", w.Places())
 		}
 		counts := db.Counts()
 		if others := counts.Total().Sent - counts["Query"].Sent - counts["GetItem"].Sent; others > 6+4 { // and heartbeats of its row
@@ -108,25 +61,25 @@ func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		first, _ := open(t, table, "first", queuelock.Config{})
-		held := acquire(t, first, waitpolicy.Forever)
-		var w told
+		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
+		held := locktest.Acquire(t, first, waitpolicy.Forever)
+		var w locktest.ProgressLog
 		var done []<-chan struct{}
 		for i := range 5 {
-			c, _ := open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
+			c, _ := locktest.Open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
 			if i == 4 {
-				done = append(done, attend(t, c, time.Second, queuelock.OnProgress(w.tell)))
+				done = append(done, locktest.Attend(t, c, time.Second, queuelock.OnProgress(w.Add)))
 				break
 			}
-			done = append(done, attend(t, c, 20*time.Second))
+			done = append(done, locktest.Attend(t, c, 20*time.Second))
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(20 * time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		for _, d := range done {
 			<-d
 		}
-		all := w.seen()
+		all := w.Seen()
 		if len(all) == 0 {
 			t.Fatal("nothing was told")
 		}
@@ -148,16 +101,16 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 		}
 		// Somebody who comes now has seen nothing, and goes by the turns that
 		// were recorded.
-		c, _ := open(t, table, "late", queuelock.Config{})
-		held = acquire(t, first, waitpolicy.Forever)
-		var late told
-		mean := must(c.Inspect(t.Context(), order)).Turn.Mean
-		end := attend(t, c, 0, queuelock.OnProgress(late.tell))
+		c, _ := locktest.Open(t, table, "late", queuelock.Config{})
+		held = locktest.Acquire(t, first, waitpolicy.Forever)
+		var late locktest.ProgressLog
+		mean := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Turn.Mean
+		end := locktest.Attend(t, c, 0, queuelock.OnProgress(late.Add))
 		time.Sleep(time.Second)
-		if all := late.seen(); len(all) != 1 || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {
+		if all := late.Seen(); len(all) != 1 || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {
 			t.Errorf("%+v, want an estimate of at most a turn, %v", all, mean)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		<-end
 	})
 }
@@ -165,22 +118,22 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		var w told
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		var w locktest.ProgressLog
 		for range 2 {
-			held := acquire(t, a, waitpolicy.Forever, queuelock.OnProgress(w.tell))
-			if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.OnProgress(w.tell)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			held := locktest.Acquire(t, a, waitpolicy.Forever, queuelock.OnProgress(w.Add))
+			if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.OnProgress(w.Add)); !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Error(err)
 			}
-			release(t, held)
+			locktest.Release(t, held)
 		}
-		held := acquire(t, a, waitpolicy.Forever)
-		waiting := attend(t, b, 0, queuelock.OnProgress(w.tell), queuelock.OnProgress(nil))
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.Attend(t, b, 0, queuelock.OnProgress(w.Add), queuelock.OnProgress(nil))
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		<-waiting
-		if got := w.places(); got != "" {
+		if got := w.Places(); got != "" {
 			t.Errorf("told of %s", got)
 		}
 	})
@@ -188,20 +141,20 @@ func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
 
 func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
 	for round := range 40 {
-		inBubble(t, fmt.Sprint(round), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint(round), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, _ := open(t, table, "b", queuelock.Config{})
-			held := acquire(t, a, waitpolicy.Forever)
-			x, _ := open(t, table, "x", queuelock.Config{})
-			ahead := attend(t, x, 50*time.Millisecond)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			x, _ := locktest.Open(t, table, "x", queuelock.Config{})
+			ahead := locktest.Attend(t, x, 50*time.Millisecond)
 			time.Sleep(20 * time.Millisecond)
 			var returned atomic.Bool
 			calls := 0
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1000+round)*time.Millisecond)
 			defer cancel()
-			go func() { time.Sleep(time.Second); release(t, held) }()
-			lock, err := b.Acquire(ctx, order, waitpolicy.For(time.Duration(900+7*round)*time.Millisecond), queuelock.OnProgress(func(queuelock.Progress) {
+			go func() { time.Sleep(time.Second); locktest.Release(t, held) }()
+			lock, err := b.Acquire(ctx, locktest.Order, waitpolicy.For(time.Duration(900+7*round)*time.Millisecond), queuelock.OnProgress(func(queuelock.Progress) {
 				calls++ // by this goroutine: the race detector would object
 				if returned.Load() {
 					t.Error("told after Acquire had returned")
@@ -225,21 +178,21 @@ func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
 func TestProgressOfWaitersOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
-		var first, second told
-		one := attend(t, b, 5*time.Second, queuelock.OnProgress(first.tell))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		var first, second locktest.ProgressLog
+		one := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(first.Add))
 		time.Sleep(time.Second)
-		two := attend(t, b, 5*time.Second, queuelock.OnProgress(second.tell))
+		two := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(second.Add))
 		time.Sleep(time.Minute)
-		if first.places() != "1/0 a; " || second.places() != "2/1 a; " {
-			t.Errorf("told of %s and of %s", first.places(), second.places())
+		if first.Places() != "1/0 a; " || second.Places() != "2/1 a; " {
+			t.Errorf("told of %s and of %s", first.Places(), second.Places())
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		<-one
 		<-two
-		if got := second.places(); got != "2/1 a; 1/0 b; " && got != "2/1 a; " {
+		if got := second.Places(); got != "2/1 a; 1/0 b; " && got != "2/1 a; " {
 			t.Errorf("told of %s", got)
 		}
 	})
@@ -248,19 +201,19 @@ func TestProgressOfWaitersOfOneClient(t *testing.T) {
 func TestProgressTellsOfTheHoldersData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever, queuelock.WithData([]byte("step 1")))
-		var w told
-		done := attend(t, b, 0, queuelock.OnProgress(w.tell))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever, queuelock.WithData([]byte("step 1")))
+		var w locktest.ProgressLog
+		done := locktest.Attend(t, b, 0, queuelock.OnProgress(w.Add))
 		time.Sleep(10 * time.Second)
 		if err := held.SetData(t.Context(), []byte("step 2")); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(10 * time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		<-done
-		all := w.seen()
+		all := w.Seen()
 		if len(all) != 2 || string(all[0].Serving.Data) != "step 1" || string(all[1].Serving.Data) != "step 2" {
 			t.Errorf("%+v", all)
 		}
@@ -272,38 +225,38 @@ func TestProgressTellsOfTheHoldersData(t *testing.T) {
 func TestAPanicOfOnProgressLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		func() {
 			defer func() {
 				if recover() != "boom" {
 					t.Error("the panic was lost")
 				}
 			}()
-			_, err := b.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
+			_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
 			t.Errorf("Acquire returned %v", err)
 		}()
 		time.Sleep(time.Second)
-		if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 1 {
+		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 1 {
 			t.Errorf("%d rows and %d holders", rows, holders)
 		}
-		release(t, held)
-		release(t, acquire(t, b, waitpolicy.For(time.Minute)))
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
 	})
 }
 
 func TestEngineProgressIsTold(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.Forever)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		told := make(chan queuelock.Progress, 8)
-		waiting := attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { told <- p }))
+		waiting := locktest.Attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { told <- p }))
 		if p := <-told; p.Position != 1 || p.TicketsAhead != 0 || p.Serving == nil || p.Serving.Owner != "a" || !held.Ticket().Less(p.Ticket) {
 			t.Errorf("%+v", p)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		<-waiting
 	})
 }

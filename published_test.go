@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -38,7 +39,7 @@ type published struct {
 
 func (p published) key(sk string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: order.Entity},
+		"pk": &types.AttributeValueMemberS{Value: locktest.Order.Entity},
 		"sk": &types.AttributeValueMemberS{Value: sk},
 	}
 }
@@ -81,7 +82,7 @@ func (p published) first(ctx context.Context, n ticket.Number) (bool, error) {
 		KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :sk)"),
 		FilterExpression:       aws.String("expiresAt > :now"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":  &types.AttributeValueMemberS{Value: order.Entity},
+			":pk":  &types.AttributeValueMemberS{Value: locktest.Order.Entity},
 			":sk":  &types.AttributeValueMemberS{Value: "lock/"},
 			":now": &types.AttributeValueMemberN{Value: strconv.FormatInt(p.now().UnixMilli(), 10)},
 		},
@@ -108,14 +109,6 @@ func (p published) sweep(ctx context.Context, n ticket.Number) error {
 	return err
 }
 
-// must is for steps of a schedule that are not the point of it.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(fmt.Sprintf("a step of the schedule failed: %v", err))
-	}
-	return v
-}
-
 func done(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("a step of the schedule failed: %v", err))
@@ -134,12 +127,12 @@ func TestHoleLateRow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, b := publishedClients(t, time.Minute)
 			ctx := t.Context()
-			ta := must(a.take(ctx)) // and stalls
-			tb := must(b.take(ctx))
+			ta := locktest.Must(a.take(ctx)) // and stalls
+			tb := locktest.Must(b.take(ctx))
 			done(b.enqueue(ctx, tb))
-			holdsB := must(b.first(ctx, tb))
+			holdsB := locktest.Must(b.first(ctx, tb))
 			done(a.enqueue(ctx, ta))
-			holdsA := must(a.first(ctx, ta))
+			holdsA := locktest.Must(a.first(ctx, ta))
 			if !holdsA || !holdsB {
 				t.Errorf("the schedule does not show the hole: A holds %v, B holds %v", holdsA, holdsB)
 			}
@@ -150,18 +143,18 @@ func TestHoleLateRow(t *testing.T) {
 			// Somebody is served; A takes a number and its row is held up; B takes
 			// one, is served first, and then A's row lands.
 			table := queuelocktest.NewTable(t)
-			first, _ := open(t, table, "first", queuelock.Config{})
-			a, dbA := openMet(t, table, "a", queuelock.Config{})
-			b, _ := open(t, table, "b", queuelock.Config{})
-			held := acquire(t, first, waitpolicy.Forever)
+			first, _ := locktest.Open(t, table, "first", queuelock.Config{})
+			a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			held := locktest.Acquire(t, first, waitpolicy.Forever)
 
 			row := dbA.Inject(queuelocktest.HoldRequest().Of("PutItem").LandingAnyway())
 			look := dbA.Inject(queuelocktest.HoldRequest().Of("Query", "GetItem"))
 			claim := dbA.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("granted = 2"))
-			waitingA := queueUp(t.Context(), a, waitpolicy.Forever)
+			waitingA := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 			<-row.Reached()
-			release(t, held)
-			lockB := acquire(t, b, waitpolicy.Forever)
+			locktest.Release(t, held)
+			lockB := locktest.Acquire(t, b, waitpolicy.Forever)
 			row.Release()
 			look.Release()
 			claim.Release()
@@ -174,9 +167,9 @@ func TestHoleLateRow(t *testing.T) {
 			if err := lockB.Err(); err != nil {
 				t.Fatalf("B lost its lock: %v", err)
 			}
-			release(t, lockB)
+			locktest.Release(t, lockB)
 			got := <-waitingA
-			if got.err != nil || !lockB.Ticket().Less(got.lock.Ticket()) {
+			if got.Err != nil || !lockB.Ticket().Less(got.Lock.Ticket()) {
 				t.Errorf("A after B (ticket %s): %v", lockB.Ticket(), got)
 			}
 		})
@@ -188,15 +181,15 @@ func TestHoleRevivedRow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, b := publishedClients(t, 10*time.Second)
 			ctx := t.Context()
-			ta := must(a.take(ctx))
+			ta := locktest.Must(a.take(ctx))
 			done(a.enqueue(ctx, ta))
-			holdsA := must(a.first(ctx, ta))
-			tb := must(b.take(ctx))
+			holdsA := locktest.Must(a.first(ctx, ta))
+			tb := locktest.Must(b.take(ctx))
 			done(b.enqueue(ctx, tb))
 			time.Sleep(9 * time.Second)
 			done(b.heartbeat(ctx, tb))
 			time.Sleep(2 * time.Second) // A stalls past its lease
-			holdsB := must(b.first(ctx, tb))
+			holdsB := locktest.Must(b.first(ctx, tb))
 			revived := a.heartbeat(ctx, ta)
 			if !holdsA || !holdsB || revived != nil {
 				t.Errorf("the schedule does not show the hole: A %v, B %v, A's heartbeat %v", holdsA, holdsB, revived)
@@ -207,12 +200,12 @@ func TestHoleRevivedRow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			// A's heartbeats hang; B is served; then they get through.
 			table := queuelocktest.NewTable(t)
-			a, dbA := open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-			b, _ := open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-			release(t, acquire(t, a, waitpolicy.Forever)) // A knows the clock
-			lockA := acquire(t, a, waitpolicy.Forever)
+			a, dbA := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever)) // A knows the clock
+			lockA := locktest.Acquire(t, a, waitpolicy.Forever)
 			beat := dbA.Inject(queuelocktest.HoldRequest().Of("UpdateItem").LandingAnyway())
-			lockB := acquire(t, b, waitpolicy.Forever)
+			lockB := locktest.Acquire(t, b, waitpolicy.Forever)
 			if err := lockA.Err(); !errors.Is(err, queuelock.ErrLost) {
 				t.Fatalf("A still believes to hold the lock (%v) when B is served", err)
 			}
@@ -221,7 +214,7 @@ func TestHoleRevivedRow(t *testing.T) {
 			if err := lockB.Err(); err != nil {
 				t.Errorf("B lost its lock to a revived holder: %v", err)
 			}
-			if rows, holders := rowsAndHolders(t, b); rows != 0 || holders != 1 {
+			if rows, holders := locktest.RowsAndHolders(t, b); rows != 0 || holders != 1 {
 				t.Errorf("%d rows and %d holders, want B alone", rows, holders)
 			}
 		})
@@ -233,15 +226,15 @@ func TestHoleLiveLockDeleted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, b := publishedClients(t, 10*time.Second)
 			ctx := t.Context()
-			ta := must(a.take(ctx))
+			ta := locktest.Must(a.take(ctx))
 			done(a.enqueue(ctx, ta))
 			time.Sleep(11 * time.Second) // B reads it expired, and stalls
 			done(a.heartbeat(ctx, ta))   // A refreshes it
-			holdsA := must(a.first(ctx, ta))
+			holdsA := locktest.Must(a.first(ctx, ta))
 			done(b.sweep(ctx, ta))
-			tb := must(b.take(ctx))
+			tb := locktest.Must(b.take(ctx))
 			done(b.enqueue(ctx, tb))
-			holdsB := must(b.first(ctx, tb))
+			holdsB := locktest.Must(b.first(ctx, tb))
 			if !holdsA || !holdsB {
 				t.Errorf("the schedule does not show the hole: A %v, B %v", holdsA, holdsB)
 			}
@@ -252,24 +245,24 @@ func TestHoleLiveLockDeleted(t *testing.T) {
 			// B judges A's lease to be over; its eviction is held up; A's renewal,
 			// which had been held up as well, gets through first.
 			table := queuelocktest.NewTable(t)
-			a, dbA := open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-			b, dbB := open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-			release(t, acquire(t, a, waitpolicy.Forever))
-			lockA := acquire(t, a, waitpolicy.Forever)
+			a, dbA := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+			b, dbB := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+			lockA := locktest.Acquire(t, a, waitpolicy.Forever)
 			beat := dbA.Inject(queuelocktest.HoldRequest().Of("UpdateItem").LandingAnyway())
 			evict := dbB.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("REMOVE holders."))
-			waitingB := queueUp(t.Context(), b, waitpolicy.Forever)
+			waitingB := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			<-evict.Reached()
 			beat.Release()
 			time.Sleep(time.Millisecond) // A's renewal is applied
 			evict.Release()
 			time.Sleep(time.Millisecond)
-			state := must(b.Inspect(t.Context(), order))
+			state := locktest.Must(b.Inspect(t.Context(), locktest.Order))
 			if len(state.Serving) != 1 || state.Serving[0].Ticket != lockA.Ticket() {
 				t.Errorf("serving %+v, want A, whose lease was renewed before the eviction arrived", state.Serving)
 			}
-			if got := <-waitingB; got.err != nil {
-				t.Error(got.err)
+			if got := <-waitingB; got.Err != nil {
+				t.Error(got.Err)
 			}
 		})
 	})
@@ -279,7 +272,7 @@ func TestHoleRetryThatLies(t *testing.T) {
 	t.Run("published", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, _ := publishedClients(t, 10*time.Second)
-			ta := must(a.take(t.Context()))
+			ta := locktest.Must(a.take(t.Context()))
 			a.db.Inject(queuelocktest.LoseResponse().Of("PutItem").Times(1))
 			err := a.enqueue(t.Context(), ta)
 			if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); !refused {
@@ -298,34 +291,34 @@ func TestHoleRetryThatLies(t *testing.T) {
 		t.Run("queuelock "+op.name+" "+op.mentioning, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
-				a, _ := open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-				b, db := open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-				held := acquire(t, a, waitpolicy.Forever)
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+				b, db := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+				held := locktest.Acquire(t, a, waitpolicy.Forever)
 				lost := db.Inject(queuelocktest.LoseResponse().Of(op.name).Mentioning(op.mentioning).Times(1))
-				waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+				waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 				time.Sleep(time.Second)
-				release(t, held)
+				locktest.Release(t, held)
 				got := <-waiting
-				if got.err != nil {
-					t.Fatal(got.err)
+				if got.Err != nil {
+					t.Fatal(got.Err)
 				}
 				behind := uint64(1)
 				if strings.Contains(op.mentioning, "ticketNumber") {
 					behind = 2 // the number that was issued unheard is burnt
 				}
-				if n := got.lock.Ticket().After(held.Ticket()); n != behind {
+				if n := got.Lock.Ticket().After(held.Ticket()); n != behind {
 					t.Errorf("served with the ticket %d after the holder's, want %d", n, behind)
 				}
 				time.Sleep(20 * time.Second) // heartbeats
-				if err := got.lock.Err(); err != nil {
+				if err := got.Lock.Err(); err != nil {
 					t.Fatalf("the lock was lost: %v", err)
 				}
-				release(t, got.lock)
+				locktest.Release(t, got.Lock)
 				time.Sleep(time.Second)
 				if lost.Fired() != 1 {
 					t.Fatalf("the fault struck %d times, want once\n%s", lost.Fired(), table.Log())
 				}
-				if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 0 {
+				if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
 					t.Errorf("%d rows and %d holders are left", rows, holders)
 				}
 			})
@@ -340,12 +333,12 @@ func TestHoleTwoClocks(t *testing.T) {
 			_, a, b := publishedClients(t, time.Minute)
 			b.now = skewed(10 * time.Minute)
 			ctx := t.Context()
-			ta := must(a.take(ctx))
+			ta := locktest.Must(a.take(ctx))
 			done(a.enqueue(ctx, ta))
-			holdsA := must(a.first(ctx, ta))
-			tb := must(b.take(ctx))
+			holdsA := locktest.Must(a.first(ctx, ta))
+			tb := locktest.Must(b.take(ctx))
 			done(b.enqueue(ctx, tb))
-			holdsB := must(b.first(ctx, tb))
+			holdsB := locktest.Must(b.first(ctx, tb))
 			if !holdsA || !holdsB {
 				t.Errorf("the schedule does not show the hole: A %v, B %v", holdsA, holdsB)
 			}
@@ -357,11 +350,11 @@ func TestHoleTwoClocks(t *testing.T) {
 		t.Run("queuelock "+by.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithClock(skewed(by)))
-				a, dbA := open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-				b, _ := open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-				release(t, acquire(t, a, waitpolicy.Forever))
-				lock := acquire(t, a, waitpolicy.Forever)
-				waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+				a, dbA := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+				b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+				lock := locktest.Acquire(t, a, waitpolicy.Forever)
+				waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 				time.Sleep(time.Minute)
 				if err := lock.Err(); err != nil {
 					t.Fatalf("a holder that renews was evicted: %v", err)
@@ -369,8 +362,8 @@ func TestHoleTwoClocks(t *testing.T) {
 				dbA.Partition() // dies
 				died := time.Now()
 				got := <-waiting
-				if took := got.at.Sub(died); got.err != nil || took > 10*time.Second+1500*time.Millisecond {
-					t.Errorf("take-over after %v, %v: want at most the lease and 1.5s", took, got.err)
+				if took := got.At.Sub(died); got.Err != nil || took > 10*time.Second+1500*time.Millisecond {
+					t.Errorf("take-over after %v, %v: want at most the lease and 1.5s", took, got.Err)
 				}
 				if lock.Err() == nil {
 					t.Error("the dead holder believes past its lease")

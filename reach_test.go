@@ -15,6 +15,8 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -26,12 +28,12 @@ func TestExpiredCredentials(t *testing.T) {
 			t.Run("DelayAReleaseUntilTheyAreRenewed/"+name+"/"+string(code), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-					a, db := open(t, table, "a", tenSeconds)
-					lock := acquire(t, a, waitpolicy.NoWait, opts...)
+					a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+					lock := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
 					expired := db.Inject(queuelocktest.Refuse(code))
 					time.AfterFunc(3*time.Second, expired.Remove)
-					release(t, lock)
-					if _, holders := record(t, table); len(holders) > 0 || expired.Fired() == 0 {
+					locktest.Release(t, lock)
+					if _, holders := locktest.Record(t, table); len(holders) > 0 || expired.Fired() == 0 {
 						t.Errorf("left %v, after %d refusals", holders, expired.Fired())
 					}
 				})
@@ -40,8 +42,8 @@ func TestExpiredCredentials(t *testing.T) {
 		t.Run("CostNoLockThatIsRenewedInTime/"+string(code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				a, db := open(t, table, "a", tenSeconds)
-				lock := acquire(t, a, waitpolicy.NoWait)
+				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 				time.Sleep(4 * time.Second)
 				expired := db.Inject(queuelocktest.Refuse(code))
 				time.Sleep(3 * time.Second)
@@ -50,7 +52,7 @@ func TestExpiredCredentials(t *testing.T) {
 				if lock.Err() != nil || expired.Fired() == 0 {
 					t.Errorf("%v, after %d refusals", lock.Err(), expired.Fired())
 				}
-				release(t, lock)
+				locktest.Release(t, lock)
 			})
 		})
 	}
@@ -70,25 +72,25 @@ func TestIdleClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				a, db := open(t, table, "a", tenSeconds)
-				release(t, acquire(t, a, waitpolicy.NoWait))
+				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 					time.Sleep(test.idle)
 					before := db.Counts()
-					lock := acquire(t, a, wait)
+					lock := locktest.Acquire(t, a, wait)
 					counts := db.Counts().Sub(before)
 					if reads := counts["GetItem"].Sent; reads != test.reads || counts.Total().Sent != 1+test.reads {
 						t.Errorf("%v: %d reads of %d requests, want %d", wait, reads, counts.Total().Sent, test.reads)
 					}
-					_, holders := record(t, table)
+					_, holders := locktest.Record(t, table)
 					for _, h := range holders {
 						until := h.(*types.AttributeValueMemberM).Value["until"].(*types.AttributeValueMemberN).Value
-						end := time.UnixMilli(must(strconv.ParseInt(until, 10, 64)))
-						if left := time.Until(end); left < ttl-time.Second || left > ttl+3*time.Second {
-							t.Errorf("%v: the lease of %v ends after %v", wait, ttl, left)
+						end := time.UnixMilli(locktest.Must(strconv.ParseInt(until, 10, 64)))
+						if left := time.Until(end); left < locktest.TTL-time.Second || left > locktest.TTL+3*time.Second {
+							t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
 						}
 					}
-					release(t, lock)
+					locktest.Release(t, lock)
 				}
 			})
 		})
@@ -96,8 +98,8 @@ func TestIdleClient(t *testing.T) {
 	t.Run("ReadsNothingWhileItHolds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			a, db := open(t, table, "a", tenSeconds)
-			acquire(t, a, waitpolicy.NoWait)
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			locktest.Acquire(t, a, waitpolicy.NoWait)
 			before := db.Counts()
 			time.Sleep(time.Hour)
 			if n := db.Counts().Sub(before)["GetItem"].Sent; n != 0 {
@@ -120,15 +122,15 @@ func TestBadTicketNumber(t *testing.T) {
 		t.Run("CostsItsOwnQueueOnly/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				cfg := tenSeconds
+				cfg := locktest.TenSeconds
 				cfg.Scope = queuelock.ScopeShared
-				a, db := open(t, table, "a", cfg)
+				a, db := locktest.Open(t, table, "a", cfg)
 				for _, key := range []queuelock.Key{bad, good} {
-					release(t, must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
+					locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
 				}
 				if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-					TableName: aws.String(table.Name()), Key: with(recordKey(), item{"pk": str("bad")}),
-					UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: item{":n": num(number)},
+					TableName: aws.String(table.Name()), Key: attr.With(locktest.RecordKey(), attr.Item{"pk": attr.Str("bad")}),
+					UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: attr.Item{":n": attr.Num(number)},
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -137,17 +139,17 @@ func TestBadTicketNumber(t *testing.T) {
 					_, one := a.Acquire(t.Context(), bad, wait)
 					_, all := a.AcquireAll(t.Context(), []queuelock.Key{good, bad}, wait)
 					for _, err := range []error{one, all} {
-						says(t, err, `serving record of "bad lock"`, "ticketNumber", number)
+						locktest.Says(t, err, `serving record of "bad lock"`, "ticketNumber", number)
 						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
 							t.Errorf("%v", err)
 						}
 					}
 				}
-				lock := must(a.Acquire(t.Context(), good, waitpolicy.NoWait))
+				lock := locktest.Must(a.Acquire(t.Context(), good, waitpolicy.NoWait))
 				if n := lock.Ticket(); n.After(ticket.FromUint64(100)) > 0 {
 					t.Errorf("the next ticket is %s", n)
 				}
-				release(t, lock)
+				locktest.Release(t, lock)
 				if n := len(table.Items()); n != items {
 					t.Errorf("%d items, want %d", n, items)
 				}
@@ -157,16 +159,16 @@ func TestBadTicketNumber(t *testing.T) {
 	t.Run("RaisesACounterThatWasLostAfterYears", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			cfg := tenSeconds
+			cfg := locktest.TenSeconds
 			cfg.Scope = queuelock.ScopeShared
-			a, _ := open(t, table, "a", cfg)
+			a, _ := locktest.Open(t, table, "a", cfg)
 			const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
-			write(t, table, with(recordKey(), item{"ticketNumber": num(issued), "granted": num(issued), "scope": str("shared")}))
-			lock := acquire(t, a, waitpolicy.Forever)
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(issued), "granted": attr.Num(issued), "scope": attr.Str("shared")}))
+			lock := locktest.Acquire(t, a, waitpolicy.Forever)
 			if lock.Ticket() != ticket.FromUint64(issued+1) {
 				t.Errorf("ticket %s, want %d", lock.Ticket(), issued+1)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		})
 	})
 }
@@ -178,7 +180,7 @@ func TestHeartbeats(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const holders = 60
 			table := queuelocktest.NewTable(t)
-			a, db := open(t, table, "a", queuelock.Config{})
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
 			var mu sync.Mutex
 			perSecond := map[int64]int{}
 			db.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
@@ -190,7 +192,7 @@ func TestHeartbeats(t *testing.T) {
 				return false
 			}))
 			for range holders {
-				acquire(t, a, waitpolicy.Forever, queuelock.Permits(holders))
+				locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(holders))
 			}
 			mu.Lock()
 			clear(perSecond)
@@ -215,28 +217,28 @@ func TestRecordSize(t *testing.T) {
 	t.Run("RefusesPermitsThatCannotBeRenewed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, db := open(t, table, "a", queuelock.Config{})
-			_, err := a.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Permits(500))
-			says(t, err, "Permits(500)", "HeartbeatInterval 30s", "write units a second", "at least 1m")
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(500))
+			locktest.Says(t, err, "Permits(500)", "HeartbeatInterval 30s", "write units a second", "at least 1m")
 			if n := db.Counts().Total().Sent; n != 0 {
 				t.Errorf("%d requests were sent", n)
 			}
-			release(t, acquire(t, a, waitpolicy.NoWait, queuelock.Permits(500), queuelock.WithTTL(5*time.Minute)))
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(500), queuelock.WithTTL(5*time.Minute)))
 		})
 	})
 	t.Run("BoundsDataByPermits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const n = 98
 			table := queuelocktest.NewTable(t)
-			a, db := open(t, table, "a", queuelock.Config{})
-			_, err := a.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
-			says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
+			locktest.Says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
 			if sent := db.Counts().Total().Sent; sent != 0 {
 				t.Errorf("%d requests were sent", sent)
 			}
 			var held []*queuelock.Lock
 			for range n {
-				held = append(held, acquire(t, a, waitpolicy.Forever, queuelock.Permits(n)))
+				held = append(held, locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(n)))
 			}
 			for _, lock := range held {
 				before := db.Counts()
@@ -249,46 +251,46 @@ func TestRecordSize(t *testing.T) {
 			}
 			time.Sleep(40 * time.Second) // each has renewed its lease
 			for _, lock := range held {
-				release(t, lock)
+				locktest.Release(t, lock)
 			}
 		})
 	})
 	t.Run("BoundsDataOfReaders", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, _ := open(t, table, "a", queuelock.Config{})
-			_, err := a.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Shared(), queuelock.WithData(make([]byte, 257)))
-			says(t, err, "WithData", "257 bytes", "at most 256")
-			lock := acquire(t, a, waitpolicy.NoWait, queuelock.WithData(make([]byte, 4096)))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared(), queuelock.WithData(make([]byte, 257)))
+			locktest.Says(t, err, "WithData", "257 bytes", "at most 256")
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.WithData(make([]byte, 4096)))
 			if err := lock.Downgrade(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			says(t, lock.SetData(t.Context(), make([]byte, 257)), "SetData", "257 bytes", "at most 256")
+			locktest.Says(t, lock.SetData(t.Context(), make([]byte, 257)), "SetData", "257 bytes", "at most 256")
 			if err := lock.SetData(t.Context(), make([]byte, 256)); err != nil {
 				t.Error(err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		})
 	})
 	t.Run("AdmitsAsManyReadersAsCanBeRenewed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, _ := open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
 			n := serving.Load{Owner: 1, Data: serving.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
 			if n < 10 || n > 100 {
 				t.Fatalf("%d readers", n)
 			}
 			var held []*queuelock.Lock
 			for range n {
-				held = append(held, acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+				held = append(held, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
 			}
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
-				if _, err := a.Acquire(t.Context(), order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+				if _, err := a.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("reader %d: %v", n+1, err)
 				}
 			}
-			release(t, held[0])
-			release(t, acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+			locktest.Release(t, held[0])
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
 		})
 	})
 }
@@ -299,19 +301,19 @@ func TestRecordSizeFormula(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		cfg := queuelock.Config{Owner: strings.Repeat("o", 256)}
 		key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
-		a, _ := open(t, table, "a", cfg)
+		a, _ := locktest.Open(t, table, "a", cfg)
 		const n = 20
 		size := func() int {
-			out := must(table.Client("b").GetItem(t.Context(), &dynamodb.GetItemInput{
+			out := locktest.Must(table.Client("b").GetItem(t.Context(), &dynamodb.GetItemInput{
 				TableName: aws.String(table.Name()), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal, ConsistentRead: aws.Bool(true),
-				Key: item{"pk": str(key.Entity), "sk": str(key.Reason + "/" + ticket.Number{}.Padded())},
+				Key: attr.Item{"pk": attr.Str(key.Entity), "sk": attr.Str(key.Reason + "/" + ticket.Number{}.Padded())},
 			}))
 			return int(*out.ConsumedCapacity.CapacityUnits) * 4096
 		}
 		for i := range 2 * n { // with both marks, and a transaction of each
 			lock, err := a.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, 1000)))
 			if err == nil {
-				err = lock.Transact(t.Context(), deposit(table, nil))
+				err = lock.Transact(t.Context(), locktest.Deposit(table, nil))
 			}
 			if err == nil && i < n {
 				err = lock.Release(t.Context())

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -20,26 +22,26 @@ func readOf(table *queuelocktest.Table, key map[string]types.AttributeValue) typ
 }
 
 func TestLockGet(t *testing.T) {
-	inBubble(t, "ItemsInOrder", func(t *testing.T) {
+	locktest.InBubble(t, "ItemsInOrder", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "c", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
-		if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 			t.Fatal(err)
 		}
-		account := deposit(table, nil).Update.Key
+		account := locktest.Deposit(table, nil).Update.Key
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
-		read, err := lock.Get(t.Context(), readOf(table, recordKeyOf("nothing")), readOf(table, account))
-		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], num(1)) {
+		read, err := lock.Get(t.Context(), readOf(table, locktest.RecordKeyOf("nothing")), readOf(table, account))
+		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], attr.Num(1)) {
 			t.Errorf("got %v, %v", read, err)
 		}
-		spent := cost(table, func() { _, err = lock.Get(t.Context(), readOf(table, account)) })
+		spent := locktest.Cost(table, func() { _, err = lock.Get(t.Context(), readOf(table, account)) })
 		if err != nil || spent.Sent != 1 || spent.ReadUnits != 2 {
 			t.Errorf("one item took %d requests and %v read units: %v", spent.Sent, spent.ReadUnits, err)
 		}
 		_, err = lock.Get(t.Context())
-		says(t, err, "between 1 and 100")
-		release(t, lock)
+		locktest.Says(t, err, "between 1 and 100")
+		locktest.Release(t, lock)
 		if _, err := lock.Get(t.Context(), readOf(table, account)); !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("after the release: %v", err)
 		}
@@ -47,47 +49,47 @@ func TestLockGet(t *testing.T) {
 }
 
 func TestLockUnsettled(t *testing.T) {
-	inBubble(t, "NotAfterReleases", func(t *testing.T) {
+	locktest.InBubble(t, "NotAfterReleases", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "c", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		for range 3 {
-			lock := acquire(t, c, waitpolicy.NoWait)
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 			if eviction, ok := lock.LastEviction(); ok || lock.Unsettled() {
 				t.Errorf("%+v, %v", eviction, lock.Unsettled())
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
-	inBubble(t, "AfterAnEviction", func(t *testing.T) {
+	locktest.InBubble(t, "AfterAnEviction", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, dbA := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		gone := acquire(t, a, waitpolicy.NoWait)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		gone := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
-		lock := acquire(t, b, waitpolicy.Forever)
+		lock := locktest.Acquire(t, b, waitpolicy.Forever)
 		at := time.Now()
 		eviction, ok := lock.LastEviction()
 		if !ok || !lock.Unsettled() || !eviction.Previous || eviction.Ticket != gone.Ticket() || at.Sub(eviction.At).Abs() > 2*time.Second {
 			t.Errorf("%+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
 		}
-		release(t, lock)
-		lock = acquire(t, b, waitpolicy.NoWait)
+		locktest.Release(t, lock)
+		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
 		if eviction, ok := lock.LastEviction(); !ok || eviction.Previous || !lock.Unsettled() {
 			t.Errorf("the turn after that: %+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		time.Sleep(2 * time.Minute)
-		lock = acquire(t, b, waitpolicy.NoWait)
+		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
 		if eviction, ok := lock.LastEviction(); !ok || eviction.Previous || lock.Unsettled() {
 			t.Errorf("minutes later: %+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
-	inBubble(t, "AfterAResumption", func(t *testing.T) {
+	locktest.InBubble(t, "AfterAResumption", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", tenSeconds)
-		b, _ := open(t, table, "b", tenSeconds)
-		first := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		first := locktest.Acquire(t, a, waitpolicy.NoWait)
 		lock, err := b.Resume(t.Context(), first.Handle(), waitpolicy.NoWait)
 		if err != nil {
 			t.Fatal(err)
@@ -95,17 +97,17 @@ func TestLockUnsettled(t *testing.T) {
 		if eviction, ok := lock.LastEviction(); !ok || !eviction.Previous || !lock.Unsettled() || eviction.Ticket != lock.Ticket() {
 			t.Errorf("%+v, %v", eviction, ok)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
-	inBubble(t, "AfterAReleaseWithoutTheAnswerOfATransaction", func(t *testing.T) {
+	locktest.InBubble(t, "AfterAReleaseWithoutTheAnswerOfATransaction", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, db := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		lock := acquire(t, a, waitpolicy.NoWait)
+		a, db := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems"))
 		settle := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Times(30))
 		done := make(chan error, 1)
-		go func() { done <- lock.Transact(t.Context(), deposit(table, nil)) }()
+		go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if err := lock.Release(t.Context()); err != nil {
@@ -115,10 +117,10 @@ func TestLockUnsettled(t *testing.T) {
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
 			t.Error("the transaction was answered")
 		}
-		next := acquire(t, b, waitpolicy.NoWait)
+		next := locktest.Acquire(t, b, waitpolicy.NoWait)
 		if !next.Unsettled() {
 			t.Error("the next holder does not learn of it")
 		}
-		release(t, next)
+		locktest.Release(t, next)
 	})
 }

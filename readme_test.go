@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -40,22 +41,22 @@ func TestRequestsOfTheREADME(t *testing.T) {
 	add := func(what string, spent queuelocktest.Tally) { rows = append(rows, costRow{what, spent}) }
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := openMet(t, table, "a", queuelock.Config{})
-		b, dbB := openMet(t, table, "b", queuelock.Config{})
-		fresh, _ := open(t, table, "c", queuelock.Config{})
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		fresh, _ := locktest.Open(t, table, "c", queuelock.Config{})
 
 		var held *queuelock.Lock
-		first := cost(table, func() { held = acquire(t, a, waitpolicy.Forever) })
-		release(t, held)
-		add("acquire an idle lock", cost(table, func() { held = acquire(t, a, waitpolicy.Forever) }))
-		add("release it, nobody queued", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
+		first := locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.Forever) })
+		locktest.Release(t, held)
+		add("acquire an idle lock", locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.Forever) }))
+		add("release it, nobody queued", locktest.Cost(table, func() { locktest.Release(t, held); time.Sleep(time.Second) }))
 		add("the first use of a key", first)
-		add("acquire an idle lock, the first of a process", cost(table, func() { held = acquire(t, fresh, waitpolicy.Forever) }))
-		release(t, held)
+		add("acquire an idle lock, the first of a process", locktest.Cost(table, func() { held = locktest.Acquire(t, fresh, waitpolicy.Forever) }))
+		locktest.Release(t, held)
 
-		held = acquire(t, a, waitpolicy.Forever)
-		add("`NoWait` on a busy lock", cost(table, func() {
-			if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+		held = locktest.Acquire(t, a, waitpolicy.Forever)
+		add("`NoWait` on a busy lock", locktest.Cost(table, func() {
+			if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Errorf("NoWait on a busy lock: %v", err)
 			}
 		}))
@@ -63,40 +64,40 @@ func TestRequestsOfTheREADME(t *testing.T) {
 		// One turn of one who waits for a second, which is less than its row's
 		// first heartbeat takes.
 		before := dbB.Counts()
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second) // what runs in the background
 		spent := dbB.Counts().Sub(before)
-		polls := plus(spent["GetItem"], spent["Query"])
-		add("queue, acquire and release, without polls", minus(spent.Total(), polls))
+		polls := locktest.Plus(spent["GetItem"], spent["Query"])
+		add("queue, acquire and release, without polls", locktest.Minus(spent.Total(), polls))
 		add("one poll", each(t, polls))
 
-		held = acquire(t, a, waitpolicy.Forever)
-		add("one heartbeat of a holder", cost(table, func() { time.Sleep(31 * time.Second) }))
-		waiting = queueUp(t.Context(), b, waitpolicy.Forever)
+		held = locktest.Acquire(t, a, waitpolicy.Forever)
+		add("one heartbeat of a holder", locktest.Cost(table, func() { time.Sleep(31 * time.Second) }))
+		waiting = locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		queued := dbB.Counts()
 		time.Sleep(20 * time.Second)
 		add("one heartbeat of a waiter", each(t, dbB.Counts().Sub(queued)["UpdateItem"]))
-		release(t, held)
-		if got := <-waiting; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, held)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		// Each in a process of its own: those of one process share one poller.
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		acquire(t, a, waitpolicy.Forever)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Acquire(t, a, waitpolicy.Forever)
 		for n := 1; n <= 30; n++ {
-			c, db := openMet(t, table, fmt.Sprint("waiter-", n), queuelock.Config{})
-			queueUp(t.Context(), c, waitpolicy.Forever)
+			c, db := locktest.OpenMet(t, table, fmt.Sprint("waiter-", n), queuelock.Config{})
+			locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 			time.Sleep(100 * time.Millisecond) // its row stands, and it has looked
 			if n == 30 {
 				before := db.Counts()
@@ -108,32 +109,32 @@ func TestRequestsOfTheREADME(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		c, _ := open(t, table, "a", shared)
-		releaseAll(t, acquireAll(t, c, waitpolicy.Forever, "a", "b", "c"))
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c"))
 		var locks *queuelock.Locks
-		add("acquire an idle lock, with a wider scope", cost(table, func() { locks = acquireAll(t, c, waitpolicy.Forever, "a") }))
-		releaseAll(t, locks)
-		add("acquire three idle locks with one ticket", cost(table, func() { locks = acquireAll(t, c, waitpolicy.Forever, "a", "b", "c") }))
-		add("release the three", cost(table, func() { releaseAll(t, locks) }))
+		add("acquire an idle lock, with a wider scope", locktest.Cost(table, func() { locks = locktest.AcquireAll(t, c, waitpolicy.Forever, "a") }))
+		locktest.ReleaseAll(t, locks)
+		add("acquire three idle locks with one ticket", locktest.Cost(table, func() { locks = locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c") }))
+		add("release the three", locktest.Cost(table, func() { locktest.ReleaseAll(t, locks) }))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		release(t, acquire(t, a, waitpolicy.Forever))
-		lock := acquire(t, a, waitpolicy.Forever)
-		add("`ReleaseWith` one item, nobody queued", cost(table, func() {
-			if err := lock.ReleaseWith(t.Context(), deposit(table, nil)); err != nil {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
+		add("`ReleaseWith` one item, nobody queued", locktest.Cost(table, func() {
+			if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil {
 				t.Error(err)
 			}
 		}))
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
 		var item *queuelock.ItemLock
-		add("`LockItem`, the first lock of an item", cost(table, func() { item = lockItem(t, a, u.key(key), waitpolicy.Forever) }))
-		add("`UpdateAndRelease`, nobody queued", cost(table, func() { updated(t, item, addOne()) }))
-		add("`LockItem`, idle", cost(table, func() { item = lockItem(t, a, u.key(key), waitpolicy.Forever) }))
-		release(t, item.Lock)
+		add("`LockItem`, the first lock of an item", locktest.Cost(table, func() { item = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) }))
+		add("`UpdateAndRelease`, nobody queued", locktest.Cost(table, func() { locktest.Updated(t, item, locktest.AddOne()) }))
+		add("`LockItem`, idle", locktest.Cost(table, func() { item = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) }))
+		locktest.Release(t, item.Lock)
 	})
 
 	var printed strings.Builder
@@ -148,14 +149,6 @@ func TestRequestsOfTheREADME(t *testing.T) {
 			t.Errorf("%s does not hold the table as it was measured:\n\n%s", name, printed.String())
 		}
 	}
-}
-
-func plus(a, b queuelocktest.Tally) queuelocktest.Tally {
-	return queuelocktest.Tally{Sent: a.Sent + b.Sent, ReadUnits: a.ReadUnits + b.ReadUnits, WriteUnits: a.WriteUnits + b.WriteUnits}
-}
-
-func minus(a, b queuelocktest.Tally) queuelocktest.Tally {
-	return queuelocktest.Tally{Sent: a.Sent - b.Sent, ReadUnits: a.ReadUnits - b.ReadUnits, WriteUnits: a.WriteUnits - b.WriteUnits}
 }
 
 // each is one request's share of requests that are all alike.
@@ -302,70 +295,70 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 			}
 			return false
 		}))
-		a, dbA := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		dead, dbDead := open(t, table, "dead", queuelock.Config{})
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		dead, dbDead := locktest.Open(t, table, "dead", queuelock.Config{})
 
-		held := acquire(t, a, waitpolicy.Forever)   // SEED
-		time.Sleep(2 * time.Second)                 // HEARTBEAT
-		for _, data := range []string{"half", ""} { // SETDATA
+		held := locktest.Acquire(t, a, waitpolicy.Forever) // SEED
+		time.Sleep(2 * time.Second)                        // HEARTBEAT
+		for _, data := range []string{"half", ""} {        // SETDATA
 			if err := held.SetData(t.Context(), []byte(data)); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := held.Transact(t.Context(), deposit(table, nil)); err != nil { // FENCE, numbered
+		if err := held.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil { // FENCE, numbered
 			t.Error(err)
 		}
 		given, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
 		unanswered := dbA.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
-		if err := held.Transact(given, deposit(table, nil)); err == nil { // SETTLE
+		if err := held.Transact(given, locktest.Deposit(table, nil)); err == nil { // SETTLE
 			t.Error("a transaction that was lost was made")
 		}
 		unanswered.Remove()
 		gone, leave := context.WithCancel(t.Context())
-		queueUp(gone, dead, waitpolicy.Forever)
+		locktest.QueueUp(gone, dead, waitpolicy.Forever)
 		time.Sleep(100 * time.Millisecond)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever) // TAKE, ENQUEUE
-		time.Sleep(8 * time.Second)                            // HEARTBEAT of the row
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever) // TAKE, ENQUEUE
+		time.Sleep(8 * time.Second)                                     // HEARTBEAT of the row
 		dbDead.Partition()
 		leave()
-		time.Sleep(time.Minute) // SWEEP
-		release(t, held)        // hand-off
-		got := <-waiting        // CLAIM, LEAVE
-		release(t, got.lock)    // QUIET
+		time.Sleep(time.Minute)       // SWEEP
+		locktest.Release(t, held)     // hand-off
+		got := <-waiting              // CLAIM, LEAVE
+		locktest.Release(t, got.Lock) // QUIET
 		time.Sleep(time.Second)
-		release(t, acquire(t, a, waitpolicy.NoWait)) // RELEASE, fast
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait)) // RELEASE, fast
 		playItems(t, table, a, b)
 		playModes(t, a)
 		playResume(t, table, a)
 
 		dbDead.Heal()
-		held = acquire(t, a, waitpolicy.NoWait, queuelock.FailClosed()) // CONFIRM
-		time.Sleep(31 * time.Second)                                    // its HEARTBEAT
-		if err := b.Evict(t.Context(), order, held.Ticket()); err != nil {
+		held = locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.FailClosed()) // CONFIRM
+		time.Sleep(31 * time.Second)                                             // its HEARTBEAT
+		if err := b.Evict(t.Context(), locktest.Order, held.Ticket()); err != nil {
 			t.Error(err)
 		}
 		<-held.Done()
-		acquire(t, dead, waitpolicy.NoWait)
+		locktest.Acquire(t, dead, waitpolicy.NoWait)
 		dbDead.Partition()
-		held = acquire(t, b, waitpolicy.Forever) // EVICT
+		held = locktest.Acquire(t, b, waitpolicy.Forever) // EVICT
 		lost := dbDead.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 		dbDead.Heal()
-		if _, err := dead.Acquire(t.Context(), order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrUnavailable) {
+		if _, err := dead.Acquire(t.Context(), locktest.Order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrUnavailable) {
 			t.Errorf("%v, want that time is over", err)
 		}
 		if lost.Fired() != 1 {
 			t.Error("no answer of a TAKE was lost")
 		}
-		release(t, held)
+		locktest.Release(t, held)
 
 		// NUMBER, REGISTER; with NoWait; RAISE
-		wide, dbWide := open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeShared})
-		releaseAll(t, acquireAll(t, wide, waitpolicy.NoWait, "x", "y"))
-		releaseAll(t, acquireAll(t, wide, waitpolicy.Forever, "x", "y"))
-		forgetCounters(t, table, dbWide)
-		releaseAll(t, acquireAll(t, wide, waitpolicy.Forever, "x", "y"))
+		wide, dbWide := locktest.Open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeShared})
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, wide, waitpolicy.NoWait, "x", "y"))
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, wide, waitpolicy.Forever, "x", "y"))
+		locktest.ForgetCounters(t, table, dbWide)
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, wide, waitpolicy.Forever, "x", "y"))
 	})
 	documented := map[string]bool{}
 	for _, s := range snippets(t) {
@@ -387,25 +380,25 @@ func TestExpressionsOfTheProtocolAreThoseThatAreSent(t *testing.T) {
 // playItems plays what is asked of locks on items. What is asked of any record is
 // the same, but for the names.
 func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client) {
-	key, whole := anOrder()
-	u := usersTable(t, table, key)
-	u.put(whole)
-	lock := lockItem(t, a, u.key(key), waitpolicy.Forever) // seeded
-	waiting := queueUpForItem(t.Context(), b, u.key(key), waitpolicy.Forever)
+	key, whole := locktest.OrderItem()
+	u := locktest.NewItemTable(t, table, key)
+	u.Put(whole)
+	lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) // seeded
+	waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
 	time.Sleep(100 * time.Millisecond)
-	updated(t, lock, addOne(), expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
-	got := <-waiting                                                                  // CLAIM
-	if got.err != nil {
-		t.Fatal(got.err)
+	locktest.Updated(t, lock, locktest.AddOne(), expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
+	got := <-waiting                                                                                    // CLAIM
+	if got.Err != nil {
+		t.Fatal(got.Err)
 	}
-	release(t, got.lock.Lock)
+	locktest.Release(t, got.Lock.Lock)
 	time.Sleep(time.Second)
 }
 
 // playModes plays what is asked of holders that are not alone.
 func playModes(t *testing.T, c *queuelock.Client) {
 	for reason, opt := range map[string]queuelock.Option{"read": queuelock.Shared(), "permit": queuelock.Permits(2)} {
-		key := queuelock.Key{Entity: order.Entity, Reason: reason}
+		key := queuelock.Key{Entity: locktest.Order.Entity, Reason: reason}
 		var locks []*queuelock.Lock
 		for range 2 { // seed; TAKE, CLAIM
 			lock, err := c.Acquire(t.Context(), key, waitpolicy.For(time.Minute), opt)
@@ -416,23 +409,23 @@ func playModes(t *testing.T, c *queuelock.Client) {
 			locks = append(locks, lock)
 		}
 		for _, lock := range locks {
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	}
-	held := acquire(t, c, waitpolicy.NoWait)
+	held := locktest.Acquire(t, c, waitpolicy.NoWait)
 	if err := held.Downgrade(t.Context()); err != nil {
 		t.Error(err)
 	}
-	release(t, held)
+	locktest.Release(t, held)
 }
 
 // playResume lets a place and a lock go on under another client.
 func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
-	crashes, db := open(t, table, "crashes", queuelock.Config{})
-	held := acquire(t, crashes, waitpolicy.NoWait)
+	crashes, db := locktest.Open(t, table, "crashes", queuelock.Config{})
+	held := locktest.Acquire(t, crashes, waitpolicy.NoWait)
 	places := make(chan queuelock.Handle, 10)
 	go func() {
-		if _, err := crashes.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { places <- h })); err == nil {
+		if _, err := crashes.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { places <- h })); err == nil {
 			t.Error("a process that has crashed was served")
 		}
 	}()
@@ -444,7 +437,7 @@ func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 			t.Error(err)
 			return
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -43,9 +44,9 @@ func (a *alarms) times() []time.Duration {
 func TestRemainingFallsToTheDeadlineAndIsNothingAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		release(t, acquire(t, c, waitpolicy.NoWait))
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		before := db.Counts().Total().Sent
 		for _, step := range []struct{ after, least, most time.Duration }{
 			{0, 9 * time.Second, 9 * time.Second},
@@ -71,8 +72,8 @@ func TestRemainingFallsToTheDeadlineAndIsNothingAfterTheEnd(t *testing.T) {
 		}
 		db.Heal()
 		_ = lock.Release(t.Context())
-		lock = acquire(t, c, waitpolicy.Forever)
-		release(t, lock)
+		lock = locktest.Acquire(t, c, waitpolicy.Forever)
+		locktest.Release(t, lock)
 		if got := lock.Remaining(); got != 0 {
 			t.Errorf("%v remain of a released lock", got)
 		}
@@ -82,12 +83,12 @@ func TestRemainingFallsToTheDeadlineAndIsNothingAfterTheEnd(t *testing.T) {
 func TestExtendIsOneRequestFromWhichTheNextHeartbeatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		release(t, acquire(t, c, waitpolicy.NoWait))
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		full := lock.Remaining()
 		time.Sleep(20 * time.Second)
-		spent := cost(table, func() {
+		spent := locktest.Cost(table, func() {
 			if err := lock.Extend(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -108,10 +109,10 @@ func TestExtendIsOneRequestFromWhichTheNextHeartbeatCounts(t *testing.T) {
 			t.Errorf("%d requests within 31 s of it, want a heartbeat", n)
 		}
 		// Others leave it as long as its holder believes in it.
-		if h := must(c.Inspect(t.Context(), order)).Serving[0]; h.Remaining < lock.Remaining() {
+		if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Remaining < lock.Remaining() {
 			t.Errorf("to others %v remain, to its holder %v", h.Remaining, lock.Remaining())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		before = db.Counts().Total().Sent
 		if err := lock.Extend(t.Context()); !errors.Is(err, queuelock.ErrReleased) || db.Counts().Total().Sent != before {
 			t.Errorf("after the release: %v", err)
@@ -123,8 +124,8 @@ func TestExtendIsOneRequestFromWhichTheNextHeartbeatCounts(t *testing.T) {
 func TestExtendsAndHeartbeatsAreSentOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		var underWay, most atomic.Int32
 		db.Inject(queuelocktest.DelayResponse(700 * time.Millisecond).Mentioning("beat + 1").Where(func(queuelocktest.Request) bool {
 			most.Store(max(most.Load(), underWay.Add(1)))
@@ -149,7 +150,7 @@ func TestExtendsAndHeartbeatsAreSentOneByOne(t *testing.T) {
 		if most.Load() != 1 {
 			t.Errorf("%d renewals at one time", most.Load())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -160,10 +161,10 @@ func TestExtendSurvivesTheNetworkOrSaysWhy(t *testing.T) {
 		"arrives twice": queuelocktest.Duplicate(time.Second),
 		"lands late":    queuelocktest.LandLate(8 * time.Second).Times(1),
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "a", tenSeconds)
-			lock := acquire(t, c, waitpolicy.NoWait)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 			time.Sleep(2 * time.Second)
 			injected := db.Inject(fault.Of("UpdateItem"))
 			if err := lock.Extend(t.Context()); err != nil || injected.Fired() == 0 {
@@ -172,16 +173,16 @@ func TestExtendSurvivesTheNetworkOrSaysWhy(t *testing.T) {
 			if err := table.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if h := must(c.Inspect(t.Context(), order)).Serving[0]; lock.Err() != nil || h.Remaining < lock.Remaining() {
+			if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; lock.Err() != nil || h.Remaining < lock.Remaining() {
 				t.Errorf("%v; to others %v remain, to its holder %v", lock.Err(), h.Remaining, lock.Remaining())
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		})
 	}
-	inBubble(t, "throttled for long", func(t *testing.T) {
+	locktest.InBubble(t, "throttled for long", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		time.Sleep(2 * time.Second)
 		left := lock.Remaining()
 		fault := db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Of("UpdateItem"))
@@ -199,17 +200,17 @@ func TestExtendSurvivesTheNetworkOrSaysWhy(t *testing.T) {
 		if err := lock.Extend(ctx); !errors.Is(err, context.Canceled) || lock.Err() != nil {
 			t.Errorf("%v", err)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
 func TestExtendTellsALossAndARelease(t *testing.T) {
-	inBubble(t, "evicted", func(t *testing.T) {
+	locktest.InBubble(t, "evicted", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: recordKey(),
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
 		}); err != nil {
 			t.Fatal(err)
@@ -219,14 +220,14 @@ func TestExtendTellsALossAndARelease(t *testing.T) {
 			t.Errorf("%v, %v remain", loss, lock.Remaining())
 		}
 		<-lock.Done()
-		if n := len(entries(table)); n != 0 {
+		if n := len(locktest.Entries(table)); n != 0 {
 			t.Errorf("%d holders: it was put back", n)
 		}
 	})
-	inBubble(t, "lost while it waits", func(t *testing.T) {
+	locktest.InBubble(t, "lost while it waits", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Partition()
 		for lock.Err() == nil {
 			_ = lock.Extend(t.Context()) // its errors until then are the table's
@@ -236,15 +237,15 @@ func TestExtendTellsALossAndARelease(t *testing.T) {
 			t.Errorf("%v", loss)
 		}
 	})
-	inBubble(t, "released while it waits", func(t *testing.T) {
+	locktest.InBubble(t, "released while it waits", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("beat + 1").Times(1))
 		done := make(chan error)
 		go func() { done <- lock.Extend(t.Context()) }()
 		<-held.Reached()
-		release(t, lock)
+		locktest.Release(t, lock)
 		if err := <-done; !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("%v", err)
 		}
@@ -252,7 +253,7 @@ func TestExtendTellsALossAndARelease(t *testing.T) {
 		if err := table.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(entries(table)); n != 0 {
+		if n := len(locktest.Entries(table)); n != 0 {
 			t.Errorf("%d holders: the late renewal put one back", n)
 		}
 	})
@@ -261,10 +262,10 @@ func TestExtendTellsALossAndARelease(t *testing.T) {
 func TestOnDangerIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
-		release(t, acquire(t, c, waitpolicy.NoWait))
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		first, second := newAlarms(), newAlarms()
-		lock := acquire(t, c, waitpolicy.NoWait,
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait,
 			queuelock.OnDanger(20*time.Second, first.ring), queuelock.OnDanger(24190*time.Millisecond, second.ring))
 		time.Sleep(time.Hour + time.Second) // not at the instant of a heartbeat
 		if len(first.times())+len(second.times()) != 0 {
@@ -292,9 +293,9 @@ func TestOnDangerIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
 func TestEachDangerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		told := newAlarms()
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(1500*time.Millisecond, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(1500*time.Millisecond, told.ring))
 		for round := range 3 {
 			time.Sleep(time.Minute)
 			db.Partition()
@@ -310,7 +311,7 @@ func TestEachDangerIsTold(t *testing.T) {
 				t.Errorf("%d calls after %d dangers", n, round+1)
 			}
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -320,7 +321,7 @@ func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, s
 	t.Helper()
 	var mu sync.Mutex
 	var pauses []time.Duration
-	c, err := queuelock.New(stalling{table.Client("a").Client, func() time.Duration {
+	c, err := queuelock.New(locktest.Stalling{Client: table.Client("a").Client, Pause: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(pauses) == 0 {
@@ -343,13 +344,13 @@ func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, s
 // Whoever stands still learns of it late, and not at all only if the lock was
 // released.
 func TestOnDangerIsLateRatherThanLeftOut(t *testing.T) {
-	inBubble(t, "granted late", func(t *testing.T) {
+	locktest.InBubble(t, "granted late", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, standStill := stoppable(t, table)
-		release(t, acquire(t, c, waitpolicy.NoWait))
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		standStill(45 * time.Second)
 		told := newAlarms()
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(20*time.Second, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(20*time.Second, told.ring))
 		synctest.Wait()
 		if at := told.times(); len(at) != 1 || at[0] != 45*time.Second || lock.Err() != nil {
 			t.Errorf("called at %v, want when it was granted with 13 s left: %v", at, lock.Err())
@@ -358,12 +359,12 @@ func TestOnDangerIsLateRatherThanLeftOut(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	inBubble(t, "found out by one who asks", func(t *testing.T) {
+	locktest.InBubble(t, "found out by one who asks", func(t *testing.T) {
 		for range 20 {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "a", tenSeconds)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			told := newAlarms()
-			lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Nanosecond, told.ring))
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Nanosecond, told.ring))
 			db.Inject(queuelocktest.SwallowRequest())
 			// At the very instant of the deadline this goroutine may run before
 			// any timer's.
@@ -384,12 +385,12 @@ func TestOnDangerIsLateRatherThanLeftOut(t *testing.T) {
 }
 
 func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
-	inBubble(t, "released, at the same instant", func(t *testing.T) {
+	locktest.InBubble(t, "released, at the same instant", func(t *testing.T) {
 		for range 100 {
 			table := queuelocktest.NewTable(t)
-			c, db := open(t, table, "a", tenSeconds)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			var released atomic.Bool
-			lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, func(*queuelock.Lock) {
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, func(*queuelock.Lock) {
 				if released.Load() {
 					t.Error("called after Release")
 				}
@@ -404,11 +405,11 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 			db.Heal()
 		}
 	})
-	inBubble(t, "lost, and released", func(t *testing.T) {
+	locktest.InBubble(t, "lost, and released", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		told := newAlarms()
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, told.ring))
 		db.Partition()
 		time.Sleep(7 * time.Second)
 		_ = lock.Release(t.Context())
@@ -417,13 +418,13 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 			t.Errorf("called at %v", told.times())
 		}
 	})
-	inBubble(t, "evicted", func(t *testing.T) {
+	locktest.InBubble(t, "evicted", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		told := newAlarms()
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, told.ring))
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: recordKey(),
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
 		}); err != nil {
 			t.Fatal(err)
@@ -434,15 +435,15 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 			t.Errorf("called at %v", told.times())
 		}
 	})
-	inBubble(t, "given back before Acquire returned", func(t *testing.T) {
+	locktest.InBubble(t, "given back before Acquire returned", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, standStill := stoppable(t, table)
-		release(t, acquire(t, c, waitpolicy.NoWait))
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		standStill(45 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 44*time.Second)
 		defer cancel()
 		told := newAlarms()
-		if _, err := c.Acquire(ctx, order, waitpolicy.Forever, queuelock.OnDanger(20*time.Second, told.ring)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnDanger(20*time.Second, told.ring)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		if err := c.Close(t.Context()); err != nil {
@@ -456,7 +457,7 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 
 // Nothing is done under a lock that waits for the others of an AcquireAll.
 func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
-	cfg := queuelock.Config{TTL: ttl, Scope: queuelock.ScopeShared}
+	cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeShared}
 	for what, test := range map[string]struct {
 		cut, released time.Duration // until when heartbeats fail, and when the other lock is free
 		told          int
@@ -466,32 +467,32 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 		"in danger when it was returned":   {8900 * time.Millisecond, 7600 * time.Millisecond, 1},
 		"returned before it was in danger": {8900 * time.Millisecond, 5 * time.Second, 1},
 	} {
-		inBubble(t, what, func(t *testing.T) {
+		locktest.InBubble(t, what, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := open(t, table, "a", cfg)
-			b, db := open(t, table, "b", cfg)
-			held := acquireAll(t, a, waitpolicy.NoWait, "b")
+			a, _ := locktest.Open(t, table, "a", cfg)
+			b, db := locktest.Open(t, table, "b", cfg)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 			told := newAlarms()
-			done := make(chan severalOutcome, 1)
+			done := make(chan locktest.SeveralOutcome, 1)
 			begun := time.Now()
 			go func() {
-				locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.Forever, queuelock.OnDanger(1500*time.Millisecond, told.ring))
-				done <- severalOutcome{locks, err, time.Now()}
+				locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.OnDanger(1500*time.Millisecond, told.ring))
+				done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
 			}()
 			time.Sleep(100 * time.Millisecond)
 			cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
 			time.AfterFunc(test.cut, cut.Remove)
 			time.Sleep(time.Until(begun.Add(test.released)))
-			releaseAll(t, held)
+			locktest.ReleaseAll(t, held)
 			got := <-done
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
 			time.Sleep(time.Until(begun.Add(22 * time.Second)))
-			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.at.Sub(begun) {
-				t.Errorf("told at %v, want %d times, and not before it was returned after %v", at, test.told, got.at.Sub(begun))
+			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.At.Sub(begun) {
+				t.Errorf("told at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))
 			}
-			if err := got.locks.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
+			if err := got.Locks.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
 			}
 		})
@@ -503,9 +504,9 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 func TestOnDangerMayReleaseAndTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		done := make(chan error, 1)
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, func(l *queuelock.Lock) {
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, func(l *queuelock.Lock) {
 			db.Heal()
 			if l.Remaining() != time.Second || l.Err() != nil {
 				t.Errorf("%v remain, %v", l.Remaining(), l.Err())
@@ -532,7 +533,7 @@ func TestOnDangerMayReleaseAndTakesItsTime(t *testing.T) {
 func TestBadDangersAreRefusedWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", queuelock.Config{})
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		f := func(*queuelock.Lock) {}
 		for _, test := range []struct {
 			opts []queuelock.Option
@@ -544,25 +545,25 @@ func TestBadDangersAreRefusedWithoutARequest(t *testing.T) {
 			{[]queuelock.Option{queuelock.OnDanger(time.Second, f), queuelock.OnDanger(25*time.Second, f)}, []string{"25s", "24.19s", "TTL 1m0s", "HeartbeatInterval 30s", "RequestTimeout 3.75s"}},
 			{[]queuelock.Option{queuelock.OnDanger(10*time.Second, f), queuelock.WithTTL(10 * time.Second)}, []string{"10s", "1.5s"}},
 		} {
-			_, err := c.Acquire(t.Context(), order, waitpolicy.NoWait, test.opts...)
-			says(t, err, test.says...)
+			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, test.opts...)
+			locktest.Says(t, err, test.says...)
 		}
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
-		release(t, acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(1500*time.Millisecond, f), queuelock.WithTTL(10*time.Second)))
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(1500*time.Millisecond, f), queuelock.WithTTL(10*time.Second)))
 	})
 }
 
 func TestEngineExtendAndDanger(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := open(t, table, "a", fast)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", locktest.Fast)
 		told := make(chan time.Duration, 1)
-		lock := acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(200*time.Millisecond, func(l *queuelock.Lock) { told <- l.Remaining() }))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(200*time.Millisecond, func(l *queuelock.Lock) { told <- l.Remaining() }))
 		if err := lock.Extend(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := lock.Remaining(); got > fast.TTL*9/10 || got <= fast.TTL/2 {
+		if got := lock.Remaining(); got > locktest.Fast.TTL*9/10 || got <= locktest.Fast.TTL/2 {
 			t.Errorf("%v remain", got)
 		}
 		db.Partition()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -17,7 +18,7 @@ import (
 
 // reborn is a client of a process that has taken the place of one that died.
 func reborn(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
-	return open(t, table, name, tenSeconds)
+	return locktest.Open(t, table, name, locktest.TenSeconds)
 }
 
 // saved is a handle that was written down and read again.
@@ -37,28 +38,28 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 	for name, claimed := range map[string]bool{"served at once": false, "after a wait": true} {
 		for fault, f := range map[string]*queuelocktest.Fault{
 			"no fault":      nil,
-			"request lost":  ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1)),
-			"response lost": ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
-			"it comes late": ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
+			"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1)),
+			"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
+			"it comes late": locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
 		} {
-			inBubble(t, name+", "+fault, func(t *testing.T) {
-				table := watched(t)
-				old, dbOld := open(t, table, "old", tenSeconds)
-				other, _ := open(t, table, "other", tenSeconds)
+			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
+				table := locktest.Watched(t)
+				old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 				var before *queuelock.Lock
 				if claimed {
-					first := acquire(t, other, waitpolicy.NoWait)
-					waiting := queueUp(t.Context(), old, waitpolicy.Forever)
+					first := locktest.Acquire(t, other, waitpolicy.NoWait)
+					waiting := locktest.QueueUp(t.Context(), old, waitpolicy.Forever)
 					time.Sleep(time.Second)
-					release(t, first)
+					locktest.Release(t, first)
 					time.Sleep(time.Second)
-					before = granted(t, "the one that dies", waiting)
+					before = locktest.Granted(t, "the one that dies", waiting)
 				} else {
-					before = acquire(t, old, waitpolicy.NoWait, queuelock.WithData([]byte("kept")))
+					before = locktest.Acquire(t, old, waitpolicy.NoWait, queuelock.WithData([]byte("kept")))
 				}
 				h := saved(t, before.Handle())
 				condition := before.Condition()
-				behind := queueUp(t.Context(), other, waitpolicy.Forever)
+				behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 				time.Sleep(2 * time.Second)
 				dbOld.Partition() // dead
 				c, db := reborn(t, table, "new")
@@ -72,28 +73,28 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 				if lock.Ticket() != before.Ticket() {
 					t.Errorf("resumed with ticket %s, want %s", lock.Ticket(), before.Ticket())
 				}
-				if s, err := c.Inspect(t.Context(), order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
+				if s, err := c.Inspect(t.Context(), locktest.Order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
 					t.Errorf("%+v, %v", s, err)
 				}
-				if err := withCondition(t, table, condition); err == nil {
+				if err := locktest.WithCondition(t, table, condition); err == nil {
 					t.Error("a write of the process that died was made")
 				}
-				if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+				if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 					t.Error(err)
 				}
 				_, err = c.Resume(t.Context(), h, waitpolicy.NoWait)
 				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("the same handle once more: %v", err)
 				}
-				says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: somebody else holds the lock with this ticket, as after an earlier Resume")
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: somebody else holds the lock with this ticket, as after an earlier Resume")
 				time.Sleep(time.Minute)
 				if err := lock.Err(); err != nil {
 					t.Errorf("it is not kept: %v", err)
 				}
-				stillWaits(t, "the one behind", behind)
-				release(t, lock)
+				locktest.StillWaits(t, "the one behind", behind)
+				locktest.Release(t, lock)
 				time.Sleep(3 * time.Second)
-				release(t, granted(t, "the one behind", behind))
+				locktest.Release(t, locktest.Granted(t, "the one behind", behind))
 			})
 		}
 	}
@@ -103,9 +104,9 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 // heartbeat.
 func TestTheProcessThatWasResumedLosesItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		old, _ := open(t, table, "old", tenSeconds)
-		before := acquire(t, old, waitpolicy.NoWait)
+		table := locktest.Watched(t)
+		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
+		before := locktest.Acquire(t, old, waitpolicy.NoWait)
 		c, _ := reborn(t, table, "new")
 		lock, err := c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
 		if err != nil {
@@ -122,7 +123,7 @@ func TestTheProcessThatWasResumedLosesItsLock(t *testing.T) {
 		if lock.Err() != nil {
 			t.Error(lock.Err())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -133,7 +134,7 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) que
 	places := make(chan queuelock.Handle, 1)
 	opts = append(opts, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
 	go func() {
-		if _, err := c.Acquire(t.Context(), order, waitpolicy.Forever, opts...); err == nil {
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, opts...); err == nil {
 			t.Error("the dead was served")
 		}
 	}()
@@ -143,43 +144,43 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) que
 
 func TestAPlaceIsResumed(t *testing.T) {
 	for name, swept := range map[string]bool{"its row stands": false, "its row was swept": true} {
-		inBubble(t, name, func(t *testing.T) {
-			table := watched(t)
-			holder, _ := open(t, table, "holder", tenSeconds)
-			old, dbOld := open(t, table, "old", tenSeconds)
-			behind, _ := open(t, table, "behind", tenSeconds)
-			held := acquire(t, holder, waitpolicy.NoWait)
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+			old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+			behind, _ := locktest.Open(t, table, "behind", locktest.TenSeconds)
+			held := locktest.Acquire(t, holder, waitpolicy.NoWait)
 			h := queueToDie(t, old)
 			dbOld.Partition()
-			second := queueUp(t.Context(), behind, waitpolicy.Forever)
+			second := locktest.QueueUp(t.Context(), behind, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			if swept {
 				time.Sleep(time.Minute)
 			}
 			c, _ := reborn(t, table, "new")
-			resumed := make(chan outcome, 2)
+			resumed := make(chan locktest.Outcome, 2)
 			for range 2 { // of two, one does
 				go func() {
 					lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.Forever)
-					resumed <- outcome{lock, err, time.Now()}
+					resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
 				}()
 				time.Sleep(time.Second)
 			}
-			if got := <-resumed; !errors.Is(got.err, queuelock.ErrGone) {
+			if got := <-resumed; !errors.Is(got.Err, queuelock.ErrGone) {
 				t.Errorf("the second that resumes: %+v", got)
 			}
-			release(t, held)
+			locktest.Release(t, held)
 			time.Sleep(5 * time.Second)
-			lock := granted(t, "the resumed place", resumed)
+			lock := locktest.Granted(t, "the resumed place", resumed)
 			if lock.Ticket() != h.Ticket {
 				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
 			}
-			stillWaits(t, "the one behind", second)
-			release(t, lock)
+			locktest.StillWaits(t, "the one behind", second)
+			locktest.Release(t, lock)
 			time.Sleep(5 * time.Second)
-			release(t, granted(t, "the one behind", second))
+			locktest.Release(t, locktest.Granted(t, "the one behind", second))
 			time.Sleep(time.Minute)
-			if rows, holders := rowsAndHolders(t, holder); rows+holders != 0 {
+			if rows, holders := locktest.RowsAndHolders(t, holder); rows+holders != 0 {
 				t.Errorf("%d rows and %d holders are left", rows, holders)
 			}
 		})
@@ -189,36 +190,36 @@ func TestAPlaceIsResumed(t *testing.T) {
 // A CLAIM of the process that died may arrive after its place was resumed.
 func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		holder, _ := open(t, table, "holder", tenSeconds)
-		old, dbOld := open(t, table, "old", tenSeconds)
-		held := acquire(t, holder, waitpolicy.NoWait)
+		table := locktest.Watched(t)
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
 		h := queueToDie(t, old)
 		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
-		release(t, held)
+		locktest.Release(t, held)
 		<-claim.Reached()
 		dbOld.Partition()
 		c, _ := reborn(t, table, "new")
-		resumed := make(chan outcome, 1)
+		resumed := make(chan locktest.Outcome, 1)
 		go func() {
 			lock, err := c.Resume(t.Context(), h, waitpolicy.Forever)
-			resumed <- outcome{lock, err, time.Now()}
+			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
 		}()
 		claim.Release()
 		time.Sleep(5 * time.Second)
-		lock := granted(t, "the resumed place", resumed)
+		lock := locktest.Granted(t, "the resumed place", resumed)
 		if lock.Ticket() != h.Ticket {
 			t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }
 
 func TestWhatIsGoneIsNotResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		a, dbA := open(t, table, "a", tenSeconds)
-		b, db := open(t, table, "b", tenSeconds)
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
 		gone := func(what string, h queuelock.Handle, why string) {
 			t.Helper()
 			before := len(table.Items())
@@ -227,7 +228,7 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 				if !errors.Is(err, queuelock.ErrGone) || errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%s: %v, %v", what, lock, err)
 				}
-				says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: "+why)
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: "+why)
 			}
 			if after := len(table.Items()); after != before {
 				t.Errorf("%s: %d items became %d", what, before, after)
@@ -235,23 +236,23 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 		}
 		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
 		const held = "somebody else holds the lock with this ticket"
-		gone("of a queue that nobody has used", queuelock.Handle{Key: order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
-		lock := acquire(t, a, waitpolicy.NoWait)
+		gone("of a queue that nobody has used", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
-		gone("another id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)
-		gone("a part of its id", queuelock.Handle{Key: order, Ticket: h.Ticket, ID: h.ID[:20]}, held)
-		release(t, lock)
+		gone("another id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)
+		gone("a part of its id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: h.ID[:20]}, held)
+		locktest.Release(t, lock)
 		gone("released", h, ended)
-		lost := acquire(t, a, waitpolicy.NoWait)
+		lost := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
-		next := acquire(t, b, waitpolicy.For(time.Minute))
+		next := locktest.Acquire(t, b, waitpolicy.For(time.Minute))
 		dbA.Heal()
 		time.Sleep(time.Second) // rows are deleted in the background
 		gone("evicted", lost.Handle(), ended)
-		release(t, next)
+		locktest.Release(t, next)
 		time.Sleep(time.Second)
 		before := db.Counts().Total().Sent
-		for name, h := range map[string]queuelock.Handle{"empty": {}, "no id": {Key: order, Ticket: h.Ticket}, "no ticket": {Key: order, ID: h.ID}, "no key": {Ticket: h.Ticket, ID: h.ID}} {
+		for name, h := range map[string]queuelock.Handle{"empty": {}, "no id": {Key: locktest.Order, Ticket: h.Ticket}, "no ticket": {Key: locktest.Order, ID: h.ID}, "no key": {Ticket: h.Ticket, ID: h.ID}} {
 			if _, err := b.Resume(t.Context(), h, waitpolicy.NoWait); err == nil || errors.Is(err, queuelock.ErrGone) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -267,16 +268,16 @@ func TestAHandleHasItsMode(t *testing.T) {
 	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
 	for is, opts := range modes {
 		for given, others := range modes {
-			inBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {
-				table := watched(t)
-				a, dbA := open(t, table, "a", tenSeconds)
+			locktest.InBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {
+				table := locktest.Watched(t)
+				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 				c, db := reborn(t, table, "new")
-				before := acquire(t, a, waitpolicy.NoWait, opts...)
+				before := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
 				h := saved(t, before.Handle())
 				dbA.Partition()
 				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait, others...)
 				if given != "neither" && given != is {
-					says(t, err, "Resume", given, "Acquire with", is)
+					locktest.Says(t, err, "Resume", given, "Acquire with", is)
 					if sent := db.Counts().Total().Sent; sent != 0 {
 						t.Errorf("%d requests were sent", sent)
 					}
@@ -291,75 +292,75 @@ func TestAHandleHasItsMode(t *testing.T) {
 				if again := lock.Handle(); again.Shared != h.Shared || again.Permits != h.Permits {
 					t.Errorf("its handle is %+v, and that of the one before %+v", again, h)
 				}
-				release(t, lock)
+				locktest.Release(t, lock)
 			})
 		}
 	}
-	inBubble(t, "a reader's place", func(t *testing.T) {
-		table := watched(t)
-		writer, _ := open(t, table, "writer", tenSeconds)
-		a, dbA := open(t, table, "a", tenSeconds)
+	locktest.InBubble(t, "a reader's place", func(t *testing.T) {
+		table := locktest.Watched(t)
+		writer, _ := locktest.Open(t, table, "writer", locktest.TenSeconds)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		c, _ := reborn(t, table, "new")
-		first := acquire(t, writer, waitpolicy.NoWait)
+		first := locktest.Acquire(t, writer, waitpolicy.NoWait)
 		h := queueToDie(t, a, queuelock.Shared())
 		dbA.Partition()
-		release(t, first)
+		locktest.Release(t, first)
 		lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.For(time.Minute))
 		if err != nil || !lock.Shared() {
 			t.Fatalf("%v, %v", lock, err)
 		}
-		reader := acquire(t, writer, waitpolicy.For(time.Second), queuelock.Shared())
-		release(t, reader)
-		release(t, lock)
+		reader := locktest.Acquire(t, writer, waitpolicy.For(time.Second), queuelock.Shared())
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
 	})
 }
 
 // An exclusive lock that was downgraded is resumed as shared.
 func TestADowngradedLockIsResumedAsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		a, dbA := open(t, table, "a", tenSeconds)
-		r, _ := open(t, table, "r", tenSeconds)
-		before := acquire(t, a, waitpolicy.NoWait)
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := before.Handle()
 		if err := before.Downgrade(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		reader := acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
+		reader := locktest.Acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
 		dbA.Partition()
 		c, _ := reborn(t, table, "new")
 		lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
 		if err != nil || !lock.Shared() {
 			t.Fatalf("%+v, %v", lock, err)
 		}
-		if err := lock.Transact(t.Context(), deposit(table, nil)); err != nil {
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
 		if lock.Err() != nil || reader.Err() != nil {
 			t.Error(lock.Err(), reader.Err())
 		}
-		release(t, reader)
-		release(t, lock)
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
 	})
 }
 
 func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		holder, _ := open(t, table, "holder", tenSeconds)
-		old, dbOld := open(t, table, "old", tenSeconds)
-		held := acquire(t, holder, waitpolicy.NoWait)
+		table := locktest.Watched(t)
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
 		h := queueToDie(t, old)
 		dbOld.Partition()
 		c, _ := reborn(t, table, "new")
 		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("%v", err)
 		}
-		if rows, _ := rowsAndHolders(t, holder); rows != 0 {
+		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
 			t.Errorf("%d rows are left", rows)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 	})
 }
 
@@ -367,26 +368,26 @@ func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
 // over is on the way, gives the lock back.
 func TestAResumeThatIsCancelledGivesTheLockBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := watched(t)
-		a, dbA := open(t, table, "a", tenSeconds)
-		before := acquire(t, a, waitpolicy.NoWait)
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		c, db := reborn(t, table, "new")
 		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
 		ctx, cancel := context.WithCancel(t.Context())
-		resumed := make(chan outcome, 1)
+		resumed := make(chan locktest.Outcome, 1)
 		go func() {
 			lock, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever)
-			resumed <- outcome{lock, err, time.Now()}
+			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
 		}()
 		<-answer.Reached()
 		cancel()
 		time.Sleep(100 * time.Millisecond)
 		answer.Release()
-		if got := <-resumed; !errors.Is(got.err, context.Canceled) {
+		if got := <-resumed; !errors.Is(got.Err, context.Canceled) {
 			t.Errorf("%+v", got)
 		}
-		if _, holders := rowsAndHolders(t, c); holders != 0 {
+		if _, holders := locktest.RowsAndHolders(t, c); holders != 0 {
 			t.Errorf("%d holders are left", holders)
 		}
 	})
@@ -426,10 +427,10 @@ func TestAResumeThatGivesUpLeavesALockDelay(t *testing.T) {
 				return queuelock.ErrGone
 			},
 		} {
-			inBubble(t, what+"; "+how, func(t *testing.T) {
-				table := watched(t)
-				a, dbA := open(t, table, "a", tenSeconds)
-				before := acquire(t, a, waitpolicy.NoWait, test.held...)
+			locktest.InBubble(t, what+"; "+how, func(t *testing.T) {
+				table := locktest.Watched(t)
+				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+				before := locktest.Acquire(t, a, waitpolicy.NoWait, test.held...)
 				dbA.Partition()
 				died := time.Now()
 				c, db := reborn(t, table, "new")
@@ -445,12 +446,12 @@ func TestAResumeThatGivesUpLeavesALockDelay(t *testing.T) {
 				if err := <-resumed; !errors.Is(err, want) {
 					t.Errorf("%v, want %v", err, want)
 				}
-				other, _ := open(t, table, "other", tenSeconds)
-				lock := acquire(t, other, waitpolicy.Forever)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				lock := locktest.Acquire(t, other, waitpolicy.Forever)
 				if took := time.Since(died); took < delay || took > delay+time.Minute {
 					t.Errorf("served %v after the holder died, with a lock delay of %v", took, delay)
 				}
-				release(t, lock)
+				locktest.Release(t, lock)
 			})
 		}
 	}
@@ -465,14 +466,14 @@ func TestAResumedLockHasTheLongerLockDelay(t *testing.T) {
 		"one is shorter": {[]queuelock.Option{queuelock.LockDelay(time.Second)}, time.Minute},
 		"one is longer":  {[]queuelock.Option{queuelock.LockDelay(2 * time.Minute)}, 2 * time.Minute},
 	} {
-		inBubble(t, what, func(t *testing.T) {
-			table := watched(t)
-			a, dbA := open(t, table, "a", tenSeconds)
-			before := acquire(t, a, waitpolicy.NoWait, queuelock.LockDelay(time.Minute))
+		locktest.InBubble(t, what, func(t *testing.T) {
+			table := locktest.Watched(t)
+			a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+			before := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.LockDelay(time.Minute))
 			dbA.Partition()
 			c, db := reborn(t, table, "new")
-			lock := must(c.Resume(t.Context(), before.Handle(), waitpolicy.Forever, test.opts...))
-			if h := must(c.Inspect(t.Context(), order)).Serving[0]; h.Delay != test.want {
+			lock := locktest.Must(c.Resume(t.Context(), before.Handle(), waitpolicy.Forever, test.opts...))
+			if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != test.want {
 				t.Errorf("it has a lock delay of %v, want %v", h.Delay, test.want)
 			}
 			db.Partition()
@@ -482,28 +483,28 @@ func TestAResumedLockHasTheLongerLockDelay(t *testing.T) {
 			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("%v", err)
 			}
-			other, _ := open(t, table, "other", tenSeconds)
-			release(t, acquire(t, other, waitpolicy.Forever))
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, other, waitpolicy.Forever))
 			if took := time.Since(lost); took < test.want || took > test.want+30*time.Second {
 				t.Errorf("served %v after the loss, want %v", took, test.want)
 			}
 			// Released, it has none.
-			release(t, must(c.Resume(t.Context(), acquire(t, other, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)).Handle(), waitpolicy.NoWait)))
-			release(t, acquire(t, other, waitpolicy.NoWait))
+			locktest.Release(t, locktest.Must(c.Resume(t.Context(), locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)).Handle(), waitpolicy.NoWait)))
+			locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
 		})
 	}
 }
 
 func TestEngineResume(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, dbA := open(t, table, "a", fast)
-		b, _ := open(t, table, "b", fast)
-		before := acquire(t, a, waitpolicy.NoWait)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, dbA := locktest.Open(t, table, "a", locktest.Fast)
+		b, _ := locktest.Open(t, table, "b", locktest.Fast)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		var h queuelock.Handle
 		placed := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			_, _ = a.Acquire(ctx, order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place; close(placed) }))
+			_, _ = a.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place; close(placed) }))
 		}()
 		<-placed
 		dbA.Partition()
@@ -514,12 +515,12 @@ func TestEngineResume(t *testing.T) {
 		if _, err := b.Resume(t.Context(), before.Handle(), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
 			t.Errorf("once more: %v", err)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 		place, err := b.Resume(t.Context(), h, waitpolicy.For(time.Minute))
 		if err != nil || place.Ticket() != h.Ticket {
 			t.Fatal(place, err)
 		}
-		release(t, place)
+		locktest.Release(t, place)
 		cancel()
 	})
 }

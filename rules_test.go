@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -24,15 +25,15 @@ func reads(db *queuelocktest.Client) int {
 func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		ahead, _ := open(t, table, "ahead", queuelock.Config{})
-		held := acquire(t, holder, waitpolicy.Forever)
-		first := queueUp(t.Context(), ahead, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		ahead, _ := locktest.Open(t, table, "ahead", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		first := locktest.QueueUp(t.Context(), ahead, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		c, db := openMet(t, table, "a", queuelock.Config{})
+		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		looked := reads(db)
 		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").LandingAnyway())
-		second := queueUp(t.Context(), c, waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		<-row.Reached()
 		time.Sleep(3 * time.Second)
 		if n := reads(db) - looked; n != 1 {
@@ -43,13 +44,13 @@ func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
 		if n := reads(db) - looked; n < 2 {
 			t.Errorf("%d looks after the answer", n)
 		}
-		release(t, held)
-		for _, w := range []<-chan outcome{first, second} {
+		locktest.Release(t, held)
+		for _, w := range []<-chan locktest.Outcome{first, second} {
 			got := <-w
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			release(t, got.lock)
+			locktest.Release(t, got.Lock)
 		}
 	})
 }
@@ -58,22 +59,22 @@ func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 3900 * time.Millisecond}
 		table := queuelocktest.NewTable(t)
-		holder, _ := open(t, table, "holder", cfg)
-		held := acquire(t, holder, waitpolicy.Forever)
-		c, db := open(t, table, "stalled", cfg)
-		waiting := queueUp(t.Context(), c, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", cfg)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "stalled", cfg)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		next, _ := open(t, table, "next", cfg)
-		overtaker := queueUp(t.Context(), next, waitpolicy.Forever)
+		next, _ := locktest.Open(t, table, "next", cfg)
+		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
 		db.Partition()
 		time.Sleep(2 * cfg.WaiterTTL)
-		release(t, held)
+		locktest.Release(t, held)
 		served := <-overtaker
-		if served.err != nil {
-			t.Fatal(served.err)
+		if served.Err != nil {
+			t.Fatal(served.Err)
 		}
 		// Its new ticket is the fourth that is issued.
-		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").On(order.Entity, "lock/"+ticket.FromUint64(4).Padded()).LandingAnyway())
+		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").On(locktest.Order.Entity, "lock/"+ticket.FromUint64(4).Padded()).LandingAnyway())
 		db.Heal()
 		<-row.Reached()
 		before := reads(db)
@@ -82,9 +83,9 @@ func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 			t.Errorf("%d looks before the new row stood", n)
 		}
 		row.Release()
-		release(t, served.lock)
-		if got := <-waiting; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, served.Lock)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 }
@@ -95,16 +96,16 @@ func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 func TestALateHeartbeatDoesNotShortenALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, db := open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-		b, _ := open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-		release(t, acquire(t, a, waitpolicy.Forever))
-		lock := acquire(t, a, waitpolicy.Forever)
+		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
 		// The renewal at 5s is lost, and lands at 12.5s; its retry is confirmed
 		// at once, and those at about 7.5s are the last that get through.
 		db.Inject(queuelocktest.LandLate(7500 * time.Millisecond).Of("UpdateItem").Mentioning("beat + 1").Times(1))
 		time.Sleep(12 * time.Second)
 		db.Inject(queuelocktest.SwallowRequest().Of("UpdateItem"))
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		select {
 		case got := <-waiting:
 			if lock.Err() == nil {
@@ -112,8 +113,8 @@ func TestALateHeartbeatDoesNotShortenALease(t *testing.T) {
 			}
 		case <-lock.Done():
 		}
-		if got := <-waiting; got.err != nil {
-			t.Error(got.err)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 }
@@ -125,40 +126,40 @@ func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		cfg := queuelock.Config{TTL: 10 * time.Second, WaiterTTL: 10 * time.Second}
-		holder, _ := open(t, table, "holder", cfg)
-		held := acquire(t, holder, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", cfg)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		var pause atomic.Int64
 		db := table.Client("stalled")
 		cfg.Owner = "stalled"
-		c, err := queuelock.New(stalling{db.Client, func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), cfg)
+		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := queueUp(t.Context(), c, waitpolicy.Forever)
+		first := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		other, _ := open(t, table, "other", cfg)
-		second := queueUp(t.Context(), other, waitpolicy.Forever)
+		other, _ := locktest.Open(t, table, "other", cfg)
+		second := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		time.Sleep(time.Second)
 
 		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Mentioning("granted = 2"))
-		release(t, held)
+		locktest.Release(t, held)
 		<-claim.Reached()
 		pause.Store(int64(12 * time.Second)) // longer than its own lease
 		claim.Release()
 		got := <-second
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
 		time.Sleep(5 * time.Second) // the one that stood still has woken up
-		if err := got.lock.Err(); err != nil {
+		if err := got.Lock.Err(); err != nil {
 			t.Errorf("a live holder was evicted: %v", err)
 		}
-		if state := must(holder.Inspect(t.Context(), order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.lock.Ticket() {
-			t.Errorf("serving %+v, want ticket %s", state.Serving, got.lock.Ticket())
+		if state := locktest.Must(holder.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.Lock.Ticket() {
+			t.Errorf("serving %+v, want ticket %s", state.Serving, got.Lock.Ticket())
 		}
-		release(t, got.lock)
-		if got := <-first; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, got.Lock)
+		if got := <-first; got.Err != nil {
+			t.Error(got.Err)
 		}
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -171,24 +172,24 @@ func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
 func TestAWaiterWithoutARowDoesNotHoldUpItsOwnProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		held := acquire(t, holder, waitpolicy.Forever)
-		c, db := open(t, table, "a", queuelock.Config{})
-		stuck := db.Inject(queuelocktest.SwallowRequest().Of("PutItem").On(order.Entity, "lock/"+ticket.FromUint64(2).Padded()))
-		first := queueUp(t.Context(), c, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		stuck := db.Inject(queuelocktest.SwallowRequest().Of("PutItem").On(locktest.Order.Entity, "lock/"+ticket.FromUint64(2).Padded()))
+		first := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		<-stuck.Reached()
-		second := queueUp(t.Context(), c, waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		begun := time.Now()
 		got := <-second
-		if took := got.at.Sub(begun); got.err != nil || took > 2*time.Second {
-			t.Errorf("served after %v: %v", took, got.err)
+		if took := got.At.Sub(begun); got.Err != nil || took > 2*time.Second {
+			t.Errorf("served after %v: %v", took, got.Err)
 		}
 		stuck.Remove()
-		release(t, got.lock)
-		if got := <-first; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, got.Lock)
+		if got := <-first; got.Err != nil {
+			t.Error(got.Err)
 		}
 	})
 }
@@ -199,28 +200,28 @@ func TestAWaiterWhoseRowCannotBePutGivesUp(t *testing.T) {
 	for seed := range 10 {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-			alice, _ := open(t, table, "alice", queuelock.Config{})
-			bob, db := open(t, table, "bob", queuelock.Config{})
-			held := acquire(t, alice, waitpolicy.Forever)
+			alice, _ := locktest.Open(t, table, "alice", queuelock.Config{})
+			bob, db := locktest.Open(t, table, "bob", queuelock.Config{})
+			held := locktest.Acquire(t, alice, waitpolicy.Forever)
 			// The first look runs beside the ENQUEUE, and finds nobody: it is held
 			// up until the lock is free.
 			look := db.Inject(queuelocktest.HoldRequest().Of("GetItem", "Query").Nth(1))
 			broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("PutItem"))
-			first := queueUp(t.Context(), bob, waitpolicy.Forever)
+			first := locktest.QueueUp(t.Context(), bob, waitpolicy.Forever)
 			time.Sleep(time.Duration(1+seed) * 100 * time.Millisecond)
-			second := queueUp(t.Context(), bob, waitpolicy.Forever)
+			second := locktest.QueueUp(t.Context(), bob, waitpolicy.Forever)
 			time.Sleep(time.Second)
-			release(t, held)
+			locktest.Release(t, held)
 			look.Release()
 			begun := time.Now()
-			if got := <-first; got.err == nil || errors.Is(got.err, queuelock.ErrNotAcquired) || got.at.Sub(begun) > 90*time.Second {
-				t.Fatalf("after %v: %v, want the table's error", got.at.Sub(begun), got.err)
+			if got := <-first; got.Err == nil || errors.Is(got.Err, queuelock.ErrNotAcquired) || got.At.Sub(begun) > 90*time.Second {
+				t.Fatalf("after %v: %v, want the table's error", got.At.Sub(begun), got.Err)
 			}
-			if got := <-second; got.err == nil || got.at.Sub(begun) > 90*time.Second {
-				t.Fatalf("the second, after %v: %v", got.at.Sub(begun), got.err)
+			if got := <-second; got.Err == nil || got.At.Sub(begun) > 90*time.Second {
+				t.Fatalf("the second, after %v: %v", got.At.Sub(begun), got.Err)
 			}
 			broken.Remove()
-			release(t, acquire(t, bob, waitpolicy.For(time.Minute)))
+			locktest.Release(t, locktest.Acquire(t, bob, waitpolicy.For(time.Minute)))
 		})
 	}
 }
@@ -234,15 +235,15 @@ func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond), queuelocktest.WithClock(func() time.Time {
 				return time.Now().Add(time.Duration(suspended.Load()))
 			}))
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, _ := open(t, table, "b", queuelock.Config{})
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 			for range 5 {
-				release(t, acquire(t, a, waitpolicy.NoWait))
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 				time.Sleep(700 * time.Millisecond)
 			}
 			suspended.Store(int64(asleep))
-			lock := acquire(t, a, waitpolicy.Forever)
-			waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+			lock := locktest.Acquire(t, a, waitpolicy.Forever)
+			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			for range 100 {
 				time.Sleep(time.Second)
 				select {
@@ -254,9 +255,9 @@ func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
 					t.Fatalf("suspended for %v: %v", asleep, err)
 				}
 			}
-			release(t, lock)
-			if got := <-waiting; got.err != nil {
-				t.Error(got.err)
+			locktest.Release(t, lock)
+			if got := <-waiting; got.Err != nil {
+				t.Error(got.Err)
 			}
 		})
 	}
@@ -267,25 +268,25 @@ func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
 func TestPatienceCountsFromTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		held := acquire(t, holder, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		var pause atomic.Int64
 		db := table.Client("stalled")
-		c, err := queuelock.New(stalling{db.Client, func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{})
+		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting := queueUp(t.Context(), c, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(2 * time.Second)
 		pause.Store(int64(2 * time.Minute))
 		time.Sleep(3 * time.Minute)
 		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("GetItem", "Query").Times(3))
 		time.Sleep(time.Minute)
-		release(t, held)
-		if got := <-waiting; got.err != nil {
-			t.Error(got.err)
+		locktest.Release(t, held)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
 		} else {
-			release(t, got.lock)
+			locktest.Release(t, got.Lock)
 		}
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -297,17 +298,17 @@ func TestPatienceCountsFromTheFirstFailure(t *testing.T) {
 func TestALeavingWaiterDeletesItsRowByWhicheverID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		held := acquire(t, holder, waitpolicy.Forever)
-		c, db := open(t, table, "a", queuelock.Config{})
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		db.Inject(queuelocktest.SwallowResponse().Of("PutItem").Times(2))
-		if _, err := c.Acquire(t.Context(), order, waitpolicy.For(6*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(6*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Fatal(err)
 		}
-		if rows, _ := rowsAndHolders(t, holder); rows != 0 {
+		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
 			t.Errorf("%d rows are left\n%s", rows, table.Log())
 		}
-		release(t, held)
+		locktest.Release(t, held)
 	})
 }
 
@@ -316,17 +317,17 @@ func TestALeavingWaiterDeletesItsRowByWhicheverID(t *testing.T) {
 func TestReleaseAfterTheLeaseRemovesWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", tenSeconds)
-		other, _ := open(t, table, "b", tenSeconds)
-		lock := acquire(t, c, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		db.Partition()
 		if err := lock.Release(t.Context()); err == nil {
 			t.Fatal("released without a network")
 		}
-		time.Sleep(ttl)
+		time.Sleep(locktest.TTL)
 		db.Heal()
 		_ = lock.Release(t.Context())
-		if _, holders := rowsAndHolders(t, other); holders != 0 {
+		if _, holders := locktest.RowsAndHolders(t, other); holders != 0 {
 			t.Errorf("%d holders are left", holders)
 		}
 	})

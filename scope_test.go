@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -22,32 +23,10 @@ import (
 
 var widerScopes = []queuelock.Scope{queuelock.ScopeEntity, queuelock.ScopeShared}
 
-// counters are the items of the table that are wider counters.
-func counters(table *queuelocktest.Table) []map[string]types.AttributeValue {
-	var found []map[string]types.AttributeValue
-	for _, item := range table.Items() {
-		if sk := item["sk"].(*types.AttributeValueMemberS).Value; !strings.Contains(sk, "/") {
-			found = append(found, item)
-		}
-	}
-	return found
-}
-
-// forgetCounters deletes the wider counters.
-func forgetCounters(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client) {
-	t.Helper()
-	for _, item := range counters(table) {
-		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // setCounters writes a number into all counters.
 func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 	t.Helper()
-	for _, item := range counters(table) {
+	for _, item := range locktest.Counters(table) {
 		item["ticketNumber"] = &types.AttributeValueMemberN{Value: number}
 		if _, err := table.Client("operator").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
 			t.Fatal(err)
@@ -56,17 +35,17 @@ func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 }
 
 func TestRequestsOfTheWiderScopes(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range widerScopes {
-			c, _ := open(t, table, "a", queuelock.Config{Scope: scope})
-			other, _ := open(t, table, "b", queuelock.Config{Scope: scope})
+			c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
+			other, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
 			key := func(reason string) queuelock.Key {
 				return queuelock.Key{Entity: "order-" + scope.String(), Reason: reason}
 			}
 			take := func(want int, what, reason string, wait waitpolicy.Wait) *queuelock.Lock {
 				t.Helper()
 				var lock *queuelock.Lock
-				spent := cost(table, func() {
+				spent := locktest.Cost(table, func() {
 					var err error
 					if lock, err = c.Acquire(t.Context(), key(reason), wait); err != nil {
 						t.Fatal(err)
@@ -79,7 +58,7 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 			}
 			free := func(lock *queuelock.Lock) {
 				t.Helper()
-				if spent := cost(table, func() { release(t, lock) }); spent.Sent != 1 {
+				if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
 					t.Errorf("%v: release: %d requests, want 1", scope, spent.Sent)
 				}
 			}
@@ -87,7 +66,7 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 			free(take(2, "first use of a key", "b", waitpolicy.Forever))
 			free(take(2, "idle", "a", waitpolicy.Forever))
 			held := take(2, "idle, NoWait", "b", waitpolicy.NoWait)
-			spent := cost(table, func() {
+			spent := locktest.Cost(table, func() {
 				if _, err := other.Acquire(t.Context(), key("b"), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%v", err)
 				}
@@ -98,7 +77,7 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 			}
 			free(held)
 			var locks *queuelock.Locks
-			spent = cost(table, func() {
+			spent = locktest.Cost(table, func() {
 				var err error
 				if locks, err = c.AcquireAll(t.Context(), []queuelock.Key{key("b"), key("a"), key("c")}, waitpolicy.Forever); err != nil {
 					t.Fatal(err)
@@ -107,7 +86,7 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 			if spent.Sent != 4 {
 				t.Errorf("%v: three idle locks took %d requests, want 4", scope, spent.Sent)
 			}
-			if spent := cost(table, func() { releaseAll(t, locks) }); spent.Sent != 3 {
+			if spent := locktest.Cost(table, func() { locktest.ReleaseAll(t, locks) }); spent.Sent != 3 {
 				t.Errorf("%v: their release took %d requests, want 3", scope, spent.Sent)
 			}
 			state, err := c.Inspect(t.Context(), key("a"))
@@ -115,12 +94,12 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 				t.Errorf("%v: inspected %+v, %v", scope, state, err)
 			}
 		}
-		for _, item := range counters(table) {
+		for _, item := range locktest.Counters(table) {
 			if len(item) != 3 || item["ticketNumber"] == nil {
 				t.Errorf("a counter holds %v: its number, and no TTL attribute", item)
 			}
 		}
-		if n := len(counters(table)); n != 2 {
+		if n := len(locktest.Counters(table)); n != 2 {
 			t.Errorf("%d counters, want one of the entity and the shared one", n)
 		}
 	})
@@ -129,24 +108,24 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 func TestAQueuedCycleOfAWiderScopeIsSevenRequestsWithoutPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", shared)
-		b, db := open(t, table, "b", shared)
-		held := acquire(t, a, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second)
 		counts := db.Counts()
 		polls := counts["Query"].Sent + counts["GetItem"].Sent
 		if spent := counts.Total(); spent.Sent-polls != 7 || spent.WriteUnits != 7 {
 			t.Errorf("%d requests and %v WCU beside %d polls, want 7 and 7\n%s", spent.Sent-polls, spent.WriteUnits, polls, table.Log())
 		}
-		if spent := cost(table, func() { release(t, acquire(t, a, waitpolicy.Forever)) }); spent.Sent != 3 {
+		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever)) }); spent.Sent != 3 {
 			t.Errorf("the next cycle: %d requests, want 3", spent.Sent)
 		}
 	})
@@ -159,7 +138,7 @@ func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 				key := func(i int) queuelock.Key { return queuelock.Key{Entity: "e", Reason: fmt.Sprint("r", i%3)} }
-				a, _ := open(t, table, "a", queuelock.Config{Scope: scope})
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
 				var held []*queuelock.Lock
 				for i := range 3 {
 					lock, err := a.Acquire(t.Context(), key(i), waitpolicy.Forever)
@@ -172,7 +151,7 @@ func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
 				served := map[string][]ticket.Number{}
 				var wg sync.WaitGroup
 				for i := range 12 {
-					c, _ := open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{Scope: scope})
+					c, _ := locktest.Open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{Scope: scope})
 					wg.Go(func() {
 						lock, err := c.Acquire(t.Context(), key(i), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
 							if p.TicketsAhead != p.Position-1 || p.Position > 4 {
@@ -194,7 +173,7 @@ func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 				}
 				for _, lock := range held {
-					release(t, lock)
+					locktest.Release(t, lock)
 				}
 				wg.Wait()
 				for i := range 3 {
@@ -207,38 +186,38 @@ func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Second)
-				nothingLeft(t, table)
+				locktest.NothingLeft(t, table)
 			})
 		})
 	}
 }
 
 func TestAScopeThatContradictsTheQueuesIsRefusedBothWays(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		scopes := append([]queuelock.Scope{queuelock.ScopeQueue}, widerScopes...)
 		for _, is := range scopes {
 			key := queuelock.Key{Entity: "e", Reason: is.String()}
-			owner, _ := open(t, table, "owner", queuelock.Config{Scope: is})
+			owner, _ := locktest.Open(t, table, "owner", queuelock.Config{Scope: is})
 			for _, held := range []bool{false, true} {
 				lock, err := owner.Acquire(t.Context(), key, waitpolicy.NoWait)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !held {
-					release(t, lock)
+					locktest.Release(t, lock)
 				}
 				for _, wanted := range scopes {
 					if wanted == is {
 						continue
 					}
-					c, _ := open(t, table, "other", queuelock.Config{Scope: wanted})
+					c, _ := locktest.Open(t, table, "other", queuelock.Config{Scope: wanted})
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
 						_, err := c.Acquire(t.Context(), key, wait)
 						mismatch, ok := errors.AsType[*queuelock.MismatchError](err)
 						if !ok || !strings.Contains(mismatch.Is, is.String()) || !strings.Contains(mismatch.Wanted, wanted.String()) || errors.Is(err, queuelock.ErrNotAcquired) {
 							t.Errorf("%v of a queue of %v: %v", wanted, is, err)
 						}
-						says(t, err, "queuelock: "+key.String()+" is a queue of ", "use Config{Scope: "+is.String()+"}, or use another Reason")
+						locktest.Says(t, err, "queuelock: "+key.String()+" is a queue of ", "use Config{Scope: "+is.String()+"}, or use another Reason")
 					}
 					_, err := c.AcquireAll(t.Context(), []queuelock.Key{key, {Entity: "e", Reason: "A" + wanted.String()}}, waitpolicy.For(5*time.Second))
 					if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
@@ -253,19 +232,19 @@ func TestAScopeThatContradictsTheQueuesIsRefusedBothWays(t *testing.T) {
 					}
 				}
 				if held {
-					release(t, lock)
+					locktest.Release(t, lock)
 				}
 			}
 		}
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
 // The counter of all queues has the partition key of an entity that may exist.
 func TestAnEntityMayBeNamedAsTheCountersAre(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		keys := []queuelock.Key{{Entity: "ticket-master", Reason: "current"}, {Entity: "ticket-master", Reason: "ticket-master"}, {Entity: "current", Reason: "ticket-master"}}
-		c, _ := open(t, table, "a", shared)
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		for i := range uint64(2) {
 			locks, err := c.AcquireAll(t.Context(), keys, waitpolicy.Forever)
 			if err != nil {
@@ -279,60 +258,60 @@ func TestAnEntityMayBeNamedAsTheCountersAre(t *testing.T) {
 					t.Errorf("%s: %+v, %v", key, state, err)
 				}
 			}
-			releaseAll(t, locks)
+			locktest.ReleaseAll(t, locks)
 		}
-		per, _ := open(t, table, "b", queuelock.Config{Scope: queuelock.ScopeEntity})
+		per, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: queuelock.ScopeEntity})
 		for i := range uint64(2) {
 			lock, err := per.Acquire(t.Context(), queuelock.Key{Entity: "ticket-master", Reason: "mine"}, waitpolicy.Forever)
 			if err != nil || lock.Ticket() != ticket.FromUint64(i+1) {
 				t.Fatalf("%v, %v", lock, err)
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 		if _, err := c.Sweep(t.Context(), keys[0]); err != nil {
 			t.Error(err)
 		}
-		if n := len(counters(table)); n != 2 {
+		if n := len(locktest.Counters(table)); n != 2 {
 			t.Errorf("%d counters, want 2", n)
 		}
 	})
 }
 
 func TestACounterThatWasLostIsRaisedAboveTheTicketsOfTheQueue(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := open(t, table, "a", shared)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
 		for range 5 {
-			release(t, acquire(t, c, waitpolicy.Forever))
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
 		}
-		for _, lose := range []func(){func() { forgetCounters(t, table, db) }, func() { setCounters(t, table, "2") }} {
-			before := acquire(t, c, waitpolicy.NoWait)
-			release(t, before)
+		for _, lose := range []func(){func() { locktest.ForgetCounters(t, table, db) }, func() { setCounters(t, table, "2") }} {
+			before := locktest.Acquire(t, c, waitpolicy.NoWait)
+			locktest.Release(t, before)
 			lose()
 			var after *queuelock.Lock
 			// Two numbers, one to seed, one refused, RAISE, a number and its REGISTER;
 			// and a look, where an engine sends no item with a refusal.
-			if spent := cost(table, func() { after = acquire(t, c, waitpolicy.Forever) }); spent.Sent > 8 {
+			if spent := locktest.Cost(table, func() { after = locktest.Acquire(t, c, waitpolicy.Forever) }); spent.Sent > 8 {
 				t.Errorf("a lost counter cost %d requests", spent.Sent)
 			}
 			if after.Ticket().After(before.Ticket()) != 1 {
 				t.Errorf("ticket %s follows %s", after.Ticket(), before.Ticket())
 			}
-			release(t, after)
-			if spent := cost(table, func() { release(t, acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 3 {
+			locktest.Release(t, after)
+			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 3 {
 				t.Errorf("and then %d requests, want 3", spent.Sent)
 			}
 		}
 		setCounters(t, table, strings.Repeat("9", 38))
 		for range 2 {
-			if _, err := c.Acquire(t.Context(), order, waitpolicy.Forever); !errors.Is(err, ticket.ErrExhausted) {
+			if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); !errors.Is(err, ticket.ErrExhausted) {
 				t.Errorf("%v, want that numbers are exhausted", err)
 			}
 		}
 		setCounters(t, table, "-1")
-		if _, err := c.Acquire(t.Context(), order, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), "ticketNumber") {
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), "ticketNumber") {
 			t.Errorf("%v, want that the counter is malformed", err)
 		}
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 	})
 }
 
@@ -342,10 +321,10 @@ func TestNoRowIsPutBeforeItsTicketIsRegistered(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := open(t, table, "a", shared)
-			b, db := open(t, table, "b", shared)
-			held := acquire(t, a, waitpolicy.Forever)
-			db.Inject(fault.Of("UpdateItem").On(order.Entity, "").Times(3))
+			a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+			b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			db.Inject(fault.Of("UpdateItem").On(locktest.Order.Entity, "").Times(3))
 			var mu sync.Mutex
 			registered, answered := 0, false
 			db.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
@@ -360,14 +339,14 @@ func TestNoRowIsPutBeforeItsTicketIsRegistered(t *testing.T) {
 				}
 				return false
 			}))
-			waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			time.Sleep(5 * time.Second)
-			release(t, held)
+			locktest.Release(t, held)
 			got := <-waiting
-			if got.err != nil || registered != 1 {
-				t.Fatalf("%v, %d REGISTERs got through to the end", got.err, registered)
+			if got.Err != nil || registered != 1 {
+				t.Fatalf("%v, %d REGISTERs got through to the end", got.Err, registered)
 			}
-			release(t, got.lock)
+			locktest.Release(t, got.Lock)
 		})
 	}
 }
@@ -376,26 +355,26 @@ func TestNoRowIsPutBeforeItsTicketIsRegistered(t *testing.T) {
 func TestALostAnswerOfARegisterIsFoundByItsID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "a", shared)
-		release(t, acquire(t, c, waitpolicy.Forever))
-		lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").On(order.Entity, "").Times(1))
+		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+		lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").On(locktest.Order.Entity, "").Times(1))
 		before := db.Counts()
-		lock := acquire(t, c, waitpolicy.Forever)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		if n := db.Counts().Sub(before).Total().Sent; lost.Fired() != 1 || n != 3 || lock.Ticket() != ticket.FromUint64(2) {
 			t.Errorf("%d requests, ticket %s", n, lock.Ticket())
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 
 		// Or, if the caller has gone, it is removed.
-		db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").On(order.Entity, "").Times(1))
+		db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").On(locktest.Order.Entity, "").Times(1))
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if lock, err := c.Acquire(ctx, order, waitpolicy.Forever); !errors.Is(err, queuelock.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever); !errors.Is(err, queuelock.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, %v", lock, err)
 		}
-		nothingLeft(t, table)
+		locktest.NothingLeft(t, table)
 		// And the queue is idle again.
-		if spent := cost(table, func() { acquire(t, c, waitpolicy.NoWait) }); spent.Sent != 2 {
+		if spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.NoWait) }); spent.Sent != 2 {
 			t.Errorf("then %d requests, want 2", spent.Sent)
 		}
 	})
@@ -404,12 +383,12 @@ func TestALostAnswerOfARegisterIsFoundByItsID(t *testing.T) {
 func TestWaitersOfOneProcessShareOnePollerInAWiderScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := open(t, table, "a", shared)
-		c, db := open(t, table, "c", shared)
-		held := acquire(t, a, waitpolicy.Forever)
-		var waiting []<-chan outcome
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		var waiting []<-chan locktest.Outcome
 		for range 20 {
-			waiting = append(waiting, queueUp(t.Context(), c, waitpolicy.Forever))
+			waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
 		}
 		time.Sleep(10 * time.Second)
 		before := db.Counts()
@@ -417,9 +396,9 @@ func TestWaitersOfOneProcessShareOnePollerInAWiderScope(t *testing.T) {
 		if n := db.Counts().Sub(before)["Query"].Sent; n > 20 {
 			t.Errorf("twenty waiters of one process looked %d times in ten seconds", n)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 		var last ticket.Number
-		served := make(chan outcome, len(waiting))
+		served := make(chan locktest.Outcome, len(waiting))
 		for _, w := range waiting {
 			go func() {
 				got := <-w
@@ -428,14 +407,14 @@ func TestWaitersOfOneProcessShareOnePollerInAWiderScope(t *testing.T) {
 		}
 		for range waiting {
 			got := <-served
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			if !last.Less(got.lock.Ticket()) {
-				t.Errorf("%s after %s", got.lock.Ticket(), last)
+			if !last.Less(got.Lock.Ticket()) {
+				t.Errorf("%s after %s", got.Lock.Ticket(), last)
 			}
-			last = got.lock.Ticket()
-			release(t, got.lock)
+			last = got.Lock.Ticket()
+			locktest.Release(t, got.Lock)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -83,7 +84,7 @@ func simulateSeveral(t *testing.T, s schedule, scope queuelock.Scope) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	locks, err := c.AcquireAll(ctx, keysOf(entities...), waitpolicy.Forever)
+	locks, err := c.AcquireAll(ctx, locktest.KeysOf(entities...), waitpolicy.Forever)
 	if err != nil {
 		general.problem("nobody can be served any more: %v", err)
 	} else {
@@ -93,15 +94,15 @@ func simulateSeveral(t *testing.T, s schedule, scope queuelock.Scope) []string {
 		}
 	}
 	for range 3 { // by observation it takes two looks, a lease apart
-		for _, key := range keysOf(entities...) {
+		for _, key := range locktest.KeysOf(entities...) {
 			if _, err := c.Sweep(ctx, key); err != nil {
 				general.problem("sweep: %v", err)
 			}
 		}
 		time.Sleep(s.TTL + time.Second)
 	}
-	left := len(table.Items()) - len(counters(table))
-	for _, key := range keysOf(entities...) {
+	left := len(table.Items()) - len(locktest.Counters(table))
+	for _, key := range locktest.KeysOf(entities...) {
 		state, err := c.Inspect(context.Background(), key)
 		if err != nil || len(state.Serving)+len(state.Waiting) > 0 || left != len(entities) {
 			general.problem("left behind: %+v, %v, in %d items", state, err, left)
@@ -127,7 +128,7 @@ func liveWithSeveral(table *queuelocktest.Table, db *queuelocktest.Client, name 
 	ctx := context.Background()
 	var mu sync.Mutex // guards stalls, and closing
 	stalls, closing := rand.New(rand.NewPCG(s.Seed, random.Uint64())), false
-	stalling := stalling{db.Client, func() time.Duration {
+	stalling := locktest.Stalling{Client: db.Client, Pause: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		if closing || stalls.IntN(1000) >= s.Stall {
@@ -163,7 +164,7 @@ func liveWithSeveral(table *queuelocktest.Table, db *queuelocktest.Client, name 
 		mine = mine[:1+random.IntN(len(mine))]
 		acquireCtx, cancel := context.WithTimeout(ctx, limit)
 		begun := time.Now()
-		locks, err := c.AcquireAll(acquireCtx, keysOf(mine...), wait)
+		locks, err := c.AcquireAll(acquireCtx, locktest.KeysOf(mine...), wait)
 		cancel()
 		if err != nil {
 			if took := time.Since(begun); took > limit+time.Minute+10*s.TTL {

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -197,7 +198,7 @@ func live(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, na
 	ctx := context.Background()
 	var mu sync.Mutex // guards stalls, and closing
 	stalls, closing := rand.New(rand.NewPCG(s.Seed, random.Uint64())), false
-	stalling := stalling{db.Client, func() time.Duration {
+	stalling := locktest.Stalling{Client: db.Client, Pause: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		if closing || stalls.IntN(1000) >= s.Stall {

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -41,7 +43,7 @@ func TestSplitTransactions(t *testing.T) {
 			"WhenSomeTakeSeconds":     queuelocktest.WithSplitTransactions(window, 0.05, 2),
 			"WhenTheRecordIsFirst":    nil,
 		} {
-			inBubble(t, name+"/"+split, func(t *testing.T) {
+			locktest.InBubble(t, name+"/"+split, func(t *testing.T) {
 				opts := []queuelocktest.Option{queuelocktest.WithLatency(4 * time.Millisecond)}
 				if opt != nil {
 					opts = append(opts, opt)
@@ -52,10 +54,10 @@ func TestSplitTransactions(t *testing.T) {
 				}
 				var all sync.WaitGroup
 				for i := range clients {
-					c, db := open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
+					c, db := locktest.Open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
 					all.Go(func() {
 						for range turns {
-							lock, err := c.Acquire(t.Context(), order, waitpolicy.Forever)
+							lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 							if err == nil {
 								err = end(t.Context(), lock, increment(t, table, db))
 							}
@@ -70,7 +72,7 @@ func TestSplitTransactions(t *testing.T) {
 				if err := table.Settle(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if got := balance(table); got != strconv.Itoa(clients*turns) {
+				if got := locktest.Balance(table); got != strconv.Itoa(clients*turns) {
 					t.Errorf("%s of %d updates survived", got, clients*turns)
 				}
 			})
@@ -80,7 +82,7 @@ func TestSplitTransactions(t *testing.T) {
 
 // increment reads the account, and returns the write of the next amount.
 func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client) types.TransactWriteItem {
-	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: account(), ConsistentRead: aws.Bool(true)})
+	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: locktest.Account(), ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Error(err)
 		return types.TransactWriteItem{}
@@ -92,7 +94,7 @@ func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Clien
 		}
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: aws.String(table.Name()), Key: account(), UpdateExpression: aws.String("SET amount = :next"),
+		TableName: aws.String(table.Name()), Key: locktest.Account(), UpdateExpression: aws.String("SET amount = :next"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":next": &types.AttributeValueMemberN{Value: strconv.Itoa(amount + 1)}},
 	}}
 }
@@ -101,11 +103,11 @@ func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Clien
 // visible under the next lock. Get waits for it; a plain consistent read does not.
 func TestSplitTransactionOfEvictedHolder(t *testing.T) {
 	for _, read := range []string{"SeenByGet", "NotSeenByPlainRead"} {
-		inBubble(t, read, func(t *testing.T) {
+		locktest.InBubble(t, read, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, dbA := open(t, table, "a", tenSeconds)
-			b, dbB := open(t, table, "b", tenSeconds)
-			held := acquire(t, a, waitpolicy.NoWait)
+			a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+			b, dbB := locktest.Open(t, table, "b", locktest.TenSeconds)
+			held := locktest.Acquire(t, a, waitpolicy.NoWait)
 			// The account's item late, the record at once.
 			dbA.Inject(queuelocktest.SplitTransaction(30*time.Second, 0))
 			ctx, crash := context.WithCancel(t.Context())
@@ -117,23 +119,23 @@ func TestSplitTransactionOfEvictedHolder(t *testing.T) {
 			time.Sleep(time.Second)
 			dbA.Partition()
 			crash()
-			next := acquire(t, b, waitpolicy.Forever)
+			next := locktest.Acquire(t, b, waitpolicy.Forever)
 			if !next.Unsettled() {
 				t.Fatal("the next holder does not know of the eviction")
 			}
 			begun := time.Now()
 			if read == "NotSeenByPlainRead" {
 				increment(t, table, dbB)
-				if time.Since(begun) > time.Second || balance(table) != "0" {
-					t.Errorf("the account holds %s after %v: the transaction was to be under way", balance(table), time.Since(begun))
+				if time.Since(begun) > time.Second || locktest.Balance(table) != "0" {
+					t.Errorf("the account holds %s after %v: the transaction was to be under way", locktest.Balance(table), time.Since(begun))
 				}
 			} else {
-				got, err := next.Get(t.Context(), readOf(table, account()))
-				if err != nil || time.Since(begun) < 5*time.Second || !reflect.DeepEqual(got[0]["amount"], num(1)) {
+				got, err := next.Get(t.Context(), readOf(table, locktest.Account()))
+				if err != nil || time.Since(begun) < 5*time.Second || !reflect.DeepEqual(got[0]["amount"], attr.Num(1)) {
 					t.Errorf("after %v: %v, %v", time.Since(begun), got, err)
 				}
 			}
-			release(t, next)
+			locktest.Release(t, next)
 		})
 	}
 }
@@ -141,21 +143,21 @@ func TestSplitTransactionOfEvictedHolder(t *testing.T) {
 // A transaction that was made according to the record is not called made before
 // all of its items are visible.
 func TestSplitTransactionWithoutAnswer(t *testing.T) {
-	inBubble(t, "WaitsUntilVisible", func(t *testing.T) {
+	locktest.InBubble(t, "WaitsUntilVisible", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
 		begun := time.Now()
-		if err := lock.Transact(t.Context(), increment(t, table, db)); err != nil || balance(table) != "1" || time.Since(begun) < 15*time.Second {
-			t.Errorf("after %v: %v, and the account holds %s", time.Since(begun), err, balance(table))
+		if err := lock.Transact(t.Context(), increment(t, table, db)); err != nil || locktest.Balance(table) != "1" || time.Since(begun) < 15*time.Second {
+			t.Errorf("after %v: %v, and the account holds %s", time.Since(begun), err, locktest.Balance(table))
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
-	inBubble(t, "UnknownWhileNotVisible", func(t *testing.T) {
+	locktest.InBubble(t, "UnknownWhileNotVisible", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, db := open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		lock := acquire(t, c, waitpolicy.NoWait)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -164,11 +166,11 @@ func TestSplitTransactionWithoutAnswer(t *testing.T) {
 			t.Errorf("got %v: a release now would let in a holder that does not see the write", err)
 		}
 		time.Sleep(20 * time.Second)
-		release(t, lock)
-		next := acquire(t, c, waitpolicy.NoWait)
-		if next.Unsettled() || balance(table) != "1" {
-			t.Errorf("unsettled: %v; the account holds %s", next.Unsettled(), balance(table))
+		locktest.Release(t, lock)
+		next := locktest.Acquire(t, c, waitpolicy.NoWait)
+		if next.Unsettled() || locktest.Balance(table) != "1" {
+			t.Errorf("unsettled: %v; the account holds %s", next.Unsettled(), locktest.Balance(table))
 		}
-		release(t, next)
+		locktest.Release(t, next)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -16,21 +17,21 @@ import (
 func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		watcher, _ := open(t, table, "watcher", queuelock.Config{})
-		state := must(watcher.Inspect(t.Context(), order))
+		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
+		state := locktest.Must(watcher.Inspect(t.Context(), locktest.Order))
 		if len(state.Serving)+len(state.Waiting) > 0 || !state.Issued.IsZero() {
 			t.Errorf("a lock never used: %+v", state)
 		}
-		holder, _ := open(t, table, "holder", queuelock.Config{})
-		release(t, acquire(t, holder, waitpolicy.Forever))
-		held := acquire(t, holder, waitpolicy.Forever)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		for i := range 3 {
 			time.Sleep(time.Second)
-			c, _ := open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
-			queueUp(t.Context(), c, waitpolicy.Forever)
+			c, _ := locktest.Open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
+			locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		}
 		time.Sleep(time.Second)
-		state = must(watcher.Inspect(t.Context(), order))
+		state = locktest.Must(watcher.Inspect(t.Context(), locktest.Order))
 		if len(state.Serving) != 1 || len(state.Waiting) != 3 || state.Issued.After(held.Ticket()) != 3 {
 			t.Fatalf("%+v", state)
 		}
@@ -50,10 +51,10 @@ func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
 func TestTheAgeOfAFirstLockIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "a", queuelock.Config{})
-		acquire(t, c, waitpolicy.NoWait)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Acquire(t, c, waitpolicy.NoWait)
 		time.Sleep(time.Minute)
-		if h := must(c.Inspect(t.Context(), order)).Serving[0]; (h.Age - time.Minute).Abs() > time.Second {
+		if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; (h.Age - time.Minute).Abs() > time.Second {
 			t.Errorf("%+v, want an age of a minute", h)
 		}
 	})
@@ -62,22 +63,22 @@ func TestTheAgeOfAFirstLockIsKnown(t *testing.T) {
 func TestThoseWhoAreServedAreToldInTheOrderOfTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := open(t, table, "c", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		var held []*queuelock.Lock
 		for range 8 {
-			held = append(held, acquire(t, c, waitpolicy.NoWait, queuelock.Permits(8)))
+			held = append(held, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.Permits(8)))
 		}
-		for i, h := range must(c.Inspect(t.Context(), order)).Serving {
+		for i, h := range locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving {
 			if h.Ticket != held[i].Ticket() {
 				t.Errorf("holder %d has ticket %s, want %s", i, h.Ticket, held[i].Ticket())
 			}
 		}
-		_, err := c.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Permits(8))
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(8))
 		if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Serving.Ticket != held[0].Ticket() {
 			t.Errorf("%v, want that ticket %s is being served", err, held[0].Ticket())
 		}
 		for _, lock := range held {
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
 }
@@ -85,13 +86,13 @@ func TestThoseWhoAreServedAreToldInTheOrderOfTickets(t *testing.T) {
 func TestWhoIsServedIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		release(t, acquire(t, a, waitpolicy.NoWait))
-		held := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
 			time.Sleep(10 * time.Second)
-			_, err := b.Acquire(t.Context(), order, wait)
+			_, err := b.Acquire(t.Context(), locktest.Order, wait)
 			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
 			if !ok || busy.Serving == nil {
 				t.Fatal(err)
@@ -107,22 +108,22 @@ func TestWhoIsServedIsTold(t *testing.T) {
 func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		holder, dbHolder := open(t, table, "holder", tenSeconds)
-		release(t, acquire(t, holder, waitpolicy.Forever))
-		acquire(t, holder, waitpolicy.Forever)
+		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+		locktest.Acquire(t, holder, waitpolicy.Forever)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		dead, dbDead := open(t, table, "dead", tenSeconds)
-		queueUp(ctx, dead, waitpolicy.Forever)
+		dead, dbDead := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		watcher, _ := open(t, table, "watcher", tenSeconds)
-		if swept := must(watcher.Sweep(t.Context(), order)); swept != (queuelock.Swept{}) {
+		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
+		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{}) {
 			t.Errorf("swept %+v of the living", swept)
 		}
 		dbDead.Partition()
 		dbHolder.Partition()
-		time.Sleep(ttl + 2*time.Second)
-		if swept := must(watcher.Sweep(t.Context(), order)); swept != (queuelock.Swept{Rows: 1, Holders: 1}) {
+		time.Sleep(locktest.TTL + 2*time.Second)
+		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{Rows: 1, Holders: 1}) {
 			t.Errorf("swept %+v, want a row and a holder", swept)
 		}
 		if n := len(table.Items()); n != 1 {
@@ -134,17 +135,17 @@ func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
 func TestTheLoggerHearsOfEvictionsSweepsAndLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		var log journal
-		logger := log.logger()
-		a, db := open(t, table, "a", queuelock.Config{TTL: ttl, Logger: logger})
-		b, _ := open(t, table, "b", queuelock.Config{TTL: ttl, Logger: logger})
-		acquire(t, a, waitpolicy.Forever)
+		var log locktest.Journal
+		logger := log.Logger()
+		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: locktest.TTL, Logger: logger})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: locktest.TTL, Logger: logger})
+		locktest.Acquire(t, a, waitpolicy.Forever)
 		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
 		db.Partition()
-		release(t, acquire(t, b, waitpolicy.Forever))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		synctest.Wait()
 		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "order-7 lock"} {
-			if !log.says(want) {
+			if !log.Says(want) {
 				t.Errorf("the log does not say %q", want)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -98,18 +98,8 @@ func openHanging(t *testing.T, table *queuelocktest.Table, name string, cfg queu
 	}
 }
 
-// acquireWith is queueUp with options.
-func acquireWith(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan outcome {
-	done := make(chan outcome, 1)
-	go func() {
-		lock, err := c.Acquire(ctx, order, wait, opts...)
-		done <- outcome{lock, err, time.Now()}
-	}()
-	return done
-}
-
 // within is what an Acquire came to that must return in that time.
-func within(t *testing.T, what string, limit time.Duration, done <-chan outcome) outcome {
+func within(t *testing.T, what string, limit time.Duration, done <-chan locktest.Outcome) locktest.Outcome {
 	t.Helper()
 	select {
 	case got := <-done:
@@ -117,11 +107,11 @@ func within(t *testing.T, what string, limit time.Duration, done <-chan outcome)
 	case <-time.After(limit):
 		t.Fatalf("%s has not returned after %v", what, limit)
 	}
-	return outcome{}
+	return locktest.Outcome{}
 }
 
 // notYet fails the test if the Acquire has returned.
-func notYet(t *testing.T, what string, done <-chan outcome) {
+func notYet(t *testing.T, what string, done <-chan locktest.Outcome) {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -134,27 +124,27 @@ func notYet(t *testing.T, what string, done <-chan outcome) {
 func TestBlockedCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		c, _ := open(t, table, "c", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		blocked := func(g *gate) queuelock.Option { return queuelock.OnProgress(func(queuelock.Progress) { g.pass() }) }
 
 		t.Log("The wait ends at its limit, and those behind go on.")
 		g := newGate(t)
-		held := acquire(t, a, waitpolicy.NoWait)
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		begun := time.Now()
-		stuck := acquireWith(t.Context(), b, waitpolicy.For(20*time.Second), blocked(g))
+		stuck := locktest.QueueUp(t.Context(), b, waitpolicy.For(20*time.Second), blocked(g))
 		<-g.entered
-		behind := queueUp(t.Context(), c, waitpolicy.Forever)
+		behind := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		got := <-stuck
-		if took := got.at.Sub(begun); !errors.Is(got.err, queuelock.ErrNotAcquired) || took < 20*time.Second || took > 22*time.Second {
-			t.Errorf("after %v: %v", took, got.err)
+		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrNotAcquired) || took < 20*time.Second || took > 22*time.Second {
+			t.Errorf("after %v: %v", took, got.Err)
 		}
-		if rows, _ := rowsAndHolders(t, a); rows != 1 {
+		if rows, _ := locktest.RowsAndHolders(t, a); rows != 1 {
 			t.Errorf("%d rows, want c's alone", rows)
 		}
-		release(t, held)
-		held = (<-behind).lock
+		locktest.Release(t, held)
+		held = (<-behind).Lock
 
 		t.Log("Close waits for the callback.")
 		short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -169,17 +159,17 @@ func TestBlockedCallback(t *testing.T) {
 
 		t.Log("A turn that comes meanwhile is taken.")
 		g = newGate(t)
-		b, _ = open(t, table, "b2", queuelock.Config{})
-		stuck = acquireWith(t.Context(), b, waitpolicy.Forever, blocked(g))
+		b, _ = locktest.Open(t, table, "b2", queuelock.Config{})
+		stuck = locktest.QueueUp(t.Context(), b, waitpolicy.Forever, blocked(g))
 		<-g.entered
 		time.Sleep(10 * time.Minute)
 		begun = time.Now()
-		release(t, held)
+		locktest.Release(t, held)
 		got = <-stuck
-		if took := got.at.Sub(begun); got.err != nil || took > 3*time.Second {
-			t.Fatalf("after %v: %v", took, got.err)
+		if took := got.At.Sub(begun); got.Err != nil || took > 3*time.Second {
+			t.Fatalf("after %v: %v", took, got.Err)
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		g.open()
 	})
 }
@@ -187,26 +177,26 @@ func TestBlockedCallback(t *testing.T) {
 func TestCallbackGetsLatestValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		var ahead []<-chan struct{}
 		for i := range 4 {
-			c, _ := open(t, table, fmt.Sprint("ahead-", i), queuelock.Config{})
-			ahead = append(ahead, attend(t, c, 10*time.Second))
+			c, _ := locktest.Open(t, table, fmt.Sprint("ahead-", i), queuelock.Config{})
+			ahead = append(ahead, locktest.Attend(t, c, 10*time.Second))
 			time.Sleep(100 * time.Millisecond)
 		}
-		b, _ := open(t, table, "b", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		g := newGate(t)
-		var w told
-		done := attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { w.tell(p); g.pass() }))
+		var w locktest.ProgressLog
+		done := locktest.Attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { w.Add(p); g.pass() }))
 		<-g.entered
-		release(t, held)
+		locktest.Release(t, held)
 		<-ahead[2] // three turns later, and the fourth is under way
 		time.Sleep(5 * time.Second)
 		g.open()
 		time.Sleep(time.Second)
-		if all := w.seen(); len(all) != 2 || all[0].Position != 5 || all[1].Position != 1 || all[1].Serving.Owner != "ahead-3" {
-			t.Errorf("told of %s", w.places())
+		if all := w.Seen(); len(all) != 2 || all[0].Position != 5 || all[1].Position != 1 || all[1].Serving.Owner != "ahead-3" {
+			t.Errorf("told of %s", w.Places())
 		}
 		<-ahead[3]
 		<-done
@@ -216,26 +206,26 @@ func TestCallbackGetsLatestValue(t *testing.T) {
 func TestBlockedOnHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		c, _ := open(t, table, "c", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		g := newGate(t)
-		held := acquire(t, a, waitpolicy.NoWait)
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		begun := time.Now()
-		stuck := acquireWith(t.Context(), b, waitpolicy.For(time.Minute), queuelock.OnHandle(func(queuelock.Handle) { g.pass() }))
+		stuck := locktest.QueueUp(t.Context(), b, waitpolicy.For(time.Minute), queuelock.OnHandle(func(queuelock.Handle) { g.pass() }))
 		<-g.entered
-		if rows, _ := rowsAndHolders(t, a); rows != 0 {
+		if rows, _ := locktest.RowsAndHolders(t, a); rows != 0 {
 			t.Error("the place was taken before its handle was received")
 		}
-		behind := queueUp(t.Context(), c, waitpolicy.Forever)
+		behind := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		release(t, held)
-		if got := <-behind; got.err != nil || got.at.Sub(begun) > 3*time.Second {
+		locktest.Release(t, held)
+		if got := <-behind; got.Err != nil || got.At.Sub(begun) > 3*time.Second {
 			t.Errorf("%+v", got)
 		}
 		got := <-stuck
-		if took := got.at.Sub(begun); !errors.Is(got.err, queuelock.ErrNotAcquired) || took < time.Minute || took > 62*time.Second {
-			t.Errorf("after %v: %v", took, got.err)
+		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrNotAcquired) || took < time.Minute || took > 62*time.Second {
+			t.Errorf("after %v: %v", took, got.Err)
 		}
 		g.open()
 	})
@@ -253,10 +243,10 @@ func TestBlockedLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		g := newGate(t)
-		a, dbA := open(t, table, "a", queuelock.Config{})
-		b, db := open(t, table, "b", queuelock.Config{Logger: slog.New(blockedLog{g})})
-		acquire(t, a, waitpolicy.NoWait)
-		waiting := queueUp(t.Context(), b, waitpolicy.Forever)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{Logger: slog.New(blockedLog{g})})
+		locktest.Acquire(t, a, waitpolicy.NoWait)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(10))
 		time.Sleep(time.Minute)
@@ -264,11 +254,11 @@ func TestBlockedLogger(t *testing.T) {
 		died := time.Now()
 		dbA.Partition()
 		got := within(t, "the next", time.Hour, waiting) // which logs the eviction
-		if took := got.at.Sub(died); got.err != nil || took > 70*time.Second {
-			t.Fatalf("after %v: %v", took, got.err)
+		if took := got.At.Sub(died); got.Err != nil || took > 70*time.Second {
+			t.Fatalf("after %v: %v", took, got.Err)
 		}
 		db.Partition()
-		<-got.lock.Done() // the loss is logged
+		<-got.Lock.Done() // the loss is logged
 		db.Heal()
 		begun := time.Now()
 		if err := b.Close(t.Context()); err == nil || time.Since(begun) > 5*time.Second {
@@ -289,18 +279,18 @@ func TestStuckWaiter(t *testing.T) {
 		held          *queuelock.Lock
 		g             *gate
 		hang          func(*gate)
-		stuck, behind <-chan outcome
+		stuck, behind <-chan locktest.Outcome
 		since         time.Time
 	}
 	setUp := func(t *testing.T, wait waitpolicy.Wait) *scene {
 		s := &scene{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), g: newGate(t)}
-		s.a, _ = open(t, s.table, "a", queuelock.Config{})
+		s.a, _ = locktest.Open(t, s.table, "a", queuelock.Config{})
 		s.b, s.hang = openHanging(t, s.table, "b", queuelock.Config{})
-		s.c, _ = open(t, s.table, "c", queuelock.Config{})
-		s.held = acquire(t, s.a, waitpolicy.NoWait)
-		s.stuck = queueUp(t.Context(), s.b, wait)
+		s.c, _ = locktest.Open(t, s.table, "c", queuelock.Config{})
+		s.held = locktest.Acquire(t, s.a, waitpolicy.NoWait)
+		s.stuck = locktest.QueueUp(t.Context(), s.b, wait)
 		time.Sleep(time.Second)
-		s.behind = queueUp(t.Context(), s.c, waitpolicy.Forever)
+		s.behind = locktest.QueueUp(t.Context(), s.c, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		s.hang(s.g)
 		<-s.g.entered
@@ -309,30 +299,30 @@ func TestStuckWaiter(t *testing.T) {
 	}
 	rows := func(t *testing.T, s *scene, want int) {
 		t.Helper()
-		if got, _ := rowsAndHolders(t, s.a); got != want {
+		if got, _ := locktest.RowsAndHolders(t, s.a); got != want {
 			t.Errorf("%v after the last look: %d rows, want %d", time.Since(s.since), got, want)
 		}
 	}
-	inBubble(t, "StopsRenewalsWithoutALook", func(t *testing.T) {
+	locktest.InBubble(t, "StopsRenewalsWithoutALook", func(t *testing.T) {
 		s := setUp(t, waitpolicy.Forever)
-		release(t, s.held)
+		locktest.Release(t, s.held)
 		time.Sleep(attention - time.Second)
 		rows(t, s, 2)
 		got := within(t, "the waiter behind", time.Hour, s.behind)
-		if took := got.at.Sub(s.since); got.err != nil || took > attention+15*time.Second+2*time.Second {
-			t.Fatalf("served %v after the last look of the waiter ahead: %v", took, got.err)
+		if took := got.At.Sub(s.since); got.Err != nil || took > attention+15*time.Second+2*time.Second {
+			t.Fatalf("served %v after the last look of the waiter ahead: %v", took, got.Err)
 		}
 		notYet(t, "the stuck Acquire", s.stuck)
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		time.Sleep(time.Hour)
 		rows(t, s, 0)
 		s.hang(nil)
 		s.g.open()
-		if got := <-s.stuck; got.err != nil {
-			t.Errorf("it was overtaken, and takes a new ticket: %v", got.err)
+		if got := <-s.stuck; got.Err != nil {
+			t.Errorf("it was overtaken, and takes a new ticket: %v", got.Err)
 		}
 	})
-	inBubble(t, "KeepsItsPlaceIfItLooksAgain", func(t *testing.T) {
+	locktest.InBubble(t, "KeepsItsPlaceIfItLooksAgain", func(t *testing.T) {
 		s := setUp(t, waitpolicy.Forever)
 		time.Sleep(10 * time.Minute) // its row is swept, and not put again
 		for range 60 {
@@ -345,56 +335,56 @@ func TestStuckWaiter(t *testing.T) {
 		rows(t, s, 2)
 		time.Sleep(10 * time.Minute)
 		rows(t, s, 2)
-		release(t, s.held)
+		locktest.Release(t, s.held)
 		got := <-s.stuck
-		if got.err != nil || got.lock.Ticket().String() != "2" {
+		if got.Err != nil || got.Lock.Ticket().String() != "2" {
 			t.Fatalf("%+v", got)
 		}
-		release(t, got.lock)
-		release(t, (<-s.behind).lock)
+		locktest.Release(t, got.Lock)
+		locktest.Release(t, (<-s.behind).Lock)
 	})
-	inBubble(t, "LeavesNoRowAfterItsLimit", func(t *testing.T) {
+	locktest.InBubble(t, "LeavesNoRowAfterItsLimit", func(t *testing.T) {
 		s := setUp(t, waitpolicy.For(10*time.Second))
 		time.Sleep(9 * time.Second)
 		rows(t, s, 1)
-		release(t, s.held)
+		locktest.Release(t, s.held)
 		got := within(t, "the waiter behind", time.Minute, s.behind)
-		if took := got.at.Sub(s.since); got.err != nil || took > 10*time.Second {
-			t.Fatalf("served after %v: %v", took, got.err)
+		if took := got.At.Sub(s.since); got.Err != nil || took > 10*time.Second {
+			t.Fatalf("served after %v: %v", took, got.Err)
 		}
 		notYet(t, "the stuck Acquire", s.stuck)
 		s.hang(nil)
 		s.g.open()
-		if got := <-s.stuck; !errors.Is(got.err, queuelock.ErrNotAcquired) {
-			t.Error(got.err)
+		if got := <-s.stuck; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
+			t.Error(got.Err)
 		}
 	})
-	inBubble(t, "LetsOthersOfItsClientLook", func(t *testing.T) {
+	locktest.InBubble(t, "LetsOthersOfItsClientLook", func(t *testing.T) {
 		s := setUp(t, waitpolicy.Forever)
-		second := queueUp(t.Context(), s.b, waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), s.b, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		s.hang(nil) // the first alone hangs
-		release(t, s.held)
-		release(t, within(t, "the waiter behind", time.Hour, s.behind).lock)
+		locktest.Release(t, s.held)
+		locktest.Release(t, within(t, "the waiter behind", time.Hour, s.behind).Lock)
 		got := within(t, "the second of the client", time.Hour, second)
-		if took := got.at.Sub(s.since); got.err != nil || took > attention+2*15*time.Second+5*time.Second {
-			t.Fatalf("served after %v: %v", took, got.err)
+		if took := got.At.Sub(s.since); got.Err != nil || took > attention+2*15*time.Second+5*time.Second {
+			t.Fatalf("served after %v: %v", took, got.Err)
 		}
-		release(t, got.lock)
+		locktest.Release(t, got.Lock)
 		s.g.open()
-		release(t, (<-s.stuck).lock)
+		locktest.Release(t, (<-s.stuck).Lock)
 	})
 }
 
 func TestStuckHeartbeat(t *testing.T) {
 	// Release waits for the heartbeat, and its context ends meanwhile.
-	inBubble(t, "LetsReleaseReportTheLoss", func(t *testing.T) {
+	locktest.InBubble(t, "LetsReleaseReportTheLoss", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		var current atomic.Pointer[gate]
-		c := must(queuelock.New(hangingUpdates{table.Client("a").Client, &current}, table.Name(), queuelock.Config{}))
+		c := locktest.Must(queuelock.New(hangingUpdates{table.Client("a").Client, &current}, table.Name(), queuelock.Config{}))
 		defer func() { _ = c.Close(context.Background()) }()
 		for i := range 20 {
-			lock := must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait))
+			lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait))
 			g := newGate(t)
 			current.Store(g)
 			<-lock.Done()
@@ -417,14 +407,14 @@ func TestSlowWaitersKeepTheirRows(t *testing.T) {
 		"SlowSchedule":    {Poll: waitpolicy.Schedule{Fastest: time.Minute, SlowestNext: 3 * time.Minute, Slowest: 10 * time.Minute}},
 		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: 20 * time.Millisecond, SlowestNext: 20 * time.Millisecond, Slowest: 20 * time.Millisecond}},
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, db := open(t, table, "b", cfg)
-			held := acquire(t, a, waitpolicy.NoWait)
-			var done []<-chan outcome
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.Open(t, table, "b", cfg)
+			held := locktest.Acquire(t, a, waitpolicy.NoWait)
+			var done []<-chan locktest.Outcome
 			for range 3 {
-				done = append(done, queueUp(t.Context(), b, waitpolicy.Forever))
+				done = append(done, locktest.QueueUp(t.Context(), b, waitpolicy.Forever))
 				time.Sleep(time.Second)
 			}
 			hour := 60
@@ -437,17 +427,17 @@ func TestSlowWaitersKeepTheirRows(t *testing.T) {
 			failing.Remove()
 			for range hour {
 				time.Sleep(time.Minute)
-				if rows, _ := rowsAndHolders(t, a); rows != 3 {
+				if rows, _ := locktest.RowsAndHolders(t, a); rows != 3 {
 					t.Fatalf("%d rows, want 3", rows)
 				}
 			}
-			release(t, held)
+			locktest.Release(t, held)
 			for _, d := range done {
 				got := <-d
-				if got.err != nil {
-					t.Fatal(got.err)
+				if got.Err != nil {
+					t.Fatal(got.Err)
 				}
-				release(t, got.lock)
+				locktest.Release(t, got.Lock)
 			}
 			if n := db.Counts()["PutItem"].Sent; n != 3 {
 				t.Errorf("%d rows were put, want 3", n)
@@ -459,33 +449,33 @@ func TestSlowWaitersKeepTheirRows(t *testing.T) {
 func TestStuckAcquireAll(t *testing.T) {
 	locksOf := func(t *testing.T, c *queuelock.Client, entity string) int {
 		t.Helper()
-		return len(must(c.Inspect(t.Context(), queuelock.Key{Entity: entity})).Serving)
+		return len(locktest.Must(c.Inspect(t.Context(), queuelock.Key{Entity: entity})).Serving)
 	}
 	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
 		cfg := queuelock.Config{Scope: scope}
-		inBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := open(t, table, "a", cfg)
-			b, _ := open(t, table, "b", cfg)
-			held := acquireAll(t, a, waitpolicy.NoWait, "b")
+			a, _ := locktest.Open(t, table, "a", cfg)
+			b, _ := locktest.Open(t, table, "b", cfg)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 			g := newGate(t)
 			begun := time.Now()
-			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.For(20*time.Second), queuelock.OnProgress(func(queuelock.Progress) { g.pass() }))
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(20*time.Second), queuelock.OnProgress(func(queuelock.Progress) { g.pass() }))
 			if took := time.Since(begun); !errors.Is(err, queuelock.ErrNotAcquired) || took > 22*time.Second {
 				t.Errorf("after %v: %v, %v", took, locks, err)
 			}
 			<-g.entered
 			g.open()
-			releaseAll(t, held)
-			nothingLeft(t, table)
+			locktest.ReleaseAll(t, held)
+			locktest.NothingLeft(t, table)
 		})
-		inBubble(t, fmt.Sprint("GivesAllBackWhenALookHangs/", scope), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenALookHangs/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := open(t, table, "a", cfg)
+			a, _ := locktest.Open(t, table, "a", cfg)
 			b, hang := openHanging(t, table, "b", cfg)
-			held := acquireAll(t, a, waitpolicy.NoWait, "b")
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 			g := newGate(t)
-			done := queueUpAll(t.Context(), b, waitpolicy.For(20*time.Second), "a", "b")
+			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.For(20*time.Second), "a", "b")
 			time.Sleep(time.Second)
 			hang(g)
 			<-g.entered
@@ -499,17 +489,17 @@ func TestStuckAcquireAll(t *testing.T) {
 			}
 			hang(nil)
 			g.open()
-			if got := <-done; !errors.Is(got.err, queuelock.ErrNotAcquired) {
+			if got := <-done; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
 				t.Errorf("%+v", got)
 			}
-			releaseAll(t, held)
-			nothingLeft(t, table)
+			locktest.ReleaseAll(t, held)
+			locktest.NothingLeft(t, table)
 		})
 	}
 }
 
 func TestCallbackPanic(t *testing.T) {
-	key, whole := anOrder()
+	key, whole := locktest.OrderItem()
 	boom := func() { time.Sleep(200 * time.Millisecond); panic("boom") }
 	exit := func() { time.Sleep(200 * time.Millisecond); runtime.Goexit() }
 	progress := func(f func()) queuelock.Option { return queuelock.OnProgress(func(queuelock.Progress) { f() }) }
@@ -525,17 +515,17 @@ func TestCallbackPanic(t *testing.T) {
 		{"LeavesTheQueueAfterOnHandle", false, handle(boom), "boom"},
 		{"LeavesTheQueueAfterGoexit", false, progress(exit), nil},
 	} {
-		inBubble(t, test.name, func(t *testing.T) {
+		locktest.InBubble(t, test.name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			u := usersTable(t, table, key)
-			u.put(whole)
-			a, _ := open(t, table, "a", queuelock.Config{})
-			b, db := open(t, table, "b", queuelock.Config{})
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.Open(t, table, "b", queuelock.Config{})
 			var held interface{ Release(context.Context) error }
 			if test.item {
-				held = lockItem(t, a, u.key(key), waitpolicy.NoWait)
+				held = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 			} else {
-				held = acquire(t, a, waitpolicy.NoWait)
+				held = locktest.Acquire(t, a, waitpolicy.NoWait)
 			}
 			db.Inject(queuelocktest.DelayRequest(300 * time.Millisecond).Of("DeleteItem"))
 			var got any
@@ -553,9 +543,9 @@ func TestCallbackPanic(t *testing.T) {
 				}()
 				var err error
 				if test.item {
-					_, err = b.LockItem(t.Context(), u.key(key), waitpolicy.Forever, test.opt)
+					_, err = b.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, test.opt)
 				} else {
-					_, err = b.Acquire(t.Context(), order, waitpolicy.Forever, test.opt)
+					_, err = b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, test.opt)
 				}
 				t.Errorf("it returned %v", err)
 			}()
@@ -576,11 +566,11 @@ func TestCallbackPanic(t *testing.T) {
 			}
 		})
 	}
-	inBubble(t, "GivesBackALockGrantedMeanwhile", func(t *testing.T) {
+	locktest.InBubble(t, "GivesBackALockGrantedMeanwhile", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		entered := make(chan struct{})
 		over := make(chan struct{})
 		go func() {
@@ -590,7 +580,7 @@ func TestCallbackPanic(t *testing.T) {
 					t.Errorf("%v reached the caller", got)
 				}
 			}()
-			lock, err := b.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) {
+			lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) {
 				close(entered)
 				time.Sleep(1900 * time.Millisecond)
 				panic("boom")
@@ -599,17 +589,10 @@ func TestCallbackPanic(t *testing.T) {
 		}()
 		<-entered
 		time.Sleep(time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		<-over
-		if rows, holders := rowsAndHolders(t, a); rows != 0 || holders != 0 {
+		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
 	})
-}
-
-// says reports whether the words were logged.
-func (j *journal) says(words string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Contains(j.text.String(), words)
 }

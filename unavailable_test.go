@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -20,50 +22,50 @@ var callsThatAcquire = map[string]func(*testing.T, *queuelocktest.Table) attempt
 	"Acquire": func(t *testing.T, table *queuelocktest.Table) attempting {
 		c := another(t, table, queuelock.Config{})
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.Acquire(ctx, order, wait)
+			_, err := c.Acquire(ctx, locktest.Order, wait)
 			return err
 		}
 	},
 	"AcquireOfOneTable": func(t *testing.T, table *queuelocktest.Table) attempting {
-		c := another(t, table, shared)
+		c := another(t, table, locktest.SharedScope)
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.Acquire(ctx, order, wait)
+			_, err := c.Acquire(ctx, locktest.Order, wait)
 			return err
 		}
 	},
 	"AcquireAll": func(t *testing.T, table *queuelocktest.Table) attempting {
 		c := another(t, table, queuelock.Config{})
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, order}, wait)
+			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
 			return err
 		}
 	},
 	"AcquireAllOfOneTable": func(t *testing.T, table *queuelocktest.Table) attempting {
-		c := another(t, table, shared)
+		c := another(t, table, locktest.SharedScope)
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, order}, wait)
+			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
 			return err
 		}
 	},
 	"LockItem": func(t *testing.T, table *queuelocktest.Table) attempting {
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		b, _ := open(t, table, "b", queuelock.Config{})
-		lockItem(t, b, u.key(key), waitpolicy.NoWait)
-		c, _ := open(t, table, "a", queuelock.Config{})
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.LockItem(ctx, u.key(key), wait)
+			_, err := c.LockItem(ctx, u.Key(key), wait)
 			return err
 		}
 	},
 	"Resume": func(t *testing.T, table *queuelocktest.Table) attempting {
 		c := another(t, table, queuelock.Config{})
-		former, _ := open(t, table, "former", queuelock.Config{})
+		former, _ := locktest.Open(t, table, "former", queuelock.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var handle queuelock.Handle
-		_, err := former.Acquire(ctx, order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { handle = h }))
+		_, err := former.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { handle = h }))
 		busy(t, err)
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
 			_, err := c.Resume(ctx, handle, wait)
@@ -75,9 +77,9 @@ var callsThatAcquire = map[string]func(*testing.T, *queuelocktest.Table) attempt
 // another makes client a, beside client b that holds the lock.
 func another(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config) *queuelock.Client {
 	t.Helper()
-	b, _ := open(t, table, "b", cfg)
-	acquire(t, b, waitpolicy.NoWait)
-	c, _ := open(t, table, "a", cfg)
+	b, _ := locktest.Open(t, table, "b", cfg)
+	locktest.Acquire(t, b, waitpolicy.NoWait)
+	c, _ := locktest.Open(t, table, "a", cfg)
 	return c
 }
 
@@ -149,7 +151,7 @@ func TestErrUnavailable(t *testing.T) {
 					if tries, _ := w.wait.Tries(); after > 0 && (tries > 0 || w.wait.IsNoWait()) {
 						continue
 					}
-					inBubble(t, "MatchesUnder"+outage+wait+call+when, func(t *testing.T) {
+					locktest.InBubble(t, "MatchesUnder"+outage+wait+call+when, func(t *testing.T) {
 						table := queuelocktest.NewTable(t)
 						err := w.try(t, calls(t, table), after, func() { table.Inject(outages()[outage]) })
 						if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
@@ -168,7 +170,7 @@ func TestErrUnavailable(t *testing.T) {
 			if w.forever {
 				continue
 			}
-			inBubble(t, "DoesNotMatchBusyLockUnder"+wait+call, func(t *testing.T) {
+			locktest.InBubble(t, "DoesNotMatchBusyLockUnder"+wait+call, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
 				err := w.try(t, calls(t, table), time.Millisecond, func() { table.Inject(outages()["TableFails"].Times(2)) })
 				busy(t, err)
@@ -178,7 +180,7 @@ func TestErrUnavailable(t *testing.T) {
 	}
 	// Whatever request is under way when the wait ends, a slow answer is one.
 	for call, calls := range callsThatAcquire {
-		inBubble(t, "DoesNotMatchSlowTableUnder"+call, func(t *testing.T) {
+		locktest.InBubble(t, "DoesNotMatchSlowTableUnder"+call, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(300*time.Millisecond))
 			attempt := calls(t, table)
 			for end := 10 * time.Millisecond; end < 4*time.Second; end += 130 * time.Millisecond {
@@ -193,20 +195,20 @@ func TestErrUnavailable(t *testing.T) {
 		})
 	}
 	// A waiter was there, and has left: NoWait takes a number, looks, and claims.
-	left := with(recordKey(), item{"ticketNumber": num(3), "servingAfter": num(0), "granted": num(0), "holders": object(item{}), "holdMode": str("exclusive")})
+	left := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(0), "granted": attr.Num(0), "holders": attr.Object(attr.Item{}), "holdMode": attr.Str("exclusive")})
 	for name, fault := range map[string]queuelocktest.Fault{
 		"Fail":           queuelocktest.Refuse(queuelocktest.InternalError),
 		"GetNoAnswer":    queuelocktest.SwallowRequest(),
 		"LoseConnection": queuelocktest.LoseRequest(),
 	} {
 		for end, w := range map[string]wanted{"ItsPatience": {wait: waitpolicy.NoWait}, "Deadline": {wait: waitpolicy.NoWait, limit: 100 * time.Millisecond}} {
-			inBubble(t, "MatchesIfClaims"+name+"Until"+end, func(t *testing.T) {
+			locktest.InBubble(t, "MatchesIfClaims"+name+"Until"+end, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
-				write(t, table, left)
-				c, db := openMet(t, table, "a", queuelock.Config{})
+				locktest.Write(t, table, left)
+				c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
 				db.Inject(fault.Of("UpdateItem").After(1)) // the TAKE
 				err := w.try(t, func(ctx context.Context, wait waitpolicy.Wait) error {
-					_, err := c.Acquire(ctx, order, wait)
+					_, err := c.Acquire(ctx, locktest.Order, wait)
 					return err
 				}, time.Hour, nil)
 				if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
@@ -216,17 +218,17 @@ func TestErrUnavailable(t *testing.T) {
 			})
 		}
 	}
-	inBubble(t, "DoesNotHideRefusalWhenWaitEndsMeanwhile", func(t *testing.T) {
+	locktest.InBubble(t, "DoesNotHideRefusalWhenWaitEndsMeanwhile", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		b, _ := open(t, table, "b", queuelock.Config{})
-		acquire(t, b, waitpolicy.NoWait)
-		c, db := openMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Acquire(t, b, waitpolicy.NoWait)
+		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		time.AfterFunc(time.Second, func() {
 			db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query", "GetItem"))
 			db.Inject(queuelocktest.SwallowRequest().Of("DeleteItem"))
 		})
-		_, err := c.Acquire(t.Context(), order, waitpolicy.For(3*time.Second))
-		says(t, err, "AccessDenied")
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second))
+		locktest.Says(t, err, "AccessDenied")
 		if errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrUnavailable) {
 			t.Errorf("%v: want the table's own error", err)
 		}

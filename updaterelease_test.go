@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,14 +17,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// updatesOfItems are the requests of UpdateAndRelease on an item's amount.
-func updatesOfItems(f queuelocktest.Fault) queuelocktest.Fault {
-	return f.Of("UpdateItem").Mentioning("amount = amount + 1")
-}
 
 func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
@@ -45,53 +41,53 @@ func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 	} {
 		for _, queued := range []bool{false, true} {
 			for _, older := range []bool{false, true} {
-				inBubble(t, fmt.Sprintf("%s, queued: %v, older engine: %v", name, queued, older), func(t *testing.T) {
+				locktest.InBubble(t, fmt.Sprintf("%s, queued: %v, older engine: %v", name, queued, older), func(t *testing.T) {
 					var opts []queuelocktest.Option
 					if older {
 						opts = append(opts, queuelocktest.WithoutFailedItem())
 					}
 					table := queuelocktest.NewTable(t, opts...)
-					key, whole := anOrder()
-					u := usersTable(t, table, key)
-					u.put(whole)
-					var log journal
-					c, db := open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.logger()})
-					other, _ := open(t, table, "other", queuelock.Config{})
-					lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
-					var waiting <-chan itemOutcome
+					key, whole := locktest.OrderItem()
+					u := locktest.NewItemTable(t, table, key)
+					u.Put(whole)
+					var log locktest.Journal
+					c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
+					other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+					lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+					var waiting <-chan locktest.ItemOutcome
 					if queued {
-						waiting = queueUpForItem(t.Context(), other, u.key(key), waitpolicy.Forever)
+						waiting = locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
 						synctest.Wait()
 					}
-					db.Inject(updatesOfItems(fault))
-					after := updated(t, lock, addOne())
-					equal(t, "what it returned", after, with(whole, item{"amount": num(101)}))
+					db.Inject(locktest.UpdatesOfItems(fault))
+					after := locktest.Updated(t, lock, locktest.AddOne())
+					equal(t, "what it returned", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 					if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
 						t.Errorf("the lock's end is %v", lock.Err())
 					}
 					if queued {
 						got := <-waiting
-						if got.err != nil {
-							t.Fatal(got.err)
+						if got.Err != nil {
+							t.Fatal(got.Err)
 						}
-						release(t, got.lock.Lock)
+						locktest.Release(t, got.Lock.Lock)
 					}
 					if err := table.Settle(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+					if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 						t.Errorf("the amount is %v after one update", got)
 					}
-					if log.saysLost() {
+					if log.SaysLost() {
 						t.Error("the release was taken for a loss")
 					}
-					if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrReleased) {
+					if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
 						t.Errorf("a second one gave %v", err)
 					}
-					release(t, lock.Lock)
-					next := lockItem(t, c, u.key(key), waitpolicy.NoWait)
-					equal(t, "the item at the next lock", next.Item(), with(whole, item{"amount": num(101)}))
-					release(t, next.Lock)
+					locktest.Release(t, lock.Lock)
+					next := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+					equal(t, "the item at the next lock", next.Item(), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+					locktest.Release(t, next.Lock)
 				})
 			}
 		}
@@ -101,28 +97,28 @@ func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 	amount := expression.Name("amount")
 	for _, queued := range []bool{false, true} {
-		inBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			key, whole := anOrder()
-			u := usersTable(t, table, key)
-			u.put(whole)
-			c, db := open(t, table, "c", queuelock.Config{})
-			other, _ := open(t, table, "other", queuelock.Config{})
-			lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			c, db := locktest.Open(t, table, "c", queuelock.Config{})
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 			want := 1
 			if queued {
-				queueUpForItem(t.Context(), other, u.key(key), waitpolicy.Forever)
+				locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
 				synctest.Wait()
 				want = 2 // the fast form and the hand-off
 			}
 			before := db.Counts()
-			after, err := lock.UpdateAndRelease(t.Context(), addOne(), amount.Equal(expression.Value(100)), amount.LessThan(expression.Value(50)))
+			after, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), amount.Equal(expression.Value(100)), amount.LessThan(expression.Value(50)))
 			refused, ok := errors.AsType[*queuelock.ConditionError](err)
 			if !ok || after != nil || errors.Is(err, queuelock.ErrLost) {
 				t.Fatalf("got %v", err)
 			}
 			equal(t, "the current item", refused.Current, whole)
-			says(t, err, "order-7", u.name, "condition", "held")
+			locktest.Says(t, err, "order-7", u.Name, "condition", "held")
 			if spent := db.Counts().Sub(before).Total(); spent.Sent != want {
 				t.Errorf("it took %d requests, want %d", spent.Sent, want)
 			}
@@ -130,8 +126,8 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 			if lock.Err() != nil {
 				t.Fatalf("the lock has ended by it: %v", lock.Err())
 			}
-			equal(t, "what it returned then", updated(t, lock, addOne(), amount.Equal(expression.Value(100)), amount.GreaterThan(expression.Value(50))),
-				with(whole, item{"amount": num(101)}))
+			equal(t, "what it returned then", locktest.Updated(t, lock, locktest.AddOne(), amount.Equal(expression.Value(100)), amount.GreaterThan(expression.Value(50))),
+				attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 		})
 	}
 }
@@ -141,42 +137,42 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 func TestARefusedUpdateIsNotOfUnknownOutcomeWhenTheReadAfterItFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		c, db := open(t, table, "c", queuelock.Config{})
-		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		no := expression.Name("amount").Equal(expression.Value(5))
 		lost := db.Inject(queuelocktest.LoseRequest().Of("GetItem"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := lock.UpdateAndRelease(ctx, addOne(), no)
+		_, err := lock.UpdateAndRelease(ctx, locktest.AddOne(), no)
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); err == nil || unknown || lock.Err() != nil {
 			t.Errorf("no read succeeds: %v, and the lock says %v", err, lock.Err())
 		}
 		lost.Remove()
 		db.Inject(queuelocktest.LoseRequest().Of("GetItem").Times(3)) // the SDK's attempts
-		_, err = lock.UpdateAndRelease(t.Context(), addOne(), no)
+		_, err = lock.UpdateAndRelease(t.Context(), locktest.AddOne(), no)
 		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
 			t.Errorf("one read fails: %v", err)
 		} else {
 			equal(t, "the current item", refused.Current, whole)
 		}
-		release(t, lock.Lock)
+		locktest.Release(t, lock.Lock)
 	})
 }
 
 func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
-	inBubble(t, "names", func(t *testing.T) {
+	locktest.InBubble(t, "names", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		c, _ := open(t, table, "c", queuelock.Config{ItemPrefix: "l.k_"})
-		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: "l.k_"})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		dotted := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(name) }
 		one := expression.Value(1)
-		spent := cost(table, func() {
+		spent := locktest.Cost(table, func() {
 			for name, update := range map[string]expression.UpdateBuilder{
 				"l.k_granted":      expression.Set(dotted("l.k_granted"), one),
 				"l.k_holders":      expression.Set(expression.Name("amount"), one).Remove(dotted("l.k_holders")),
@@ -188,17 +184,17 @@ func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 				"id":               expression.Set(expression.Name("id"), expression.Value("other")),
 			} {
 				_, err := lock.UpdateAndRelease(t.Context(), update)
-				says(t, err, fmt.Sprintf("%q", name))
+				locktest.Says(t, err, fmt.Sprintf("%q", name))
 			}
 			_, err := lock.UpdateAndRelease(t.Context(), expression.Set(dotted("l.k_holders").AppendName(dotted("x")), one))
-			says(t, err, `"l.k_holders"`)
+			locktest.Says(t, err, `"l.k_holders"`)
 			_, err = lock.UpdateAndRelease(t.Context(), expression.UpdateBuilder{})
-			says(t, err, "UpdateAndRelease", "UpdateBuilder")
-			_, err = lock.UpdateAndRelease(t.Context(), addOne(), expression.ConditionBuilder{})
-			says(t, err, "UpdateAndRelease", "ConditionBuilder")
+			locktest.Says(t, err, "UpdateAndRelease", "UpdateBuilder")
+			_, err = lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.ConditionBuilder{})
+			locktest.Says(t, err, "UpdateAndRelease", "ConditionBuilder")
 			over, cancel := context.WithCancel(t.Context())
 			cancel()
-			_, err = lock.UpdateAndRelease(over, addOne())
+			_, err = lock.UpdateAndRelease(over, locktest.AddOne())
 			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.Canceled) {
 				t.Errorf("with a context that had ended: %v", err)
 			}
@@ -221,16 +217,16 @@ func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 		}
 		// Names that look like the lock's are the user's own, and conditions may
 		// name anything. The caller's builders may be used again.
-		update := addOne().Set(expression.Name("holders.l"), one).Remove(expression.Name("lock_color")).
+		update := locktest.AddOne().Set(expression.Name("holders.l"), one).Remove(expression.Name("lock_color")).
 			Set(expression.Name("l").AppendName(expression.Name("k_granted")), one)
-		u.put(with(u.get(key), item{"l": object(item{"k_granted": num(0)})}))
+		u.Put(attr.With(u.Get(key), attr.Item{"l": attr.Object(attr.Item{"k_granted": attr.Num(0)})}))
 		condition := expression.Name("amount").LessThan(expression.Value(1000)).And(dotted("l.k_granted").LessThan(dotted("l.k_ticketNumber")))
 		for n := range 2 {
-			after := updated(t, lock, update, condition)
-			want := with(without(whole, "lock_color"), item{"amount": num(101 + n), "holders": object(item{"x": num(1), "l": num(1)}), "l": object(item{"k_granted": num(1)})})
+			after := locktest.Updated(t, lock, update, condition)
+			want := attr.With(attr.Without(whole, "lock_color"), attr.Item{"amount": attr.Num(101 + n), "holders": attr.Object(attr.Item{"x": attr.Num(1), "l": attr.Num(1)}), "l": attr.Object(attr.Item{"k_granted": attr.Num(1)})})
 			equal(t, "what it returned", after, want)
 			if n == 0 {
-				lock = lockItem(t, c, u.key(key), waitpolicy.NoWait)
+				lock = locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 				condition = expression.Name("amount").LessThan(expression.Value(1000))
 			}
 		}
@@ -243,9 +239,9 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
 		name := rapid.SampledFrom(names)
-		initial := item{"id": str("x")}
+		initial := attr.Item{"id": attr.Str("x")}
 		for range rapid.IntRange(0, 8).Draw(r, "attributes") {
-			initial[name.Draw(r, "name")] = num(rapid.IntRange(0, 9).Draw(r, "value"))
+			initial[name.Draw(r, "name")] = attr.Num(rapid.IntRange(0, 9).Draw(r, "value"))
 		}
 		var update expression.UpdateBuilder
 		want, used := maps.Clone(initial), map[string]bool{}
@@ -258,7 +254,7 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 			path, v := expression.NameNoDotSplit(n), rapid.IntRange(0, 99).Draw(r, "by")
 			switch rapid.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
 			case "set":
-				update, want[n] = update.Set(path, expression.Value(v)), num(v)
+				update, want[n] = update.Set(path, expression.Value(v)), attr.Num(v)
 			case "remove":
 				update = update.Remove(path)
 				delete(want, n)
@@ -270,9 +266,9 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 					fmt.Sscan(old.Value, &was)
 					sum += was
 				}
-				want[n] = num(sum)
+				want[n] = attr.Num(sum)
 			case "copy":
-				update, want[n] = update.Set(path, expression.IfNotExists(path, expression.Value(v))), num(v)
+				update, want[n] = update.Set(path, expression.IfNotExists(path, expression.Value(v))), attr.Num(v)
 				if old, ok := initial[n]; ok {
 					want[n] = old
 				}
@@ -283,21 +279,21 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 		queued := rapid.Bool().Draw(r, "queued")
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			key := item{"id": str("x")}
-			u := usersTable(t, table, key)
-			u.put(initial)
-			c, _ := open(t, table, "c", queuelock.Config{ItemPrefix: prefix})
-			other, _ := open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
-			lock, err := c.LockItem(t.Context(), u.key(key), waitpolicy.NoWait)
+			key := attr.Item{"id": attr.Str("x")}
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(initial)
+			c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix})
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
+			lock, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)
 			if err != nil {
 				r.Fatal(err)
 			}
 			if !reflect.DeepEqual(lock.Item(), initial) {
 				r.Fatalf("the item is %v, want %v", plain(lock.Item()), plain(initial))
 			}
-			var waiting <-chan itemOutcome
+			var waiting <-chan locktest.ItemOutcome
 			if queued {
-				waiting = queueUpForItem(t.Context(), other, u.key(key), waitpolicy.Forever)
+				waiting = locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
 				synctest.Wait()
 			}
 			var conditions []expression.ConditionBuilder
@@ -313,46 +309,46 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 			}
 			if queued {
 				got := <-waiting
-				if got.err != nil {
-					r.Fatal(got.err)
+				if got.Err != nil {
+					r.Fatal(got.Err)
 				}
-				if !reflect.DeepEqual(got.lock.Item(), want) {
-					r.Fatalf("the next has\n%v\nwant\n%v", plain(got.lock.Item()), plain(want))
+				if !reflect.DeepEqual(got.Lock.Item(), want) {
+					r.Fatalf("the next has\n%v\nwant\n%v", plain(got.Lock.Item()), plain(want))
 				}
-				release(t, got.lock.Lock)
+				locktest.Release(t, got.Lock.Lock)
 			}
 		})
 	})
 }
 
 func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
-	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, users, *queuelocktest.Client, *queuelock.ItemLock, item) {
+	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, attr.Item) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		c, db := open(t, table, "c", cfg)
-		return table, u, db, lockItem(t, c, u.key(key), waitpolicy.NoWait), key
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", cfg)
+		return table, u, db, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), key
 	}
-	inBubble(t, "cut off for good, after it was made", func(t *testing.T) {
+	locktest.InBubble(t, "cut off for good, after it was made", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{TTL: 10 * time.Second})
-		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		db.Inject(queuelocktest.LoseRequest())
-		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 		unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err)
 		if !ok || errors.Is(err, queuelock.ErrLost) || !errors.Is(unknown.End, queuelock.ErrLost) {
 			t.Errorf("got %v", err)
 		}
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	inBubble(t, "it lands late, and a second call tells", func(t *testing.T) {
+	locktest.InBubble(t, "it lands late, and a second call tells", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := lock.UpdateAndRelease(ctx, addOne())
+		_, err := lock.UpdateAndRelease(ctx, locktest.AddOne())
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
 			t.Fatalf("got %v, and the lock's end is %v", err, lock.Err())
 		}
@@ -360,26 +356,26 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		if err := table.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := lock.UpdateAndRelease(t.Context(), addOne()); !errors.Is(err, queuelock.ErrReleased) {
+		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("the second call gave %v", err)
 		}
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	inBubble(t, "it lands late, and a second call whose own first attempt is lost tells, too", func(t *testing.T) {
+	locktest.InBubble(t, "it lands late, and a second call whose own first attempt is lost tells, too", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, addOne()); err == nil {
+		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
 			t.Fatal("the first call was answered")
 		}
 		late.Release()
 		if err := table.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		db.Inject(updatesOfItems(queuelocktest.LoseRequest().Times(1)))
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest().Times(1)))
 		amount := expression.Name("amount")
 		_, err := lock.UpdateAndRelease(t.Context(), expression.Set(amount, amount.Plus(expression.Value(10))))
 		if !errors.Is(err, queuelock.ErrReleased) {
@@ -388,90 +384,90 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		if err := lock.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	inBubble(t, "it lands late, after the release", func(t *testing.T) {
+	locktest.InBubble(t, "it lands late, after the release", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, addOne()); err == nil {
+		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
 			t.Fatal("it was to be unknown")
 		}
-		release(t, lock.Lock)
+		locktest.Release(t, lock.Lock)
 		late.Release()
 		if err := table.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(100)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(100)) {
 			t.Errorf("the amount is %v: it was updated after the release", got)
 		}
 	})
-	inBubble(t, "one is on its way, the next is refused by the caller's condition", func(t *testing.T) {
+	locktest.InBubble(t, "one is on its way, the next is refused by the caller's condition", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{})
-		db.Inject(updatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
-		_, err := lock.UpdateAndRelease(t.Context(), addOne(), expression.Name("amount").Equal(expression.Value(0)))
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
 		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
 		_, refused := errors.AsType[*queuelock.ConditionError](err)
 		if !unknown || refused {
 			t.Errorf("got %v", err)
 		}
-		release(t, lock.Lock)
+		locktest.Release(t, lock.Lock)
 	})
-	inBubble(t, "a lost answer, a throttle, and then an answer", func(t *testing.T) {
+	locktest.InBubble(t, "a lost answer, a throttle, and then an answer", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
-		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		db.Inject(updatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
-		updated(t, lock, addOne())
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
+		locktest.Updated(t, lock, locktest.AddOne())
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	inBubble(t, "the item is deleted, and a second call cannot tell", func(t *testing.T) {
+	locktest.InBubble(t, "the item is deleted, and a second call cannot tell", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
-		lost := db.Inject(updatesOfItems(queuelocktest.LoseRequest()))
+		lost := db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, addOne()); err == nil {
+		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
 			t.Fatal("it was to be unknown")
 		}
 		lost.Remove()
-		u.delete(key)
-		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		u.Delete(key)
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Errorf("the second call gave %v, and the lock's end is %v", err, lock.Err())
 		}
 	})
-	inBubble(t, "throttled until the end", func(t *testing.T) {
+	locktest.InBubble(t, "throttled until the end", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second})
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
-		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 		if unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err); !ok || !errors.Is(unknown.End, queuelock.ErrLost) {
 			t.Errorf("got %v: a throttle proves nothing", err)
 		}
 	})
-	inBubble(t, "the deadline passes before the refusal", func(t *testing.T) {
+	locktest.InBubble(t, "the deadline passes before the refusal", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second, RequestTimeout: 2 * time.Second})
-		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		db.Inject(queuelocktest.LoseRequest().After(0))
-		_, err := lock.UpdateAndRelease(t.Context(), addOne())
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
 			t.Errorf("got %v", err)
 		}
 	})
-	inBubble(t, "Close", func(t *testing.T) {
+	locktest.InBubble(t, "Close", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		c, db := open(t, table, "c", queuelock.Config{})
-		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
-		stuck := db.Inject(updatesOfItems(queuelocktest.SwallowResponse()))
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		stuck := db.Inject(locktest.UpdatesOfItems(queuelocktest.SwallowResponse()))
 		done := make(chan error, 1)
 		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), addOne())
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 			done <- err
 		}()
 		<-stuck.Reached()
@@ -488,33 +484,33 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 // An update was made, its answer lost, and before it is sent again a TAKE arrives
 // once more and puts the id back that it names: it is not made twice.
 func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
-	inBubble(t, "a TAKE arrives again", func(t *testing.T) {
+	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		key, whole := anOrder()
-		u := usersTable(t, table, key)
-		u.put(whole)
-		c, db := open(t, table, "c", queuelock.Config{})
-		release(t, lockItem(t, c, u.key(key), waitpolicy.NoWait).Lock) // the record is there
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait).Lock) // the record is there
 		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
-		lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
-		db.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		second := db.Inject(updatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
+		second := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		done := make(chan error, 1)
 		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), addOne())
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 			done <- err
 		}()
 		<-second.Reached()
 		again.Release()
 		synctest.Wait()
-		if state := must(c.InspectItem(t.Context(), u.key(key))); len(state.Serving) != 1 {
+		if state := locktest.Must(c.InspectItem(t.Context(), u.Key(key))); len(state.Serving) != 1 {
 			t.Fatalf("%+v: the ghost of ticket %s was to be there", state, lock.Ticket())
 		}
 		second.Release()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v, after one update", got)
 		}
 	})
@@ -522,13 +518,13 @@ func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
 
 func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
 	for seed := range uint64(20) {
-		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			key, whole := anOrder()
-			u := usersTable(t, table, key)
-			u.put(whole)
-			c, db := open(t, table, "c", queuelock.Config{})
-			lock := lockItem(t, c, u.key(key), waitpolicy.NoWait)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			c, db := locktest.Open(t, table, "c", queuelock.Config{})
+			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 			db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").WithProbability(0.3, seed))
 			db.Inject(queuelocktest.Duplicate(20*time.Millisecond).Of("UpdateItem").WithProbability(0.3, seed))
 			var made atomic.Int64
@@ -542,7 +538,7 @@ func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
 						}
 						return
 					}
-					if _, err := lock.UpdateAndRelease(t.Context(), addOne()); err == nil {
+					if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); err == nil {
 						made.Add(1)
 					} else if !errors.Is(err, queuelock.ErrReleased) {
 						t.Error(err)
@@ -553,7 +549,7 @@ func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
 			if err := table.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(100+made.Load())) || made.Load() > 1 {
+			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(100+made.Load())) || made.Load() > 1 {
 				t.Errorf("%d calls updated, and the amount is %v", made.Load(), got)
 			}
 		})
@@ -564,21 +560,21 @@ func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
 // lock showed, so one update too many or too few shows.
 func TestReadModifyWriteUnderRandomFaultsLosesNoUpdate(t *testing.T) {
 	for seed := range uint64(10) {
-		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-			key, whole := anOrder()
-			u := usersTable(t, table, key)
-			u.put(whole)
-			var log journal
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			var log locktest.Journal
 			var wg sync.WaitGroup
 			for i := range 3 {
-				c, db := open(t, table, fmt.Sprint("c", i), queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.logger()})
+				c, db := locktest.Open(t, table, fmt.Sprint("c", i), queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
 				db.Inject(queuelocktest.LandLate(300*time.Millisecond).Of("UpdateItem").Mentioning("amount").WithProbability(0.25, seed))
 				db.Inject(queuelocktest.LoseResponse().WithProbability(0.2, seed+1))
 				db.Inject(queuelocktest.Duplicate(500*time.Millisecond).Of("UpdateItem").Mentioning("amount").WithProbability(0.3, seed+2))
 				wg.Go(func() {
 					for range 4 {
-						lock, err := c.LockItem(t.Context(), u.key(key), waitpolicy.For(10*time.Minute))
+						lock, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.For(10*time.Minute))
 						if err != nil {
 							t.Error(err)
 							return
@@ -596,62 +592,46 @@ func TestReadModifyWriteUnderRandomFaultsLosesNoUpdate(t *testing.T) {
 			if err := table.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := u.get(key)["amount"]; !reflect.DeepEqual(got, num(112)) || log.saysLost() {
-				t.Errorf("the amount is %v, want 112; a lock was called lost: %v", got, log.saysLost())
+			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(112)) || log.SaysLost() {
+				t.Errorf("the amount is %v, want 112; a lock was called lost: %v", got, log.SaysLost())
 			}
 		})
 	}
 }
 
-// sent counts the requests that f makes, but for heartbeats, which come when a
-// slow engine takes its time, and the reads in which an older engine says what
-// it does not say with a refusal.
-func sent(table *queuelocktest.Table, f func()) int {
-	var n atomic.Int64
-	counting := table.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
-		if !strings.Contains(r.Expression(), ".beat + 1") && r.Operation != "GetItem" {
-			n.Add(1)
-		}
-		return false
-	}))
-	f()
-	counting.Remove()
-	return int(n.Load())
-}
-
 func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := open(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
-		b, dbB := open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
-		key := item{"id": num(7), "sort": bin(1, 2)}
-		u := usersTable(t, table, key)
-		if _, err := a.LockItem(t.Context(), u.key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNoItem) || len(u.get(key)) != 0 {
-			t.Errorf("a missing item gave %v; it holds %v", err, u.get(key))
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
+		b, dbB := locktest.Open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
+		key := attr.Item{"id": attr.Num(7), "sort": attr.Bin(1, 2)}
+		u := locktest.NewItemTable(t, table, key)
+		if _, err := a.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNoItem) || len(u.Get(key)) != 0 {
+			t.Errorf("a missing item gave %v; it holds %v", err, u.Get(key))
 		}
-		_, whole := anOrder()
-		whole = with(without(whole, "id"), key)
-		u.put(whole)
-		whole = u.get(key)
-		if n := sent(table, func() { release(t, lockItem(t, a, u.key(key), waitpolicy.NoWait).Lock) }); n != 3 {
+		_, whole := locktest.OrderItem()
+		whole = attr.With(attr.Without(whole, "id"), key)
+		u.Put(whole)
+		whole = u.Get(key)
+		if n := locktest.Sent(table, func() { locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock) }); n != 3 {
 			t.Errorf("the first cycle took %d requests", n)
 		}
-		n := sent(table, func() {
-			lock := lockItem(t, a, u.key(key), waitpolicy.NoWait)
+		n := locktest.Sent(table, func() {
+			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 			equal(t, "the item", lock.Item(), whole)
-			whole = with(whole, item{"amount": num(101)})
-			equal(t, "what UpdateAndRelease returned", updated(t, lock, addOne(), expression.Name("amount").Equal(expression.Value(100))), whole)
+			whole = attr.With(whole, attr.Item{"amount": attr.Num(101)})
+			equal(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne(), expression.Name("amount").Equal(expression.Value(100))), whole)
 		})
 		if n != 2 {
 			t.Errorf("read, modify, write took %d requests", n)
 		}
-		lock := lockItem(t, a, u.key(key), waitpolicy.NoWait)
-		if _, err := b.LockItem(t.Context(), u.key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a locked item: %v", err)
 		}
-		queued, waits := onceItWaits()
-		waiting := queueUpForItem(t.Context(), b, u.key(key), waitpolicy.For(30*time.Second), waits)
+		queued, waits := locktest.OnceItWaits()
+		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.For(30*time.Second), waits)
 		<-queued
-		_, err := lock.UpdateAndRelease(t.Context(), addOne(), expression.Name("amount").Equal(expression.Value(0)))
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
 		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
 			t.Errorf("got %v", err)
 		} else {
@@ -661,21 +641,21 @@ func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
 		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Plus(expression.Name("missing"), expression.Value(1)))); err == nil || lock.Err() != nil {
 			t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
 		}
-		updated(t, lock, addOne())
+		locktest.Updated(t, lock, locktest.AddOne())
 		got := <-waiting
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		dbB.Inject(updatesOfItems(queuelocktest.LoseResponse().Times(2)))
-		whole = with(whole, item{"amount": num(103)})
-		equal(t, "what UpdateAndRelease returned", updated(t, got.lock, addOne()), whole)
-		made := lockItem(t, a, u.key(with(key, item{"id": num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
-		equal(t, "a created item", made.Item(), with(key, item{"id": num("-0.5")}))
-		u.delete(with(key, item{"id": num("-0.5")}))
+		dbB.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(2)))
+		whole = attr.With(whole, attr.Item{"amount": attr.Num(103)})
+		equal(t, "what UpdateAndRelease returned", locktest.Updated(t, got.Lock, locktest.AddOne()), whole)
+		made := locktest.LockItem(t, a, u.Key(attr.With(key, attr.Item{"id": attr.Num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
+		equal(t, "a created item", made.Item(), attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
+		u.Delete(attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
 		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); err == nil || !errors.Is(made.Err(), queuelock.ErrLost) {
 			t.Errorf("of a deleted item: %v, and the lock's end is %v", err, made.Err())
 		}
-		if left := u.get(with(key, item{"id": num("-0.5")})); len(left) != 0 {
+		if left := u.Get(attr.With(key, attr.Item{"id": attr.Num("-0.5")})); len(left) != 0 {
 			t.Errorf("the deleted item is back: %v", left)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -25,17 +26,17 @@ func notAcquired(t *testing.T, err error) *queuelock.NotAcquiredError {
 }
 
 func TestPosition(t *testing.T) {
-	inBubble(t, "CountsWaitersOfOneClientAndNotTheirTickets", func(t *testing.T) {
+	locktest.InBubble(t, "CountsWaitersOfOneClientAndNotTheirTickets", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
 				for range 5 {
-					_, err := b.Acquire(t.Context(), order, waitpolicy.For(time.Second), queuelock.OnProgress(func(p queuelock.Progress) {
+					_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second), queuelock.OnProgress(func(p queuelock.Progress) {
 						if p.Position > 4 || p.TicketsAhead < p.Position-1 {
 							t.Errorf("%+v, with four waiters", p)
 						}
@@ -47,70 +48,70 @@ func TestPosition(t *testing.T) {
 			})
 		}
 		all.Wait()
-		release(t, held)
+		locktest.Release(t, held)
 	})
-	inBubble(t, "FollowsTheWaitersAhead", func(t *testing.T) {
+	locktest.InBubble(t, "FollowsTheWaitersAhead", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var clients []*queuelock.Client
 		for _, name := range []string{"a", "b", "c"} {
-			c, _ := open(t, table, name, queuelock.Config{})
+			c, _ := locktest.Open(t, table, name, queuelock.Config{})
 			clients = append(clients, c)
 		}
 		a, b, c := clients[0], clients[1], clients[2]
-		held := acquire(t, a, waitpolicy.NoWait)
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		// In order: c, b, c, b. The two of c give up, and then the last knows only
 		// that the ticket between may be a waiter's.
 		ctx, cancel := context.WithCancel(t.Context())
-		gone := []<-chan outcome{queueUp(ctx, c, waitpolicy.Forever)}
+		gone := []<-chan locktest.Outcome{locktest.QueueUp(ctx, c, waitpolicy.Forever)}
 		time.Sleep(time.Second)
-		first := queueUp(t.Context(), b, waitpolicy.For(40*time.Second))
+		first := locktest.QueueUp(t.Context(), b, waitpolicy.For(40*time.Second))
 		time.Sleep(time.Second)
-		gone = append(gone, queueUp(ctx, c, waitpolicy.Forever))
+		gone = append(gone, locktest.QueueUp(ctx, c, waitpolicy.Forever))
 		time.Sleep(time.Second)
-		var w told
-		last := acquireWith(t.Context(), b, waitpolicy.For(30*time.Second), queuelock.OnProgress(w.tell))
+		var w locktest.ProgressLog
+		last := locktest.QueueUp(t.Context(), b, waitpolicy.For(30*time.Second), queuelock.OnProgress(w.Add))
 		time.Sleep(time.Second)
-		if got := w.places(); got != "4/3 a; " {
+		if got := w.Places(); got != "4/3 a; " {
 			t.Errorf("told of %s", got)
 		}
 		cancel()
 		for _, g := range gone {
 			<-g
 		}
-		if e := notAcquired(t, (<-last).err); e.Position != 3 {
+		if e := notAcquired(t, (<-last).Err); e.Position != 3 {
 			t.Errorf("position %d, want 3", e.Position)
 		}
-		if e := notAcquired(t, (<-first).err); e.Position != 1 {
+		if e := notAcquired(t, (<-first).Err); e.Position != 1 {
 			t.Errorf("position %d, want 1", e.Position)
 		}
-		release(t, held)
+		locktest.Release(t, held)
 	})
 }
 
 // A waiter behind another of its client does not look, and the holder that was
 // served when it came may be gone: it knows what the first of them sees.
 func TestServing(t *testing.T) {
-	inBubble(t, "AgesUntilTheErrorIsMade", func(t *testing.T) {
+	locktest.InBubble(t, "AgesUntilTheErrorIsMade", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := openMet(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: 30 * time.Second, Slowest: 30 * time.Second}})
-		c, _ := open(t, table, "c", queuelock.Config{})
-		held := acquire(t, a, waitpolicy.NoWait)
-		between := attend(t, c, time.Hour)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: 30 * time.Second, Slowest: 30 * time.Second}})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		between := locktest.Attend(t, c, time.Hour)
 		time.Sleep(time.Second)
-		first := queueUp(t.Context(), b, waitpolicy.For(100*time.Second))
+		first := locktest.QueueUp(t.Context(), b, waitpolicy.For(100*time.Second))
 		time.Sleep(time.Second)
-		second := queueUp(t.Context(), b, waitpolicy.For(80*time.Second))
+		second := locktest.QueueUp(t.Context(), b, waitpolicy.For(80*time.Second))
 		time.Sleep(18 * time.Second)
-		release(t, held)
+		locktest.Release(t, held)
 		served := time.Now()
-		for _, done := range []<-chan outcome{second, first} {
+		for _, done := range []<-chan locktest.Outcome{second, first} {
 			got := <-done
-			s := notAcquired(t, got.err).Serving
+			s := notAcquired(t, got.Err).Serving
 			if s == nil || s.Owner != "c" {
 				t.Fatalf("%+v", s)
 			}
-			if age := got.at.Sub(served); s.Age < age-2*time.Second || s.Age > age+2*time.Second || s.Remaining > time.Minute {
+			if age := got.At.Sub(served); s.Age < age-2*time.Second || s.Age > age+2*time.Second || s.Remaining > time.Minute {
 				t.Errorf("%+v, which has held for %v", s, age)
 			}
 		}
@@ -121,41 +122,41 @@ func TestServing(t *testing.T) {
 
 func TestShortWait(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
-		inBubble(t, fmt.Sprint("MakesOneAttempt/", scope), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 			cfg := queuelock.Config{Scope: scope}
-			key, whole := anOrder()
-			u := usersTable(t, table, key)
-			u.put(whole)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
 			for i, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
-				a, _ := open(t, table, fmt.Sprint("a", i), cfg) // which reads before its first TAKE
-				lock := acquire(t, a, wait)
-				b, db := open(t, table, fmt.Sprint("b", i), cfg)
-				if e := notAcquired(t, must1(b.Acquire(t.Context(), order, wait))); e.Serving == nil {
+				a, _ := locktest.Open(t, table, fmt.Sprint("a", i), cfg) // which reads before its first TAKE
+				lock := locktest.Acquire(t, a, wait)
+				b, db := locktest.Open(t, table, fmt.Sprint("b", i), cfg)
+				if e := notAcquired(t, must1(b.Acquire(t.Context(), locktest.Order, wait))); e.Serving == nil {
 					t.Errorf("a busy lock: %v", e)
 				}
-				if rows, _ := rowsAndHolders(t, a); rows != 0 {
+				if rows, _ := locktest.RowsAndHolders(t, a); rows != 0 {
 					t.Errorf("%d rows", rows)
 				}
-				release(t, lock)
-				all, err := b.AcquireAll(t.Context(), keysOf("x", "y"), waitpolicy.For(30))
+				locktest.Release(t, lock)
+				all, err := b.AcquireAll(t.Context(), locktest.KeysOf("x", "y"), waitpolicy.For(30))
 				if err != nil {
 					t.Fatal(err)
 				}
-				releaseAll(t, all)
-				item := lockItem(t, b, u.key(key), wait)
+				locktest.ReleaseAll(t, all)
+				item := locktest.LockItem(t, b, u.Key(key), wait)
 				if err := item.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				db.Partition()
 				begun := time.Now()
-				if _, err := b.Acquire(t.Context(), order, wait); err == nil || time.Since(begun) > 5*time.Second {
+				if _, err := b.Acquire(t.Context(), locktest.Order, wait); err == nil || time.Since(begun) > 5*time.Second {
 					t.Errorf("without a network: %v after %v", err, time.Since(begun))
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				sent := db.Counts().Total().Sent
-				if _, err := b.Acquire(ctx, order, wait); !errors.Is(err, context.Canceled) || db.Counts().Total().Sent != sent {
+				if _, err := b.Acquire(ctx, locktest.Order, wait); !errors.Is(err, context.Canceled) || db.Counts().Total().Sent != sent {
 					t.Errorf("with a context that has ended: %v, and %d requests", err, db.Counts().Total().Sent-sent)
 				}
 			}
@@ -169,54 +170,54 @@ func must1[T any](_ T, err error) error { return err }
 // A lock that was lost before AcquireAll returned it opens its queue at once, also
 // if the network was silent when it was lost.
 func TestLockDelayOfLostMember(t *testing.T) {
-	inBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
+	locktest.InBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
-		a, _ := open(t, table, "a", cfg)
-		b, db := open(t, table, "b", cfg)
-		held := acquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan severalOutcome, 1)
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan locktest.SeveralOutcome, 1)
 		go func() {
-			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(20*time.Second))
-			done <- severalOutcome{locks, err, time.Now()}
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(20*time.Second))
+			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
 		}()
 		time.Sleep(10 * time.Second)
 		db.Partition()
 		time.Sleep(4 * time.Second)
 		db.Heal()
 		time.Sleep(3 * time.Second)
-		state := must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"}))
+		state := locktest.Must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"}))
 		if len(state.Serving) != 1 || state.Serving[0].Remaining > 24*time.Second || state.Serving[0].Age > 4*time.Second {
 			t.Errorf("a is not held by the next round: %+v", state.Serving)
 		}
-		releaseAll(t, held)
+		locktest.ReleaseAll(t, held)
 		freed := time.Now()
 		got := <-done
-		if got.err != nil || got.at.Sub(freed) > 3*time.Second {
-			t.Fatalf("%v after both were free: %+v", got.at.Sub(freed), got)
+		if got.Err != nil || got.At.Sub(freed) > 3*time.Second {
+			t.Fatalf("%v after both were free: %+v", got.At.Sub(freed), got)
 		}
-		releaseAll(t, got.locks)
+		locktest.ReleaseAll(t, got.Locks)
 	})
-	inBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
+	locktest.InBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
-		a, _ := open(t, table, "a", cfg)
-		b, db := open(t, table, "b", cfg)
-		acquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan severalOutcome, 1)
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan locktest.SeveralOutcome, 1)
 		begun := time.Now()
 		go func() {
-			locks, err := b.AcquireAll(t.Context(), keysOf("a", "b"), waitpolicy.For(15*time.Second), queuelock.LockDelay(20*time.Second))
-			done <- severalOutcome{locks, err, time.Now()}
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(15*time.Second), queuelock.LockDelay(20*time.Second))
+			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
 		}()
 		time.Sleep(10 * time.Second)
 		db.Partition()
 		got := <-done
-		if !strings.Contains(fmt.Sprint(got.err), `"a" (lock) ticket 2 was lost before it was returned, and may keep its queue closed for its lock delay of 20s`) {
-			t.Error(got.err)
+		if !strings.Contains(fmt.Sprint(got.Err), `"a" (lock) ticket 2 was lost before it was returned, and may keep its queue closed for its lock delay of 20s`) {
+			t.Error(got.Err)
 		}
-		if took := got.at.Sub(begun); !errors.Is(got.err, queuelock.ErrUnavailable) || took > 25*time.Second {
-			t.Errorf("after %v: %v", took, got.err)
+		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrUnavailable) || took > 25*time.Second {
+			t.Errorf("after %v: %v", took, got.Err)
 		}
 	})
 }

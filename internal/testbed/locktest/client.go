@@ -1,0 +1,96 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Order is the key that most tests lock.
+var Order = queuelock.Key{Entity: "order-7"}
+
+// TTL is the lease of a holder under [TenSeconds].
+const TTL = 10 * time.Second
+
+// TenSeconds is a configuration with short leases, for tests of expiry.
+var TenSeconds = queuelock.Config{TTL: TTL, WaiterTTL: 4 * time.Second}
+
+// Fast is a configuration for tests in real time. Its leases leave a request one
+// second, which an engine on a busy machine needs at times.
+var Fast = queuelock.Config{TTL: 4 * time.Second, WaiterTTL: 4 * time.Second}
+
+// SharedScope is the configuration of clients with one counter for the table.
+var SharedScope = queuelock.Config{Scope: queuelock.ScopeShared}
+
+// Open returns a client of the table with a network of its own, which bears its
+// name. The client is closed at the end of the test.
+func Open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
+	t.Helper()
+	db := table.Client(name)
+	if cfg.Owner == "" {
+		cfg.Owner = name
+	}
+	c, err := queuelock.New(db, table.Name(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_ = c.Close(ctx) // tests that care close it themselves
+	})
+	return c, db
+}
+
+// OpenMet calls [Open] and makes a first request, so that the client knows the
+// table's clock and its first Acquire needs no read for it.
+func OpenMet(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
+	t.Helper()
+	c, db := Open(t, table, name, cfg)
+	if _, err := c.Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	return c, db
+}
+
+// Acquire acquires [Order], which must succeed.
+func Acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
+	t.Helper()
+	lock, err := c.Acquire(t.Context(), Order, wait, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// Release releases a lock, which must succeed.
+func Release(t *testing.T, lock *queuelock.Lock) {
+	t.Helper()
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Locked calls IsLocked, which must succeed.
+func Locked(t *testing.T, c *queuelock.Client) bool {
+	t.Helper()
+	is, err := c.IsLocked(t.Context(), Order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// RowsAndHolders counts the waiters and the holders of [Order].
+func RowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
+	t.Helper()
+	state, err := c.Inspect(t.Context(), Order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(state.Waiting), len(state.Serving)
+}

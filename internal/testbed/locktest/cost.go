@@ -1,0 +1,49 @@
+package locktest
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// Cost returns what f cost all clients of the table. Use [CostTo] where another
+// client polls meanwhile.
+func Cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
+	before := table.Counts()
+	f()
+	return table.Counts().Sub(before).Total()
+}
+
+// CostTo returns what f cost one client.
+func CostTo(db *queuelocktest.Client, f func()) queuelocktest.Tally {
+	before := db.Counts()
+	f()
+	return db.Counts().Sub(before).Total()
+}
+
+// Plus returns a + b.
+func Plus(a, b queuelocktest.Tally) queuelocktest.Tally {
+	return queuelocktest.Tally{Sent: a.Sent + b.Sent, ReadUnits: a.ReadUnits + b.ReadUnits, WriteUnits: a.WriteUnits + b.WriteUnits}
+}
+
+// Minus returns a - b.
+func Minus(a, b queuelocktest.Tally) queuelocktest.Tally {
+	return queuelocktest.Tally{Sent: a.Sent - b.Sent, ReadUnits: a.ReadUnits - b.ReadUnits, WriteUnits: a.WriteUnits - b.WriteUnits}
+}
+
+// Sent counts the requests that f makes. It leaves out heartbeats, whose number
+// depends on how slow the engine is, and reads, which older engines need because
+// they do not return the item of a failed condition.
+func Sent(table *queuelocktest.Table, f func()) int {
+	var n atomic.Int64
+	counting := table.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
+		if !strings.Contains(r.Expression(), ".beat + 1") && r.Operation != "GetItem" {
+			n.Add(1)
+		}
+		return false
+	}))
+	f()
+	counting.Remove()
+	return int(n.Load())
+}

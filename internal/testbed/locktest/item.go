@@ -1,0 +1,136 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// ItemTable is a table of the user's own items.
+type ItemTable struct {
+	T    *testing.T
+	Name string
+	DB   *queuelocktest.Client // without faults
+}
+
+// NewItemTable creates an ItemTable, with key attributes of the types that key has.
+func NewItemTable(t *testing.T, table *queuelocktest.Table, key attr.Item) ItemTable {
+	t.Helper()
+	u := ItemTable{T: t, Name: table.Name() + "-orders", DB: table.Client("user")}
+	in := &dynamodb.CreateTableInput{TableName: &u.Name, BillingMode: types.BillingModePayPerRequest}
+	for i, name := range []string{"id", "sort"} {
+		kind := map[bool]types.KeyType{true: types.KeyTypeHash, false: types.KeyTypeRange}[i == 0]
+		scalar := types.ScalarAttributeTypeS
+		switch key[name].(type) {
+		case *types.AttributeValueMemberN:
+			scalar = types.ScalarAttributeTypeN
+		case *types.AttributeValueMemberB:
+			scalar = types.ScalarAttributeTypeB
+		case nil:
+			continue
+		}
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(name), KeyType: kind})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: scalar})
+	}
+	if _, err := u.DB.CreateTable(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = u.DB.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &u.Name}) })
+	return u
+}
+
+// Put writes an item.
+func (u ItemTable) Put(i attr.Item) {
+	u.T.Helper()
+	if _, err := u.DB.PutItem(u.T.Context(), &dynamodb.PutItemInput{TableName: &u.Name, Item: i}); err != nil {
+		u.T.Fatal(err)
+	}
+}
+
+// Get reads an item.
+func (u ItemTable) Get(key attr.Item) attr.Item {
+	u.T.Helper()
+	out, err := u.DB.GetItem(u.T.Context(), &dynamodb.GetItemInput{TableName: &u.Name, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		u.T.Fatal(err)
+	}
+	return out.Item
+}
+
+// Delete deletes an item.
+func (u ItemTable) Delete(key attr.Item) {
+	u.T.Helper()
+	if _, err := u.DB.DeleteItem(u.T.Context(), &dynamodb.DeleteItemInput{TableName: &u.Name, Key: key}); err != nil {
+		u.T.Fatal(err)
+	}
+}
+
+// Key returns the key as the library takes it.
+func (u ItemTable) Key(key attr.Item) queuelock.ItemKey {
+	return queuelock.ItemKey{Table: u.Name, Key: key}
+}
+
+// OrderItem returns an item of an [ItemTable] and its key. Some of its attributes
+// have names that resemble the lock's.
+func OrderItem() (key, whole attr.Item) {
+	key = attr.Item{"id": attr.Str("order-7")}
+	return key, attr.With(key, attr.Item{
+		"amount": attr.Num(100), "lines": &types.AttributeValueMemberL{Value: []types.AttributeValue{attr.Str("a"), attr.Num(1)}},
+		"lock": attr.Str("a name like the lock's"), "holders": attr.Object(attr.Item{"x": attr.Num(1)}), "ticketNumber": attr.Str("mine"), "lock_color": attr.Str("red"),
+	})
+}
+
+// LockItem calls LockItem, which must succeed.
+func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.ItemLock {
+	t.Helper()
+	lock, err := c.LockItem(t.Context(), key, wait, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// Updated calls UpdateAndRelease, which must succeed.
+func Updated(t *testing.T, lock *queuelock.ItemLock, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) attr.Item {
+	t.Helper()
+	after, err := lock.UpdateAndRelease(t.Context(), update, cond...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+// AddOne returns an update that adds one to an item's amount.
+func AddOne() expression.UpdateBuilder {
+	return expression.Set(expression.Name("amount"), expression.Plus(expression.Name("amount"), expression.Value(1)))
+}
+
+// ItemOutcome is the result of a LockItem in the background.
+type ItemOutcome struct {
+	Lock *queuelock.ItemLock
+	Err  error
+}
+
+// QueueUpForItem calls LockItem in the background.
+func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan ItemOutcome {
+	done := make(chan ItemOutcome, 1)
+	go func() {
+		lock, err := c.LockItem(ctx, key, wait, opts...)
+		done <- ItemOutcome{lock, err}
+	}()
+	return done
+}
+
+// UpdatesOfItems limits a fault to the requests of UpdateAndRelease with [AddOne].
+func UpdatesOfItems(f queuelocktest.Fault) queuelocktest.Fault {
+	return f.Of("UpdateItem").Mentioning("amount = amount + 1")
+}

@@ -1,0 +1,91 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// Record returns the record of [Order]'s queue, and the holders in it.
+func Record(t *testing.T, table *queuelocktest.Table) (record, holders attr.Item) {
+	t.Helper()
+	for _, i := range table.Items() {
+		if attr.Text(i["sk"]) == attr.Text(RecordKey()["sk"]) {
+			record = i
+		}
+	}
+	if m, ok := record["holders"].(*types.AttributeValueMemberM); ok {
+		holders = m.Value
+	}
+	return record, holders
+}
+
+// Entries returns the entries of all holders in the table, read around all faults.
+func Entries(table *queuelocktest.Table) []map[string]types.AttributeValue {
+	var all []map[string]types.AttributeValue
+	for _, item := range table.Items() {
+		if holders, ok := item["holders"].(*types.AttributeValueMemberM); ok {
+			for _, entry := range holders.Value {
+				all = append(all, entry.(*types.AttributeValueMemberM).Value)
+			}
+		}
+	}
+	return all
+}
+
+// Write puts items into the table.
+func Write(t *testing.T, table *queuelocktest.Table, items ...attr.Item) {
+	t.Helper()
+	db := table.Client("given")
+	for len(items) > 0 {
+		batch := items[:min(len(items), 25)]
+		items = items[len(batch):]
+		var puts []types.WriteRequest
+		for _, i := range batch {
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: i}})
+		}
+		out, err := db.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table.Name(): puts}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(out.UnprocessedItems[table.Name()]); n > 0 {
+			t.Fatalf("%d items were not written", n)
+		}
+	}
+}
+
+// Watched returns a table that is audited: a violation of the protocol fails the
+// test at its end.
+func Watched(t *testing.T) *queuelocktest.Table {
+	watch := audit.New(embedded.Config{}, "queuelock", time.Now)
+	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
+	t.Cleanup(func() {
+		for _, v := range watch.Violations() {
+			t.Error(v)
+		}
+	})
+	return queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
+}
+
+// RecordKey returns the key of the record of [Order]'s queue.
+func RecordKey() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: Order.Entity},
+		"sk": &types.AttributeValueMemberS{Value: "lock/00000000000000000000000000000000000000"},
+	}
+}
+
+// RecordKeyOf returns the key of the record of an entity's queue.
+func RecordKeyOf(entity string) map[string]types.AttributeValue {
+	key := RecordKey()
+	key["pk"] = attr.Str(entity)
+	return key
+}

@@ -1,0 +1,34 @@
+package locktest
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// Journal keeps what a client logs.
+type Journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (j *Journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// Logger returns a logger that writes into the journal.
+func (j *Journal) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+
+// SaysLost reports whether a lost lock was logged.
+func (j *Journal) SaysLost() bool { return j.Says("lost a lock") }
+
+// Says reports whether the words were logged.
+func (j *Journal) Says(words string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Contains(j.text.String(), words)
+}

@@ -1,0 +1,109 @@
+package locktest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// KeysOf returns the keys of entities.
+func KeysOf(entities ...string) []queuelock.Key {
+	var keys []queuelock.Key
+	for _, entity := range entities {
+		keys = append(keys, queuelock.Key{Entity: entity})
+	}
+	return keys
+}
+
+// AcquireAll calls AcquireAll, which must succeed.
+func AcquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) *queuelock.Locks {
+	t.Helper()
+	locks, err := c.AcquireAll(t.Context(), KeysOf(entities...), wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locks
+}
+
+// ReleaseAll calls Release, which must succeed.
+func ReleaseAll(t *testing.T, locks *queuelock.Locks) {
+	t.Helper()
+	if err := locks.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// SeveralOutcome is the result of an AcquireAll in the background.
+type SeveralOutcome struct {
+	Locks *queuelock.Locks
+	Err   error
+	At    time.Time
+}
+
+// QueueUpAll calls AcquireAll in the background.
+func QueueUpAll(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) <-chan SeveralOutcome {
+	done := make(chan SeveralOutcome, 1)
+	go func() {
+		locks, err := c.AcquireAll(ctx, KeysOf(entities...), wait)
+		done <- SeveralOutcome{locks, err, time.Now()}
+	}()
+	return done
+}
+
+// NothingLeft checks that the table holds no row and no holder.
+func NothingLeft(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	for _, item := range table.Items() {
+		sk := item["sk"].(*types.AttributeValueMemberS).Value
+		holders, _ := item["holders"].(*types.AttributeValueMemberM)
+		if strings.Contains(sk, "/") && !strings.HasSuffix(sk, "/"+strings.Repeat("0", 38)) || holders != nil && len(holders.Value) > 0 {
+			t.Errorf("left behind: %v", item)
+		}
+	}
+}
+
+// Evict removes the holders of all locks of an entity, as an operator does.
+func Evict(t *testing.T, table *queuelocktest.Table, entity string) {
+	t.Helper()
+	db := table.Client("operator")
+	for _, item := range table.Items() {
+		holders, ok := item["holders"].(*types.AttributeValueMemberM)
+		if ok && item["pk"].(*types.AttributeValueMemberS).Value == entity {
+			clear(holders.Value)
+			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Counters returns the counters of the wider scopes in the table.
+func Counters(table *queuelocktest.Table) []map[string]types.AttributeValue {
+	var found []map[string]types.AttributeValue
+	for _, item := range table.Items() {
+		if sk := item["sk"].(*types.AttributeValueMemberS).Value; !strings.Contains(sk, "/") {
+			found = append(found, item)
+		}
+	}
+	return found
+}
+
+// ForgetCounters deletes the counters of the wider scopes.
+func ForgetCounters(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client) {
+	t.Helper()
+	for _, item := range Counters(table) {
+		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
