@@ -17,7 +17,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
-	QUEUELOCK_ENGINES=$(ENGINES) sh internal/tools/test.sh $(GO)
+	QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -timeout 12m -p 2 ./...
 
 .PHONY: test-repeat
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed
@@ -29,7 +29,7 @@ quick: ## all tests on the embedded engine alone, without the race detector
 
 .PHONY: bench
 bench: ## the README's table of requests and capacity units, measured anew
-	$(GO) test -run TestRequestsOfTheREADME -v -count=1 .
+	$(GO) test -run TestRequestsOfTheREADME -v -count=1 ./test/repository
 
 .PHONY: spec
 spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)

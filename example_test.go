@@ -18,7 +18,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The snippets of README.md and docs/ stand here, letter for letter: readme_test.go
+// The snippets of README.md and docs/ stand here, letter for letter: test/repository
 // sees to that.
 
 // memory carries requests to a DynamoDB in memory. Tests use package

@@ -1,0 +1,262 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var done []<-chan struct{}
+		for _, name := range []string{"a", "b", "c"} {
+			c, _ := locktest.Open(t, table, name, queuelock.Config{})
+			done = append(done, locktest.Attend(t, c, 10*time.Second))
+			time.Sleep(100 * time.Millisecond)
+		}
+		c, db := locktest.Open(t, table, "d", queuelock.Config{})
+		var w locktest.ProgressLog
+		done = append(done, locktest.Attend(t, c, time.Second, queuelock.OnProgress(w.Add)))
+		for _, d := range done {
+			<-d
+		}
+		var last queuelock.Progress
+		places := ""
+		for i, p := range w.Seen() {
+			if p.Key != (queuelock.Key{Entity: "order-7", Reason: "lock"}) || p.Ticket.String() != "4" {
+				t.Errorf("%+v", p)
+			}
+			if i > 0 && p.Position == last.Position && p.TicketsAhead == last.TicketsAhead && (p.Serving == nil) == (last.Serving == nil) {
+				t.Errorf("told twice of %+v", p)
+			}
+			last = p
+			if p.Serving == nil {
+				continue // a look between two turns
+			}
+			places += fmt.Sprintf("%d/%d %s; ", p.Position, p.TicketsAhead, p.Serving.Owner)
+			if late := p.Waited - time.Duration(3-p.Position)*10*time.Second; late > 6*time.Second {
+				t.Errorf("told of place %d after %v", p.Position, p.Waited)
+			}
+		}
+		if places != "3/2 a; 2/1 b; 1/0 c; " {
+			t.Errorf("told of %s", w.Places())
+		}
+		counts := db.Counts()
+		if others := counts.Total().Sent - counts["Query"].Sent - counts["GetItem"].Sent; others > 6+4 { // and heartbeats of its row
+			t.Errorf("%d requests beside looks", others)
+		}
+	})
+}
+
+func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
+		held := locktest.Acquire(t, first, waitpolicy.Forever)
+		var w locktest.ProgressLog
+		var done []<-chan struct{}
+		for i := range 5 {
+			c, _ := locktest.Open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
+			if i == 4 {
+				done = append(done, locktest.Attend(t, c, time.Second, queuelock.OnProgress(w.Add)))
+				break
+			}
+			done = append(done, locktest.Attend(t, c, 20*time.Second))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Second)
+		locktest.Release(t, held)
+		for _, d := range done {
+			<-d
+		}
+		all := w.Seen()
+		if len(all) == 0 {
+			t.Fatal("nothing was told")
+		}
+		const served = 100 * time.Second // five turns of 20 s
+		if all[0].EstimatedWait != 0 {
+			t.Errorf("an estimate of %v before any turn has ended", all[0].EstimatedWait)
+		}
+		for _, p := range all[1:] {
+			if p.Serving == nil {
+				continue
+			}
+			most := 50 * time.Second // two turns and a half
+			if p.Position == 4 {
+				most = 75 * time.Second // the look after the first turn is up to 15 s late, and so is each turn by that rate
+			}
+			if off := (p.Waited + p.EstimatedWait - served).Abs(); off > most {
+				t.Errorf("at place %d, after %v, %v more were estimated, want about %v in all", p.Position, p.Waited, p.EstimatedWait, served)
+			}
+		}
+		// Somebody who comes now has seen nothing, and goes by the turns that
+		// were recorded.
+		c, _ := locktest.Open(t, table, "late", queuelock.Config{})
+		held = locktest.Acquire(t, first, waitpolicy.Forever)
+		var late locktest.ProgressLog
+		mean := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Turn.Mean
+		end := locktest.Attend(t, c, 0, queuelock.OnProgress(late.Add))
+		time.Sleep(time.Second)
+		if all := late.Seen(); len(all) != 1 || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {
+			t.Errorf("%+v, want an estimate of at most a turn, %v", all, mean)
+		}
+		locktest.Release(t, held)
+		<-end
+	})
+}
+
+func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		var w locktest.ProgressLog
+		for range 2 {
+			held := locktest.Acquire(t, a, waitpolicy.Forever, queuelock.OnProgress(w.Add))
+			if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.OnProgress(w.Add)); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Error(err)
+			}
+			locktest.Release(t, held)
+		}
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.Attend(t, b, 0, queuelock.OnProgress(w.Add), queuelock.OnProgress(nil))
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		<-waiting
+		if got := w.Places(); got != "" {
+			t.Errorf("told of %s", got)
+		}
+	})
+}
+
+func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
+	for round := range 40 {
+		locktest.InBubble(t, fmt.Sprint(round), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			x, _ := locktest.Open(t, table, "x", queuelock.Config{})
+			ahead := locktest.Attend(t, x, 50*time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
+			var returned atomic.Bool
+			calls := 0
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1000+round)*time.Millisecond)
+			defer cancel()
+			go func() { time.Sleep(time.Second); locktest.Release(t, held) }()
+			lock, err := b.Acquire(ctx, locktest.Order, waitpolicy.For(time.Duration(900+7*round)*time.Millisecond), queuelock.OnProgress(func(queuelock.Progress) {
+				calls++ // by this goroutine: the race detector would object
+				if returned.Load() {
+					t.Error("told after Acquire had returned")
+				}
+			}))
+			returned.Store(true)
+			if calls == 0 {
+				t.Error("never told")
+			}
+			time.Sleep(time.Minute)
+			if err == nil {
+				_ = lock.Release(t.Context())
+			}
+			<-ahead
+		})
+	}
+}
+
+// One client's waiters share a poller: those behind another are told by their
+// tickets at first.
+func TestProgressOfWaitersOfOneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		var first, second locktest.ProgressLog
+		one := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(first.Add))
+		time.Sleep(time.Second)
+		two := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(second.Add))
+		time.Sleep(time.Minute)
+		if first.Places() != "1/0 a; " || second.Places() != "2/1 a; " {
+			t.Errorf("told of %s and of %s", first.Places(), second.Places())
+		}
+		locktest.Release(t, held)
+		<-one
+		<-two
+		if got := second.Places(); got != "2/1 a; 1/0 b; " && got != "2/1 a; " {
+			t.Errorf("told of %s", got)
+		}
+	})
+}
+
+func TestProgressTellsOfTheHoldersData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever, queuelock.WithData([]byte("step 1")))
+		var w locktest.ProgressLog
+		done := locktest.Attend(t, b, 0, queuelock.OnProgress(w.Add))
+		time.Sleep(10 * time.Second)
+		if err := held.SetData(t.Context(), []byte("step 2")); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(10 * time.Second)
+		locktest.Release(t, held)
+		<-done
+		all := w.Seen()
+		if len(all) != 2 || string(all[0].Serving.Data) != "step 1" || string(all[1].Serving.Data) != "step 2" {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
+// f runs in the caller's goroutine: its panic is the caller's, and leaves no
+// row.
+func TestAPanicOfOnProgressLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic was lost")
+				}
+			}()
+			_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
+			t.Errorf("Acquire returned %v", err)
+		}()
+		time.Sleep(time.Second)
+		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 1 {
+			t.Errorf("%d rows and %d holders", rows, holders)
+		}
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
+	})
+}
+
+func TestEngineProgressIsTold(t *testing.T) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		told := make(chan queuelock.Progress, 8)
+		waiting := locktest.Attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { told <- p }))
+		if p := <-told; p.Position != 1 || p.TicketsAhead != 0 || p.Serving == nil || p.Serving.Owner != "a" || !held.Ticket().Less(p.Ticket) {
+			t.Errorf("%+v", p)
+		}
+		locktest.Release(t, held)
+		<-waiting
+	})
+}

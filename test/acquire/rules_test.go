@@ -1,0 +1,334 @@
+package acquire_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Rules of the protocol about the order of one client's own requests.
+
+// reads counts a client's looks.
+func reads(db *queuelocktest.Client) int {
+	counts := db.Counts()
+	return counts["Query"].Sent + counts["GetItem"].Sent
+}
+
+func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		ahead, _ := locktest.Open(t, table, "ahead", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		first := locktest.QueueUp(t.Context(), ahead, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		looked := reads(db)
+		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").LandingAnyway())
+		second := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		<-row.Reached()
+		time.Sleep(3 * time.Second)
+		if n := reads(db) - looked; n != 1 {
+			t.Errorf("%d looks beside an ENQUEUE that is not answered, want the first alone", n)
+		}
+		row.Release()
+		time.Sleep(3 * time.Second)
+		if n := reads(db) - looked; n < 2 {
+			t.Errorf("%d looks after the answer", n)
+		}
+		locktest.Release(t, held)
+		for _, w := range []<-chan locktest.Outcome{first, second} {
+			got := <-w
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			locktest.Release(t, got.Lock)
+		}
+	})
+}
+
+func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 3900 * time.Millisecond}
+		table := queuelocktest.NewTable(t)
+		holder, _ := locktest.Open(t, table, "holder", cfg)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "stalled", cfg)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		next, _ := locktest.Open(t, table, "next", cfg)
+		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
+		db.Partition()
+		time.Sleep(2 * cfg.WaiterTTL)
+		locktest.Release(t, held)
+		served := <-overtaker
+		if served.Err != nil {
+			t.Fatal(served.Err)
+		}
+		// Its new ticket is the fourth that is issued.
+		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").On(locktest.Order.Entity, "lock/"+ticket.FromUint64(4).Padded()).LandingAnyway())
+		db.Heal()
+		<-row.Reached()
+		before := reads(db)
+		time.Sleep(3 * time.Second) // the next in line looks once a second at the least
+		if n := reads(db) - before; n != 0 {
+			t.Errorf("%d looks before the new row stood", n)
+		}
+		row.Release()
+		locktest.Release(t, served.Lock)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
+		}
+	})
+}
+
+// A heartbeat that was lost, and lands after a later one was confirmed, must
+// not set the end of the lease back: others would evict the holder while it
+// relies on the later one.
+func TestALateHeartbeatDoesNotShortenALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
+		// The renewal at 5s is lost, and lands at 12.5s; its retry is confirmed
+		// at once, and those at about 7.5s are the last that get through.
+		db.Inject(queuelocktest.LandLate(7500 * time.Millisecond).Of("UpdateItem").Mentioning("beat + 1").Times(1))
+		time.Sleep(12 * time.Second)
+		db.Inject(queuelocktest.SwallowRequest().Of("UpdateItem"))
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		select {
+		case got := <-waiting:
+			if lock.Err() == nil {
+				t.Fatalf("%+v was served beside a holder that relies on its lease", got)
+			}
+		case <-lock.Done():
+		}
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
+		}
+	})
+}
+
+// A waiter that stood still while its own grant ran out, and another was
+// served, must count the other's lease from when it first read of it, not from
+// its own last look: it would evict a live holder at once.
+func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		cfg := queuelock.Config{TTL: 10 * time.Second, WaiterTTL: 10 * time.Second}
+		holder, _ := locktest.Open(t, table, "holder", cfg)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		var pause atomic.Int64
+		db := table.Client("stalled")
+		cfg.Owner = "stalled"
+		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		other, _ := locktest.Open(t, table, "other", cfg)
+		second := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+		time.Sleep(time.Second)
+
+		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Mentioning("granted = 2"))
+		locktest.Release(t, held)
+		<-claim.Reached()
+		pause.Store(int64(12 * time.Second)) // longer than its own lease
+		claim.Release()
+		got := <-second
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		time.Sleep(5 * time.Second) // the one that stood still has woken up
+		if err := got.Lock.Err(); err != nil {
+			t.Errorf("a live holder was evicted: %v", err)
+		}
+		if state := locktest.Must(holder.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.Lock.Ticket() {
+			t.Errorf("serving %+v, want ticket %s", state.Serving, got.Lock.Ticket())
+		}
+		locktest.Release(t, got.Lock)
+		if got := <-first; got.Err != nil {
+			t.Error(got.Err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A waiter whose row cannot be put must not keep those of its own process
+// waiting whose rows stand: the whole queue stands back for them.
+func TestAWaiterWithoutARowDoesNotHoldUpItsOwnProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		stuck := db.Inject(queuelocktest.SwallowRequest().Of("PutItem").On(locktest.Order.Entity, "lock/"+ticket.FromUint64(2).Padded()))
+		first := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		<-stuck.Reached()
+		second := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		begun := time.Now()
+		got := <-second
+		if took := got.At.Sub(begun); got.Err != nil || took > 2*time.Second {
+			t.Errorf("served after %v: %v", took, got.Err)
+		}
+		stuck.Remove()
+		locktest.Release(t, got.Lock)
+		if got := <-first; got.Err != nil {
+			t.Error(got.Err)
+		}
+	})
+}
+
+// A waiter whose row can never be put ends with the table's error. It must not
+// stay the first of its line, and keep every other waiter from looking.
+func TestAWaiterWhoseRowCannotBePutGivesUp(t *testing.T) {
+	for seed := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+			alice, _ := locktest.Open(t, table, "alice", queuelock.Config{})
+			bob, db := locktest.Open(t, table, "bob", queuelock.Config{})
+			held := locktest.Acquire(t, alice, waitpolicy.Forever)
+			// The first look runs beside the ENQUEUE, and finds nobody: it is held
+			// up until the lock is free.
+			look := db.Inject(queuelocktest.HoldRequest().Of("GetItem", "Query").Nth(1))
+			broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("PutItem"))
+			first := locktest.QueueUp(t.Context(), bob, waitpolicy.Forever)
+			time.Sleep(time.Duration(1+seed) * 100 * time.Millisecond)
+			second := locktest.QueueUp(t.Context(), bob, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			locktest.Release(t, held)
+			look.Release()
+			begun := time.Now()
+			if got := <-first; got.Err == nil || errors.Is(got.Err, queuelock.ErrNotAcquired) || got.At.Sub(begun) > 90*time.Second {
+				t.Fatalf("after %v: %v, want the table's error", got.At.Sub(begun), got.Err)
+			}
+			if got := <-second; got.Err == nil || got.At.Sub(begun) > 90*time.Second {
+				t.Fatalf("the second, after %v: %v", got.At.Sub(begun), got.Err)
+			}
+			broken.Remove()
+			locktest.Release(t, locktest.Acquire(t, bob, waitpolicy.For(time.Minute)))
+		})
+	}
+}
+
+// A host that was suspended wakes with a clock that has not moved. A lease that
+// it asks for then is over before it begins, and its answer's date says so.
+func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
+	for _, asleep := range []time.Duration{50 * time.Second, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			var suspended atomic.Int64 // DynamoDB's clock goes on
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond), queuelocktest.WithClock(func() time.Time {
+				return time.Now().Add(time.Duration(suspended.Load()))
+			}))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			for range 5 {
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+				time.Sleep(700 * time.Millisecond)
+			}
+			suspended.Store(int64(asleep))
+			lock := locktest.Acquire(t, a, waitpolicy.Forever)
+			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			for range 100 {
+				time.Sleep(time.Second)
+				select {
+				case got := <-waiting:
+					t.Fatalf("suspended for %v: %+v was served while the other's lock says %v", asleep, got, lock.Err())
+				default:
+				}
+				if err := lock.Err(); err != nil {
+					t.Fatalf("suspended for %v: %v", asleep, err)
+				}
+			}
+			locktest.Release(t, lock)
+			if got := <-waiting; got.Err != nil {
+				t.Error(got.Err)
+			}
+		})
+	}
+}
+
+// Patience is for failures: one request that fails after a long stall loses no
+// place.
+func TestPatienceCountsFromTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		var pause atomic.Int64
+		db := table.Client("stalled")
+		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(2 * time.Second)
+		pause.Store(int64(2 * time.Minute))
+		time.Sleep(3 * time.Minute)
+		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("GetItem", "Query").Times(3))
+		time.Sleep(time.Minute)
+		locktest.Release(t, held)
+		if got := <-waiting; got.Err != nil {
+			t.Error(got.Err)
+		} else {
+			locktest.Release(t, got.Lock)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A row may stand by the id of any of its enqueues that was not answered.
+func TestALeavingWaiterDeletesItsRowByWhicheverID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		db.Inject(queuelocktest.SwallowResponse().Of("PutItem").Times(2))
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(6*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
+			t.Errorf("%d rows are left\n%s", rows, table.Log())
+		}
+		locktest.Release(t, held)
+	})
+}
+
+// A Release that failed while the network was down can be repeated after the
+// lease is over, and takes out what is left.
+func TestReleaseAfterTheLeaseRemovesWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		db.Partition()
+		if err := lock.Release(t.Context()); err == nil {
+			t.Fatal("released without a network")
+		}
+		time.Sleep(locktest.TTL)
+		db.Heal()
+		_ = lock.Release(t.Context())
+		if _, holders := locktest.RowsAndHolders(t, other); holders != 0 {
+			t.Errorf("%d holders are left", holders)
+		}
+	})
+}

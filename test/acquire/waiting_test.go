@@ -1,0 +1,223 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// notAcquired is the error of an Acquire that must fail with one.
+func notAcquired(t *testing.T, err error) *queuelock.NotAcquiredError {
+	t.Helper()
+	e, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+	if !ok {
+		t.Fatalf("%v", err)
+	}
+	return e
+}
+
+func TestPosition(t *testing.T) {
+	locktest.InBubble(t, "CountsWaitersOfOneClientAndNotTheirTickets", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				for range 5 {
+					_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second), queuelock.OnProgress(func(p queuelock.Progress) {
+						if p.Position > 4 || p.TicketsAhead < p.Position-1 {
+							t.Errorf("%+v, with four waiters", p)
+						}
+					}))
+					if e := notAcquired(t, err); e.Position < 1 || e.Position > 4 {
+						t.Errorf("position %d, with four waiters", e.Position)
+					}
+				}
+			})
+		}
+		all.Wait()
+		locktest.Release(t, held)
+	})
+	locktest.InBubble(t, "FollowsTheWaitersAhead", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var clients []*queuelock.Client
+		for _, name := range []string{"a", "b", "c"} {
+			c, _ := locktest.Open(t, table, name, queuelock.Config{})
+			clients = append(clients, c)
+		}
+		a, b, c := clients[0], clients[1], clients[2]
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		// In order: c, b, c, b. The two of c give up, and then the last knows only
+		// that the ticket between may be a waiter's.
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := []<-chan locktest.Outcome{locktest.QueueUp(ctx, c, waitpolicy.Forever)}
+		time.Sleep(time.Second)
+		first := locktest.QueueUp(t.Context(), b, waitpolicy.For(40*time.Second))
+		time.Sleep(time.Second)
+		gone = append(gone, locktest.QueueUp(ctx, c, waitpolicy.Forever))
+		time.Sleep(time.Second)
+		var w locktest.ProgressLog
+		last := locktest.QueueUp(t.Context(), b, waitpolicy.For(30*time.Second), queuelock.OnProgress(w.Add))
+		time.Sleep(time.Second)
+		if got := w.Places(); got != "4/3 a; " {
+			t.Errorf("told of %s", got)
+		}
+		cancel()
+		for _, g := range gone {
+			<-g
+		}
+		if e := notAcquired(t, (<-last).Err); e.Position != 3 {
+			t.Errorf("position %d, want 3", e.Position)
+		}
+		if e := notAcquired(t, (<-first).Err); e.Position != 1 {
+			t.Errorf("position %d, want 1", e.Position)
+		}
+		locktest.Release(t, held)
+	})
+}
+
+// A waiter behind another of its client does not look, and the holder that was
+// served when it came may be gone: it knows what the first of them sees.
+func TestServing(t *testing.T) {
+	locktest.InBubble(t, "AgesUntilTheErrorIsMade", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: 30 * time.Second, Slowest: 30 * time.Second}})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		between := locktest.Attend(t, c, time.Hour)
+		time.Sleep(time.Second)
+		first := locktest.QueueUp(t.Context(), b, waitpolicy.For(100*time.Second))
+		time.Sleep(time.Second)
+		second := locktest.QueueUp(t.Context(), b, waitpolicy.For(80*time.Second))
+		time.Sleep(18 * time.Second)
+		locktest.Release(t, held)
+		served := time.Now()
+		for _, done := range []<-chan locktest.Outcome{second, first} {
+			got := <-done
+			s := notAcquired(t, got.Err).Serving
+			if s == nil || s.Owner != "c" {
+				t.Fatalf("%+v", s)
+			}
+			if age := got.At.Sub(served); s.Age < age-2*time.Second || s.Age > age+2*time.Second || s.Remaining > time.Minute {
+				t.Errorf("%+v, which has held for %v", s, age)
+			}
+		}
+		_ = c.Close(t.Context())
+		<-between
+	})
+}
+
+func TestShortWait(t *testing.T) {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+		locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			cfg := queuelock.Config{Scope: scope}
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			for i, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
+				a, _ := locktest.Open(t, table, fmt.Sprint("a", i), cfg) // which reads before its first TAKE
+				lock := locktest.Acquire(t, a, wait)
+				b, db := locktest.Open(t, table, fmt.Sprint("b", i), cfg)
+				if e := notAcquired(t, must1(b.Acquire(t.Context(), locktest.Order, wait))); e.Serving == nil {
+					t.Errorf("a busy lock: %v", e)
+				}
+				if rows, _ := locktest.RowsAndHolders(t, a); rows != 0 {
+					t.Errorf("%d rows", rows)
+				}
+				locktest.Release(t, lock)
+				all, err := b.AcquireAll(t.Context(), locktest.KeysOf("x", "y"), waitpolicy.For(30))
+				if err != nil {
+					t.Fatal(err)
+				}
+				locktest.ReleaseAll(t, all)
+				item := locktest.LockItem(t, b, u.Key(key), wait)
+				if err := item.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				db.Partition()
+				begun := time.Now()
+				if _, err := b.Acquire(t.Context(), locktest.Order, wait); err == nil || time.Since(begun) > 5*time.Second {
+					t.Errorf("without a network: %v after %v", err, time.Since(begun))
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				sent := db.Counts().Total().Sent
+				if _, err := b.Acquire(ctx, locktest.Order, wait); !errors.Is(err, context.Canceled) || db.Counts().Total().Sent != sent {
+					t.Errorf("with a context that has ended: %v, and %d requests", err, db.Counts().Total().Sent-sent)
+				}
+			}
+		})
+	}
+}
+
+// must1 is the error of a call that returns something else too.
+func must1[T any](_ T, err error) error { return err }
+
+// A lock that was lost before AcquireAll returned it opens its queue at once, also
+// if the network was silent when it was lost.
+func TestLockDelayOfLostMember(t *testing.T) {
+	locktest.InBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan locktest.SeveralOutcome, 1)
+		go func() {
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(20*time.Second))
+			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
+		}()
+		time.Sleep(10 * time.Second)
+		db.Partition()
+		time.Sleep(4 * time.Second)
+		db.Heal()
+		time.Sleep(3 * time.Second)
+		state := locktest.Must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"}))
+		if len(state.Serving) != 1 || state.Serving[0].Remaining > 24*time.Second || state.Serving[0].Age > 4*time.Second {
+			t.Errorf("a is not held by the next round: %+v", state.Serving)
+		}
+		locktest.ReleaseAll(t, held)
+		freed := time.Now()
+		got := <-done
+		if got.Err != nil || got.At.Sub(freed) > 3*time.Second {
+			t.Fatalf("%v after both were free: %+v", got.At.Sub(freed), got)
+		}
+		locktest.ReleaseAll(t, got.Locks)
+	})
+	locktest.InBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan locktest.SeveralOutcome, 1)
+		begun := time.Now()
+		go func() {
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(15*time.Second), queuelock.LockDelay(20*time.Second))
+			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
+		}()
+		time.Sleep(10 * time.Second)
+		db.Partition()
+		got := <-done
+		if !strings.Contains(fmt.Sprint(got.Err), `"a" (lock) ticket 2 was lost before it was returned, and may keep its queue closed for its lock delay of 20s`) {
+			t.Error(got.Err)
+		}
+		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrUnavailable) || took > 25*time.Second {
+			t.Errorf("after %v: %v", took, got.Err)
+		}
+	})
+}

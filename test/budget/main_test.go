@@ -1,0 +1,10 @@
+// Package budget_test tests how many requests and capacity units each call costs.
+package budget_test
+
+import (
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }

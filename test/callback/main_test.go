@@ -1,0 +1,10 @@
+// Package callback_test tests callbacks of the caller that block or panic, and requests that hang.
+package callback_test
+
+import (
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }

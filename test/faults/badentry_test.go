@@ -1,0 +1,255 @@
+package faults_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// edit changes the item of the queue with that sort key, as an operator or
+// another version does.
+func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map[string]string, values attr.Item) {
+	t.Helper()
+	if _, err := table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(table.Name()), Key: attr.Item{"pk": attr.Str(locktest.Order.Entity), "sk": attr.Str(sk)},
+		UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// badEntries are entries of a holder that cannot be read.
+func badEntries() map[string]types.AttributeValue {
+	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Str("somebody"), "ticket": attr.Num(1)}
+	return map[string]types.AttributeValue{
+		"no map":               attr.Str("somebody"),
+		"a beat of text":       attr.Object(attr.With(entry, attr.Item{"beat": attr.Str("3")})),
+		"an end of text":       attr.Object(attr.With(entry, attr.Item{"until": attr.Str("soon")})),
+		"no length":            attr.Object(attr.Without(entry, "ttl")),
+		"a bad ticket":         attr.Object(attr.With(entry, attr.Item{"ticket": attr.Num(-3)})),
+		"a text as failClosed": attr.Object(attr.With(entry, attr.Item{"failClosed": attr.Str("yes")})),
+	}
+}
+
+func TestBadEntry(t *testing.T) {
+	for name, bad := range badEntries() {
+		setUp := func(t *testing.T, permits int) (table *queuelocktest.Table, permit queuelock.Option) {
+			table = queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
+				"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "permits": attr.Num(permits),
+				"holders": attr.Object(attr.Item{"bad": bad}),
+			}))
+			return table, queuelock.Permits(permits)
+		}
+		t.Run("CostsOtherHoldersNothing/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table, permit := setUp(t, 3)
+				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+				held := []*queuelock.Lock{locktest.Acquire(t, a, waitpolicy.NoWait, permit), locktest.Acquire(t, b, waitpolicy.For(time.Minute), permit)}
+				time.Sleep(10 * locktest.TTL)
+				for _, lock := range held {
+					if err := lock.SetData(t.Context(), []byte("x")); err != nil || lock.Err() != nil {
+						t.Errorf("%v, %v", err, lock.Err())
+					}
+				}
+				state := locktest.Must(a.Inspect(t.Context(), locktest.Order))
+				problems := 0
+				for _, h := range state.Serving {
+					if h.Problem != nil {
+						problems++
+						locktest.Says(t, h.Problem, "holders.bad", "serving record")
+						if h.Remaining <= 0 || h.FailClosed || h.TTL != 0 {
+							t.Errorf("%+v", h)
+						}
+					}
+				}
+				if len(state.Serving) != 3 || problems != 1 {
+					t.Errorf("%+v, want three holders, one with a problem", state.Serving)
+				}
+				if !locktest.Locked(t, b) {
+					t.Error("a bad entry is no holder")
+				}
+				if swept := locktest.Must(b.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{}) {
+					t.Errorf("swept %+v", swept)
+				}
+				for _, lock := range held {
+					locktest.Release(t, lock)
+				}
+				time.Sleep(time.Second)
+				if _, holders := locktest.Record(t, table); len(holders) != 1 || holders["bad"] == nil {
+					t.Errorf("left %v, want the bad entry alone", holders)
+				}
+			})
+		})
+		t.Run("IsNamedOnceItAloneIsInTheWay/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table, permit := setUp(t, 2)
+				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.For(time.Minute), permit)
+				if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, permit); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%v, want that another holder is in the way", err)
+				}
+				locktest.Release(t, lock)
+				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
+					"ticketNumber": attr.Num(9), "granted": attr.Num(9), "servingAfter": attr.Num(0), "permits": attr.Num(1), "holders": attr.Object(attr.Item{"bad": bad}),
+				}))
+				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+					_, err := b.Acquire(t.Context(), locktest.Order, wait, queuelock.Permits(1))
+					if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok || errors.Is(err, queuelock.ErrNotAcquired) {
+						t.Errorf("%v: %v, want a MalformedError", wait, err)
+					}
+				}
+				if err := b.Evict(t.Context(), locktest.Order, ticket.FromUint64(1)); err == nil {
+					t.Error("an operator's eviction succeeded")
+				}
+				time.Sleep(time.Minute)
+				if _, holders := locktest.Record(t, table); len(holders) != 1 || len(table.Items()) != 1 {
+					t.Errorf("left %v", table.Items())
+				}
+			})
+		})
+	}
+	// What people read says nothing about the lease.
+	t.Run("IsEvictedIfOnlyItsOwnerCannotBeRead", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			dead := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Num(7), "since": attr.Str("x"), "ticket": attr.Num(1)}
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"dead": attr.Object(dead)})}))
+			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		})
+	})
+	// The holder's own write was applied; the rest of the record is for others.
+	t.Run("OfItsOwnEndsALockThatCannotBeRenewed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			_, holders := locktest.Record(t, table)
+			for id := range holders {
+				edit(t, table, attr.Text(locktest.RecordKey()["sk"]), "SET holders.#id.#until = :bad", map[string]string{"#id": id, "#until": "until"}, attr.Item{":bad": attr.Str("soon")})
+			}
+			<-lock.Done()
+			locktest.Says(t, lock.Err(), "unreachable", "until", "a string")
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+			if _, holders := locktest.Record(t, table); len(holders) > 0 {
+				t.Errorf("left %v", holders)
+			}
+		})
+	})
+}
+
+// In a rolling upgrade each version meets attributes that it does not know, and
+// lacks those that it does.
+func TestRecordFormat(t *testing.T) {
+	mark := func(ticket int) types.AttributeValue {
+		return attr.Object(attr.Item{"id": attr.Str("other"), "ticket": attr.Num(ticket)})
+	}
+	for name, unknown := range map[string]attr.Item{
+		"ANewersMarks":      {"released": attr.Object(attr.Item{"id": attr.Str("other"), "ticket": attr.Num(1), "call": attr.Num(1)}), "evicted": mark(0)},
+		"AttributesOfNoOne": {"future": attr.Object(attr.Item{"x": attr.Num(1)}), "formatVersion": attr.Num(9)},
+	} {
+		t.Run("KeepsTurnsGoingWith"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				sk := attr.Text(locktest.RecordKey()["sk"])
+				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+				queued := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+				time.Sleep(time.Second)
+				for attribute, v := range unknown {
+					edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, attr.Item{":v": v})
+				}
+				_, holders := locktest.Record(t, table)
+				for id := range holders {
+					edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, attr.Item{":n": attr.Num(7)})
+				}
+				edit(t, table, rowSortKey(2), "SET future = :v", nil, attr.Item{":v": attr.Object(attr.Item{})})
+				time.Sleep(5 * locktest.TTL)
+				if lock.Err() != nil {
+					t.Errorf("lost: %v", lock.Err())
+				}
+				if state := locktest.Must(a.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Problem != nil || len(state.Waiting) != 1 || state.Waiting[0].Problem != nil {
+					t.Errorf("%+v", state)
+				}
+				locktest.Release(t, lock)
+				got := <-queued
+				if got.Err != nil {
+					t.Fatal(got.Err)
+				}
+				locktest.Release(t, got.Lock)
+				time.Sleep(time.Second)
+				rec, holders := locktest.Record(t, table)
+				for attribute := range unknown {
+					if rec[attribute] == nil {
+						t.Errorf("%s is gone: %v", attribute, rec)
+					}
+				}
+				if len(holders) > 0 || len(table.Items()) != 1 {
+					t.Errorf("left %v", table.Items())
+				}
+			})
+		})
+	}
+
+	// An older client's writes are those of its version, by hand: its entry and
+	// its release have no marks.
+	t.Run("TakesTurnsWithAnOlderClient", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			sk := attr.Text(locktest.RecordKey()["sk"])
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
+				"ticketNumber": attr.Num(1), "granted": attr.Num(0), "servingAfter": attr.Num(0), "holdMode": attr.Str("exclusive"),
+				"holders": attr.Object(attr.Item{"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older")})}),
+			}))
+			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+			for range 10 {
+				time.Sleep(locktest.TTL / 2)
+				edit(t, table, sk, "SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", map[string]string{"#id": "old-0", "#until": "until"},
+					attr.Item{":one": attr.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
+			}
+			if state := locktest.Must(a.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
+				t.Fatalf("the older client was evicted: %+v", state.Serving)
+			}
+			edit(t, table, sk, "REMOVE holders.#id", map[string]string{"#id": "old-0"}, nil)
+			got := <-queued
+			if got.Err != nil || got.Lock.Ticket() != ticket.FromUint64(2) {
+				t.Fatalf("%+v", got)
+			}
+			// The older client evicts no holder, and takes a number behind.
+			edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, attr.Item{":one": attr.Num(1)})
+			time.Sleep(3 * locktest.TTL)
+			locktest.Release(t, got.Lock)
+			// It claims, and releases by the fast form.
+			edit(t, table, sk, "SET holders.#id = :e, granted = :t, holdMode = :m", map[string]string{"#id": "old-1"},
+				attr.Item{":t": attr.Num(3), ":m": attr.Str("exclusive"), ":e": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "ticket": attr.Num(3)})})
+			if !locktest.Locked(t, a) {
+				t.Error("the older client's lock is not seen")
+			}
+			edit(t, table, sk, "REMOVE holders, servingAfter, holdMode SET granted = ticketNumber", nil, nil)
+			next := locktest.Acquire(t, a, waitpolicy.NoWait)
+			if next.Ticket() != ticket.FromUint64(4) {
+				t.Errorf("ticket %s, want 4", next.Ticket())
+			}
+			locktest.Release(t, next)
+		})
+	})
+}

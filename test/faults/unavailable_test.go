@@ -1,0 +1,244 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// attempting is one call that acquires a lock that another client holds.
+type attempting func(ctx context.Context, wait waitpolicy.Wait) error
+
+// callsThatAcquire make calls by a client named a, for locks that client b holds.
+var callsThatAcquire = map[string]func(*testing.T, *queuelocktest.Table) attempting{
+	"Acquire": func(t *testing.T, table *queuelocktest.Table) attempting {
+		c := another(t, table, queuelock.Config{})
+		return func(ctx context.Context, wait waitpolicy.Wait) error {
+			_, err := c.Acquire(ctx, locktest.Order, wait)
+			return err
+		}
+	},
+	"AcquireOfOneTable": func(t *testing.T, table *queuelocktest.Table) attempting {
+		c := another(t, table, locktest.SharedScope)
+		return func(ctx context.Context, wait waitpolicy.Wait) error {
+			_, err := c.Acquire(ctx, locktest.Order, wait)
+			return err
+		}
+	},
+	"AcquireAll": func(t *testing.T, table *queuelocktest.Table) attempting {
+		c := another(t, table, queuelock.Config{})
+		return func(ctx context.Context, wait waitpolicy.Wait) error {
+			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
+			return err
+		}
+	},
+	"AcquireAllOfOneTable": func(t *testing.T, table *queuelocktest.Table) attempting {
+		c := another(t, table, locktest.SharedScope)
+		return func(ctx context.Context, wait waitpolicy.Wait) error {
+			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
+			return err
+		}
+	},
+	"LockItem": func(t *testing.T, table *queuelocktest.Table) attempting {
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		return func(ctx context.Context, wait waitpolicy.Wait) error {
+			_, err := c.LockItem(ctx, u.Key(key), wait)
+			return err
+		}
+	},
+	"Resume": func(t *testing.T, table *queuelocktest.Table) attempting {
+		c := another(t, table, queuelock.Config{})
+		former, _ := locktest.Open(t, table, "former", queuelock.Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var handle queuelock.Handle
+		_, err := former.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { handle = h }))
+		busy(t, err)
+		return func(ctx context.Context, wait waitpolicy.Wait) error {
+			_, err := c.Resume(ctx, handle, wait)
+			return err
+		}
+	},
+}
+
+// another makes client a, beside client b that holds the lock.
+func another(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config) *queuelock.Client {
+	t.Helper()
+	b, _ := locktest.Open(t, table, "b", cfg)
+	locktest.Acquire(t, b, waitpolicy.NoWait)
+	c, _ := locktest.Open(t, table, "a", cfg)
+	return c
+}
+
+// outages are faults of client a, each under which the table does not answer.
+func outages() map[string]queuelocktest.Fault {
+	ofA := func(r queuelocktest.Request) bool { return r.Client == "a" }
+	return map[string]queuelocktest.Fault{
+		"ConnectionsBreak": queuelocktest.LoseRequest().Where(ofA),
+		"NothingAnswers":   queuelocktest.SwallowRequest().Where(ofA),
+		"AnswersAreLost":   queuelocktest.LoseResponse().Where(ofA),
+		"TableThrottles":   queuelocktest.Refuse(queuelocktest.Throttling).Where(ofA),
+		"TableFails":       queuelocktest.Refuse(queuelocktest.InternalError).Where(ofA),
+	}
+}
+
+// wanted is an attempt's wait, and what ends it.
+type wanted struct {
+	wait          waitpolicy.Wait
+	limit, cancel time.Duration // of the context; zero: none
+	forever       bool          // nothing ends the wait for a busy lock
+}
+
+var allWaits = map[string]wanted{
+	"NoWait":   {wait: waitpolicy.NoWait},
+	"Short":    {wait: waitpolicy.For(300 * time.Millisecond)},
+	"For":      {wait: waitpolicy.For(20 * time.Second)},
+	"Attempts": {wait: waitpolicy.Attempts(3, time.Second)},
+	"Forever":  {wait: waitpolicy.Forever, forever: true},
+	"Deadline": {wait: waitpolicy.Forever, limit: 20 * time.Second},
+	"Cancel":   {wait: waitpolicy.Forever, cancel: 20 * time.Second},
+}
+
+// try makes one attempt, beside what happens after a time.
+func (w wanted) try(t *testing.T, call attempting, after time.Duration, happens func()) error {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if w.limit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.limit)
+		defer cancel()
+	}
+	if w.cancel > 0 {
+		time.AfterFunc(w.cancel, cancel)
+	}
+	if after == 0 {
+		happens()
+	} else if happens != nil {
+		defer time.AfterFunc(after, happens).Stop()
+	}
+	return call(ctx, w.wait)
+}
+
+// ends checks that an error reports the end of the caller's context, and of no
+// other.
+func (w wanted) ends(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, context.DeadlineExceeded) != (w.limit > 0) || errors.Is(err, context.Canceled) != (w.cancel > 0) {
+		t.Errorf("%v: want the end of the caller's context, if it ended", err)
+	}
+}
+
+func TestErrUnavailable(t *testing.T) {
+	for outage := range outages() {
+		for wait, w := range allWaits {
+			for call, calls := range callsThatAcquire {
+				if outage != "NothingAnswers" && (call != "Acquire" || wait != "For") {
+					continue // the one that is the hardest to find out
+				}
+				for when, after := range map[string]time.Duration{"FromTheStart": 0, "WhileWaiting": 100 * time.Millisecond} {
+					if tries, _ := w.wait.Tries(); after > 0 && (tries > 0 || w.wait.IsNoWait()) {
+						continue
+					}
+					locktest.InBubble(t, "MatchesUnder"+outage+wait+call+when, func(t *testing.T) {
+						table := queuelocktest.NewTable(t)
+						err := w.try(t, calls(t, table), after, func() { table.Inject(outages()[outage]) })
+						if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
+							t.Errorf("%v: want ErrUnavailable, and not ErrNotAcquired", err)
+						}
+						if !strings.HasPrefix(call, "AcquireAll") { // which adds the locks that it could not release
+							w.ends(t, err)
+						}
+					})
+				}
+			}
+		}
+	}
+	for wait, w := range allWaits {
+		for call, calls := range callsThatAcquire {
+			if w.forever {
+				continue
+			}
+			locktest.InBubble(t, "DoesNotMatchBusyLockUnder"+wait+call, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				err := w.try(t, calls(t, table), time.Millisecond, func() { table.Inject(outages()["TableFails"].Times(2)) })
+				busy(t, err)
+				w.ends(t, err)
+			})
+		}
+	}
+	// Whatever request is under way when the wait ends, a slow answer is one.
+	for call, calls := range callsThatAcquire {
+		locktest.InBubble(t, "DoesNotMatchSlowTableUnder"+call, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(300*time.Millisecond))
+			attempt := calls(t, table)
+			for end := 10 * time.Millisecond; end < 4*time.Second; end += 130 * time.Millisecond {
+				w := wanted{wait: waitpolicy.Forever, cancel: end}
+				if call == "Resume" && end > 10*time.Millisecond {
+					break // one that gave up has given the place back
+				}
+				err := w.try(t, attempt, time.Hour, nil)
+				busy(t, err)
+				w.ends(t, err)
+			}
+		})
+	}
+	// A waiter was there, and has left: NoWait takes a number, looks, and claims.
+	left := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(0), "granted": attr.Num(0), "holders": attr.Object(attr.Item{}), "holdMode": attr.Str("exclusive")})
+	for name, fault := range map[string]queuelocktest.Fault{
+		"Fail":           queuelocktest.Refuse(queuelocktest.InternalError),
+		"GetNoAnswer":    queuelocktest.SwallowRequest(),
+		"LoseConnection": queuelocktest.LoseRequest(),
+	} {
+		for end, w := range map[string]wanted{"ItsPatience": {wait: waitpolicy.NoWait}, "Deadline": {wait: waitpolicy.NoWait, limit: 100 * time.Millisecond}} {
+			locktest.InBubble(t, "MatchesIfClaims"+name+"Until"+end, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				locktest.Write(t, table, left)
+				c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
+				db.Inject(fault.Of("UpdateItem").After(1)) // the TAKE
+				err := w.try(t, func(ctx context.Context, wait waitpolicy.Wait) error {
+					_, err := c.Acquire(ctx, locktest.Order, wait)
+					return err
+				}, time.Hour, nil)
+				if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%v: want ErrUnavailable, and not ErrNotAcquired", err)
+				}
+				w.ends(t, err)
+			})
+		}
+	}
+	locktest.InBubble(t, "DoesNotHideRefusalWhenWaitEndsMeanwhile", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Acquire(t, b, waitpolicy.NoWait)
+		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		time.AfterFunc(time.Second, func() {
+			db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query", "GetItem"))
+			db.Inject(queuelocktest.SwallowRequest().Of("DeleteItem"))
+		})
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second))
+		locktest.Says(t, err, "AccessDenied")
+		if errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrUnavailable) {
+			t.Errorf("%v: want the table's own error", err)
+		}
+	})
+}
+
+// busy checks the error of an attempt at a busy lock, which the table answered.
+func busy(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrUnavailable) {
+		t.Errorf("%v: want ErrNotAcquired, and not ErrUnavailable", err)
+	}
+}

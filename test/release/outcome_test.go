@@ -1,0 +1,239 @@
+package release_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// repeater is a client whose transport sends an UpdateItem again on its own, as
+// AWS's DAX client does: its caller hears the answer to the last copy only.
+type repeater struct {
+	*queuelocktest.Client
+	again bool
+}
+
+func (r *repeater) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if r.again {
+		if _, err := r.Client.UpdateItem(ctx, in, opts...); err != nil {
+			return nil, err
+		}
+	}
+	return r.Client.UpdateItem(ctx, in, opts...)
+}
+
+// The holder's host is suspended: its own clock stops, and its lease ends in the
+// table. Others evict it, write and release while its request is lost. It wakes
+// within its own deadline, and its request is repeated and refused.
+func TestOutcomeAfterSuspend(t *testing.T) {
+	locktest.InBubble(t, "UpdateAndReleaseIsLost", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		first := dbA.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest().Times(1)))
+		second := dbA.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		done := make(chan error, 1)
+		go func() {
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+			done <- err
+		}()
+		<-second.Reached()
+		endLeaseOf(t, u, key)
+		other := locktest.LockItem(t, b, u.Key(key), waitpolicy.Forever)
+		locktest.Updated(t, other, locktest.AddOne())
+		second.Release()
+		if err := <-done; !errors.Is(err, queuelock.ErrLost) || first.Fired() != 1 {
+			t.Errorf("got %v, although nothing was written", err)
+		}
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+			t.Errorf("the amount is %v after one update", got)
+		}
+	})
+	locktest.InBubble(t, "ReleaseWithIsLost", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems").Times(1))
+		second := dbA.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
+		done := make(chan error, 1)
+		go func() { done <- lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)) }()
+		<-second.Reached()
+		endLeasesOf(t, table)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		second.Release()
+		if err := <-done; !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "0" {
+			t.Errorf("got %v, and the account holds %s", err, locktest.Balance(table))
+		}
+	})
+	locktest.InBubble(t, "ReleaseIsLost", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		endLeasesOf(t, table)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	})
+	locktest.InBubble(t, "UnknownOnceBothMarksAreReplaced", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		endLeasesOf(t, table)
+		locktest.Acquire(t, b, waitpolicy.Forever)
+		endLeasesOf(t, table)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+		err := lock.Release(t.Context())
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// endLeasesOf lets the leases in the order's record end, for others alone.
+func endLeasesOf(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	for _, i := range table.Items() {
+		endLeases(t, table.Client("operator"), table.Name(), attr.Item{"pk": i["pk"], "sk": i["sk"]}, i, "")
+	}
+}
+
+func endLeaseOf(t *testing.T, u locktest.ItemTable, key attr.Item) {
+	t.Helper()
+	endLeases(t, u.DB, u.Name, key, u.Get(key), "lock_")
+}
+
+func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now attr.Item, prefix string) {
+	t.Helper()
+	holders, _ := now[prefix+"holders"].(*types.AttributeValueMemberM)
+	if holders == nil {
+		return
+	}
+	for id := range holders.Value {
+		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET #h.#id.#u = :past"),
+			ExpressionAttributeNames:  map[string]string{"#h": prefix + "holders", "#id": id, "#u": "until"},
+			ExpressionAttributeValues: attr.Item{":past": attr.Num(1)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A client that retries on its own hears the refusal of its own success.
+func TestOutcomeOfRepeatingClient(t *testing.T) {
+	locktest.InBubble(t, "ReleaseIsNil", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		db := &repeater{Client: table.Client("c")}
+		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.again = true
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "UpdateAndReleaseIsMade", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		db := &repeater{Client: table.Client("c")}
+		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		db.again = true
+		locktest.Updated(t, lock, locktest.AddOne())
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+			t.Errorf("the amount is %v after one update", got)
+		}
+	})
+}
+
+// The answers to a release are lost until the lease has ended, and another holder
+// comes and goes: the next Release still knows that the lock was released.
+func TestReleaseAfterItsLease(t *testing.T) {
+	locktest.InBubble(t, "NilIfItWasReleasedInTime", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem"))
+		if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("without an answer: %v", err)
+		}
+		lost.Remove()
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+		time.Sleep(time.Minute)
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "LostIfItWasNot", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		lost := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
+		if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("without an answer: %v", err)
+		}
+		lost.Remove()
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("evicted meanwhile: %v", err)
+		}
+	})
+}
+
+// Extend, SetData and Err beside an UpdateAndRelease that was made, and is not
+// answered yet, report no loss.
+func TestExtendBesideUpdateAndRelease(t *testing.T) {
+	locktest.InBubble(t, "IsNoLoss", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		answer := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldResponse().Times(1)))
+		done := make(chan error, 1)
+		go func() {
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+			done <- err
+		}()
+		<-answer.Reached()
+		if err := lock.Extend(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) || lock.Err() != nil {
+			t.Errorf("Extend gave %v, and the lock's end is %v", err, lock.Err())
+		}
+		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("SetData gave %v", err)
+		}
+		synctest.Wait()
+		answer.Release()
+		if err := <-done; err != nil || !errors.Is(lock.Err(), queuelock.ErrReleased) {
+			t.Errorf("%v; the lock's end is %v", err, lock.Err())
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package repository_test
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/queuelock/queuelock"
+
+// floors are the packages of the library, from the facade down: each imports
+// only those below it. What a package may import of the outside is the same
+// for all.
+var floors = []string{
+	"",
+	"internal/waiter",
+	"internal/sweep",
+	"internal/localqueue",
+	"internal/rows",
+	"internal/serving",
+	"internal/counter",
+	"internal/lease",
+	"internal/table",
+	"ticket",
+	"internal/dbclock",
+	"internal/logqueue",
+	"internal/retry",
+	"internal/grace",
+	"heartbeat",
+	"version",
+	"waitpolicy",
+	"internal/random",
+}
+
+var allowed = []string{
+	"github.com/aws/aws-sdk-go-v2",
+	"github.com/aws/smithy-go",
+	"github.com/cenkalti/backoff/v4",
+}
+
+func TestTheLibraryImportsTheShortListOnly(t *testing.T) {
+	args := []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}
+	for _, floor := range floors {
+		args = append(args, "./"+floor)
+	}
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		t.Fatalf("go %s: %v", strings.Join(args, " "), err)
+	}
+	found := strings.Fields(string(out))
+	if len(found) < len(floors) {
+		t.Fatalf("go list found only %q", found)
+	}
+	for _, path := range found {
+		if rest, ours := strings.CutPrefix(path, module); ours {
+			if !slices.Contains(floors, strings.TrimPrefix(rest, "/")) {
+				t.Errorf("the library imports %s, which is not one of its floors", path)
+			}
+			continue
+		}
+		if !slices.ContainsFunc(allowed, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") }) {
+			t.Errorf("the library depends on %s", path)
+		}
+	}
+}
+
+func TestImportsPointDownFromTheFacade(t *testing.T) {
+	for i, floor := range floors {
+		files, err := filepath.Glob(filepath.Join(floor, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %q: %v", floor, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, path := range importsOf(t, file) {
+				rest, ours := strings.CutPrefix(path, module)
+				if !ours {
+					continue
+				}
+				if below := slices.Index(floors, strings.TrimPrefix(rest, "/")); below <= i {
+					t.Errorf("%s imports %s, which is not below it", file, path)
+				}
+			}
+		}
+	}
+}
+
+// The facade composes, and holds no expression of DynamoDB's. The types of
+// transactions are part of its interface, and in one file the builders of the
+// SDK's expressions, which UpdateAndRelease takes of its caller.
+func TestTheFacadeHoldsNoExpressions(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, path := range importsOf(t, file) {
+			if !strings.HasSuffix(file, "_test.go") && strings.Contains(path, "aws-sdk-go-v2") && !strings.HasSuffix(path, "/dynamodb/types") &&
+				(file != "updaterelease.go" || !strings.HasSuffix(path, "/dynamodb/expression")) {
+				t.Errorf("%s imports %s", file, path)
+			}
+		}
+	}
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, spec := range parsed.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}

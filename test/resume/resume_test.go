@@ -1,0 +1,525 @@
+package resume_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// reborn is a client of a process that has taken the place of one that died.
+func reborn(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
+	return locktest.Open(t, table, name, locktest.TenSeconds)
+}
+
+// saved is a handle that was written down and read again.
+func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
+	t.Helper()
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &read); err != nil || read != h {
+		t.Fatalf("%s is read as %+v, %v", text, read, err)
+	}
+	return read
+}
+
+func TestALockIsResumedWithItsTicket(t *testing.T) {
+	for name, claimed := range map[string]bool{"served at once": false, "after a wait": true} {
+		for fault, f := range map[string]*queuelocktest.Fault{
+			"no fault":      nil,
+			"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1)),
+			"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
+			"it comes late": locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
+		} {
+			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
+				table := locktest.Watched(t)
+				old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				var before *queuelock.Lock
+				if claimed {
+					first := locktest.Acquire(t, other, waitpolicy.NoWait)
+					waiting := locktest.QueueUp(t.Context(), old, waitpolicy.Forever)
+					time.Sleep(time.Second)
+					locktest.Release(t, first)
+					time.Sleep(time.Second)
+					before = locktest.Granted(t, "the one that dies", waiting)
+				} else {
+					before = locktest.Acquire(t, old, waitpolicy.NoWait, queuelock.WithData([]byte("kept")))
+				}
+				h := saved(t, before.Handle())
+				condition := before.Condition()
+				behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+				time.Sleep(2 * time.Second)
+				dbOld.Partition() // dead
+				c, db := reborn(t, table, "new")
+				if f != nil {
+					db.Inject(*f)
+				}
+				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lock.Ticket() != before.Ticket() {
+					t.Errorf("resumed with ticket %s, want %s", lock.Ticket(), before.Ticket())
+				}
+				if s, err := c.Inspect(t.Context(), locktest.Order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
+					t.Errorf("%+v, %v", s, err)
+				}
+				if err := locktest.WithCondition(t, table, condition); err == nil {
+					t.Error("a write of the process that died was made")
+				}
+				if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+					t.Error(err)
+				}
+				_, err = c.Resume(t.Context(), h, waitpolicy.NoWait)
+				if !errors.Is(err, queuelock.ErrGone) {
+					t.Errorf("the same handle once more: %v", err)
+				}
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: somebody else holds the lock with this ticket, as after an earlier Resume")
+				time.Sleep(time.Minute)
+				if err := lock.Err(); err != nil {
+					t.Errorf("it is not kept: %v", err)
+				}
+				locktest.StillWaits(t, "the one behind", behind)
+				locktest.Release(t, lock)
+				time.Sleep(3 * time.Second)
+				locktest.Release(t, locktest.Granted(t, "the one behind", behind))
+			})
+		}
+	}
+}
+
+// A process that is not dead, as somebody believed, learns of it at its next
+// heartbeat.
+func TestTheProcessThatWasResumedLosesItsLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
+		before := locktest.Acquire(t, old, waitpolicy.NoWait)
+		c, _ := reborn(t, table, "new")
+		lock, err := c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		var lost *queuelock.LostError
+		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != queuelock.Evicted {
+			t.Errorf("the old process: %v", err)
+		}
+		if err := before.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("its release: %v", err)
+		}
+		if lock.Err() != nil {
+			t.Error(lock.Err())
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// queueToDie lets c wait in the queue, and returns its place a second later. It
+// must not be served: its process is about to die.
+func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) queuelock.Handle {
+	t.Helper()
+	places := make(chan queuelock.Handle, 1)
+	opts = append(opts, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
+	go func() {
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, opts...); err == nil {
+			t.Error("the dead was served")
+		}
+	}()
+	time.Sleep(time.Second) // in the bubble
+	return <-places
+}
+
+func TestAPlaceIsResumed(t *testing.T) {
+	for name, swept := range map[string]bool{"its row stands": false, "its row was swept": true} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+			old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+			behind, _ := locktest.Open(t, table, "behind", locktest.TenSeconds)
+			held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+			h := queueToDie(t, old)
+			dbOld.Partition()
+			second := locktest.QueueUp(t.Context(), behind, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			if swept {
+				time.Sleep(time.Minute)
+			}
+			c, _ := reborn(t, table, "new")
+			resumed := make(chan locktest.Outcome, 2)
+			for range 2 { // of two, one does
+				go func() {
+					lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.Forever)
+					resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+				}()
+				time.Sleep(time.Second)
+			}
+			if got := <-resumed; !errors.Is(got.Err, queuelock.ErrGone) {
+				t.Errorf("the second that resumes: %+v", got)
+			}
+			locktest.Release(t, held)
+			time.Sleep(5 * time.Second)
+			lock := locktest.Granted(t, "the resumed place", resumed)
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			locktest.StillWaits(t, "the one behind", second)
+			locktest.Release(t, lock)
+			time.Sleep(5 * time.Second)
+			locktest.Release(t, locktest.Granted(t, "the one behind", second))
+			time.Sleep(time.Minute)
+			if rows, holders := locktest.RowsAndHolders(t, holder); rows+holders != 0 {
+				t.Errorf("%d rows and %d holders are left", rows, holders)
+			}
+		})
+	}
+}
+
+// A CLAIM of the process that died may arrive after its place was resumed.
+func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+		h := queueToDie(t, old)
+		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
+		locktest.Release(t, held)
+		<-claim.Reached()
+		dbOld.Partition()
+		c, _ := reborn(t, table, "new")
+		resumed := make(chan locktest.Outcome, 1)
+		go func() {
+			lock, err := c.Resume(t.Context(), h, waitpolicy.Forever)
+			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+		}()
+		claim.Release()
+		time.Sleep(5 * time.Second)
+		lock := locktest.Granted(t, "the resumed place", resumed)
+		if lock.Ticket() != h.Ticket {
+			t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+func TestWhatIsGoneIsNotResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+		gone := func(what string, h queuelock.Handle, why string) {
+			t.Helper()
+			before := len(table.Items())
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				lock, err := b.Resume(t.Context(), h, wait)
+				if !errors.Is(err, queuelock.ErrGone) || errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%s: %v, %v", what, lock, err)
+				}
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: "+why)
+			}
+			if after := len(table.Items()); after != before {
+				t.Errorf("%s: %d items became %d", what, before, after)
+			}
+		}
+		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
+		const held = "somebody else holds the lock with this ticket"
+		gone("of a queue that nobody has used", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := lock.Handle()
+		gone("another id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)
+		gone("a part of its id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: h.ID[:20]}, held)
+		locktest.Release(t, lock)
+		gone("released", h, ended)
+		lost := locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		next := locktest.Acquire(t, b, waitpolicy.For(time.Minute))
+		dbA.Heal()
+		time.Sleep(time.Second) // rows are deleted in the background
+		gone("evicted", lost.Handle(), ended)
+		locktest.Release(t, next)
+		time.Sleep(time.Second)
+		before := db.Counts().Total().Sent
+		for name, h := range map[string]queuelock.Handle{"empty": {}, "no id": {Key: locktest.Order, Ticket: h.Ticket}, "no ticket": {Key: locktest.Order, ID: h.ID}, "no key": {Ticket: h.Ticket, ID: h.ID}} {
+			if _, err := b.Resume(t.Context(), h, waitpolicy.NoWait); err == nil || errors.Is(err, queuelock.ErrGone) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if sent := db.Counts().Total().Sent - before; sent != 0 {
+			t.Errorf("%d requests were sent for bad handles", sent)
+		}
+	})
+}
+
+// How a lock is held is in its handle: none of the options can change it unseen.
+func TestAHandleHasItsMode(t *testing.T) {
+	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
+	for is, opts := range modes {
+		for given, others := range modes {
+			locktest.InBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {
+				table := locktest.Watched(t)
+				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+				c, db := reborn(t, table, "new")
+				before := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
+				h := saved(t, before.Handle())
+				dbA.Partition()
+				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait, others...)
+				if given != "neither" && given != is {
+					locktest.Says(t, err, "Resume", given, "Acquire with", is)
+					if sent := db.Counts().Total().Sent; sent != 0 {
+						t.Errorf("%d requests were sent", sent)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lock.Shared() != (is == "Shared") {
+					t.Errorf("it is shared: %v", lock.Shared())
+				}
+				if again := lock.Handle(); again.Shared != h.Shared || again.Permits != h.Permits {
+					t.Errorf("its handle is %+v, and that of the one before %+v", again, h)
+				}
+				locktest.Release(t, lock)
+			})
+		}
+	}
+	locktest.InBubble(t, "a reader's place", func(t *testing.T) {
+		table := locktest.Watched(t)
+		writer, _ := locktest.Open(t, table, "writer", locktest.TenSeconds)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		c, _ := reborn(t, table, "new")
+		first := locktest.Acquire(t, writer, waitpolicy.NoWait)
+		h := queueToDie(t, a, queuelock.Shared())
+		dbA.Partition()
+		locktest.Release(t, first)
+		lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.For(time.Minute))
+		if err != nil || !lock.Shared() {
+			t.Fatalf("%v, %v", lock, err)
+		}
+		reader := locktest.Acquire(t, writer, waitpolicy.For(time.Second), queuelock.Shared())
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
+	})
+}
+
+// An exclusive lock that was downgraded is resumed as shared.
+func TestADowngradedLockIsResumedAsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := before.Handle()
+		if err := before.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		reader := locktest.Acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
+		dbA.Partition()
+		c, _ := reborn(t, table, "new")
+		lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
+		if err != nil || !lock.Shared() {
+			t.Fatalf("%+v, %v", lock, err)
+		}
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if lock.Err() != nil || reader.Err() != nil {
+			t.Error(lock.Err(), reader.Err())
+		}
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
+	})
+}
+
+func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+		h := queueToDie(t, old)
+		dbOld.Partition()
+		c, _ := reborn(t, table, "new")
+		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("%v", err)
+		}
+		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
+			t.Errorf("%d rows are left", rows)
+		}
+		locktest.Release(t, held)
+	})
+}
+
+// A process that is told to stop, while the answer to its request to take a lock
+// over is on the way, gives the lock back.
+func TestAResumeThatIsCancelledGivesTheLockBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		c, db := reborn(t, table, "new")
+		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		resumed := make(chan locktest.Outcome, 1)
+		go func() {
+			lock, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever)
+			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+		}()
+		<-answer.Reached()
+		cancel()
+		time.Sleep(100 * time.Millisecond)
+		answer.Release()
+		if got := <-resumed; !errors.Is(got.Err, context.Canceled) {
+			t.Errorf("%+v", got)
+		}
+		if _, holders := locktest.RowsAndHolders(t, c); holders != 0 {
+			t.Errorf("%d holders are left", holders)
+		}
+	})
+}
+
+// A lock delay is for requests of a holder that are still on their way, and so it
+// outlasts a Resume that gives up, whoever of the two has asked for it.
+func TestAResumeThatGivesUpLeavesALockDelay(t *testing.T) {
+	const delay = 5 * time.Minute
+	some, none := []queuelock.Option{queuelock.LockDelay(delay)}, []queuelock.Option(nil)
+	for what, test := range map[string]struct{ held, resumed []queuelock.Option }{
+		"of the one that died": {some, none},
+		"of the Resume":        {none, some},
+		"of both":              {some, some},
+	} {
+		for how, giveUp := range map[string]func(db *queuelocktest.Client, cancel func()) error{
+			"its caller cancels while the answer is on the way": func(db *queuelocktest.Client, cancel func()) error {
+				answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+				<-answer.Reached()
+				cancel()
+				time.Sleep(100 * time.Millisecond)
+				answer.Release()
+				return context.Canceled
+			},
+			"its caller cancels, and no answer comes": func(db *queuelocktest.Client, cancel func()) error {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1))
+				time.Sleep(time.Second)
+				cancel()
+				return context.Canceled
+			},
+			"the table shows it when its lease is over": func(db *queuelocktest.Client, cancel func()) error {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1))
+				time.Sleep(time.Second)
+				silent := db.Inject(queuelocktest.LoseRequest().Of("Query", "GetItem"))
+				time.Sleep(12 * time.Second)
+				silent.Remove()
+				return queuelock.ErrGone
+			},
+		} {
+			locktest.InBubble(t, what+"; "+how, func(t *testing.T) {
+				table := locktest.Watched(t)
+				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+				before := locktest.Acquire(t, a, waitpolicy.NoWait, test.held...)
+				dbA.Partition()
+				died := time.Now()
+				c, db := reborn(t, table, "new")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				resumed := make(chan error, 1)
+				go func() {
+					time.Sleep(time.Millisecond) // the network is as the test wants it
+					_, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever, test.resumed...)
+					resumed <- err
+				}()
+				want := giveUp(db, cancel)
+				if err := <-resumed; !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				lock := locktest.Acquire(t, other, waitpolicy.Forever)
+				if took := time.Since(died); took < delay || took > delay+time.Minute {
+					t.Errorf("served %v after the holder died, with a lock delay of %v", took, delay)
+				}
+				locktest.Release(t, lock)
+			})
+		}
+	}
+}
+
+func TestAResumedLockHasTheLongerLockDelay(t *testing.T) {
+	for what, test := range map[string]struct {
+		opts []queuelock.Option
+		want time.Duration
+	}{
+		"none is given":  {nil, time.Minute},
+		"one is shorter": {[]queuelock.Option{queuelock.LockDelay(time.Second)}, time.Minute},
+		"one is longer":  {[]queuelock.Option{queuelock.LockDelay(2 * time.Minute)}, 2 * time.Minute},
+	} {
+		locktest.InBubble(t, what, func(t *testing.T) {
+			table := locktest.Watched(t)
+			a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+			before := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.LockDelay(time.Minute))
+			dbA.Partition()
+			c, db := reborn(t, table, "new")
+			lock := locktest.Must(c.Resume(t.Context(), before.Handle(), waitpolicy.Forever, test.opts...))
+			if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != test.want {
+				t.Errorf("it has a lock delay of %v, want %v", h.Delay, test.want)
+			}
+			db.Partition()
+			<-lock.Done()
+			db.Heal()
+			lost := time.Now()
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, other, waitpolicy.Forever))
+			if took := time.Since(lost); took < test.want || took > test.want+30*time.Second {
+				t.Errorf("served %v after the loss, want %v", took, test.want)
+			}
+			// Released, it has none.
+			locktest.Release(t, locktest.Must(c.Resume(t.Context(), locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)).Handle(), waitpolicy.NoWait)))
+			locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
+		})
+	}
+}
+
+func TestEngineResume(t *testing.T) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, dbA := locktest.Open(t, table, "a", locktest.Fast)
+		b, _ := locktest.Open(t, table, "b", locktest.Fast)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
+		var h queuelock.Handle
+		placed := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, _ = a.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(place queuelock.Handle) { h = place; close(placed) }))
+		}()
+		<-placed
+		dbA.Partition()
+		lock, err := b.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
+		if err != nil || lock.Ticket() != before.Ticket() {
+			t.Fatal(lock, err)
+		}
+		if _, err := b.Resume(t.Context(), before.Handle(), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
+			t.Errorf("once more: %v", err)
+		}
+		locktest.Release(t, lock)
+		place, err := b.Resume(t.Context(), h, waitpolicy.For(time.Minute))
+		if err != nil || place.Ticket() != h.Ticket {
+			t.Fatal(place, err)
+		}
+		locktest.Release(t, place)
+		cancel()
+	})
+}

@@ -1,0 +1,176 @@
+package transact_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// DynamoDB commits the items of a transaction one by one, so a release must not
+// be visible before the writes that belong to the same turn. Each turn reads an
+// item with a plain consistent read, adds one, and writes it back.
+func TestSplitTransactions(t *testing.T) {
+	const clients, turns = 4, 25
+	const window = 50 * time.Millisecond
+	for name, end := range map[string]func(context.Context, *queuelock.Lock, types.TransactWriteItem) error{
+		"ReleaseWithLosesNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
+			return lock.ReleaseWith(ctx, write)
+		},
+		"TransactAndReleaseLoseNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
+			if err := lock.Transact(ctx, write); err != nil {
+				return err
+			}
+			return lock.Release(ctx)
+		},
+	} {
+		for split, opt := range map[string]queuelocktest.Option{
+			"WhenAllTakeMilliseconds": queuelocktest.WithSplitTransactions(window, 0, 1),
+			"WhenSomeTakeSeconds":     queuelocktest.WithSplitTransactions(window, 0.05, 2),
+			"WhenTheRecordIsFirst":    nil,
+		} {
+			locktest.InBubble(t, name+"/"+split, func(t *testing.T) {
+				opts := []queuelocktest.Option{queuelocktest.WithLatency(4 * time.Millisecond)}
+				if opt != nil {
+					opts = append(opts, opt)
+				}
+				table := queuelocktest.NewTable(t, opts...)
+				if opt == nil {
+					table.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 0)) // the record's item is the last
+				}
+				var all sync.WaitGroup
+				for i := range clients {
+					c, db := locktest.Open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
+					all.Go(func() {
+						for range turns {
+							lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+							if err == nil {
+								err = end(t.Context(), lock, increment(t, table, db))
+							}
+							if err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+				all.Wait()
+				if err := table.Settle(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := locktest.Balance(table); got != strconv.Itoa(clients*turns) {
+					t.Errorf("%s of %d updates survived", got, clients*turns)
+				}
+			})
+		}
+	}
+}
+
+// increment reads the account, and returns the write of the next amount.
+func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client) types.TransactWriteItem {
+	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: locktest.Account(), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Error(err)
+		return types.TransactWriteItem{}
+	}
+	amount := 0
+	if was, ok := out.Item["amount"].(*types.AttributeValueMemberN); ok {
+		if amount, err = strconv.Atoi(was.Value); err != nil {
+			t.Error(err)
+		}
+	}
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: aws.String(table.Name()), Key: locktest.Account(), UpdateExpression: aws.String("SET amount = :next"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":next": &types.AttributeValueMemberN{Value: strconv.Itoa(amount + 1)}},
+	}}
+}
+
+// A transaction of an evicted holder, which passed its fence before, becomes
+// visible under the next lock. Get waits for it; a plain consistent read does not.
+func TestSplitTransactionOfEvictedHolder(t *testing.T) {
+	for _, read := range []string{"SeenByGet", "NotSeenByPlainRead"} {
+		locktest.InBubble(t, read, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+			b, dbB := locktest.Open(t, table, "b", locktest.TenSeconds)
+			held := locktest.Acquire(t, a, waitpolicy.NoWait)
+			// The account's item late, the record at once.
+			dbA.Inject(queuelocktest.SplitTransaction(30*time.Second, 0))
+			ctx, crash := context.WithCancel(t.Context())
+			go func() {
+				if err := held.Transact(ctx, increment(t, table, dbA)); err == nil {
+					t.Error("it was answered")
+				}
+			}()
+			time.Sleep(time.Second)
+			dbA.Partition()
+			crash()
+			next := locktest.Acquire(t, b, waitpolicy.Forever)
+			if !next.Unsettled() {
+				t.Fatal("the next holder does not know of the eviction")
+			}
+			begun := time.Now()
+			if read == "NotSeenByPlainRead" {
+				increment(t, table, dbB)
+				if time.Since(begun) > time.Second || locktest.Balance(table) != "0" {
+					t.Errorf("the account holds %s after %v: the transaction was to be under way", locktest.Balance(table), time.Since(begun))
+				}
+			} else {
+				got, err := next.Get(t.Context(), readOf(table, locktest.Account()))
+				if err != nil || time.Since(begun) < 5*time.Second || !reflect.DeepEqual(got[0]["amount"], attr.Num(1)) {
+					t.Errorf("after %v: %v, %v", time.Since(begun), got, err)
+				}
+			}
+			locktest.Release(t, next)
+		})
+	}
+}
+
+// A transaction that was made according to the record is not called made before
+// all of its items are visible.
+func TestSplitTransactionWithoutAnswer(t *testing.T) {
+	locktest.InBubble(t, "WaitsUntilVisible", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+		begun := time.Now()
+		if err := lock.Transact(t.Context(), increment(t, table, db)); err != nil || locktest.Balance(table) != "1" || time.Since(begun) < 15*time.Second {
+			t.Errorf("after %v: %v, and the account holds %s", time.Since(begun), err, locktest.Balance(table))
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "UnknownWhileNotVisible", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		err := lock.Transact(ctx, increment(t, table, db))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+			t.Errorf("got %v: a release now would let in a holder that does not see the write", err)
+		}
+		time.Sleep(20 * time.Second)
+		locktest.Release(t, lock)
+		next := locktest.Acquire(t, c, waitpolicy.NoWait)
+		if next.Unsettled() || locktest.Balance(table) != "1" {
+			t.Errorf("unsettled: %v; the account holds %s", next.Unsettled(), locktest.Balance(table))
+		}
+		locktest.Release(t, next)
+	})
+}
