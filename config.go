@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -84,54 +85,17 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Scope says which counter issues the tickets of a client's queues.
-//
-// A queue keeps the scope of its first use for life: an Acquire by a client of
-// another scope is a *MismatchError, which names both. Inspect, IsLocked and
-// Sweep work on queues of any scope.
-//
-// In the wider scopes a ticket is taken from a counter beside the queues, and
-// then registered in the queue. Tickets of one queue still increase from holder
-// to holder, but do not follow each other: in between are those of other queues.
-// The library never deletes a counter, and it has no TTL attribute; should it be
-// lost, it is raised above the tickets of the queues in which that is noticed.
-//
-//	|                           | ScopeQueue | the wider ones |
-//	|---------------------------|------------|----------------|
-//	| acquire an idle lock      | 1 request  | 2              |
-//	| release it                | 1          | 1              |
-//	| the first use of a key    | 2          | 2, and 3 with the first use of the counter |
-//	| NoWait on a busy lock     | 1          | 2              |
-//	| queue, acquire, release   | 6          | 7              |
-type Scope int
+// Scope says which counter issues the tickets of a client's queues. An Acquire by a
+// client of another scope than the queue's is a *MismatchError. Inspect, IsLocked
+// and Sweep work on queues of any scope.
+type Scope = ticket.Scope
 
+// The scopes; see package ticket.
 const (
-	// ScopeQueue is a counter for each queue: its serving record. The default:
-	// one request for an idle lock, and no item that all queues share.
-	ScopeQueue Scope = iota
-	// ScopeEntity is a counter for each entity: one ticket for several reasons
-	// to lock it. Its item has the entity as partition key, and the sort key
-	// "ticket-master".
-	ScopeEntity
-	// ScopeShared is one counter for the table: one ticket for queues of several
-	// entities, in the same order everywhere. Its item has the partition key
-	// "ticket-master" and the sort key "current", and takes a write for each
-	// Acquire of all clients: DynamoDB allows some 1,000 in a second. An entity
-	// may have the same name: sort keys of queues hold a slash.
-	ScopeShared
+	ScopeQueue  Scope = ticket.ScopeQueue  // each queue has a counter
+	ScopeEntity Scope = ticket.ScopeEntity // all queues of an entity share a counter
+	ScopeShared Scope = ticket.ScopeShared // all queues of the table share a counter
 )
-
-func (s Scope) String() string {
-	switch s {
-	case ScopeQueue:
-		return "ScopeQueue"
-	case ScopeEntity:
-		return "ScopeEntity"
-	case ScopeShared:
-		return "ScopeShared"
-	}
-	return fmt.Sprintf("Scope(%d)", int(s))
-}
 
 const (
 	defaultTTL            = 60 * time.Second

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -69,7 +70,7 @@ type NotAcquiredError struct {
 	Position int
 	// Serving is the holder with the lowest ticket, as this client last saw it; nil if
 	// there was none. Its Age and Remaining count from when the error was made.
-	Serving *Holder
+	Serving *queue.Holder
 	// Err is the context's error, if that ended the wait; else nil.
 	Err error
 	// Blocked is a *MalformedError about a row ahead or a holder's entry that cannot
@@ -227,7 +228,7 @@ type EvictError struct {
 	Key    Key
 	Ticket ticket.Number
 	// Serving lists the holders in the order of tickets.
-	Serving []Holder
+	Serving []queue.Holder
 	Err     error // ErrNotServed or ErrLeased
 }
 
@@ -255,17 +256,17 @@ func (e *EvictError) Unwrap() error { return e.Err }
 
 // TableError says that the table is missing or has other keys than are needed. It
 // names what was found and what is needed.
-type TableError = table.SchemaError
+type TableError = queue.TableError
 
 // MalformedError says that an item in the queue was not written by this library,
 // and names the item and the attribute. Acquire returns it once no other holder is
 // in the way. A serving record is left alone, except that its ticketNumber may be
 // raised. A queue row is waited for, and swept, like that of a crashed waiter.
-type MalformedError = table.MalformedError
+type MalformedError = queue.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context
 // that may have ended first. served is who was being served, if anybody.
-func acquireError(ctx context.Context, key Key, err error, served *Holder, last waiter.Standing, waited time.Duration) error {
+func acquireError(ctx context.Context, key Key, err error, served *queue.Holder, last waiter.Standing, waited time.Duration) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed

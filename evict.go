@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -94,7 +95,7 @@ func (c *Client) dismissible(key Key, q table.Queue, rec serving.Record, t ticke
 		if h.Ticket == t {
 			e.Err = ErrLeased
 		}
-		e.Serving = append(e.Serving, newHolder(q, h, c.observer, readAt, lease.Middle(q.Clock(), readAt)))
+		e.Serving = append(e.Serving, picture.Holder(q, h, c.observer, readAt, lease.Middle(q.Clock(), readAt)))
 	}
 	return serving.Holder{}, e
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -86,7 +88,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 // A missing item, and one that was never locked, have issued no ticket. Two
 // consistent reads: the item, and the rows (one request for each megabyte). It
 // changes nothing.
-func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*State, error) {
+func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*queue.State, error) {
 	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,7 @@ func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*State, error) 
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect item %s: %w", item, err)
 	}
-	return newState(Key{Entity: q.Entity, Reason: q.Reason}, q, snapshot, c.observer), nil
+	return picture.State(q, snapshot, c.observer), nil
 }
 
 // prepareItem checks the arguments of a call about an item.

@@ -3,8 +3,10 @@ package queuelock
 import (
 	"time"
 
+	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -22,7 +24,7 @@ type Progress struct {
 	TicketsAhead int
 	// Serving is who is being served, of several the one with the lowest ticket;
 	// nil if nobody is.
-	Serving *Holder
+	Serving *queue.Holder
 	// Waited is for how long Acquire has tried.
 	Waited time.Duration
 	// EstimatedWait is how long it will take at the rate at which this waiter
@@ -46,4 +48,9 @@ func (c *callbacks) progress(f func(Progress), key Key, q table.Queue, begun tim
 		}
 		c.call(key, func() { f(p) })
 	}
+}
+
+// served is the holder that a waiter saw last, or nil. Its ages are of now.
+func (c *Client) served(q table.Queue, last waiter.Standing) *queue.Holder {
+	return picture.Seen(q, last.Serving, c.observer, last.SeenAt)
 }

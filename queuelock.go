@@ -58,10 +58,12 @@ import (
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/logqueue"
+	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -234,7 +236,7 @@ func reportsLoss(err, end error) bool {
 
 // Inspect says who is served and who waits, in order, by one consistent query
 // (one request for each megabyte of rows). It changes nothing.
-func (c *Client) Inspect(ctx context.Context, key Key) (*State, error) {
+func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {
 		return nil, err
@@ -248,7 +250,7 @@ func (c *Client) Inspect(ctx context.Context, key Key) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", key, err)
 	}
-	return newState(key.normal(), q, snapshot, c.observer), nil
+	return picture.State(q, snapshot, c.observer), nil
 }
 
 // Sweep removes what has expired from a queue, without joining it: rows of
@@ -268,13 +270,13 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	defer end()
 	swept, err := sweep.Queue(ctx, q, c.observer)
 	if err != nil {
-		return swept, fmt.Errorf("queuelock: sweep %s: %w", key, err)
+		return Swept(swept), fmt.Errorf("queuelock: sweep %s: %w", key, err)
 	}
-	return swept, nil
+	return Swept(swept), nil
 }
 
 // Swept counts what Sweep removed.
-type Swept = sweep.Swept
+type Swept struct{ Rows, Holders int }
 
 // Close cancels all waiters, releases all locks held, each tried whatever
 // becomes of the others, and waits for all that runs in the background, at

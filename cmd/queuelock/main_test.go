@@ -17,6 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -135,7 +136,7 @@ func (e *engine) puts() <-chan struct{} {
 }
 
 // state is what the table says of an entity.
-func (e *engine) state(t *testing.T, entity string) *queuelock.State {
+func (e *engine) state(t *testing.T, entity string) *queue.State {
 	t.Helper()
 	s, err := e.client(t).Inspect(t.Context(), queuelock.Key{Entity: entity})
 	if err != nil {

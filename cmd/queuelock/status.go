@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // statusLimit bounds the look at the queue, the SDK's repetitions included.
@@ -44,11 +45,11 @@ tickets are not its own ("run --scope") the scope. Where somebody shares the loc
 ("run --shared"), it says of each whether it is shared or exclusive.
 
 --json prints one object: entity, reason, issued (the last ticket), scope (queue, entity or
-shared), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), turn
-(mean_seconds and deviation_seconds of recent turns). Tickets are strings, durations numbers
+shared), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), hold_time
+(mean_seconds and deviation_seconds of recent holders). Tickets are strings, durations numbers
 of seconds (ages and what is left of leases to a tenth), times RFC 3339, shared and expired
-booleans; what is not known is null, as are scope and permits before the first use, and turn
-before one has ended. What a holder tells of itself is in data_base64, and in data if it is
+booleans; what is not known is null, as are scope and permits before the first use, and hold_time
+before one holder has released. What a holder tells of itself is in data_base64, and in data if it is
 text in UTF-8. A holder without a lease has fail_closed, and null for remaining_seconds,
 ttl_seconds and delay_seconds. A row that some other program wrote has a problem, and null
 for owner, shared and age_seconds. So has a holder with an entry that cannot be read; ticket
@@ -76,7 +77,7 @@ for owner, shared and age_seconds. So has a holder with an entry that cannot be 
 }
 
 // inspect looks at a queue.
-func (s *settings) inspect(ctx context.Context, key queuelock.Key) (*queuelock.State, error) {
+func (s *settings) inspect(ctx context.Context, key queuelock.Key) (*queue.State, error) {
 	if err := checkArguments(ctx, key, s.table, queuelock.Config{}); err != nil {
 		return nil, err
 	}
@@ -100,18 +101,18 @@ func (s *settings) inspect(ctx context.Context, key queuelock.Key) (*queuelock.S
 
 // statusReport is a queue's state for machines.
 type statusReport struct {
-	Entity  string         `json:"entity"`
-	Reason  string         `json:"reason"`
-	Issued  string         `json:"issued"`
-	Scope   *string        `json:"scope"`   // of a queue that was used
-	Permits *int           `json:"permits"` // likewise
-	ReadAt  time.Time      `json:"read_at"`
-	Serving []statusHolder `json:"serving"`
-	Waiting []statusWaiter `json:"waiting"`
-	Turn    *statusTurn    `json:"turn"` // of one in which turns have ended
+	Entity   string          `json:"entity"`
+	Reason   string          `json:"reason"`
+	Issued   string          `json:"issued"`
+	Scope    *string         `json:"scope"`   // of a queue that was used
+	Permits  *int            `json:"permits"` // likewise
+	ReadAt   time.Time       `json:"read_at"`
+	Serving  []statusHolder  `json:"serving"`
+	Waiting  []statusWaiter  `json:"waiting"`
+	HoldTime *statusHoldTime `json:"hold_time"` // of a queue in which turns have ended
 }
 
-type statusTurn struct {
+type statusHoldTime struct {
 	Mean      float64 `json:"mean_seconds"`
 	Deviation float64 `json:"deviation_seconds"`
 }
@@ -146,17 +147,17 @@ type statusWaiter struct {
 	Problem   *string  `json:"problem"`
 }
 
-func newStatusReport(s *queuelock.State) statusReport {
+func newStatusReport(s *queue.State) statusReport {
 	r := statusReport{
-		Entity: s.Key.Entity, Reason: s.Key.Reason, Issued: s.Issued.String(), ReadAt: s.ReadAt.UTC(),
+		Entity: s.Entity, Reason: s.Reason, Issued: s.Issued.String(), ReadAt: s.ReadAt.UTC(),
 		Serving: []statusHolder{}, Waiting: []statusWaiter{},
 	}
 	if !s.Issued.IsZero() {
 		scope := scopeName(s.Scope)
 		r.Scope, r.Permits = &scope, &s.Permits
 	}
-	if s.Turn != (queuelock.Turn{}) {
-		r.Turn = &statusTurn{s.Turn.Mean.Seconds(), s.Turn.Deviation.Seconds()}
+	if s.HoldTime != (queue.HoldTime{}) {
+		r.HoldTime = &statusHoldTime{s.HoldTime.Mean.Seconds(), s.HoldTime.Deviation.Seconds()}
 	}
 	for _, h := range s.Serving {
 		holder := statusHolder{
@@ -197,9 +198,11 @@ func newStatusReport(s *queuelock.State) statusReport {
 	return r
 }
 
+func keyOf(s *queue.State) queuelock.Key { return queuelock.Key{Entity: s.Entity, Reason: s.Reason} }
+
 // printStatus prints a queue's state for people.
-func printStatus(out io.Writer, s *queuelock.State) error {
-	fmt.Fprintf(out, "%s: ", s.Key)
+func printStatus(out io.Writer, s *queue.State) error {
+	fmt.Fprintf(out, "%s: ", keyOf(s))
 	switch {
 	case s.Issued.IsZero():
 		_, err := fmt.Fprintln(out, "never used")
@@ -213,8 +216,8 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 		fmt.Fprintf(out, " of %d", s.Permits)
 	}
 	fmt.Fprintf(out, " served, %d waiting", len(s.Waiting))
-	if s.Turn.Mean > 0 {
-		fmt.Fprintf(out, "; a turn takes about %v", readable(s.Turn.Mean))
+	if s.HoldTime.Mean > 0 {
+		fmt.Fprintf(out, "; held for about %v each", readable(s.HoldTime.Mean))
 	}
 	fmt.Fprint(out, "\n\n")
 	if err := printEntries(out, s); err != nil {
@@ -224,7 +227,7 @@ func printStatus(out io.Writer, s *queuelock.State) error {
 }
 
 // printEntries prints the table of the holders and the waiters.
-func printEntries(out io.Writer, s *queuelock.State) error {
+func printEntries(out io.Writer, s *queue.State) error {
 	modes := hasReaders(s)
 	mode := func(m string) string {
 		if !modes {
@@ -252,12 +255,12 @@ func printEntries(out io.Writer, s *queuelock.State) error {
 }
 
 // printNotes prints which holders have no lease, and the holders' data.
-func printNotes(out io.Writer, s *queuelock.State) error {
+func printNotes(out io.Writer, s *queue.State) error {
 	for _, h := range s.Serving {
 		if !h.FailClosed {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\nno lease: nobody else ends the turn of %s; if its process is dead, evict with: %s\n", h.Ticket, evictCommand(s.Key, h.Ticket)); err != nil {
+		if _, err := fmt.Fprintf(out, "\nno lease: nobody else ends the turn of %s; if its process is dead, evict with: %s\n", h.Ticket, evictCommand(keyOf(s), h.Ticket)); err != nil {
 			return err
 		}
 	}
@@ -278,7 +281,7 @@ func printNotes(out io.Writer, s *queuelock.State) error {
 
 // kind says what kind of queue it is, as far as it is not a lock with a counter
 // of its own, to stand before how many are served.
-func kind(s *queuelock.State) string {
+func kind(s *queue.State) string {
 	var words string
 	switch {
 	case s.Permits > 0 && len(s.Serving) == 0 && len(s.Waiting) == 0:
@@ -293,9 +296,9 @@ func kind(s *queuelock.State) string {
 }
 
 // hasReaders reports whether anybody shares the lock, or wants to.
-func hasReaders(s *queuelock.State) bool {
-	return slices.ContainsFunc(s.Serving, func(h queuelock.Holder) bool { return h.Shared }) ||
-		slices.ContainsFunc(s.Waiting, func(w queuelock.Waiter) bool { return w.Shared })
+func hasReaders(s *queue.State) bool {
+	return slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
+		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
 }
 
 func modeOf(shared bool) string {
@@ -325,7 +328,7 @@ func printable(text string) bool {
 func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
 
 // leftOf is what is left of a holder's lease, and of its lock delay.
-func leftOf(h queuelock.Holder) string {
+func leftOf(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
 		return h.Problem.Error()

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -59,20 +60,20 @@ func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
 
 func TestStatusJSONHasStableNames(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 500e6, time.FixedZone("", 3600))
-	state := &queuelock.State{
-		Key: queuelock.Key{Entity: "x", Reason: "why"}, Issued: ticket.Max, ReadAt: at,
+	state := &queue.State{
+		Entity: "x", Reason: "why", Issued: ticket.Max, ReadAt: at,
 		Scope: queuelock.ScopeEntity, Permits: 3,
-		Serving: []queuelock.Holder{
+		Serving: []queue.Holder{
 			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
 			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, TTL: time.Minute, Data: []byte("\xff\xfe")},
 			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
 			{Owner: "e", Remaining: math.MaxInt64, Problem: fmt.Errorf("not an entry")},
 		},
-		Waiting: []queuelock.Waiter{
+		Waiting: []queue.Waiter{
 			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
 			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
 		},
-		Turn: queuelock.Turn{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
+		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
 	}
 	got, err := json.MarshalIndent(newStatusReport(state), "", "  ")
 	if err != nil {
@@ -171,7 +172,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
       "problem": "not a row"
     }
   ],
-  "turn": {
+  "hold_time": {
     "mean_seconds": 0.25,
     "deviation_seconds": 0.001
   }
@@ -179,7 +180,7 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	empty, err := json.Marshal(newStatusReport(&queuelock.State{}))
+	empty, err := json.Marshal(newStatusReport(&queue.State{}))
 	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
 		t.Errorf("nobody is not an empty list: %s, %v", empty, err)
 	}
@@ -280,7 +281,7 @@ func TestStatusOfAQueueNeverUsedIsNull(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
 		t.Fatalf("%v: %q", err, o.stdout)
 	}
-	for _, name := range []string{"turn", "scope", "permits"} {
+	for _, name := range []string{"hold_time", "scope", "permits"} {
 		if value, there := report[name]; value != nil || !there {
 			t.Errorf("%s of a queue never used: %s", name, o.stdout)
 		}

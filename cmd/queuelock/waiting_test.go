@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -20,7 +21,7 @@ import (
 func at(position int) queuelock.Progress {
 	return queuelock.Progress{
 		Key: queuelock.Key{Entity: "x"}, Position: position,
-		Serving: &queuelock.Holder{Ticket: ticket.FromUint64(7), Owner: "vm:123"},
+		Serving: &queue.Holder{Ticket: ticket.FromUint64(7), Owner: "vm:123"},
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Refused says that a write's condition was false, so nothing was written by
@@ -72,22 +74,7 @@ func (e *Error) Unwrap() error {
 }
 
 // SchemaError says that the table cannot be used.
-type SchemaError struct {
-	Table string
-	Found string // what is there
-	Need  string // what is needed
-	Err   error  // DynamoDB's own words, or nil
-}
-
-func (e *SchemaError) Error() string {
-	s := fmt.Sprintf("table %q cannot be used: found %s, need %s", e.Table, e.Found, e.Need)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-func (e *SchemaError) Unwrap() error { return e.Err }
+type SchemaError = queue.TableError
 
 // Need says in words what table the layout asks for.
 func (l Layout) Need() string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -45,16 +46,8 @@ func Int(n int64) types.AttributeValue {
 func Map(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
 
 // MalformedError says that an item holds something that this library did not
-// write. It is never taken for a lock, and never overwritten.
-type MalformedError struct {
-	Item      string // what and where: `serving record of "order-7 lock"`
-	Attribute string // the attribute's path
-	Problem   string // what was found and what is needed
-}
-
-func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed %s: attribute %s %s", e.Item, e.Attribute, e.Problem)
-}
+// write.
+type MalformedError = queue.MalformedError
 
 // Reader reads attributes out of an item that any program may have written.
 // The first problem it meets is kept in Err; what is read after that is zero.

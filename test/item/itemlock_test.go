@@ -21,6 +21,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -596,7 +597,7 @@ func TestEachItemHasAQueueOfItsOwn(t *testing.T) {
 				t.Error(err)
 				return ""
 			}
-			return state.Key.Entity
+			return state.Entity
 		}
 		long := strings.Repeat("ä", 1000)
 		keys := []attr.Item{
@@ -651,9 +652,9 @@ func TestInspectItemSaysWhoHasItAndWhoWaits(t *testing.T) {
 		u := locktest.NewItemTable(t, table, key)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		inspect := func() *queuelock.State {
+		inspect := func() *queue.State {
 			t.Helper()
-			var state *queuelock.State
+			var state *queue.State
 			spent := locktest.Cost(table, func() {
 				var err error
 				if state, err = a.InspectItem(t.Context(), u.Key(key)); err != nil {
@@ -678,8 +679,8 @@ func TestInspectItemSaysWhoHasItAndWhoWaits(t *testing.T) {
 		if s := inspect(); len(s.Serving) != 1 || s.Serving[0].Owner != "a" || string(s.Serving[0].Data) != "job 1" || len(s.Waiting) != 1 || s.Waiting[0].Owner != "b" {
 			t.Errorf("a locked item: %+v", s)
 		}
-		if lock.Key() != inspect().Key || lock.ItemKey().Table != u.Name {
-			t.Errorf("the lock's key is %v, the queue's %v", lock.Key(), inspect().Key)
+		if s := inspect(); lock.Key() != (queuelock.Key{Entity: s.Entity, Reason: s.Reason}) || lock.ItemKey().Table != u.Name {
+			t.Errorf("the lock's key is %v, the queue's %q and %q", lock.Key(), s.Entity, s.Reason)
 		}
 		cancel()
 		if got := <-waiting; !errors.Is(got.Err, context.Canceled) || !errors.Is(got.Err, queuelock.ErrNotAcquired) {

@@ -19,6 +19,7 @@ const module = "github.com/queuelock/queuelock"
 // for all.
 var floors = []string{
 	"",
+	"internal/picture",
 	"internal/waiter",
 	"internal/sweep",
 	"internal/localqueue",
@@ -27,6 +28,7 @@ var floors = []string{
 	"internal/counter",
 	"internal/lease",
 	"internal/table",
+	"queue",
 	"ticket",
 	"internal/dbclock",
 	"internal/logqueue",

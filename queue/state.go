@@ -1,0 +1,127 @@
+package queue
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// State is a queue as one consistent read showed it.
+type State struct {
+	// Entity and Reason are those of the lock's Key.
+	Entity, Reason string
+	// Issued is the last ticket that was taken; zero if the lock was never used.
+	Issued ticket.Number
+	// Scope says which counter issues the tickets.
+	Scope ticket.Scope
+	// Permits is the number of a semaphore's permits; zero for a lock.
+	Permits int
+	// Serving lists the holders in the order of their tickets.
+	Serving []Holder
+	// Waiting lists the waiters in the order of their tickets.
+	Waiting []Waiter
+	// HoldTime is how long recent holders had the lock; zero if none has released it.
+	HoldTime HoldTime
+	// ReadAt is when the read was answered, on DynamoDB's clock, or on the host's if
+	// DynamoDB's is not known.
+	ReadAt time.Time
+}
+
+// Idle reports whether the lock has neither a holder nor a waiter.
+func (s *State) Idle() bool { return len(s.Serving) == 0 && len(s.Waiting) == 0 }
+
+// Holder returns the holder with that ticket.
+func (s *State) Holder(t ticket.Number) (Holder, bool) {
+	i := slices.IndexFunc(s.Serving, func(h Holder) bool { return h.Ticket == t })
+	if i < 0 {
+		return Holder{}, false
+	}
+	return s.Serving[i], true
+}
+
+// Next returns the first waiter whose lease has not ended.
+func (s *State) Next() (Waiter, bool) {
+	i := slices.IndexFunc(s.Waiting, func(w Waiter) bool { return !w.Expired() })
+	if i < 0 {
+		return Waiter{}, false
+	}
+	return s.Waiting[i], true
+}
+
+// Position returns the place of that ticket among the waiters. 1 is next; 0 means
+// that no waiter has the ticket.
+func (s *State) Position(t ticket.Number) int {
+	return 1 + slices.IndexFunc(s.Waiting, func(w Waiter) bool { return w.Ticket == t })
+}
+
+// EstimatedWait estimates how long the waiter at that position will wait, if those
+// ahead hold for the mean of HoldTime. It is zero if the mean is not known. Shared
+// holders may be admitted much earlier.
+func (s *State) EstimatedWait(position int) time.Duration {
+	if position < 1 || s.HoldTime.Mean <= 0 {
+		return 0
+	}
+	permits := max(1, s.Permits)
+	mean := float64(s.HoldTime.Mean) / float64(permits)
+	wait := float64(position-1) * mean
+	if len(s.Serving) >= permits {
+		wait += float64(max(0, s.HoldTime.Mean-s.Serving[0].Age))
+	}
+	return time.Duration(min(wait, math.MaxInt64/2))
+}
+
+// HoldTime is how long holders had the lock, as a moving mean and mean deviation.
+type HoldTime struct{ Mean, Deviation time.Duration }
+
+// Holder is a client that holds the lock.
+type Holder struct {
+	Ticket ticket.Number
+	Owner  string
+	// Shared says that it holds the lock together with other shared holders.
+	Shared bool
+	// Since is when the lock was granted, on DynamoDB's clock; zero if that is not
+	// known.
+	Since time.Time
+	// Age is the time from Since to the read; zero if Since is not known.
+	Age time.Duration
+	// Remaining is the time after which the client that read would evict the holder
+	// if it does not renew its lease; zero or less means now.
+	Remaining time.Duration
+	// TTL is the length of the lease. Delay is its lock delay, a part of Remaining.
+	TTL, Delay time.Duration
+	// FailClosed says that the holder has no lease: it ends by its release or by an
+	// operator's eviction. Remaining is then the longest Duration, and TTL is zero.
+	FailClosed bool
+	// Data is what the holder published with WithData or SetData; nil if nothing.
+	Data []byte
+	// Problem describes a part of the holder's entry that cannot be read; that part
+	// is zero. No client evicts a holder whose ticket or lease is not known.
+	Problem error
+}
+
+// Expired reports whether the holder's lease, and its lock delay, have ended.
+func (h Holder) Expired() bool { return h.Remaining <= 0 }
+
+// Waiter is a client that waits for the lock.
+type Waiter struct {
+	// Position is its place among the waiters: 1 is next.
+	Position int
+	Ticket   ticket.Number
+	Owner    string
+	// Shared says that it will hold the lock together with other shared holders.
+	Shared bool
+	// Age is for how long it has waited.
+	Age time.Duration
+	// Remaining is the time after which the client that read would remove its row if
+	// it does not renew its lease; zero or less means now. TTL is the length of that
+	// lease.
+	Remaining, TTL time.Duration
+	// Problem says what is wrong with the row if another program wrote it. Only the
+	// ticket, Remaining and TTL are known then.
+	Problem error
+}
+
+// Expired reports whether the lease of the waiter's row has ended.
+func (w Waiter) Expired() bool { return w.Remaining <= 0 }

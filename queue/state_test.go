@@ -1,0 +1,86 @@
+package queue_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+var n = ticket.FromUint64
+
+func TestStatePositions(t *testing.T) {
+	state := &queue.State{
+		Serving: []queue.Holder{{Ticket: n(3), Remaining: 1}, {Ticket: n(5)}},
+		Waiting: []queue.Waiter{{Position: 1, Ticket: n(7)}, {Position: 2, Ticket: n(9), Remaining: 1}},
+	}
+	t.Run("Position", func(t *testing.T) {
+		for number, want := range map[uint64]int{0: 0, 3: 0, 7: 1, 8: 0, 9: 2} {
+			if got := state.Position(n(number)); got != want {
+				t.Errorf("ticket %d is at position %d, want %d", number, got, want)
+			}
+		}
+	})
+	t.Run("Holder", func(t *testing.T) {
+		if h, ok := state.Holder(n(5)); !ok || h.Ticket != n(5) || !h.Expired() {
+			t.Errorf("%+v, %v", h, ok)
+		}
+		if h, ok := state.Holder(n(7)); ok {
+			t.Errorf("a waiter is the holder %+v", h)
+		}
+	})
+	t.Run("NextSkipsExpired", func(t *testing.T) {
+		if w, ok := state.Next(); !ok || w.Ticket != n(9) || w.Expired() {
+			t.Errorf("%+v, %v", w, ok)
+		}
+		if w, ok := (&queue.State{Waiting: state.Waiting[:1]}).Next(); ok {
+			t.Errorf("an expired waiter is next: %+v", w)
+		}
+	})
+	t.Run("Idle", func(t *testing.T) {
+		if state.Idle() || (&queue.State{Waiting: state.Waiting}).Idle() || !(&queue.State{Issued: n(9)}).Idle() {
+			t.Error("only a queue without holder and waiter is idle")
+		}
+	})
+}
+
+func TestStateEstimatedWait(t *testing.T) {
+	held := []queue.Holder{{Age: 10 * time.Second}, {}}
+	minute := queue.HoldTime{Mean: time.Minute}
+	for name, c := range map[string]struct {
+		state    queue.State
+		position int
+		want     time.Duration
+	}{
+		"FreeLock":         {queue.State{HoldTime: minute}, 1, 0},
+		"HeldLock":         {queue.State{HoldTime: minute, Serving: held[:1]}, 1, 50 * time.Second},
+		"LongHeldLock":     {queue.State{HoldTime: queue.HoldTime{Mean: time.Second}, Serving: held[:1]}, 3, 2 * time.Second},
+		"ThirdInLine":      {queue.State{HoldTime: minute, Serving: held[:1]}, 3, 170 * time.Second},
+		"FreePermit":       {queue.State{HoldTime: minute, Permits: 2, Serving: held[:1]}, 1, 0},
+		"NoPermit":         {queue.State{HoldTime: minute, Permits: 2, Serving: held}, 2, 80 * time.Second},
+		"UnknownHoldTime":  {queue.State{Serving: held}, 3, 0},
+		"UnknownPosition":  {queue.State{HoldTime: minute, Serving: held}, 0, 0},
+		"WithoutAnyLimits": {queue.State{HoldTime: queue.HoldTime{Mean: math.MaxInt64}}, math.MaxInt32, math.MaxInt64 / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.state.EstimatedWait(c.position); (got - c.want).Abs() > time.Millisecond {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	malformed := &queue.MalformedError{Item: "serving record", Attribute: "granted", Problem: "is S, need N"}
+	if got := malformed.Error(); got != "malformed serving record: attribute granted is S, need N" {
+		t.Error(got)
+	}
+	cause := errors.New("no such key")
+	unusable := &queue.TableError{Table: "t", Found: "one key", Need: "two", Err: cause}
+	if got := unusable.Error(); got != `table "t" cannot be used: found one key, need two: no such key` || !errors.Is(unusable, cause) {
+		t.Error(got)
+	}
+}
