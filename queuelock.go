@@ -67,10 +67,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// DynamoDB is what the library needs of an SDK client; *dynamodb.Client has
-// it.
-type DynamoDB = table.DynamoDB
-
 // Client acquires locks in one table. It is safe for concurrent use; a process
 // needs one. New makes it, and it must be closed with Close.
 type Client struct {

@@ -6,21 +6,41 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// TableAPI is what CreateTable needs of an SDK client; *dynamodb.Client has
-// it.
-type TableAPI = table.API
+// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. For
+// Lock.Get, Lock.Transact and Lock.ReleaseWith it also needs the SDK's methods
+// TransactGetItems and TransactWriteItems.
+type DynamoDB interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
 
-// CreateTable makes the table that cfg asks for: on-demand billing, keys of
-// type S, TTL enabled on the TTL attribute. It waits until the table is active,
-// for as long as ctx lives. A table that is there already is checked, and its
-// TTL is enabled if it is off; one with other keys, or with TTL on another
-// attribute, is a *TableError and is left as it is. Calling it again is safe.
+// TableAPI is what CreateTable needs of an SDK client, such as a *dynamodb.Client.
+type TableAPI interface {
+	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
+	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error)
+}
+
+var (
+	_ DynamoDB = (*dynamodb.Client)(nil)
+	_ TableAPI = (*dynamodb.Client)(nil)
+)
+
+// CreateTable creates the table that cfg describes, with on-demand billing, keys of
+// type S and TTL on the TTL attribute, and waits until it is active or ctx ends. It
+// checks a table that exists, and enables its TTL. Calling it again is safe.
 //
-// Three requests at the least, one more to enable TTL, and one more for each
-// time it looks whether the table is active.
+// Returns *TableError if the table has other keys, or TTL on another attribute. The
+// table is left as it is.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
 	if isNil(db) {
 		return errors.New("queuelock: create table: the DynamoDB client is nil")
