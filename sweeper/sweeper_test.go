@@ -1,0 +1,197 @@
+package sweeper_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+var key = queuelock.Key{Entity: "order-7"}
+
+// client returns a client of the table, which is closed with the test.
+func client(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
+	t.Helper()
+	db := table.Client(name)
+	c, err := queuelock.New(db, table.Name(), queuelock.Config{Owner: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c, db
+}
+
+// crash leaves an entry of a holder and a row of a waiter in the queue.
+func crash(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	c, db := client(t, table, "crashed")
+	if _, err := c.Acquire(t.Context(), key, waitpolicy.NoWait); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if _, err := c.Acquire(t.Context(), key, waitpolicy.For(time.Minute)); err == nil {
+			t.Error("a crashed client was served")
+		}
+	}()
+	time.Sleep(time.Second)
+	db.Partition()
+}
+
+func TestRun(t *testing.T) {
+	bubble(t, "SweepsUntilContextEnds", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		crash(t, table)
+		c, db := client(t, table, "sweeper")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var total queuelock.Swept
+		err := sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(k queuelock.Key, swept queuelock.Swept) {
+			if k != key {
+				t.Errorf("swept %v", k)
+			}
+			total.Rows += swept.Rows
+			total.Holders += swept.Holders
+		}})
+		if !errors.Is(err, context.DeadlineExceeded) || total != (queuelock.Swept{Rows: 1, Holders: 1}) {
+			t.Errorf("%v, after %+v", err, total)
+		}
+		if rounds := db.Counts()["Query"].Sent; rounds < 60 || rounds > 67 {
+			t.Errorf("%d rounds in an hour, one a minute is the default", rounds)
+		}
+	})
+	bubble(t, "RetriesAtNextInterval", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		crash(t, table)
+		time.Sleep(2 * time.Minute)
+		c, db := client(t, table, "sweeper")
+		outage := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").Times(1))
+		calls, failed := 0, errors.New("no keys yet")
+		keys := func(context.Context) ([]queuelock.Key, error) {
+			if calls++; calls == 1 {
+				return nil, failed
+			}
+			return []queuelock.Key{key}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var reported []error
+		begun := time.Now()
+		err := sweeper.Run(ctx, c, keys, sweeper.Config{
+			Interval: 10 * time.Second,
+			OnSwept:  func(queuelock.Key, queuelock.Swept) { cancel() },
+			OnError:  func(_ queuelock.Key, err error) { reported = append(reported, err) },
+		})
+		if took := time.Since(begun); took < 18*time.Second || took > 21*time.Second {
+			t.Errorf("the third round began after %v", took)
+		}
+		if !errors.Is(err, context.Canceled) || len(reported) != 2 || !errors.Is(reported[0], failed) || outage.Fired() != 1 {
+			t.Errorf("%v, after %v", err, reported)
+		}
+	})
+	bubble(t, "ContinuesAfterBadKey", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		crash(t, table)
+		time.Sleep(2 * time.Minute)
+		c, _ := client(t, table, "sweeper")
+		ctx, cancel := context.WithCancel(t.Context())
+		var bad []queuelock.Key
+		err := sweeper.Run(ctx, c, sweeper.Fixed(queuelock.Key{Reason: "no entity"}, key), sweeper.Config{
+			OnSwept: func(queuelock.Key, queuelock.Swept) { cancel() },
+			OnError: func(k queuelock.Key, _ error) { bad = append(bad, k) },
+		})
+		if !errors.Is(err, context.Canceled) || !reflect.DeepEqual(bad, []queuelock.Key{{Reason: "no entity"}}) {
+			t.Errorf("%v, after errors of %v", err, bad)
+		}
+	})
+	bubble(t, "EndsWithClosedClient", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := client(t, table, "sweeper")
+		ended := make(chan error)
+		go func() {
+			ended <- sweeper.Run(t.Context(), c, sweeper.Fixed(key), sweeper.Config{OnError: func(_ queuelock.Key, err error) { t.Error(err) }})
+		}()
+		synctest.Wait()
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, queuelock.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	bubble(t, "LeavesLiveAlone", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, _ := client(t, table, "holder")
+		lock, err := holder.Acquire(t.Context(), key, waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := client(t, table, "sweeper")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ queuelock.Key, s queuelock.Swept) { t.Errorf("swept %+v", s) }})
+		if !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
+			t.Errorf("%v; the lock: %v", err, lock.Err())
+		}
+	})
+	bubble(t, "RefusesBadArguments", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := client(t, table, "sweeper")
+		for _, bad := range []struct {
+			client *queuelock.Client
+			keys   sweeper.Keys
+			cfg    sweeper.Config
+			says   string
+		}{
+			{nil, sweeper.Fixed(key), sweeper.Config{}, "client is nil"},
+			{c, nil, sweeper.Config{}, "Keys is nil"},
+			{c, sweeper.Fixed(key), sweeper.Config{Interval: time.Millisecond}, "Interval is 1ms: at least 1s"},
+			{c, sweeper.Fixed(key), sweeper.Config{Interval: -time.Minute}, "Interval is -1m0s"},
+		} {
+			if err := sweeper.Run(t.Context(), bad.client, bad.keys, bad.cfg); err == nil || !strings.Contains(err.Error(), bad.says) {
+				t.Errorf("%v, want %q", err, bad.says)
+			}
+		}
+		if _, err := sweeper.Once(t.Context(), nil, key); err == nil {
+			t.Error("Once took a nil client")
+		}
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
+}
+
+func TestOnce(t *testing.T) {
+	bubble(t, "SweepsEachKey", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		crash(t, table)
+		time.Sleep(2 * time.Minute)
+		c, db := client(t, table, "sweeper")
+		swept, err := sweeper.Once(t.Context(), c, queuelock.Key{}, key, queuelock.Key{Entity: "idle"})
+		if err == nil || swept != (queuelock.Swept{Rows: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
+			t.Errorf("%+v, %v, %v", swept, err, db.Counts())
+		}
+		if swept, err := sweeper.Once(t.Context(), c, key); err != nil || swept != (queuelock.Swept{}) {
+			t.Errorf("again: %+v, %v", swept, err)
+		}
+	})
+	bubble(t, "EndsWithContext", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := client(t, table, "sweeper")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := sweeper.Once(ctx, c, key, key, key); !errors.Is(err, context.Canceled) || db.Counts()["Query"].Sent > 1 {
+			t.Errorf("%v, after %v", err, db.Counts())
+		}
+	})
+}
+
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
