@@ -1,38 +1,3 @@
-// Package heartbeat keeps a lease alive, and knows when it is lost.
-// To use locks you do not need this package: start at the module's root.
-//
-// A Keeper renews at half the lease's life, or a little earlier, retries quickly when that fails,
-// and reports the loss of the lease, with its cause, at the latest when the
-// local deadline passes. The deadline counts from before the last confirmed
-// renewal was sent, on the monotonic clock, less a margin; whoever ends the
-// lease counts from later. So the owner knows first.
-//
-// It promises that loss is reported from a timer, never only from an answer:
-// a renewal that hangs does not delay it. It promises that of one Keeper at
-// most one renewal is under way, also of those that are asked for (Extend).
-// It does not promise that the process runs: a
-// process that was stopped past its deadline learns of the loss at the first
-// instruction that asks (Check), and what it does between two such questions
-// is guarded by fencing alone.
-//
-//	             renewed
-//	           ┌─────────┐
-//	           ▼         │
-//	Start ──► held ──► renewing ──► (fails) ──► retrying ──► lost
-//	           │                       ▲───────────┘          ▲
-//	           ├── deadline passes ──────────────────────────┤
-//	           └── refused: evicted ─────────────────────────┘
-//
-//	| cause       | means                                                        |
-//	|-------------|--------------------------------------------------------------|
-//	| Evicted     | the table says so: somebody else removed the lease           |
-//	| Expired     | the deadline passed and no renewal failed: this process stood still |
-//	| Unreachable | the deadline passed and renewals had failed, or hung         |
-//
-// A lease that has no end (Config.Endless) has no deadline either: it is lost by
-// being Evicted, and in no other way, and renewals that fail are tried for ever.
-//
-// It knows nothing of DynamoDB: what a renewal is, is the caller's function.
 package heartbeat
 
 import (

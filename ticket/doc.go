@@ -1,4 +1,5 @@
-// Package ticket holds ticket numbers.
+// Package ticket holds ticket numbers, and the [Scope] of the counter that issues
+// them.
 //
 // A [Number] is a place in one queue and, once it is served, the fencing token of
 // the lock: it is greater than that of every earlier holder. Send it with each
