@@ -82,25 +82,20 @@ func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBu
 
 // Write is Update of expressions that are built already.
 func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (Item, error) {
-	var item Item
-	err := s.call(ctx, "UpdateItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-		out, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:                           &s.layout.Table,
-			Key:                                 key,
-			UpdateExpression:                    &w.Update,
-			ConditionExpression:                 &w.Condition,
-			ExpressionAttributeNames:            w.Names,
-			ExpressionAttributeValues:           w.Values,
-			ReturnValues:                        types.ReturnValueAllNew,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}, fns...)
-		if err != nil {
-			return middleware.Metadata{}, err
-		}
-		item = out.Attributes
-		return out.ResultMetadata, nil
-	})
-	return item, err
+	out, err := send(ctx, s, "UpdateItem", s.db.UpdateItem, &dynamodb.UpdateItemInput{
+		TableName:                           &s.layout.Table,
+		Key:                                 key,
+		UpdateExpression:                    &w.Update,
+		ConditionExpression:                 &w.Condition,
+		ExpressionAttributeNames:            w.Names,
+		ExpressionAttributeValues:           w.Values,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
 }
 
 // Put writes the item. Refused by condition, it returns *Refused. One request.
@@ -109,20 +104,15 @@ func (s *Store) Put(ctx context.Context, item Item, condition expression.Conditi
 	if err != nil {
 		return err
 	}
-	return s.call(ctx, "PutItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-		out, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName:                           &s.layout.Table,
-			Item:                                item,
-			ConditionExpression:                 e.Condition(),
-			ExpressionAttributeNames:            e.Names(),
-			ExpressionAttributeValues:           e.Values(),
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}, fns...)
-		if err != nil {
-			return middleware.Metadata{}, err
-		}
-		return out.ResultMetadata, nil
-	})
+	_, err = send(ctx, s, "PutItem", s.db.PutItem, &dynamodb.PutItemInput{
+		TableName:                           &s.layout.Table,
+		Item:                                item,
+		ConditionExpression:                 e.Condition(),
+		ExpressionAttributeNames:            e.Names(),
+		ExpressionAttributeValues:           e.Values(),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
+	return err
 }
 
 // Delete removes the item. Refused by condition, it returns *Refused. One
@@ -132,38 +122,28 @@ func (s *Store) Delete(ctx context.Context, key Item, condition expression.Condi
 	if err != nil {
 		return err
 	}
-	return s.call(ctx, "DeleteItem", opts, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-		out, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName:                           &s.layout.Table,
-			Key:                                 key,
-			ConditionExpression:                 e.Condition(),
-			ExpressionAttributeNames:            e.Names(),
-			ExpressionAttributeValues:           e.Values(),
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}, fns...)
-		if err != nil {
-			return middleware.Metadata{}, err
-		}
-		return out.ResultMetadata, nil
-	})
+	_, err = send(ctx, s, "DeleteItem", s.db.DeleteItem, &dynamodb.DeleteItemInput{
+		TableName:                           &s.layout.Table,
+		Key:                                 key,
+		ConditionExpression:                 e.Condition(),
+		ExpressionAttributeNames:            e.Names(),
+		ExpressionAttributeValues:           e.Values(),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
+	return err
 }
 
 // Get reads the item, consistently; nil if there is none. One request.
 func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
-	var item Item
-	err := s.call(ctx, "GetItem", nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-		out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName:      &s.layout.Table,
-			Key:            key,
-			ConsistentRead: aws.Bool(true),
-		}, fns...)
-		if err != nil {
-			return middleware.Metadata{}, err
-		}
-		item = out.Item
-		return out.ResultMetadata, nil
-	})
-	return item, err
+	out, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{
+		TableName:      &s.layout.Table,
+		Key:            key,
+		ConsistentRead: aws.Bool(true),
+	}, func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
+	if err != nil {
+		return nil, err
+	}
+	return out.Item, nil
 }
 
 // Range reads all items of the queue whose sort keys lie between from and to,
@@ -180,31 +160,29 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 	var items []Item
 	var next Item
 	for {
-		err := q.call(ctx, "Query", nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-			out, err := q.db.Query(ctx, &dynamodb.QueryInput{
-				TableName:                 &q.layout.Table,
-				KeyConditionExpression:    e.KeyCondition(),
-				ExpressionAttributeNames:  e.Names(),
-				ExpressionAttributeValues: e.Values(),
-				ConsistentRead:            aws.Bool(true),
-				ExclusiveStartKey:         next,
-			}, fns...)
-			if err != nil {
-				return middleware.Metadata{}, err
-			}
-			items = append(items, out.Items...)
-			next = out.LastEvaluatedKey
-			return out.ResultMetadata, nil
-		})
-		if err != nil || len(next) == 0 {
+		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
+			TableName:                 &q.layout.Table,
+			KeyConditionExpression:    e.KeyCondition(),
+			ExpressionAttributeNames:  e.Names(),
+			ExpressionAttributeValues: e.Values(),
+			ConsistentRead:            aws.Bool(true),
+			ExclusiveStartKey:         next,
+		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
+		if err != nil {
 			return items, err
+		}
+		items, next = append(items, out.Items...), out.LastEvaluatedKey
+		if len(next) == 0 {
+			return items, nil
 		}
 	}
 }
 
-// call bounds a request, feeds the clock with its answer, and translates its
-// error.
-func (s *Store) call(ctx context.Context, operation string, opts []Option, do func(context.Context, ...func(*dynamodb.Options)) (middleware.Metadata, error)) error {
+// send bounds a request, feeds the clock with its answer, and translates its
+// error. metadata returns the metadata of an answer.
+func send[In, Out any](ctx context.Context, s *Store, operation string,
+	request func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
+	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	fns := []func(*dynamodb.Options){func(o *dynamodb.Options) {
@@ -214,17 +192,17 @@ func (s *Store) call(ctx context.Context, operation string, opts []Option, do fu
 		fns = append(fns, o)
 	}
 	sent := time.Now()
-	metadata, err := do(bounded, fns...)
+	out, err := request(bounded, in, fns...)
 	received := time.Now()
 	if err == nil {
 		s.clock.Answered()
-		if date, ok := dateOfAnswer(metadata); ok {
+		if date, ok := dateOfAnswer(metadata(out)); ok {
 			s.clock.Observe(sent, received, date)
 		}
-		return nil
+		return out, nil
 	}
 	if date, ok := dateOfError(err); ok {
 		s.clock.Observe(sent, received, date)
 	}
-	return s.translate(ctx, bounded, operation, err)
+	return nil, s.translate(ctx, bounded, operation, err)
 }

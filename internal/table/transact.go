@@ -37,18 +37,16 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	if !ok {
 		return nil, fmt.Errorf("the DynamoDB client %T has no method TransactGetItems", s.db)
 	}
+	out, err := send(ctx, s, transactGetItems, db.TransactGetItems, &dynamodb.TransactGetItemsInput{TransactItems: items},
+		func(out *dynamodb.TransactGetItemsOutput) middleware.Metadata { return out.ResultMetadata })
+	if err != nil {
+		return nil, err
+	}
 	var read []Item
-	err := s.call(ctx, transactGetItems, nil, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-		out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: items}, fns...)
-		if err != nil {
-			return middleware.Metadata{}, err
-		}
-		for _, r := range out.Responses {
-			read = append(read, r.Item)
-		}
-		return out.ResultMetadata, nil
-	})
-	return read, err
+	for _, r := range out.Responses {
+		read = append(read, r.Item)
+	}
+	return read, nil
 }
 
 // Transact makes all of the writes, or none. Calls with the same token within
@@ -65,13 +63,9 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	if !ok {
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
-	return s.call(ctx, transactWriteItems, []Option{Once()}, func(ctx context.Context, fns ...func(*dynamodb.Options)) (middleware.Metadata, error) {
-		out, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, fns...)
-		if err != nil {
-			return middleware.Metadata{}, err
-		}
-		return out.ResultMetadata, nil
-	})
+	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
+		func(out *dynamodb.TransactWriteItemsOutput) middleware.Metadata { return out.ResultMetadata }, Once())
+	return err
 }
 
 // Reasons are the codes by which a transaction was cancelled, one for each
