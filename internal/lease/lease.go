@@ -103,9 +103,7 @@ func Read(r *table.Reader) Lease {
 	default:
 		l.TTL = time.Duration(ms) * time.Millisecond
 	}
-	if ms, ok := r.OptionalInt(table.AttrUntil); ok {
-		l.Until = time.UnixMilli(ms)
-	}
+	l.Until = r.OptionalTime(table.AttrUntil)
 	return l
 }
 
@@ -119,9 +117,7 @@ func (l Lease) Fill(item table.Item) {
 		return
 	}
 	item[table.AttrTTL] = table.Int(l.TTL.Milliseconds())
-	if !l.Until.IsZero() {
-		item[table.AttrUntil] = table.Int(l.Until.UnixMilli())
-	}
+	table.SetTime(item, table.AttrUntil, l.Until)
 	if l.Delay > 0 {
 		item[table.AttrDelay] = table.Int(l.Delay.Milliseconds())
 	}

@@ -80,9 +80,7 @@ func decode(q table.Queue, item table.Item) Row {
 	row.ID = r.Text(table.AttrID)
 	row.Owner = r.OptionalText(table.AttrOwner)
 	row.Mode = r.OptionalText(table.AttrMode)
-	if ms, ok := r.OptionalInt(table.AttrCreatedAt); ok {
-		row.CreatedAt = time.UnixMilli(ms)
-	}
+	row.CreatedAt = r.OptionalTime(table.AttrCreatedAt)
 	row.Lease = lease.Read(r)
 	if r.Err != nil {
 		row.Problem = r.Err

@@ -47,21 +47,15 @@ func (r Released) same(o Released) bool {
 // decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
 func decodeMarks(released, evicted types.AttributeValue) (m Marks) {
 	if r, ok := decodeMark(released); ok {
-		read := Released{ID: r.Text(table.AttrID), Ticket: r.Ticket(table.AttrTicket), Call: r.Int(table.AttrCall)}
-		if at, ok := r.OptionalInt(table.AttrOpen); ok {
-			read.Open = time.UnixMilli(at)
-		}
+		read := Released{ID: r.Text(table.AttrID), Ticket: r.Ticket(table.AttrTicket), Call: r.Int(table.AttrCall), Open: r.OptionalTime(table.AttrOpen)}
 		if r.Err == nil {
 			m.Released = read
 		}
 	}
 	if r, ok := decodeMark(evicted); ok {
-		read := Evicted{ID: r.Text(table.AttrID), Ticket: r.Ticket(table.AttrTicket), Made: -1}
+		read := Evicted{ID: r.Text(table.AttrID), Ticket: r.Ticket(table.AttrTicket), Made: -1, At: r.OptionalTime(table.AttrAt)}
 		if made, ok := r.OptionalInt(table.AttrMade); ok {
 			read.Made = made
-		}
-		if at, ok := r.OptionalInt(table.AttrAt); ok {
-			read.At = time.UnixMilli(at)
 		}
 		if r.Err == nil {
 			m.Evicted = read
@@ -80,17 +74,13 @@ func decodeMark(value types.AttributeValue) (*table.Reader, bool) {
 
 func (r Released) attribute() types.AttributeValue {
 	item := table.Item{table.AttrID: table.String(r.ID), table.AttrTicket: r.Ticket.Attribute(), table.AttrCall: table.Int(r.Call)}
-	if !r.Open.IsZero() {
-		item[table.AttrOpen] = table.Int(r.Open.UnixMilli())
-	}
+	table.SetTime(item, table.AttrOpen, r.Open)
 	return table.Map(item)
 }
 
 func (e Evicted) attribute() types.AttributeValue {
 	item := table.Item{table.AttrID: table.String(e.ID), table.AttrTicket: e.Ticket.Attribute(), table.AttrMade: table.Int(e.Made)}
-	if !e.At.IsZero() {
-		item[table.AttrAt] = table.Int(e.At.UnixMilli())
-	}
+	table.SetTime(item, table.AttrAt, e.At)
 	return table.Map(item)
 }
 

@@ -213,8 +213,8 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 	read(func(e *table.Reader) {
 		h.Owner = e.OptionalText(table.AttrOwner)
 		h.Shared = e.OptionalText(table.AttrMode) == ModeShared
-		if ms, ok := e.OptionalInt(table.AttrSince); ok && e.Err == nil {
-			h.Since = time.UnixMilli(ms)
+		if since := e.OptionalTime(table.AttrSince); e.Err == nil {
+			h.Since = since
 		}
 		h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
 	})

@@ -29,9 +29,7 @@ type Entry struct {
 func (e Entry) item() table.Item {
 	item := table.Item{table.AttrOwner: table.String(e.Owner)}
 	e.Lease.Fill(item)
-	if !e.Since.IsZero() {
-		item[table.AttrSince] = table.Int(e.Since.UnixMilli())
-	}
+	table.SetTime(item, table.AttrSince, e.Since)
 	if e.Mode.Shared {
 		item[table.AttrMode] = table.String(ModeShared)
 	}

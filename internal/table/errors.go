@@ -144,10 +144,7 @@ func (s *Store) schemaProblem(ctx context.Context, err error) error {
 // Check says in words which keys a table has, and whether they are the
 // layout's.
 func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
-	kinds := map[string]types.ScalarAttributeType{}
-	for _, a := range t.AttributeDefinitions {
-		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
-	}
+	kinds := attributeTypes(t)
 	var pk, sk string
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)
@@ -165,6 +162,14 @@ func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
 	}
 	ok = pk == l.PK && sk == l.SK && kinds[pk] == types.ScalarAttributeTypeS && kinds[sk] == types.ScalarAttributeTypeS
 	return found, ok
+}
+
+func attributeTypes(t *types.TableDescription) map[string]types.ScalarAttributeType {
+	kinds := map[string]types.ScalarAttributeType{}
+	for _, a := range t.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
+	}
+	return kinds
 }
 
 // Transient reports whether trying again can help: a time-out of the call's

@@ -59,10 +59,7 @@ func (h *Home) need() string {
 
 // check reports whether the item's key has the attributes of the table's.
 func (h *Home) check(t *types.TableDescription) bool {
-	kinds := map[string]types.ScalarAttributeType{}
-	for _, a := range t.AttributeDefinitions {
-		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
-	}
+	kinds := attributeTypes(t)
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)
 		if h.Key[name] == nil || KeyType(h.Key[name]) != string(kinds[name]) {

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -72,15 +73,23 @@ func (r *Reader) Has(attribute string) bool { _, ok := r.Item[attribute]; return
 
 // Number reads a number in the form DynamoDB sent it.
 func (r *Reader) Number(attribute string) string {
-	switch v := r.Item[attribute].(type) {
-	case *types.AttributeValueMemberN:
+	if v := member[*types.AttributeValueMemberN](r, attribute, "a number"); v != nil {
 		return v.Value
-	case nil:
-		r.fail(attribute, "is missing, a number is needed")
-	default:
-		r.fail(attribute, "is %s, a number is needed", TypeName(v))
 	}
 	return ""
+}
+
+// member reads an attribute of one type; nil if it has another.
+func member[T types.AttributeValue](r *Reader, attribute, need string) (none T) {
+	switch v := r.Item[attribute].(type) {
+	case T:
+		return v
+	case nil:
+		r.fail(attribute, "is missing, %s is needed", need)
+	default:
+		r.fail(attribute, "is %s, %s is needed", TypeName(v), need)
+	}
+	return none
 }
 
 // Int reads a whole number that fits 64 bits.
@@ -127,15 +136,26 @@ func (r *Reader) OptionalInt(attribute string) (int64, bool) {
 	return r.Int(attribute), true
 }
 
+// OptionalTime reads milliseconds since the epoch; zero if they are absent.
+func (r *Reader) OptionalTime(attribute string) time.Time {
+	ms, ok := r.OptionalInt(attribute)
+	if !ok || ms == 0 && r.Err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// SetTime writes what OptionalTime reads.
+func SetTime(item Item, attribute string, t time.Time) {
+	if !t.IsZero() {
+		item[attribute] = Int(t.UnixMilli())
+	}
+}
+
 // Text reads a string.
 func (r *Reader) Text(attribute string) string {
-	switch v := r.Item[attribute].(type) {
-	case *types.AttributeValueMemberS:
+	if v := member[*types.AttributeValueMemberS](r, attribute, "a string"); v != nil {
 		return v.Value
-	case nil:
-		r.fail(attribute, "is missing, a string is needed")
-	default:
-		r.fail(attribute, "is %s, a string is needed", TypeName(v))
 	}
 	return ""
 }
@@ -150,25 +170,17 @@ func (r *Reader) OptionalText(attribute string) string {
 
 // OptionalBool reads a boolean that may be absent; it is false then.
 func (r *Reader) OptionalBool(attribute string) bool {
-	switch v := r.Item[attribute].(type) {
-	case *types.AttributeValueMemberBOOL:
-		return v.Value
-	case nil:
-	default:
-		r.fail(attribute, "is %s, a boolean is needed", TypeName(v))
+	if !r.Has(attribute) {
+		return false
 	}
-	return false
+	v := member[*types.AttributeValueMemberBOOL](r, attribute, "a boolean")
+	return v != nil && v.Value
 }
 
 // Map reads a map.
 func (r *Reader) Map(attribute string) Item {
-	switch v := r.Item[attribute].(type) {
-	case *types.AttributeValueMemberM:
+	if v := member[*types.AttributeValueMemberM](r, attribute, "a map"); v != nil {
 		return v.Value
-	case nil:
-		r.fail(attribute, "is missing, a map is needed")
-	default:
-		r.fail(attribute, "is %s, a map is needed", TypeName(v))
 	}
 	return nil
 }
