@@ -98,19 +98,16 @@ func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, erro
 // a DeleteItem. Errors are those of Save. An item that is gone after an answer
 // was lost counts as removed by this call, whoever did it.
 func (t *Table) Delete(ctx context.Context, item Item) error {
-	err := t.validate(item)
-	if err == nil && !item.stored {
-		err = fmt.Errorf("item %s was not loaded", t.show(item.Attributes))
-	}
+	part, err := t.DeleteItem(item)
 	if err != nil {
-		return fmt.Errorf("version: delete: %w", err)
+		return err
 	}
-	c := t.unchanged(item)
+	d := part.Delete
 	sent := t.send(ctx, func(ctx context.Context, fns ...func(*dynamodb.Options)) error {
 		_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &t.name, Key: item.key,
-			ConditionExpression: &c.expression, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
+			ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: d.ReturnValuesOnConditionCheckFailure,
 		}, fns...)
 		return err
 	})
