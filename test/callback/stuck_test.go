@@ -402,10 +402,11 @@ func TestStuckHeartbeat(t *testing.T) {
 // Waiters that do not look, because another of their client does, and those that
 // sleep for as long as the schedule allows, are no stuck waiters.
 func TestSlowWaitersKeepTheirRows(t *testing.T) {
+	quick := locktest.Scaled(20*time.Millisecond, 50*time.Millisecond)
 	for name, cfg := range map[string]queuelock.Config{
 		"DefaultSchedule": {},
 		"SlowSchedule":    {Poll: waitpolicy.Schedule{Fastest: time.Minute, SlowestNext: 3 * time.Minute, Slowest: 10 * time.Minute}},
-		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: 20 * time.Millisecond, SlowestNext: 20 * time.Millisecond, Slowest: 20 * time.Millisecond}},
+		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: quick, SlowestNext: quick, Slowest: quick}},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -417,15 +418,15 @@ func TestSlowWaitersKeepTheirRows(t *testing.T) {
 				done = append(done, locktest.QueueUp(t.Context(), b, waitpolicy.Forever))
 				time.Sleep(time.Second)
 			}
-			hour := 60
+			minutes := locktest.Scaled(60, 25)
 			if name == "QuickSchedule" {
-				hour = 1
+				minutes = 1
 			}
 			// Its looks fail for as long as it has patience, and its heartbeats do not.
 			failing := db.Inject(queuelocktest.SwallowRequest().Of("Query", "GetItem"))
 			time.Sleep(20 * time.Second)
 			failing.Remove()
-			for range hour {
+			for range minutes {
 				time.Sleep(time.Minute)
 				if rows, _ := locktest.RowsAndHolders(t, a); rows != 3 {
 					t.Fatalf("%d rows, want 3", rows)

@@ -111,7 +111,7 @@ func TestACrashedFailClosedHolderIsWaitedForUntilItIsEvicted(t *testing.T) {
 			lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 			db.Partition()
 			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-			for range 10 {
+			for range locktest.Scaled(10, 4) {
 				time.Sleep(3 * time.Minute)
 				if swept, err := operator.Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 0 {
 					t.Errorf("swept %+v, %v", swept, err)

@@ -228,9 +228,10 @@ func TestRecordSize(t *testing.T) {
 	})
 	t.Run("BoundsDataByPermits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			const n = 98
+			// The units that the heartbeats need are the narrower bound of both.
+			n, ttl := locktest.Scaled(98, 40), locktest.Scaled(time.Minute, 10*time.Second)
 			table := queuelocktest.NewTable(t)
-			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: ttl})
 			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
 			locktest.Says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
 			if sent := db.Counts().Total().Sent; sent != 0 {
@@ -249,7 +250,7 @@ func TestRecordSize(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(40 * time.Second) // each has renewed its lease
+			time.Sleep(ttl * 2 / 3) // each has renewed its lease
 			for _, lock := range held {
 				locktest.Release(t, lock)
 			}

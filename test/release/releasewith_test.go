@@ -428,7 +428,7 @@ func TestOneOfManyReleasesGetsThrough(t *testing.T) {
 }
 
 func TestReleaseWithUnderRandomFaultsWritesExactlyWhenItSays(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range locktest.Scaled[uint64](15, 5) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 			var log locktest.Journal

@@ -160,11 +160,7 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 // single ones of them.
 func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
-		seeds := uint64(12)
-		if locktest.UnderRace {
-			seeds = 2
-		}
-		for seed := range seeds {
+		for seed := range locktest.Scaled[uint64](12, 2) {
 			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, 7))
@@ -396,12 +392,13 @@ func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
 		var entities []string
-		for i := range 300 {
+		count := locktest.Scaled(300, 120) // more than a transaction has items
+		for i := range count {
 			entities = append(entities, fmt.Sprint("e", i))
 		}
 		var held *queuelock.Locks
-		if n := locktest.Cost(table, func() { held = locktest.AcquireAll(t, a, waitpolicy.Forever, entities...) }).Sent; n != 302 {
-			t.Errorf("300 idle locks took %d requests, want one for each, one for the number and one for the first number", n)
+		if n := locktest.Cost(table, func() { held = locktest.AcquireAll(t, a, waitpolicy.Forever, entities...) }).Sent; n != count+2 {
+			t.Errorf("%d idle locks took %d requests, want one for each, one for the number and one for the first number", count, n)
 		}
 		waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.For(time.Hour), entities...)
 		time.Sleep(10 * time.Second)
@@ -412,8 +409,8 @@ func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
 			t.Fatal(held.Err())
 		}
 		released := time.Now()
-		if n := locktest.Cost(table, func() { locktest.ReleaseAll(t, held) }).Sent; n > 700 {
-			t.Errorf("the release of 300 locks took %d requests", n)
+		if n := locktest.Cost(table, func() { locktest.ReleaseAll(t, held) }).Sent; n > 7*count/3 {
+			t.Errorf("the release of %d locks took %d requests", count, n)
 		}
 		got := <-waiting
 		if got.Err != nil {
@@ -422,7 +419,7 @@ func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
 		if took := got.At.Sub(released); took > 5*time.Second {
 			t.Errorf("handed over in %v", took)
 		}
-		if len(got.Locks.All()) != 300 || got.Locks.Err() != nil {
+		if len(got.Locks.All()) != count || got.Locks.Err() != nil {
 			t.Errorf("%d locks, %v", len(got.Locks.All()), got.Locks.Err())
 		}
 		time.Sleep(time.Minute)

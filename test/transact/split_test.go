@@ -25,7 +25,7 @@ import (
 // be visible before the writes that belong to the same turn. Each turn reads an
 // item with a plain consistent read, adds one, and writes it back.
 func TestSplitTransactions(t *testing.T) {
-	const clients, turns = 4, 25
+	clients, turns := 4, locktest.Scaled(25, 8)
 	const window = 50 * time.Millisecond
 	for name, end := range map[string]func(context.Context, *queuelock.Lock, types.TransactWriteItem) error{
 		"ReleaseWithLosesNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {

@@ -15,7 +15,7 @@ import (
 func Main(m *testing.M) {
 	const checks = "rapid.checks"
 	if UnderRace && flag.Lookup(checks) != nil {
-		if err := flag.Set(checks, "20"); err != nil {
+		if err := flag.Set(checks, "12"); err != nil {
 			panic(err)
 		}
 	}
