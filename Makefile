@@ -33,8 +33,12 @@ quick: ## all tests on the embedded engine alone, without the race detector
 	QUEUELOCK_ENGINES=embedded $(GO) test ./...
 
 .PHONY: bench
-bench: ## the README's table of requests and capacity units, measured anew
-	$(GO) test -run TestRequestsOfTheREADME -v -count=1 ./test/repository
+bench: ## measure the requests and capacity units of docs/costs.md
+	$(GO) test -run TestCosts -v -count=1 ./test/docs
+
+.PHONY: docs
+docs: ## write the generated parts of docs/: expressions.md, and the table of costs.md
+	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
 
 .PHONY: spec
 spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)

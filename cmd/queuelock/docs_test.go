@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// TestCommandsOfTheREADMEWorkAsPasted has a shell run the commands of the
-// README's section, in a directory that holds what they run and nothing else.
-// Stubs stand in for make, and for what is run under locks.
-func TestCommandsOfTheREADMEWorkAsPasted(t *testing.T) {
+// TestDocumentedCommands runs the commands of docs/cli.md in a shell. Stubs stand
+// in for make, and for the programs that run under locks.
+func TestDocumentedCommands(t *testing.T) {
 	newEngine(t)
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "\n## Command line\n")
-	_, block, _ := strings.Cut(section, "\n```sh\n")
-	block, _, _ = strings.Cut(block, "\n```\n")
+	var block string
+	for _, found := range regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllSubmatch(text, -1) {
+		block += string(found[1])
+	}
 
 	self, err := os.Executable()
 	if err != nil {
@@ -50,7 +50,7 @@ func TestCommandsOfTheREADMEWorkAsPasted(t *testing.T) {
 
 	commands := 0
 	var pasted strings.Builder
-	for line := range strings.Lines(block + "\n") {
+	for line := range strings.Lines(block) {
 		switch {
 		case strings.HasPrefix(line, "queuelock local"), strings.HasPrefix(line, "queuelock demo"):
 			continue // tests of their own run them
@@ -73,7 +73,7 @@ func TestCommandsOfTheREADMEWorkAsPasted(t *testing.T) {
 			failed++
 		}
 	}
-	// Nobody is served with the ticket that is evicted.
+	// No holder has the ticket that is evicted.
 	if failed != 1 || !strings.Contains(string(out), "nobody is served with this ticket") {
 		t.Errorf("%d of %d commands failed, want the eviction alone:\n%s\n%s", failed, len(codes), pasted.String(), out)
 	}

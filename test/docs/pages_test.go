@@ -1,0 +1,132 @@
+// Package docs_test compares README.md and docs/ with the code, and writes the
+// parts of them that are generated:
+//
+//	go test ./test/docs -update
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the documentation")
+
+// root is the module's directory.
+const root = "../.."
+
+// page is one document.
+type page struct {
+	name  string // from the module's directory
+	lines []string
+}
+
+// pages reads README.md, CHANGELOG.md and docs/.
+func pages(t *testing.T) []page {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []page{readPage(t, "README.md"), readPage(t, "CHANGELOG.md")}
+	for _, name := range names {
+		all = append(all, readPage(t, "docs/"+filepath.Base(name)))
+	}
+	return all
+}
+
+func readPage(t *testing.T, name string) page {
+	t.Helper()
+	return page{name, strings.Split(read(t, name), "\n")}
+}
+
+// read returns a file of the module.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// snippet is a fenced block of a page.
+type snippet struct {
+	where, language string
+	lines           []string // without indentation
+}
+
+func snippets(t *testing.T) []snippet {
+	t.Helper()
+	var all []snippet
+	for _, p := range pages(t) {
+		inside := false
+		for i, line := range p.lines {
+			language, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+			switch {
+			case fence && !inside:
+				inside = true
+				all = append(all, snippet{where: fmt.Sprintf("%s:%d", p.name, i+1), language: language})
+			case fence:
+				inside = false
+			case inside:
+				last := &all[len(all)-1]
+				last.lines = append(last.lines, strings.TrimSpace(line))
+			}
+		}
+		if inside {
+			t.Errorf("%s ends inside a fenced block", p.name)
+		}
+	}
+	return all
+}
+
+// files visits the module's files with the suffix, except those of hidden
+// directories.
+func files(t *testing.T, under, suffix string, visit func(name, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, under), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && len(entry.Name()) > 2 && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(path, suffix):
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			visit(filepath.ToSlash(name), read(t, name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sources joins the files that files visits.
+func sources(t *testing.T, under, suffix string) string {
+	t.Helper()
+	var all strings.Builder
+	files(t, under, suffix, func(_, text string) { all.WriteString(text) })
+	return all.String()
+}
+
+// generated compares a generated text with the file, or writes the file.
+func generated(t *testing.T, name, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got := read(t, name); got != want {
+		t.Errorf("%s is not what the code gives; `make docs` writes it. It should be:\n\n%s", name, want)
+	}
+}

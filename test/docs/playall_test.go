@@ -1,0 +1,216 @@
+package docs_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// request is what was sent, with the names of the documentation.
+type request struct{ operation, expression string }
+
+// recorder collects the requests of all clients of a table.
+type recorder struct {
+	mu   sync.Mutex
+	sent map[string][]string // operations by expression
+}
+
+func (r *recorder) record(q queuelocktest.Request) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range strings.Split(q.Expression(), "; ") { // of a transaction, each item's
+		if q.Operation == "TransactWriteItems" && !strings.HasPrefix(e, "SET holders.") || q.Operation == "Query" || e == "" {
+			continue
+		}
+		e = abstract(e)
+		if !slices.Contains(r.sent[e], q.Operation) {
+			r.sent[e] = append(r.sent[e], q.Operation)
+		}
+	}
+	return false
+}
+
+// playAll plays what leads to each operation of the protocol, and returns the
+// requests that were sent.
+func playAll(t *testing.T) []request {
+	r := recorder{sent: map[string][]string{}}
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		table.Inject(queuelocktest.DelayRequest(0).Where(r.record))
+		a, dbA := open(t, table, "a", queuelock.Config{})
+		b, _ := open(t, table, "b", queuelock.Config{})
+		dead, dbDead := open(t, table, "dead", queuelock.Config{})
+
+		playHolder(t, table, a, dbA)
+		playQueue(t, a, b, dead, dbDead)
+		playItems(t, table, a, b)
+		playModes(t, a)
+		playResume(t, table, a)
+		dbDead.Heal()
+		playFailClosed(t, a, b)
+		playEviction(t, b, dead, dbDead)
+		playScopes(t, table)
+	})
+	var all []request
+	for e, operations := range r.sent {
+		slices.Sort(operations)
+		all = append(all, request{strings.Join(operations, ", "), e})
+	}
+	slices.SortFunc(all, func(a, b request) int { return cmp.Compare(a.expression, b.expression) })
+	return all
+}
+
+// playHolder plays the first use of a key, HEARTBEAT, SETDATA, FENCE, SETTLE and
+// the fast RELEASE.
+func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) {
+	held := acquire(t, c, order, waitpolicy.Forever)
+	time.Sleep(2 * time.Second)
+	for _, data := range []string{"half", ""} {
+		if err := held.SetData(t.Context(), []byte(data)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := held.Transact(t.Context(), deposit(table)); err != nil {
+		t.Error(err)
+	}
+	brief, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	unanswered := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+	if err := held.Transact(brief, deposit(table)); err == nil {
+		t.Error("a transaction that was lost was made")
+	}
+	unanswered.Remove()
+	release(t, held)
+	release(t, acquire(t, c, order, waitpolicy.NoWait))
+}
+
+// playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,
+// CLEAN UP and RESET.
+func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest.Client) {
+	held := acquire(t, a, order, waitpolicy.Forever)
+	leaving, leave := context.WithCancel(t.Context())
+	queueUp(leaving, dead)
+	time.Sleep(100 * time.Millisecond)
+	waiting := queueUp(t.Context(), b)
+	time.Sleep(8 * time.Second)
+	dbDead.Partition()
+	leave()
+	time.Sleep(time.Minute)
+	release(t, held)
+	release(t, (<-waiting).must(t))
+	time.Sleep(time.Second)
+}
+
+// playItems plays the operations on the user's item that differ from those on a
+// record of the library's own.
+func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client) {
+	key := newOrder(t, table)
+	lock := lockItem(t, a, key)
+	waiting := make(chan *queuelock.ItemLock, 1)
+	go func() {
+		lock, err := b.LockItem(t.Context(), key, waitpolicy.Forever)
+		if err != nil {
+			t.Error(err)
+		}
+		waiting <- lock
+	}()
+	time.Sleep(100 * time.Millisecond)
+	updateAndRelease(t, lock, expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
+	release(t, (<-waiting).Lock)
+	time.Sleep(time.Second)
+}
+
+// playModes plays shared locks, semaphores and DOWNGRADE.
+func playModes(t *testing.T, c *queuelock.Client) {
+	for reason, opt := range map[string]queuelock.Option{"read": queuelock.Shared(), "permit": queuelock.Permits(2)} {
+		key := queuelock.Key{Entity: order.Entity, Reason: reason}
+		first := acquire(t, c, key, waitpolicy.For(time.Minute), opt)
+		second := acquire(t, c, key, waitpolicy.For(time.Minute), opt)
+		release(t, first)
+		release(t, second)
+	}
+	held := acquire(t, c, order, waitpolicy.NoWait)
+	if err := held.Downgrade(t.Context()); err != nil {
+		t.Error(err)
+	}
+	release(t, held)
+}
+
+// playResume resumes a lock and a place of a process that has crashed.
+func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
+	crashes, db := open(t, table, "crashes", queuelock.Config{})
+	held := acquire(t, crashes, order, waitpolicy.NoWait)
+	places := make(chan queuelock.Handle, 10)
+	go func() {
+		if _, err := crashes.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { places <- h })); err == nil {
+			t.Error("a process that has crashed was granted the lock")
+		}
+	}()
+	time.Sleep(time.Second)
+	db.Partition()
+	for _, handle := range []queuelock.Handle{held.Handle(), <-places} {
+		lock, err := c.Resume(t.Context(), handle, waitpolicy.For(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, lock)
+	}
+}
+
+// playFailClosed plays CONFIRM, its HEARTBEAT, and EVICT by an operator.
+func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
+	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
+	time.Sleep(31 * time.Second)
+	if err := operator.Evict(t.Context(), order, held.Ticket()); err != nil {
+		t.Error(err)
+	}
+	<-held.Done()
+}
+
+// playEviction plays EVICT, and CLEAN UP after a TAKE without an answer.
+func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest.Client) {
+	acquire(t, dead, order, waitpolicy.NoWait)
+	dbDead.Partition()
+	held := acquire(t, c, order, waitpolicy.Forever)
+	lost := dbDead.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+	dbDead.Heal()
+	if _, err := dead.Acquire(t.Context(), order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+	if lost.Fired() != 1 {
+		t.Error("no answer of a TAKE was lost")
+	}
+	release(t, held)
+}
+
+// playScopes plays NUMBER, ENTER and RAISE.
+func playScopes(t *testing.T, table *queuelocktest.Table) {
+	c, db := open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeShared})
+	release(t, acquireAll(t, c, waitpolicy.NoWait, "x", "y"))
+	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
+	for _, item := range table.Items() { // deletes the counter
+		if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk != "current" {
+			continue
+		}
+		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
+}

@@ -1,0 +1,36 @@
+package docs_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
+)
+
+// TestQuickStart runs the README's program as a process, with the settings that
+// "queuelock local" prints.
+func TestQuickStart(t *testing.T) {
+	server := httptest.NewServer(embedded.New(embedded.Config{}))
+	defer server.Close()
+	db := dynamodb.New(dynamodb.Options{
+		Region: "local", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	if err := queuelock.CreateTable(t.Context(), db, "queuelock", queuelock.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "go", "run", "./examples/quickstart")
+	command.Dir = root
+	command.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+server.URL, "AWS_REGION=local",
+		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+	out, err := command.CombinedOutput()
+	if want := "shipping order-7 with ticket 1\n"; err != nil || string(out) != want {
+		t.Errorf("%v, %q, want %q", err, out, want)
+	}
+}

@@ -1,0 +1,158 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestAttributes finds each attribute of the items in a table of the protocol.
+func TestAttributes(t *testing.T) {
+	text := read(t, "docs/protocol.md")
+	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "internal/table/layout.go"), -1)
+	if len(attributes) == 0 {
+		t.Fatal("internal/table/layout.go names no attributes")
+	}
+	for _, a := range attributes {
+		if !regexp.MustCompile("(?m)^\\|.*`" + a[1] + "`.*\\|").MatchString(text) {
+			t.Errorf("docs/protocol.md does not say what %s is", a[1])
+		}
+	}
+}
+
+// TestExitCodes leaves out 1 and 128: the first is no outcome of run, the second
+// is shown as a sum.
+func TestExitCodes(t *testing.T) {
+	text := read(t, "docs/cli.md")
+	codes := regexp.MustCompile(`\texit\w+ += (\d+)`).FindAllStringSubmatch(read(t, "cmd/queuelock/exit.go"), -1)
+	if len(codes) == 0 {
+		t.Fatal("cmd/queuelock/exit.go names no exit codes")
+	}
+	for _, code := range codes {
+		if code[1] != "1" && code[1] != "128" && !regexp.MustCompile(`(?m)^\| (\d+, )?`+code[1]+`[ ,]`).MatchString(text) {
+			t.Errorf("docs/cli.md does not say what exit code %s means", code[1])
+		}
+	}
+}
+
+// TestConfiguration finds a row for each field, and no row for anything else.
+func TestConfiguration(t *testing.T) {
+	want := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[queuelock.Config]()) {
+		want[f.Name] = f.Name != "Poll" && f.IsExported()
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[waitpolicy.Schedule]()) {
+		want["Poll."+f.Name] = f.IsExported()
+	}
+	got := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z][A-Za-z.]+)` \\|").FindAllStringSubmatch(read(t, "docs/configuration.md"), -1) {
+		got[row[1]] = true
+		if !want[row[1]] {
+			t.Errorf("docs/configuration.md has a row for %s, which is no field", row[1])
+		}
+	}
+	for name, is := range want {
+		if is && !got[name] {
+			t.Errorf("docs/configuration.md has no row for %s", name)
+		}
+	}
+}
+
+// library returns the root package's code, without tests.
+func library(t *testing.T) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range names {
+		if !strings.HasSuffix(name, "_test.go") {
+			all.WriteString(read(t, filepath.Base(name)))
+		}
+	}
+	return all.String()
+}
+
+// TestOptions finds each option in the guide, and in a row of the configuration.
+func TestOptions(t *testing.T) {
+	guide, table := read(t, "docs/guide.md"), read(t, "docs/configuration.md")
+	options := regexp.MustCompile(`(?m)^func ([A-Z]\w+)\(.*\) Option \{`).FindAllStringSubmatch(library(t), -1)
+	if len(options) == 0 {
+		t.Fatal("the package has no options")
+	}
+	for _, option := range options {
+		if !strings.Contains(guide, "`"+option[1]) {
+			t.Errorf("docs/guide.md does not mention the option %s", option[1])
+		}
+		if !strings.Contains(table, "\n| `"+option[1]+"(") {
+			t.Errorf("docs/configuration.md has no row for the option %s", option[1])
+		}
+	}
+}
+
+// TestErrors finds each exported error in a row of docs/errors.md, and each error
+// of a row in the code.
+func TestErrors(t *testing.T) {
+	text, code := read(t, "docs/errors.md"), sources(t, ".", ".go")
+	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= |struct)`)
+	for _, e := range declared.FindAllStringSubmatch(library(t), -1) {
+		if !regexp.MustCompile("(?m)^\\| `\\*?" + e[1] + "`").MatchString(text) {
+			t.Errorf("docs/errors.md has no row for %s", e[1])
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `\\*?(?:\\w+\\.)?(\\w+)`").FindAllStringSubmatch(text, -1) {
+		if !regexp.MustCompile(`(?m)^(?:var |type |\t)` + row[1] + ` +(?:= |struct)`).MatchString(code) {
+			t.Errorf("docs/errors.md has a row for %s, which does not exist", row[1])
+		}
+	}
+}
+
+// TestPolicies compares the IAM actions with the methods that the library needs
+// of an SDK client.
+func TestPolicies(t *testing.T) {
+	allowed := map[string][]string{}
+	for _, s := range snippets(t) {
+		if s.language != "json" {
+			continue
+		}
+		var policy struct {
+			Version   string
+			Statement []struct {
+				Sid      string
+				Effect   string
+				Action   []string
+				Resource string
+			}
+		}
+		if err := json.Unmarshal([]byte(strings.Join(s.lines, "\n")), &policy); err != nil {
+			t.Errorf("%s: %v", s.where, err)
+		}
+		for _, statement := range policy.Statement {
+			allowed[statement.Sid] = slices.Sorted(slices.Values(statement.Action))
+		}
+	}
+	called := map[string][]string{
+		"UseLocks":    actions(reflect.TypeFor[queuelock.DynamoDB]()),
+		"CreateTable": actions(reflect.TypeFor[queuelock.TableAPI]()),
+	}
+	if !reflect.DeepEqual(allowed, called) {
+		t.Errorf("the documented policies allow %v, the library calls %v", allowed, called)
+	}
+}
+
+// actions returns the IAM actions of an interface's methods, sorted.
+func actions(api reflect.Type) []string {
+	var names []string
+	for i := range api.NumMethod() {
+		names = append(names, "dynamodb:"+api.Method(i).Name)
+	}
+	return slices.Sorted(slices.Values(names))
+}

@@ -1,0 +1,187 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGoSnippets finds every Go block of the pages, line for line, in code that
+// the module compiles: a file with an Example, or a program under examples/.
+func TestGoSnippets(t *testing.T) {
+	compiled := map[string][]string{}
+	files(t, ".", ".go", func(name, text string) {
+		if !strings.HasPrefix(name, "examples/") && !regexp.MustCompile(`(?m)^func Example`).MatchString(text) {
+			return
+		}
+		var lines []string
+		for line := range strings.Lines(text) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		compiled[name] = lines
+	})
+	found := 0
+	for _, s := range snippets(t) {
+		if s.language != "go" {
+			continue
+		}
+		found++
+		isCompiled := false
+		for _, lines := range compiled {
+			isCompiled = isCompiled || contains(lines, s.lines)
+		}
+		if !isCompiled {
+			t.Errorf("%s: no compiled Example or program holds the snippet:\n%s", s.where, strings.Join(s.lines, "\n"))
+		}
+		for _, line := range s.lines {
+			if regexp.MustCompile(`\b_(, _)* :?= |//nolint`).MatchString(line) {
+				t.Errorf("%s discards a value: %s", s.where, line)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("there is no Go snippet")
+	}
+}
+
+// contains reports whether part is a run of consecutive lines of whole.
+func contains(whole, part []string) bool {
+	for i := 0; i+len(part) <= len(whole); i++ {
+		if slices.Equal(whole[i:i+len(part)], part) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSnippetLanguages admits only blocks that a test checks, and plain text.
+func TestSnippetLanguages(t *testing.T) {
+	for _, s := range snippets(t) {
+		if !slices.Contains([]string{"go", "sh", "sql", "json", "expression", "text"}, s.language) {
+			t.Errorf("%s: no test checks blocks of language %q", s.where, s.language)
+		}
+	}
+}
+
+// TestSQLSnippets finds every SQL block in a compiled Example.
+func TestSQLSnippets(t *testing.T) {
+	code := sources(t, ".", "_test.go")
+	for _, s := range snippets(t) {
+		if s.language == "sql" && !strings.Contains(code, strings.Join(s.lines, " ")) {
+			t.Errorf("%s: no Example sends the statement", s.where)
+		}
+	}
+}
+
+// TestShellSnippets checks that targets, subcommands, flags and tests exist.
+func TestShellSnippets(t *testing.T) {
+	makefile, command := read(t, "Makefile"), sources(t, "cmd/queuelock", ".go")
+	tests := sources(t, ".", "_test.go")
+	for _, s := range snippets(t) {
+		if s.language != "sh" {
+			continue
+		}
+		for _, line := range s.lines {
+			line, _, _ = strings.Cut(line, "#")
+			words := strings.Fields(line)
+			for i, word := range words[:max(0, len(words)-1)] {
+				next := words[i+1]
+				switch {
+				case word == "make" && !strings.Contains(makefile, "\n"+next+":"):
+					t.Errorf("%s: the Makefile has no target %q", s.where, next)
+				case (word == "queuelock" || word == "bin/queuelock") && i == 0 && !regexp.MustCompile(`Use:\s+"`+regexp.QuoteMeta(next)+`[" ]`).MatchString(command):
+					t.Errorf("%s: the command line has no subcommand %q", s.where, next)
+				case word == "-run":
+					for _, name := range strings.Split(strings.Trim(next, "'"), "|") {
+						if !strings.Contains(tests, "func "+strings.Trim(name, "$")+"(") {
+							t.Errorf("%s: there is no test %q", s.where, name)
+						}
+					}
+				case word == "test" || word == "run" || word == "build":
+					for _, arg := range words[i+1:] {
+						if _, err := os.Stat(filepath.Join(root, arg)); strings.HasPrefix(arg, "./") && words[0] == "go" && err != nil {
+							t.Errorf("%s: there is no package %s", s.where, arg)
+						}
+					}
+				}
+			}
+			if !slices.ContainsFunc(words, func(w string) bool { return w == "queuelock" || w == "bin/queuelock" }) {
+				continue
+			}
+			for _, flag := range regexp.MustCompile(`(?:^| )--([a-z][a-z-]*)`).FindAllStringSubmatch(strings.Split(line, " -- ")[0], -1) {
+				if !strings.Contains(command, `"`+flag[1]+`"`) {
+					t.Errorf("%s: the command line has no flag --%s", s.where, flag[1])
+				}
+			}
+		}
+	}
+}
+
+// TestLinks follows each link to a file, and to a heading in it, and checks that
+// the tests that the pages name exist.
+func TestLinks(t *testing.T) {
+	tests := sources(t, ".", "_test.go")
+	for _, p := range pages(t) {
+		inside := false
+		for i, line := range p.lines {
+			if strings.HasPrefix(line, "```") {
+				inside = !inside
+			}
+			if inside {
+				continue
+			}
+			for _, link := range regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(line, -1) {
+				if strings.Contains(link[1], "://") {
+					continue
+				}
+				target := p.name
+				if link[1] != "" {
+					target = filepath.Join(filepath.Dir(p.name), link[1])
+				}
+				if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+					t.Errorf("%s:%d: the link leads nowhere: %v", p.name, i+1, err)
+				} else if link[2] != "" && !slices.Contains(anchors(readPage(t, target)), link[2]) {
+					t.Errorf("%s:%d: %s has no heading #%s", p.name, i+1, target, link[2])
+				}
+			}
+			for _, name := range regexp.MustCompile("`((?:Test|Fuzz|Example)[A-Z]\\w+)`").FindAllStringSubmatch(line, -1) {
+				if !strings.Contains(tests, "func "+name[1]+"(") {
+					t.Errorf("%s:%d: there is no test %s", p.name, i+1, name[1])
+				}
+			}
+		}
+	}
+}
+
+// anchors returns the names that a page's headings have in links.
+func anchors(p page) []string {
+	var all []string
+	inside := false
+	for _, line := range p.lines {
+		if strings.HasPrefix(line, "```") {
+			inside = !inside
+		}
+		if heading := regexp.MustCompile(`^#+ (.*)$`).FindStringSubmatch(line); heading != nil && !inside {
+			name := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(heading[1]), "")
+			all = append(all, strings.ReplaceAll(name, " ", "-"))
+		}
+	}
+	return all
+}
+
+// TestSizes keeps the pages short.
+func TestSizes(t *testing.T) {
+	most := map[string]int{"README.md": 220, "docs/protocol.md": 400, "docs/expressions.md": 1000}
+	for _, p := range pages(t) {
+		limit, ok := most[p.name]
+		if !ok {
+			limit = 310
+		}
+		if len(p.lines)-1 > limit {
+			t.Errorf("%s has %d lines, the limit is %d", p.name, len(p.lines)-1, limit)
+		}
+	}
+}
