@@ -37,8 +37,8 @@ bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/docs
 
 .PHONY: docs
-docs: ## write the generated parts of docs/: expressions.md, and the table of costs.md
-	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
+docs: ## write what is generated in docs/ (expressions, costs), and the count of banned words
+	$(GO) test -run 'TestExpressions|TestCosts|TestWordsOfCode' -count=1 ./test/docs -update
 
 .PHONY: spec
 spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)

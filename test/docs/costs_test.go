@@ -69,7 +69,7 @@ func (c *costs) exclusive(t *testing.T) {
 	first := cost(table, func() { held = acquire(t, a, order, waitpolicy.Forever) })
 	release(t, held)
 	c.add("acquire an idle lock", cost(table, func() { held = acquire(t, a, order, waitpolicy.Forever) }))
-	c.add("release it, nobody queued", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
+	c.add("release it, no waiter", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
 	c.add("the first use of a key", first)
 	c.add("acquire an idle lock, the first of a process", cost(table, func() { held = acquire(t, fresh, order, waitpolicy.Forever) }))
 	release(t, held)
@@ -143,7 +143,7 @@ func (c *costs) writes(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	c.add("`ReleaseWith` one item, nobody queued", cost(table, func() {
+	c.add("`ReleaseWith` one item, no waiter", cost(table, func() {
 		if err := lock.ReleaseWith(t.Context(), deposit(table)); err != nil {
 			t.Error(err)
 		}
@@ -151,7 +151,7 @@ func (c *costs) writes(t *testing.T) {
 	key := newOrder(t, table)
 	var item *queuelock.ItemLock
 	c.add("`LockItem`, the first lock of an item", cost(table, func() { item = lockItem(t, a, key) }))
-	c.add("`UpdateAndRelease`, nobody queued", cost(table, func() { updateAndRelease(t, item) }))
+	c.add("`UpdateAndRelease`, no waiter", cost(table, func() { updateAndRelease(t, item) }))
 	c.add("`LockItem`, idle", cost(table, func() { item = lockItem(t, a, key) }))
 	release(t, item.Lock)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestAttributes finds each attribute of the items in a table of the protocol.
+// TestAttributes finds each attribute of the items in docs/format.md.
 func TestAttributes(t *testing.T) {
-	text := read(t, "docs/protocol.md")
+	text := read(t, "docs/format.md")
 	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "internal/table/layout.go"), -1)
 	if len(attributes) == 0 {
 		t.Fatal("internal/table/layout.go names no attributes")
 	}
 	for _, a := range attributes {
 		if !regexp.MustCompile("(?m)^\\|.*`" + a[1] + "`.*\\|").MatchString(text) {
-			t.Errorf("docs/protocol.md does not say what %s is", a[1])
+			t.Errorf("docs/format.md does not say what %s is", a[1])
 		}
 	}
 }
