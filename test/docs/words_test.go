@@ -34,7 +34,11 @@ var banned = []struct{ word, instead string }{
 
 // allowed are the exceptions: a file, and what its line holds.
 var allowed = []struct{ file, line string }{
-	{"docs/reliability.md", `^ghosts                 0$`}, // output of make chaos
+	// Output of make chaos.
+	{"docs/reliability.md", `^ghosts                 0$`},
+	{"docs/reliability.md", `^longest drought        3.62 s in which somebody waited and nobody was served$`},
+	{"docs/reliability.md", `^stale writes           19 refused by the fence; 0 made, as nobody had been served since$`},
+	{"docs/testing.md", `^\| ghosts \| orphaned entries`},
 }
 
 var bannedWords = func() *regexp.Regexp {
@@ -47,13 +51,16 @@ var bannedWords = func() *regexp.Regexp {
 
 // isBanned returns the first banned words of a line.
 func isBanned(file, line string) (string, bool) {
+	found := bannedWords.FindString(line)
+	if found == "" {
+		return "", false
+	}
 	for _, a := range allowed {
 		if a.file == file && regexp.MustCompile(a.line).MatchString(line) {
 			return "", false
 		}
 	}
-	found := bannedWords.FindString(line)
-	return found, found != ""
+	return found, true
 }
 
 // TestWordsOfPages finds no banned word in README.md, CHANGELOG.md and docs/.
