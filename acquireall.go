@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -83,8 +84,8 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (*Locks, error)
 		return nil, err
 	}
 	defer end()
-	ctx, s.calls = s.client.callbacks(ctx)
-	defer s.calls.raise()
+	ctx, s.calls = callback.New(ctx, s.client.background.Run)
+	defer s.calls.Raise()
 	tries, _ := wait.Tries()
 	for try := 1; ; try++ {
 		locks, err := s.acquire(ctx, tries > 0)
@@ -119,7 +120,7 @@ type several struct {
 	numbered bool           // there is a common ticket
 	highest  waiter.Highest // that is known to have been issued
 	begun    time.Time
-	calls    *callbacks
+	calls    *callback.Caller
 	tried    bool // the table was asked for a lock that was not had
 }
 
@@ -171,8 +172,8 @@ func (s *several) acquire(ctx context.Context, noWait bool) ([]*Lock, error) {
 	for number := 1; ; number++ {
 		r := s.newRound(ctx, noWait)
 		err, at := r.play()
-		if err == nil && s.calls.close() {
-			err = errCallback
+		if err == nil && s.calls.Close() {
+			err = callback.ErrFailed
 		}
 		if err == nil && context.Cause(ctx) != nil && context.Cause(ctx) != errWaitOver {
 			err = ctx.Err() // served while the caller gave up
@@ -282,7 +283,7 @@ func (r *round) letGo() {
 func (r *round) enter(ctx context.Context) {
 	var t ticket.Number
 	for i, m := range r.members {
-		cfg := r.client.waiter(r.cfg, m.queue, r.calls.progress(r.cfg.progress, m.key, m.queue, r.begun))
+		cfg := r.client.waiter(r.cfg, m.queue, r.client.progress(r.calls, r.cfg.progress, m.key, m.queue, r.begun))
 		if r.numbered {
 			cfg.Slots = r.slots // else it waits in one queue after the other
 		}

@@ -108,7 +108,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 	c.mu.Lock()
 	c.locks[l] = struct{}{}
 	c.mu.Unlock()
-	c.background.run(l.watch)
+	c.background.Run(l.watch)
 	return l
 }
 

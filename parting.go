@@ -109,7 +109,7 @@ func (p *parting) made(quiet bool) {
 	p.client.lines.Wake(p.queue)
 	p.keeper.Stop()
 	if quiet {
-		p.client.background.run(p.quieten)
+		p.client.background.Run(p.quieten)
 	}
 }
 

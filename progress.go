@@ -3,6 +3,7 @@ package queuelock
 import (
 	"time"
 
+	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -34,9 +35,8 @@ type Progress struct {
 	EstimatedWait time.Duration
 }
 
-// progress returns the receiver of a waiter's Progress, which has f called; nil if
-// f is.
-func (c *callbacks) progress(f func(Progress), key Key, q table.Queue, begun time.Time) func(waiter.Progress) {
+// progress returns the receiver of a waiter's Progress, which calls f; nil if f is.
+func (c *Client) progress(calls *callback.Caller, f func(Progress), key Key, q table.Queue, begun time.Time) func(waiter.Progress) {
 	if f == nil {
 		return nil
 	}
@@ -44,9 +44,9 @@ func (c *callbacks) progress(f func(Progress), key Key, q table.Queue, begun tim
 	return func(w waiter.Progress) {
 		p := Progress{
 			Key: key, Ticket: w.Ticket, Position: w.Ahead + 1, TicketsAhead: w.Tickets,
-			Serving: c.client.served(q, w.Standing), Waited: time.Since(begun), EstimatedWait: w.Wait,
+			Serving: c.served(q, w.Standing), Waited: time.Since(begun), EstimatedWait: w.Wait,
 		}
-		c.call(key, func() { f(p) })
+		calls.Call(key, func() { f(p) })
 	}
 }
 

@@ -55,6 +55,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/callback"
+	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/logqueue"
@@ -82,8 +84,8 @@ type Client struct {
 	mu         sync.Mutex
 	closed     bool               // guarded by mu
 	locks      map[*Lock]struct{} // guarded by mu; held, or released in vain
-	calls      group              // entered under mu, while not closed
-	background group              // heartbeats, row deletes, QUIET
+	calls      group.Group        // entered under mu, while not closed
+	background group.Group        // heartbeats, row deletes, QUIET
 }
 
 // New returns a Client for a table that CreateTable made, or one like it, by its
@@ -171,10 +173,10 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 		return nil, true, err
 	}
 	defer end()
-	ctx, calls := c.callbacks(ctx)
-	defer calls.raise()
-	config := c.waiter(cfg, q, calls.progress(cfg.progress, key, q, begun))
-	config.Resume, config.Placed = from, calls.placed(cfg.placed, key, cfg.mode)
+	ctx, calls := callback.New(ctx, c.background.Run)
+	defer calls.Raise()
+	config := c.waiter(cfg, q, c.progress(calls, cfg.progress, key, q, begun))
+	config.Resume, config.Placed = from, placed(calls, cfg.placed, key, cfg.mode)
 	w, grant, err := waiter.Acquire(ctx, config, wait)
 	if err != nil {
 		err = acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
@@ -185,7 +187,7 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 	}
 	cfg.mode = w.Mode // of a lock that was resumed, what the record says
 	lock := c.hold(ctx, key, cfg, q, grant)
-	failed := calls.close()
+	failed := calls.Close()
 	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
 		err = acquireError(ctx, key, ctx.Err(), nil, w.Standing(), time.Since(begun))
@@ -291,11 +293,11 @@ func (c *Client) Close(ctx context.Context) error {
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
 	var errs []error
-	if err := c.calls.wait(ctx); err != nil {
+	if err := c.calls.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
 	}
 	errs = append(errs, c.releaseAll(ctx))
-	if err := c.background.wait(ctx); err != nil {
+	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), logGrace)
@@ -315,13 +317,13 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 		return nil, nil, ErrClosed
 	}
 	bounded, cancel := context.WithCancelCause(ctx)
-	c.calls.enter()
+	c.calls.Enter()
 	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
 	stop := context.CancelFunc(func() {})
 	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
 		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
 	}
-	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.leave() }, nil
+	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }, nil
 }
 
 // waiter is what an acquire goes by in one queue.
@@ -329,7 +331,7 @@ func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progre
 	return waiter.Config{
 		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
 		Holder: cfg.grantTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.run, Data: cfg.data, Mode: cfg.waiterMode(),
+		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.Run, Data: cfg.data, Mode: cfg.waiterMode(),
 		Progress: progress,
 	}
 }

@@ -180,7 +180,7 @@ func (l *Lock) handBack(ctx context.Context) error {
 	for retries := retry.For(0); ; {
 		rec, quiet, err := serving.Release(ctx, l.queue, ending, idle, table.Once())
 		if err == nil && quiet {
-			l.client.background.run(l.quieten)
+			l.client.background.Run(l.quieten)
 		}
 		if errors.Is(err, serving.ErrRefused) {
 			if l.lateCopy(ctx, rec, &ending) {

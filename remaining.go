@@ -68,7 +68,7 @@ func (l *Lock) warnings(dangers []danger) []heartbeat.Warning {
 	var all []heartbeat.Warning
 	for _, d := range dangers {
 		all = append(all, heartbeat.Warning{Margin: d.margin, Func: func() {
-			l.client.background.run(func() { l.warn(d) })
+			l.client.background.Run(func() { l.warn(d) })
 		}})
 	}
 	return all

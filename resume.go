@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
@@ -92,15 +93,14 @@ func modeOptions(m serving.Mode) string {
 	return "neither Shared nor Permits"
 }
 
-// placed returns the receiver of a waiter's handles, which has f called; nil if f
-// is.
-func (c *callbacks) placed(f func(Handle), key Key, mode serving.Mode) func(waiter.Handle) <-chan struct{} {
+// placed returns the receiver of a waiter's handles, which calls f; nil if f is.
+func placed(calls *callback.Caller, f func(Handle), key Key, mode serving.Mode) func(waiter.Handle) <-chan struct{} {
 	if f == nil {
 		return nil
 	}
 	return func(h waiter.Handle) <-chan struct{} {
 		returned := make(chan struct{})
-		c.call(Key{}, func() { f(newHandle(key, mode, h)); close(returned) })
+		calls.Call(nil, func() { f(newHandle(key, mode, h)); close(returned) })
 		return returned
 	}
 }

@@ -33,6 +33,8 @@ var floors = []string{
 	"ticket",
 	"internal/dbclock",
 	"internal/logqueue",
+	"internal/callback",
+	"internal/group",
 	"internal/retry",
 	"internal/grace",
 	"heartbeat",
