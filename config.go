@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -162,7 +163,7 @@ func (c Config) validate() error {
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
 		return fmt.Errorf("Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
 	}
-	return validItemPrefix(c.ItemPrefix)
+	return itemkey.ValidPrefix(c.ItemPrefix)
 }
 
 func (c Config) layout(tableName string) table.Layout {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -119,12 +120,12 @@ func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) 
 	case cfg.placed != nil:
 		err = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
 	}
-	for _, err := range []error{c.made(), item.validate(home), wait.Validate(), cfg.validate(), err} {
+	for _, err := range []error{c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate(), err} {
 		if err != nil {
 			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 		}
 	}
 	return cfg, table.Queue{
-		Store: c.store.Within(cfg.RequestTimeout), Entity: item.entity(cfg.ItemPrefix), Reason: ItemReason, Home: home,
+		Store: c.store.Within(cfg.RequestTimeout), Entity: itemkey.Entity(home), Reason: ItemReason, Home: home,
 	}, nil
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
@@ -28,7 +31,7 @@ type Key struct {
 func (k Key) String() string {
 	k = k.normal()
 	if k.Reason == ItemReason {
-		if item := itemText(k.Entity); item != "" {
+		if item := itemkey.TextOf(k.Entity); item != "" {
 			return "item " + item
 		}
 	}
@@ -59,3 +62,20 @@ func (k Key) validate() error {
 	}
 	return nil
 }
+
+// ItemKey names an item of the caller's own.
+type ItemKey struct {
+	// Table is the item's table, by name or ARN, in the region of the client's
+	// own: 3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".", or up to 1024 bytes of
+	// ARN. Every process must name it in the same way.
+	Table string
+	// Key is the item's primary key: one attribute or two, each of type S, N or
+	// B.
+	Key map[string]types.AttributeValue
+}
+
+// ItemReason is the reason of the queues of items.
+const ItemReason = "item"
+
+// String prints the key for people: "orders" {id S:"7"}.
+func (k ItemKey) String() string { return itemkey.Text(k.Table, k.Key) }

@@ -28,6 +28,7 @@ var floors = []string{
 	"internal/serving",
 	"internal/counter",
 	"internal/lease",
+	"internal/itemkey",
 	"internal/table",
 	"queue",
 	"ticket",

@@ -1,4 +1,6 @@
-package queuelock
+// Package itemkey names the items of users that carry locks: it validates their
+// primary keys, prints them, and derives the partition key of their queues.
+package itemkey
 
 import (
 	"crypto/sha256"
@@ -19,27 +21,13 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// ItemKey names an item of the caller's own.
-type ItemKey struct {
-	// Table is the item's table, by name or ARN, in the region of the client's
-	// own: 3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".", or up to 1024 bytes of
-	// ARN. Every process must name it in the same way.
-	Table string
-	// Key is the item's primary key: one attribute or two, each of type S, N or
-	// B.
-	Key map[string]types.AttributeValue
-}
-
-// ItemReason is the reason of the queues of items.
-const ItemReason = "item"
-
-// String prints the key for people.
-func (k ItemKey) String() string {
+// Text prints an item's key for people: "orders" {id S:"7"}.
+func Text(tableName string, key table.Item) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(k.Key)) {
-		parts = append(parts, nameText(name)+" "+keyText(k.Key[name]))
+	for _, name := range slices.Sorted(maps.Keys(key)) {
+		parts = append(parts, nameText(name)+" "+keyText(key[name]))
 	}
-	return fmt.Sprintf("%q {%s}", k.Table, strings.Join(parts, ", "))
+	return fmt.Sprintf("%q {%s}", tableName, strings.Join(parts, ", "))
 }
 
 // nameText is an attribute's name, quoted if that is needed.
@@ -50,19 +38,19 @@ func nameText(name string) string {
 	return name
 }
 
-// validate also says what stands in the way of the lock's attributes, whose
-// names begin with prefix.
-func (k ItemKey) validate(home *table.Home) error {
+// Validate says what is wrong with the item's table, or its key. No attribute of the
+// key may have one of the lock's names.
+func Validate(home *table.Home) error {
 	switch {
-	case table.NameProblem(k.Table) != "":
-		return fmt.Errorf("the item's table %s", table.NameProblem(k.Table))
-	case len(k.Key) == 0:
+	case table.NameProblem(home.Table) != "":
+		return fmt.Errorf("the item's table %s", table.NameProblem(home.Table))
+	case len(home.Key) == 0:
 		return errors.New("the item's key is empty: give its partition key, and its sort key if it has one")
-	case len(k.Key) > 2:
-		return fmt.Errorf("the item's key has %d attributes: a primary key has one or two", len(k.Key))
+	case len(home.Key) > 2:
+		return fmt.Errorf("the item's key has %d attributes: a primary key has one or two", len(home.Key))
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.Key)) {
-		value := k.Key[name]
+	for _, name := range slices.Sorted(maps.Keys(home.Key)) {
+		value := home.Key[name]
 		switch {
 		case name == "" || len(name) > 255 || !utf8.ValidString(name):
 			return fmt.Errorf("the item's key has an attribute named %q: 1 to 255 bytes of UTF-8 are needed", name)
@@ -110,8 +98,8 @@ func keyProblem(v types.AttributeValue) string {
 	return ""
 }
 
-// keyText is a value of a key: the same text for the same key, however its
-// number is written, and another for another.
+// keyText is a value of a key. Two values have the same text if they are the same
+// key to DynamoDB, however a number is written.
 func keyText(v types.AttributeValue) string {
 	if nilValue(v) {
 		return "?"
@@ -128,8 +116,7 @@ func keyText(v types.AttributeValue) string {
 	return "?"
 }
 
-// plainNumber writes a number as DynamoDB understands it in one way only: 1, 1.0
-// and 10e-1 are the same key.
+// plainNumber writes a number in one form: 1, 1.0 and 10e-1 are the same key.
 func plainNumber(s string) (string, bool) {
 	const maxLength, maxExponent = 300, 300 // DynamoDB has 38 digits, and exponents to 126
 	if s == "" || len(s) > maxLength || strings.Trim(s, "0123456789.eE+-") != "" {
@@ -147,18 +134,17 @@ func plainNumber(s string) (string, bool) {
 	return n.RatString(), true
 }
 
-// entity is the partition key of the item's queue rows: the table, the prefix of
-// the lock's attributes, and each attribute of the key with its type and value,
-// in the order of their names and quoted as Go does it, so that no two items
-// have the same. One that is longer than a partition key can be ends, instead of
-// its rest, with the SHA-256 of the whole.
+// Entity is the partition key of the item's queue rows: the table, the prefix of the
+// lock's attributes, and each attribute of the key with its type and value, sorted
+// by name and quoted. No two items have the same. A text that is too long for a
+// partition key ends with the SHA-256 of the whole.
 //
 //	item "orders" "lock_" "id" S:"order-7"
-func (k ItemKey) entity(prefix string) string {
+func Entity(home *table.Home) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "item %q %q", k.Table, prefix)
-	for _, name := range slices.Sorted(maps.Keys(k.Key)) {
-		fmt.Fprintf(&b, " %q %s", name, keyText(k.Key[name]))
+	fmt.Fprintf(&b, "item %q %q", home.Table, home.Prefix)
+	for _, name := range slices.Sorted(maps.Keys(home.Key)) {
+		fmt.Fprintf(&b, " %q %s", name, keyText(home.Key[name]))
 	}
 	whole := b.String()
 	if len(whole) <= table.MaxPartitionKey {
@@ -172,7 +158,7 @@ func (k ItemKey) entity(prefix string) string {
 	return whole[:end] + sum
 }
 
-// An entity of an item, and the attributes of the key in it; see ItemKey.entity.
+// An entity of an item, and the attributes of the key in it; see Entity.
 const goString = `"(?:[^"\\]|\\.)*"`
 
 var (
@@ -180,9 +166,9 @@ var (
 	itemAttribute = regexp.MustCompile(` (` + goString + `) ([SNB]:` + goString + `)`)
 )
 
-// itemText prints the item whose queue has that entity as ItemKey.String does; ""
-// if it is no item's, or one that was cut.
-func itemText(entity string) string {
+// TextOf prints the item whose queue has that entity, as Text does. It is "" if the
+// entity is not of an item, or was shortened.
+func TextOf(entity string) string {
 	found := itemEntity.FindStringSubmatch(entity)
 	if found == nil {
 		return ""
@@ -198,13 +184,14 @@ func itemText(entity string) string {
 	return fmt.Sprintf("%s {%s}", found[1], strings.Join(parts, ", "))
 }
 
-// maxItemPrefix leaves room for the longest name behind it.
-const maxItemPrefix = 200
+// maxPrefix leaves room for the longest name behind it.
+const maxPrefix = 200
 
-func validItemPrefix(prefix string) error {
+// ValidPrefix says what is wrong with a prefix of the lock's attributes.
+func ValidPrefix(prefix string) error {
 	switch {
-	case len(prefix) > maxItemPrefix:
-		return fmt.Errorf("ItemPrefix has %d bytes: at most %d are possible", len(prefix), maxItemPrefix)
+	case len(prefix) > maxPrefix:
+		return fmt.Errorf("ItemPrefix has %d bytes: at most %d are possible", len(prefix), maxPrefix)
 	case !utf8.ValidString(prefix):
 		return fmt.Errorf("ItemPrefix %q is not valid UTF-8", prefix)
 	case strings.ContainsAny(prefix, "[]"):
