@@ -336,3 +336,13 @@ func (l *Lock) evicted() error {
 	defer l.mu.Unlock()
 	return l.end
 }
+
+// passing makes a request, and again if it failed in passing.
+func passing(ctx context.Context, request func() error) error {
+	for retries := retry.For(minPatience); ; {
+		err := request()
+		if err == nil || !table.Transient(err) || !retries.Pause(ctx) {
+			return err
+		}
+	}
+}

@@ -11,11 +11,8 @@ import (
 
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
-	"github.com/queuelock/queuelock/internal/picture"
-	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -83,27 +80,6 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 		return nil, err
 	}
 	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.granted)}, nil
-}
-
-// InspectItem says who has locked an item and who waits for it, as Inspect does.
-// A missing item, and one that was never locked, have issued no ticket. Two
-// consistent reads: the item, and the rows (one request for each megabyte). It
-// changes nothing.
-func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*queue.State, error) {
-	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
-	if err != nil {
-		return nil, err
-	}
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	snapshot, err := rows.LookAll(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("queuelock: inspect item %s: %w", item, err)
-	}
-	return picture.State(q, snapshot, c.observer), nil
 }
 
 // prepareItem checks the arguments of a call about an item.

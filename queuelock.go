@@ -60,12 +60,8 @@ import (
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/logqueue"
-	"github.com/queuelock/queuelock/internal/picture"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -231,50 +227,6 @@ func reportsLoss(err, end error) bool {
 	_, lost := end.(*LostError)
 	return lost && errors.Is(err, end)
 }
-
-// Inspect says who is served and who waits, in order, by one consistent query
-// (one request for each megabyte of rows). It changes nothing.
-func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return nil, err
-	}
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	snapshot, err := rows.LookAll(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("queuelock: inspect %s: %w", key, err)
-	}
-	return picture.State(q, snapshot, c.observer), nil
-}
-
-// Sweep removes what has expired from a queue, without joining it: rows of
-// dead waiters and dead holders. Waiters do the same whenever they look; Sweep
-// is for queues in which nobody waits. Nothing alive is removed. One request
-// for the look, one for each row removed, and one for each forty holders.
-// Calling it again is safe.
-func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return Swept{}, err
-	}
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
-	if err != nil {
-		return Swept{}, err
-	}
-	defer end()
-	swept, err := sweep.Queue(ctx, q, c.observer)
-	if err != nil {
-		return Swept(swept), fmt.Errorf("queuelock: sweep %s: %w", key, err)
-	}
-	return Swept(swept), nil
-}
-
-// Swept counts what Sweep removed.
-type Swept struct{ Rows, Holders int }
 
 // Close cancels all waiters, releases all locks held, each tried whatever
 // becomes of the others, and waits for all that runs in the background, at

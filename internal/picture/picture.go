@@ -57,6 +57,26 @@ func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, n
 	return holder
 }
 
+// Holders translates holders that were read now.
+func Holders(q table.Queue, holders []serving.Holder, observer *lease.Observer) []queue.Holder {
+	var all []queue.Holder
+	readAt := time.Now()
+	for _, h := range holders {
+		all = append(all, Holder(q, h, observer, readAt, lease.Middle(q.Clock(), readAt)))
+	}
+	return all
+}
+
+// Locked reports whether a holder's lease has not ended, by a read that was answered
+// at readAt. The observer sees each holder, and watches it from now on.
+func Locked(q table.Queue, holders []serving.Holder, observer *lease.Observer, readAt time.Time) bool {
+	locked := false
+	for _, h := range holders {
+		locked = observer.See(h.LeaseID(q), h.Lease, readAt) > 0 || locked
+	}
+	return locked
+}
+
 // Seen translates the first of the holders that a look at seenAt showed, with its
 // age and its remaining time as they are now; nil if there was none.
 func Seen(q table.Queue, holders []serving.Holder, observer *lease.Observer, seenAt time.Time) *queue.Holder {

@@ -21,6 +21,7 @@ var floors = []string{
 	"sweeper",
 	"",
 	"internal/picture",
+	"internal/eviction",
 	"internal/waiter",
 	"internal/sweep",
 	"internal/localqueue",
