@@ -1,47 +1,66 @@
-// Package queuelock gives processes fair, first-in-first-out access to an entity
-// through Amazon DynamoDB: exclusive, unless the options Shared or Permits say
-// otherwise.
+// Package queuelock provides locks on Amazon DynamoDB that are granted first in, first
+// out. They are exclusive unless the options [Shared] or [Permits] say otherwise.
 //
-// [Client.Acquire] takes a number from an atomic counter and, if nobody is
-// there, is served with the same request. Otherwise it waits in a row of the
-// queue, looks when its turn may come, and is served by one conditional write.
-// A [Lock] keeps its lease by heartbeats; its context is cancelled when it is
-// lost. [Lock.Release] gives way to the next in line. [Client.Do] is all of
-// that around a function. [Client.LockItem] keeps a lock on an item of your own,
-// and returns the item with it.
+// # Life of a lock
+//
+// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the
+// same request grants it. Otherwise the client waits in a row of the queue, looks when
+// its turn may come, and takes the lock by one conditional write. Heartbeats renew
+// the lease of a [Lock], whose context is cancelled when it is lost. [Lock.Release]
+// lets the next waiter in. [Client.Do] does all of that around a function.
+// [Client.LockItem] keeps the lock on an item of your own and returns the item.
 //
 //	          Acquire                                     Release
 //	(nothing) ───────► waiting ───────► held ───────────────────► released
 //	                      │   granted     │ evicted, expired, unreachable
 //	   ErrNotAcquired ◄───┘               └──────────────────────► lost
 //
-// What is guaranteed: never two holders in the table, or more than the mode
-// allows, under any stall, crash, retry, lost or late answer; tickets that strictly increase from holder to
-// holder; order among those whose rows stand; and that a process which runs
-// knows of its loss, by its own monotonic clock, before anybody may be served
-// after it. (That clock stands still while a whole host is suspended.)
+// # What it promises
 //
-// What is not: a process that is stopped does not notice that its lease ends.
-// What it does when it wakes, before it asks, is kept from harm by the fencing
-// token alone: send [Lock.Ticket] with each write to the protected resource,
-// and let the resource refuse a token lower than the highest it has seen.
+//   - The table never has two holders, or more than the mode allows, under any pause,
+//     crash, retry, lost or late answer.
+//   - Tickets strictly increase from holder to holder.
+//   - Waiters whose rows are in the table are served in the order of their tickets.
+//   - A running process learns of a loss by its own monotonic clock before another
+//     client may be served. That clock stops while a whole host is suspended.
 //
-// Who is authoritative: the table. Clocks of hosts need not agree; leases are
-// kept on DynamoDB's clock.
+// # What it does not promise
 //
-//	| failure                         | what happens                               |
-//	|---------------------------------|--------------------------------------------|
-//	| a holder dies                   | evicted when its lease ends (Config.TTL)   |
-//	| a waiter dies                   | swept when its row's lease ends (WaiterTTL)|
-//	| a holder is cut off             | its context is cancelled before the lease ends |
-//	| an answer is lost               | found out by id, never granted twice       |
-//	| the table does not answer       | tried for one TTL, 30 s at least, then an error |
-//	| a fail-closed holder dies       | all wait for an operator (Client.Evict)    |
+// A paused process does not notice that its lease ends. Only the fencing token guards
+// what it does next: send [Lock.Ticket] with each write to the protected resource, and
+// let the resource refuse a ticket lower than the highest it has seen. For items of
+// DynamoDB, [Lock.Transact] does that.
 //
-// Each package below is one noun of this: ticket, serving (the record that
-// decides), queue (the waiting room), waitpolicy, heartbeat, sweeper. Package
-// version is for changes that need no lock. Package queuelocktest has a table in
-// memory, with faults, to test your own code against.
+// # Who is authoritative
+//
+// The table is. Clocks of hosts need not agree, because leases are kept on DynamoDB's
+// clock.
+//
+// # Failures
+//
+//	| failure                    | what happens                                    |
+//	|----------------------------|-------------------------------------------------|
+//	| a holder crashes           | evicted when its lease ends (Config.TTL)        |
+//	| a waiter crashes           | its row is swept when its lease ends (WaiterTTL)|
+//	| a holder is partitioned    | its context is cancelled before the lease ends  |
+//	| an answer is lost          | found out by id, never granted twice            |
+//	| the table does not answer  | retried for one TTL, at least 30 s, then an error |
+//	| a fail-closed holder crashes | all wait for an operator (Client.Evict)       |
+//
+// # Requests
+//
+// A request that was not answered may have been applied. Methods find that out from
+// the table, and say so in their errors where they cannot. Release, Close,
+// Sweep and Evict may be repeated after any error. Calls retry throttles and lost
+// answers, and end with ctx.
+//
+// # Packages
+//
+// Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture
+// that [Client.Inspect] returns, and heartbeat the renewal of leases. Package sweeper
+// removes what crashed clients left in idle queues. Package version is for changes
+// that need no lock. Package queuelocktest has a table in memory, with faults, for
+// tests of your own code.
 package queuelock
 
 import (
@@ -84,9 +103,9 @@ type Client struct {
 	background group.Group        // heartbeats, row deletes, QUIET
 }
 
-// New returns a Client for a table that CreateTable made, or one like it, by its
-// name (3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".") or ARN. It makes no request
-// and starts no goroutine. The error says which argument or field is wrong.
+// New returns a Client for a table that CreateTable made, or one like it. tableName is
+// a name (3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".") or an ARN. New makes no request
+// and starts no goroutine.
 func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)
@@ -108,28 +127,22 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Acquire takes its turn at the lock and returns it held.
+// Acquire waits for its turn and returns the lock held. wait bounds the wait, and so
+// does ctx. The lock does not end with ctx, but with Release or when it is lost. Locks
+// are not reentrant. Returns
 //
-// It waits as wait says at the most, and for as long as ctx lives;
-// whichever ends first, the error is a *NotAcquiredError, which matches
-// ErrNotAcquired, and ctx's error if that was it. If the table does not answer
-// then, the error matches ErrUnavailable in place of ErrNotAcquired. Then Acquire
-// leaves the queue, which takes a request or two, and up to about four seconds if
-// the table does not answer. (NoWait tries such a table for three.) Nothing of the attempt is left in the table; if the requests to
-// undo it failed as well, its leases end what is left. ErrClosed after Close. Any other error is the table's, a
-// malformed record's, or an argument's; *TableError says that the table cannot
-// be used.
+//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first.
+//     It matches ctx's error as well if that ended the wait.
+//   - an error that matches ErrUnavailable if the table did not answer.
+//   - *MismatchError if the queue is of another kind, *TableError if the table cannot
+//     be used, and *MalformedError if another program wrote the record.
+//   - ErrClosed after Close.
 //
-// An idle lock costs one request (one write unit), the first use of a key two; a
-// client's first lock, and the first after a quarter of an hour without any
-// request, a read more, for DynamoDB's time.
-// With NoWait a busy one costs one, and with waitpolicy.Attempts one for each
-// attempt. (With a wider Config.Scope these are two each.) Waiting costs three more requests, the looks (a read unit each), and a
-// write unit each half WaiterTTL.
+// An Acquire that fails leaves the queue, which takes up to about four seconds if the
+// table does not answer. What it could not undo ends with its leases.
 //
-// The lock does not end with ctx: it ends with Release, or when it is lost.
-// Calling Acquire again is safe, and is a new place at the end of the queue.
-// Locks are not reentrant.
+// An idle lock costs one request, and its first use two. A client's first lock, and
+// the first after a quarter of an hour without requests, costs a read more.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	return c.acquire(ctx, key, wait, nil, opts)
 }
@@ -197,13 +210,13 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 	return lock, true, nil
 }
 
-// Do runs fn while it holds the lock. fn's context is cancelled when the lock
-// is lost and when ctx ends; context.Cause says which. The lock is released
-// whatever happens, a panic included. The error is Acquire's if the lock was
-// not acquired, and fn was not called; else fn's joined with Release's, which
-// is ErrLost if the lock was lost while fn ran, known until then or not. A loss
-// that fn returned itself, as from context.Cause, is not joined a second time.
-// Requests are those of Acquire and Release.
+// Do runs fn while it holds the lock, and releases the lock afterwards, also after a
+// panic. fn's context is cancelled when the lock is lost and when ctx ends;
+// context.Cause says which.
+//
+// Returns Acquire's error if the lock was not acquired; fn was not called then. Else
+// it joins fn's error with Release's, which matches ErrLost if the lock was lost. A
+// loss that fn returned is not joined twice.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
 	if fn == nil {
 		return errors.New("queuelock: Do: the function is nil")
@@ -228,14 +241,14 @@ func reportsLoss(err, end error) bool {
 	return lost && errors.Is(err, end)
 }
 
-// Close cancels all waiters, releases all locks held, each tried whatever
-// becomes of the others, and waits for all that runs in the background, at
-// most until ctx ends; the releases have Config.RequestTimeout even then, and the
-// Logger has one second for its last records. The
-// error joins those of the releases; what was not released, leases end, unless
-// it fails closed (FailClosed). After
-// a Close that returned nil no goroutine of the client is left. Its methods
-// return ErrClosed from the start. Calling it again tries again what failed.
+// Close cancels all waiters, releases all locks, and waits for what runs in the
+// background, until ctx ends. The releases have Config.RequestTimeout even then, and
+// the Logger has one second for its last records. All methods return ErrClosed from
+// the start of Close.
+//
+// It returns nil if no goroutine of the client is left. Otherwise the error joins
+// those of the releases; leases end what was not released, unless it fails closed
+// (FailClosed). Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
