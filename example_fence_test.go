@@ -2,14 +2,27 @@ package queuelock_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -85,4 +98,483 @@ func ExampleLock_ReleaseWith() {
 	// Output:
 	// <nil>
 	// true
+}
+
+// withAnOrder is a client of a DynamoDB in memory that has an order.
+func withAnOrder(ctx context.Context) (*dynamodb.Client, map[string]types.AttributeValue, error) {
+	db := newMemoryTable()
+	if err := createOrders(ctx, db); err != nil {
+		return nil, nil, err
+	}
+	key := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-7"}}
+	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+		"id": key["id"], "total": &types.AttributeValueMemberN{Value: "100"},
+	}})
+	return db, key, err
+}
+
+// addShipping reads an order, and writes it with another total.
+func addShipping(ctx context.Context, locks *queuelock.Client, key map[string]types.AttributeValue) (err error) {
+	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, item.Release(ctx)) }() // if it was not released by the update
+	was, ok := item.Item()["total"].(*types.AttributeValueMemberN)
+	if !ok {
+		return errors.New("the order has no total")
+	}
+	total, err := strconv.Atoi(was.Value)
+	if err != nil {
+		return err
+	}
+	_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("total"), expression.Value(total+20)))
+	return err
+}
+
+// A read, a change and a write of an item under a fair lock: two requests when
+// nobody waits.
+func ExampleClient_LockItem() {
+	ctx := context.Background()
+	db, key, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+
+	for range 2 {
+		if err := addShipping(ctx, locks, key); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the total is", item.Item()["total"].(*types.AttributeValueMemberN).Value)
+	if err := item.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	missing := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}
+	_, err = locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: missing}, waitpolicy.NoWait)
+	fmt.Println(errors.Is(err, queuelock.ErrNoItem))
+	// Output:
+	// the total is 140
+	// true
+}
+
+// An update whose own condition is false writes nothing, and the lock is held
+// on.
+func ExampleItemLock_UpdateAndRelease() {
+	ctx := context.Background()
+	db, key, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	total := expression.Name("total")
+	pay := expression.Set(total, total.Minus(expression.Value(500)))
+	_, err = item.UpdateAndRelease(ctx, pay, total.GreaterThanEqual(expression.Value(500)))
+	if refused, ok := errors.AsType[*queuelock.ConditionError](err); ok {
+		fmt.Println("not enough, there is only", refused.Current["total"].(*types.AttributeValueMemberN).Value)
+	}
+	fmt.Println("still held:", item.Err() == nil)
+	after, err := item.UpdateAndRelease(ctx, expression.Set(expression.Name("note"), expression.Value("declined")))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("released, with", len(after), "attributes:", errors.Is(item.Err(), queuelock.ErrReleased))
+	// Output:
+	// not enough, there is only 100
+	// still held: true
+	// released, with 3 attributes: true
+}
+
+// The ticket is a fencing token. What the lock protects keeps the highest it has
+// seen, and refuses a lower one.
+func ExampleLock_Ticket() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	if err := createOrders(ctx, db); err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+
+	setStatus := func(ctx context.Context, orderID string, lock *queuelock.Lock, status string) error {
+		_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName:           aws.String("orders"),
+			Key:                 map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: orderID}},
+			UpdateExpression:    aws.String("SET #status = :status, #token = :token"),
+			ConditionExpression: aws.String("attribute_not_exists(#token) OR #token <= :token"),
+			// Both names are reserved words of DynamoDB.
+			ExpressionAttributeNames: map[string]string{"#status": "status", "#token": "token"},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":status": &types.AttributeValueMemberS{Value: status},
+				":token":  lock.Ticket().Attribute(),
+			},
+		})
+		return err
+	}
+
+	// Two turns, one after the other. The first holder is slow: it was stopped,
+	// or its request was, and goes on when the second has written.
+	var holders []*queuelock.Lock
+	for range 2 {
+		err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
+			holders = append(holders, lock)
+			return nil
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	slow, fast := holders[0], holders[1]
+	for _, err := range []error{
+		setStatus(ctx, "order-7", fast, "packed"),
+		setStatus(ctx, "order-7", fast, "shipped"),
+		setStatus(ctx, "order-7", slow, "cancelled"),
+	} {
+		var refused *types.ConditionalCheckFailedException
+		switch {
+		case err == nil:
+			fmt.Println("written")
+		case errors.As(err, &refused):
+			fmt.Println("refused: a later holder has written")
+		default:
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// written
+	// written
+	// refused: a later holder has written
+}
+
+// The token check for what stands outside DynamoDB: a row of an SQL database, and
+// an object in a store. In both, the check and the write are one step of the
+// resource; a check that the process makes by itself, before it writes, would
+// not do.
+
+// errStaleToken says that somebody with a later ticket has written. Nothing was
+// written: the lock is lost, whatever its holder believes.
+var errStaleToken = errors.New("a later holder of the lock has written")
+
+// sqlSetStatus is the whole check. The column token is a CHAR(38), and the token
+// in it and in the arguments is padded: 38 digits, of which every database
+// compares strings as it would the numbers.
+//
+// A NUMERIC(38) and ticket.Number's String do as well where the column has 38
+// exact digits and the argument is compared as such a number. PostgreSQL does
+// both. MySQL compares a DECIMAL with a string as floating-point numbers, which
+// are exact to 2^53 only: it needs CAST(? AS DECIMAL(38)). SQLite has no exact
+// numbers above 2^63-1. A BIGINT holds tickets to 2^63-1, about 9·10^18.
+const sqlSetStatus = `UPDATE orders SET status = ?, token = ? WHERE id = ? AND (token IS NULL OR token <= ?)`
+
+// setStatusInSQL sets the status of an order, unless a later holder has written.
+func setStatusInSQL(ctx context.Context, db *sql.DB, orderID, status string, lock *queuelock.Lock) error {
+	token := lock.Ticket().Padded()
+	result, err := db.ExecContext(ctx, sqlSetStatus, status, token, orderID, token)
+	if err != nil {
+		return err
+	}
+	// Rows that the condition found, also if they held the same values before:
+	// for MySQL, its driver must be told to count so (clientFoundRows=true).
+	n, err := result.RowsAffected()
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return fmt.Errorf("order %s, token %s: %w, or there is no such order", orderID, lock.Ticket(), errStaleToken)
+	}
+	return nil
+}
+
+// objectStore is what is needed of an object store: reads, and writes on the
+// condition that the object is as it was read.
+type objectStore interface {
+	// get reads an object; one without an ETag is not there.
+	get(ctx context.Context, name string) (storedObject, error)
+	// put writes an object if the one that stands there has that ETag
+	// (If-Match), or if there is none, for an empty ETag (If-None-Match: *).
+	// Otherwise the error is errPrecondition: 412, and of S3 409 as well, where two
+	// writes met.
+	put(ctx context.Context, name string, o storedObject, ifMatch string) error
+}
+
+type storedObject struct {
+	etag     string
+	metadata map[string]string
+	body     string
+}
+
+var errPrecondition = errors.New("412 Precondition Failed")
+
+// setStatusInObject writes an order's status into an object, unless a later
+// holder has written. Objects must not be deleted: their token goes with them.
+//
+// The token stands in the body as well. The ETag of some stores, S3's among
+// them, tells of the contents alone: two holders who write the same would leave
+// the same ETag, and the earlier one's late If-Match would pass.
+func setStatusInObject(ctx context.Context, store objectStore, name, status string, lock *queuelock.Lock) error {
+	for {
+		found, err := store.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if text, ok := found.metadata["token"]; ok {
+			last, err := ticket.Parse(text)
+			switch {
+			case err != nil:
+				return fmt.Errorf("object %s: %w", name, err)
+			case lock.Ticket().Less(last):
+				return fmt.Errorf("object %s, token %s: %w", name, lock.Ticket(), errStaleToken)
+			}
+		}
+		err = store.put(ctx, name, storedObject{
+			metadata: map[string]string{"token": lock.Ticket().String()},
+			body:     fmt.Sprintf("token: %s\nstatus: %s\n", lock.Ticket(), status),
+		}, found.etag)
+		if !errors.Is(err, errPrecondition) {
+			return err
+		}
+		// Somebody has written since it was read: with which token?
+	}
+}
+
+// An order in an SQL database, and a holder that is slow: it was stopped, or its
+// request was, and goes on when the next one has written.
+func ExampleLock_Ticket_sql() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	db := sql.OpenDB(&fakeSQL{rows: map[string]sqlRow{"order-7": {}}})
+	defer func() {
+		if err := db.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}()
+
+	slow, fast := twoTurns(ctx, locks)
+	for _, err := range []error{
+		setStatusInSQL(ctx, db, "order-7", "packed", fast),
+		setStatusInSQL(ctx, db, "order-7", "shipped", fast),
+		setStatusInSQL(ctx, db, "order-7", "cancelled", slow),
+	} {
+		switch {
+		case errors.Is(err, errStaleToken):
+			fmt.Println("refused")
+		case err != nil:
+			fmt.Println(err)
+		default:
+			fmt.Println("written")
+		}
+	}
+	// Output:
+	// written
+	// written
+	// refused
+}
+
+// The same with an object in a store, whose metadata has the token.
+func ExampleLock_Ticket_object() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	store := &fakeObjects{stored: map[string]storedObject{}}
+
+	slow, fast := twoTurns(ctx, locks)
+	for _, err := range []error{
+		setStatusInObject(ctx, store, "orders/7", "packed", fast),
+		setStatusInObject(ctx, store, "orders/7", "shipped", fast),
+		setStatusInObject(ctx, store, "orders/7", "cancelled", slow),
+	} {
+		switch {
+		case errors.Is(err, errStaleToken):
+			fmt.Println("refused")
+		case err != nil:
+			fmt.Println(err)
+		default:
+			fmt.Println("written")
+		}
+	}
+	// Output:
+	// written
+	// written
+	// refused
+}
+
+// twoTurns are two holders of one lock, one after the other. The first does not
+// know that its turn is over.
+func twoTurns(ctx context.Context, locks *queuelock.Client) (slow, fast *queuelock.Lock) {
+	var turns []*queuelock.Lock
+	for range 2 {
+		err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
+			turns = append(turns, lock)
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	return turns[0], turns[1]
+}
+
+// A holder whose lease has ended, and who does not ask before it writes.
+func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
+	for name, write := range map[string]func(t *testing.T) (func(*queuelock.Lock, string) error, func() string){
+		"sql": func(t *testing.T) (func(*queuelock.Lock, string) error, func() string) {
+			rows := &fakeSQL{rows: map[string]sqlRow{"order-7": {}}}
+			db := sql.OpenDB(rows)
+			t.Cleanup(func() { _ = db.Close() })
+			return func(lock *queuelock.Lock, status string) error {
+				return setStatusInSQL(t.Context(), db, "order-7", status, lock)
+			}, func() string { return rows.rows["order-7"].status }
+		},
+		"object": func(t *testing.T) (func(*queuelock.Lock, string) error, func() string) {
+			store := &fakeObjects{stored: map[string]storedObject{}}
+			return func(lock *queuelock.Lock, status string) error {
+				return setStatusInObject(t.Context(), store, "orders/7", status, lock)
+			}, func() string { return store.stored["orders/7"].body }
+		},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			set, get := write(t)
+			table := queuelocktest.NewTable(t)
+			a, dbA := locktest.Open(t, table, "slow", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "fast", queuelock.Config{})
+
+			slow := locktest.Acquire(t, a, waitpolicy.NoWait)
+			if err := set(slow, "packed"); err != nil {
+				t.Fatal(err)
+			}
+			dbA.Partition()
+			fast := locktest.Acquire(t, b, waitpolicy.Forever)
+			if err := set(fast, "shipped"); err != nil {
+				t.Fatal(err)
+			}
+			want := get()
+			if err := set(slow, "cancelled"); !errors.Is(err, errStaleToken) {
+				t.Errorf("a write of the holder before: %v, want it refused", err)
+			}
+			if get() != want {
+				t.Errorf("the order is %q after a write that was refused, want %q", get(), want)
+			}
+			locktest.Release(t, fast)
+		})
+	}
+}
+
+// The slow holder has read the object before the fast one writes, and writes
+// after it. Both write the same status, over the same status.
+func TestAStaleTokenIsRefusedBetweenReadAndWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locks, _ := locktest.Open(t, queuelocktest.NewTable(t), "a", queuelock.Config{})
+		slow, fast := twoTurns(t.Context(), locks)
+		store := &fakeObjects{stored: map[string]storedObject{}}
+		set := func(lock *queuelock.Lock) error {
+			return setStatusInObject(t.Context(), store, "orders/7", "packed", lock)
+		}
+		if err := set(slow); err != nil {
+			t.Fatal(err)
+		}
+		overtaken := false
+		store.beforePut = func() {
+			if !overtaken {
+				overtaken = true
+				if err := set(fast); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if err := set(slow); !errors.Is(err, errStaleToken) || !overtaken {
+			t.Errorf("%v, want it refused", err)
+		}
+		if got := store.stored["orders/7"].metadata["token"]; got != fast.Ticket().String() {
+			t.Errorf("the object has token %s, want %s", got, fast.Ticket())
+		}
+	})
+}
+
+// fakeSQL is a database with one table, that knows sqlSetStatus.
+type fakeSQL struct {
+	mu   sync.Mutex
+	rows map[string]sqlRow // by id
+}
+
+type sqlRow struct {
+	status string
+	token  string // empty: NULL
+}
+
+func (f *fakeSQL) Connect(context.Context) (driver.Conn, error) { return fakeConn{f}, nil }
+func (f *fakeSQL) Driver() driver.Driver                        { return nil }
+
+type fakeConn struct{ db *fakeSQL }
+
+var errNotFaked = errors.New("the fake knows one statement only")
+
+func (c fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errNotFaked }
+func (c fakeConn) Begin() (driver.Tx, error)           { return nil, errNotFaked }
+func (c fakeConn) Close() error                        { return nil }
+
+func (c fakeConn) ExecContext(_ context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
+	if statement != sqlSetStatus || len(args) != 4 {
+		return nil, errNotFaked
+	}
+	arg := func(n int) string { return args[n].Value.(string) }
+	status, token, id, atMost := arg(0), arg(1), arg(2), arg(3)
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	row, ok := c.db.rows[id]
+	if !ok || row.token != "" && row.token > atMost {
+		return driver.RowsAffected(0), nil
+	}
+	c.db.rows[id] = sqlRow{status, token}
+	return driver.RowsAffected(1), nil
+}
+
+// fakeObjects is an object store whose ETags are those of the contents, as S3's
+// are.
+type fakeObjects struct {
+	beforePut func() // if not nil, called before a put is applied
+
+	mu     sync.Mutex
+	stored map[string]storedObject
+}
+
+func (f *fakeObjects) get(_ context.Context, name string) (storedObject, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stored[name], nil
+}
+
+func (f *fakeObjects) put(_ context.Context, name string, o storedObject, ifMatch string) error {
+	if f.beforePut != nil {
+		f.beforePut()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stored[name].etag != ifMatch {
+		return errPrecondition
+	}
+	o.metadata = maps.Clone(o.metadata)
+	o.etag = fmt.Sprintf("%x", sha256.Sum256([]byte(o.body)))
+	f.stored[name] = o
+	return nil
 }

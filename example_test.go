@@ -2,10 +2,12 @@ package queuelock_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,6 +19,373 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
+
+// cable is a network that can be cut.
+type cable struct {
+	http.RoundTripper
+	cut atomic.Bool
+}
+
+func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.cut.Load() {
+		return nil, errors.New("the cable is cut")
+	}
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// Renewals fail, and the lock will be lost: there is a moment left to save what
+// can be saved.
+func ExampleOnDanger() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
+	db = dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: network} })
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{
+		Owner: "worker-1", TTL: 3 * time.Second, HeartbeatInterval: 500 * time.Millisecond, RequestTimeout: 500 * time.Millisecond,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() {
+		if err := locks.Close(ctx); err != nil {
+			fmt.Println(err)
+		}
+	}()
+
+	save := make(chan struct{})
+	err = locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
+		network.cut.Store(true)
+		defer network.cut.Store(false)
+		for {
+			select {
+			case <-save:
+				fmt.Println("saved; held:", lock.Err() == nil)
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(10 * time.Millisecond): // a piece of work
+			}
+		}
+	}, queuelock.OnDanger(1500*time.Millisecond, func(*queuelock.Lock) { close(save) }))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// saved; held: true
+}
+
+// Before a piece of work that takes longer than what may be left.
+func ExampleLock_Extend() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", 10*time.Minute)
+	defer closed()
+
+	work := func(ctx context.Context, lock *queuelock.Lock) error {
+		const needed = 9 * time.Minute
+		if lock.Remaining() < needed {
+			if err := lock.Extend(ctx); err != nil {
+				return err
+			}
+		}
+		fmt.Println("there is time:", lock.Remaining() > needed)
+		return nil
+	}
+	if err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, work); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// there is time: true
+}
+
+// What the lock protects checks no token. So whoever comes after a holder that
+// was lost waits for as long as a request of it may be on its way.
+func ExampleLockDelay() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	key := queuelock.Key{Entity: "printer"}
+
+	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
+	cutOff := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: network} })
+	first, closed := client(cutOff, "worker-1", time.Second)
+	defer closed()
+	second, closed := client(db, "worker-2", time.Second)
+	defer closed()
+
+	lock, err := first.Acquire(ctx, key, waitpolicy.NoWait, queuelock.LockDelay(time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	network.cut.Store(true)
+	<-lock.Done()
+	lost := time.Now()
+	err = second.Do(ctx, key, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+		fmt.Println("a second or more after the loss:", time.Since(lost) >= time.Second)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// a second or more after the loss: true
+}
+
+// Two at once would be worse than none: nobody is served after a holder that
+// died, until a person has looked.
+func ExampleFailClosed() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	key := queuelock.Key{Entity: "payroll"}
+
+	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
+	cutOff := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: network} })
+	first, closed := client(cutOff, "worker-1", time.Second)
+	defer closed()
+	second, closed := client(db, "worker-2", time.Second)
+	defer closed()
+
+	lock, err := first.Acquire(ctx, key, waitpolicy.NoWait, queuelock.FailClosed())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	network.cut.Store(true) // worker-1 dies
+
+	_, err = second.Acquire(ctx, key, waitpolicy.For(2*time.Second), queuelock.FailClosed())
+	var busy *queuelock.NotAcquiredError
+	if !errors.As(err, &busy) {
+		fmt.Println(err)
+		return
+	}
+	stuck := busy.Serving
+	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.FailClosed)
+
+	// A person has made sure that worker-1 is dead.
+	if err := second.Evict(ctx, key, stuck.Ticket); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, err := second.Acquire(ctx, key, waitpolicy.For(time.Minute), queuelock.FailClosed())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("then served:", lock.Ticket().Less(again.Ticket()))
+	if err := again.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+
+	network.cut.Store(false) // worker-1 was not dead after all, and learns of it
+	fmt.Println(errors.Is(lock.Release(ctx), queuelock.ErrLost))
+	// Output:
+	// worker-1 holds it with ticket 1, without a lease: true
+	// then served: true
+	// true
+}
+
+// With the ticket that Inspect, or "queuelock status", shows.
+func ExampleClient_Evict() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	key := queuelock.Key{Entity: "payroll"}
+
+	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = locks.Evict(ctx, key, lock.Ticket())
+	fmt.Println("it has a lease:", errors.Is(err, queuelock.ErrLeased))
+	if err := lock.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	err = locks.Evict(ctx, key, lock.Ticket())
+	fmt.Println("it is gone:", errors.Is(err, queuelock.ErrNotServed))
+	// Output:
+	// it has a lease: true
+	// it is gone: true
+}
+
+// Two read a report at the same time; who writes it is alone.
+func ExampleShared() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "alice", time.Minute)
+	defer closed()
+	report := queuelock.Key{Entity: "report-7"}
+
+	err := locks.Do(ctx, report, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
+		fmt.Println("alice reads")
+		return locks.Do(ctx, report, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
+			fmt.Println("so does bob")
+			_, err := locks.Acquire(ctx, report, waitpolicy.NoWait) // to write
+			fmt.Println("busy for a writer:", errors.Is(err, queuelock.ErrNotAcquired))
+			return nil
+		}, queuelock.Shared())
+	}, queuelock.Shared())
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// alice reads
+	// so does bob
+	// busy for a writer: true
+}
+
+// A report is written, and then read on while others may read it too.
+func ExampleLock_Downgrade() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "alice", time.Minute)
+	defer closed()
+	report := queuelock.Key{Entity: "report-7"}
+
+	err := locks.Do(ctx, report, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
+		fmt.Println("alice writes with ticket", lock.Ticket())
+		if err := lock.Downgrade(ctx); err != nil {
+			return err
+		}
+		return locks.Do(ctx, report, waitpolicy.NoWait, func(_ context.Context, other *queuelock.Lock) error {
+			fmt.Println("alice and bob read; bob's ticket is", other.Ticket())
+			return nil
+		}, queuelock.Shared())
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// alice writes with ticket 1
+	// alice and bob read; bob's ticket is 2
+}
+
+// At most two use the printer at the same time.
+func ExamplePermits() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "alice", time.Minute)
+	defer closed()
+	printer := queuelock.Key{Entity: "printer-3"}
+
+	for range 3 {
+		lock, err := locks.Acquire(ctx, printer, waitpolicy.NoWait, queuelock.Permits(2))
+		if err != nil {
+			fmt.Println("busy:", errors.Is(err, queuelock.ErrNotAcquired))
+			continue
+		}
+		fmt.Println("prints with ticket", lock.Ticket())
+	}
+	// Output:
+	// prints with ticket 1
+	// prints with ticket 2
+	// busy: true
+}
+
+// Somebody who waits is told where he stands.
+func ExampleOnProgress() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	alice, closed := client(db, "alice", time.Minute)
+	defer closed()
+	bob, closed := client(db, "bob", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+
+	waits, served := make(chan struct{}), make(chan error)
+	err := alice.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+		go func() {
+			served <- bob.Do(ctx, order, waitpolicy.Forever, ship, queuelock.OnProgress(func(p queuelock.Progress) {
+				fmt.Printf("place %d, ticket %s; %s is served\n", p.Position, p.Ticket, p.Serving.Owner)
+				close(waits)
+			}))
+		}()
+		<-waits
+		return nil
+	})
+	if err := errors.Join(err, <-served); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// place 1, ticket 2; alice is served
+	// shipping order-7 with ticket 2
+}
+
+// scoped is a client of a scope. closed must be called in the end.
+func scoped(db queuelock.DynamoDB, scope queuelock.Scope) (locks *queuelock.Client, closed func()) {
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Scope: scope})
+	if err != nil {
+		panic(err)
+	}
+	return locks, func() {
+		if err := locks.Close(context.Background()); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// transfer locks both accounts with one ticket.
+func transfer(ctx context.Context, locks *queuelock.Client, from, to string) (err error) {
+	both, err := locks.AcquireAll(ctx, []queuelock.Key{{Entity: from}, {Entity: to}}, waitpolicy.Forever)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, both.Release(ctx)) }()
+	return move(both.Context(), both, from, to)
+}
+
+// move is what the locks protect.
+func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
+	t, ok := both.Ticket()
+	for _, lock := range both.All() {
+		fmt.Printf("%s: token %s\n", lock.Key().Entity, lock.Ticket())
+	}
+	fmt.Printf("%s to %s with ticket %s: %v\n", from, to, t, ok)
+	return ctx.Err()
+}
+
+// A transfer locks both accounts with one ticket, whichever is named first: so
+// does the transfer in the other direction, and neither waits for the other for
+// ever.
+func ExampleClient_AcquireAll() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	locks, closed := scoped(db, queuelock.ScopeShared)
+	defer closed()
+
+	if err := transfer(ctx, locks, "account-1", "account-2"); err != nil {
+		fmt.Println(err)
+	}
+	if err := transfer(ctx, locks, "account-2", "account-1"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// account-1: token 1
+	// account-2: token 1
+	// account-1 to account-2 with ticket 1: true
+	// account-2: token 2
+	// account-1: token 2
+	// account-2 to account-1 with ticket 2: true
+}
+
+// Several reasons to lock one entity, with the entity's own ticket.
+func ExampleScope() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	locks, closed := scoped(db, queuelock.ScopeEntity)
+	defer closed()
+
+	for _, reason := range []string{"stock", "price", "stock"} {
+		err := locks.Do(ctx, queuelock.Key{Entity: "article-7", Reason: reason}, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
+			fmt.Printf("%s with ticket %s\n", lock.Key().Reason, lock.Ticket())
+			return nil
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// stock with ticket 1
+	// price with ticket 2
+	// stock with ticket 3
+}
 
 // The snippets of README.md and docs/ stand here, letter for letter: test/repository
 // sees to that.
@@ -205,69 +574,6 @@ func ExampleLostError() {
 	// lost order-7, ticket 1: evicted
 }
 
-// The ticket is a fencing token. What the lock protects keeps the highest it has
-// seen, and refuses a lower one.
-func ExampleLock_Ticket() {
-	ctx := context.Background()
-	db := newMemoryTable()
-	if err := createOrders(ctx, db); err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, closed := client(db, "worker-1", time.Minute)
-	defer closed()
-
-	setStatus := func(ctx context.Context, orderID string, lock *queuelock.Lock, status string) error {
-		_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:           aws.String("orders"),
-			Key:                 map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: orderID}},
-			UpdateExpression:    aws.String("SET #status = :status, #token = :token"),
-			ConditionExpression: aws.String("attribute_not_exists(#token) OR #token <= :token"),
-			// Both names are reserved words of DynamoDB.
-			ExpressionAttributeNames: map[string]string{"#status": "status", "#token": "token"},
-			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":status": &types.AttributeValueMemberS{Value: status},
-				":token":  lock.Ticket().Attribute(),
-			},
-		})
-		return err
-	}
-
-	// Two turns, one after the other. The first holder is slow: it was stopped,
-	// or its request was, and goes on when the second has written.
-	var holders []*queuelock.Lock
-	for range 2 {
-		err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
-			holders = append(holders, lock)
-			return nil
-		})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	slow, fast := holders[0], holders[1]
-	for _, err := range []error{
-		setStatus(ctx, "order-7", fast, "packed"),
-		setStatus(ctx, "order-7", fast, "shipped"),
-		setStatus(ctx, "order-7", slow, "cancelled"),
-	} {
-		var refused *types.ConditionalCheckFailedException
-		switch {
-		case err == nil:
-			fmt.Println("written")
-		case errors.As(err, &refused):
-			fmt.Println("refused: a later holder has written")
-		default:
-			fmt.Println(err)
-		}
-	}
-	// Output:
-	// written
-	// written
-	// refused: a later holder has written
-}
-
 // createOrders makes the table that the lock protects.
 func createOrders(ctx context.Context, db *dynamodb.Client) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
@@ -385,4 +691,45 @@ func ExampleLock_SetData() {
 	// Output:
 	// alice: counting
 	// alice: packed, 2 of 5
+}
+
+func ExampleClient_Resume() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	order := queuelock.Key{Entity: "order-7"}
+	crashes, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "worker-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = crashes.Close(ctx) }() // only so that it leaves nothing running here
+	lock, err := crashes.Acquire(ctx, order, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	file, err := json.Marshal(lock.Handle()) // kept where the next process finds it
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var handle queuelock.Handle
+	if err := json.Unmarshal(file, &handle); err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1, started again", time.Minute)
+	defer closed()
+	lock, err = locks.Resume(ctx, handle, waitpolicy.For(time.Minute))
+	if errors.Is(err, queuelock.ErrGone) {
+		lock, err = locks.Acquire(ctx, order, waitpolicy.For(time.Minute))
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("goes on with ticket", lock.Ticket())
+	// Output:
+	// goes on with ticket 1
 }

@@ -245,18 +245,3 @@ func TestAPanicOfOnProgressLeavesTheQueue(t *testing.T) {
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
 	})
 }
-
-func TestEngineProgressIsTold(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		told := make(chan queuelock.Progress, 8)
-		waiting := locktest.Attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { told <- p }))
-		if p := <-told; p.Position != 1 || p.TicketsAhead != 0 || p.Serving == nil || p.Serving.Owner != "a" || !held.Ticket().Less(p.Ticket) {
-			t.Errorf("%+v", p)
-		}
-		locktest.Release(t, held)
-		<-waiting
-	})
-}

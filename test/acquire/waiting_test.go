@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -166,58 +165,3 @@ func TestShortWait(t *testing.T) {
 
 // must1 is the error of a call that returns something else too.
 func must1[T any](_ T, err error) error { return err }
-
-// A lock that was lost before AcquireAll returned it opens its queue at once, also
-// if the network was silent when it was lost.
-func TestLockDelayOfLostMember(t *testing.T) {
-	locktest.InBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, db := locktest.Open(t, table, "b", cfg)
-		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan locktest.SeveralOutcome, 1)
-		go func() {
-			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(20*time.Second))
-			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
-		}()
-		time.Sleep(10 * time.Second)
-		db.Partition()
-		time.Sleep(4 * time.Second)
-		db.Heal()
-		time.Sleep(3 * time.Second)
-		state := locktest.Must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"}))
-		if len(state.Serving) != 1 || state.Serving[0].Remaining > 24*time.Second || state.Serving[0].Age > 4*time.Second {
-			t.Errorf("a is not held by the next round: %+v", state.Serving)
-		}
-		locktest.ReleaseAll(t, held)
-		freed := time.Now()
-		got := <-done
-		if got.Err != nil || got.At.Sub(freed) > 3*time.Second {
-			t.Fatalf("%v after both were free: %+v", got.At.Sub(freed), got)
-		}
-		locktest.ReleaseAll(t, got.Locks)
-	})
-	locktest.InBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, db := locktest.Open(t, table, "b", cfg)
-		locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan locktest.SeveralOutcome, 1)
-		begun := time.Now()
-		go func() {
-			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(15*time.Second), queuelock.LockDelay(20*time.Second))
-			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
-		}()
-		time.Sleep(10 * time.Second)
-		db.Partition()
-		got := <-done
-		if !strings.Contains(fmt.Sprint(got.Err), `"a" (lock) ticket 2 was lost before it was returned, and may keep its queue closed for its lock delay of 20s`) {
-			t.Error(got.Err)
-		}
-		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrUnavailable) || took > 25*time.Second {
-			t.Errorf("after %v: %v", took, got.Err)
-		}
-	})
-}

@@ -1,4 +1,4 @@
-// Package callback_test tests callbacks of the caller that block or panic, and requests that hang.
+// Package callback_test tests callbacks of the caller that block, panic or come late.
 package callback_test
 
 import (

@@ -1,4 +1,5 @@
-// Package engines_test tests the lock on every engine, in real time.
+// Package engines_test tests the lock on every engine, in real time and over the
+// engine's own protocol.
 package engines_test
 
 import (

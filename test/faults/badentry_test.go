@@ -181,7 +181,7 @@ func TestRecordFormat(t *testing.T) {
 				for id := range holders {
 					edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, attr.Item{":n": attr.Num(7)})
 				}
-				edit(t, table, rowSortKey(2), "SET future = :v", nil, attr.Item{":v": attr.Object(attr.Item{})})
+				edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, attr.Item{":v": attr.Object(attr.Item{})})
 				time.Sleep(5 * locktest.TTL)
 				if lock.Err() != nil {
 					t.Errorf("lost: %v", lock.Err())

@@ -1,4 +1,5 @@
-// Package faults_test tests the lock under outages, lost answers and malformed items.
+// Package faults_test tests the lock under outages, crashes, hanging requests and malformed
+// items.
 package faults_test
 
 import (

@@ -205,26 +205,3 @@ func TestIsLockedRefusesWhatIsWrong(t *testing.T) {
 		}
 	})
 }
-
-func TestEngineIsLockedTellsALiveHolder(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", locktest.Fast)
-		watcher, _ := locktest.Open(t, table, "watcher", locktest.Fast)
-		if locktest.Locked(t, watcher) {
-			t.Error("a lock that was never used is locked")
-		}
-		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-		if locktest.Locked(t, watcher) {
-			t.Error("a lock that was released is locked")
-		}
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		if spent := locktest.Cost(table, func() {
-			if !locktest.Locked(t, watcher) {
-				t.Error("a lock that is held is not locked")
-			}
-		}); spent.Sent != 1 {
-			t.Errorf("%+v, want one request", spent)
-		}
-		locktest.Release(t, lock)
-	})
-}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,7 +59,7 @@ func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 					}
 					db.Inject(locktest.UpdatesOfItems(fault))
 					after := locktest.Updated(t, lock, locktest.AddOne())
-					equal(t, "what it returned", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+					locktest.EqualItems(t, "what it returned", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 					if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
 						t.Errorf("the lock's end is %v", lock.Err())
 					}
@@ -86,7 +84,7 @@ func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 					}
 					locktest.Release(t, lock.Lock)
 					next := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-					equal(t, "the item at the next lock", next.Item(), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+					locktest.EqualItems(t, "the item at the next lock", next.Item(), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 					locktest.Release(t, next.Lock)
 				})
 			}
@@ -117,7 +115,7 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 			if !ok || after != nil || errors.Is(err, queuelock.ErrLost) {
 				t.Fatalf("got %v", err)
 			}
-			equal(t, "the current item", refused.Current, whole)
+			locktest.EqualItems(t, "the current item", refused.Current, whole)
 			locktest.Says(t, err, "order-7", u.Name, "condition", "held")
 			if spent := db.Counts().Sub(before).Total(); spent.Sent != want {
 				t.Errorf("it took %d requests, want %d", spent.Sent, want)
@@ -126,7 +124,7 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 			if lock.Err() != nil {
 				t.Fatalf("the lock has ended by it: %v", lock.Err())
 			}
-			equal(t, "what it returned then", locktest.Updated(t, lock, locktest.AddOne(), amount.Equal(expression.Value(100)), amount.GreaterThan(expression.Value(50))),
+			locktest.EqualItems(t, "what it returned then", locktest.Updated(t, lock, locktest.AddOne(), amount.Equal(expression.Value(100)), amount.GreaterThan(expression.Value(50))),
 				attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 		})
 	}
@@ -156,7 +154,7 @@ func TestARefusedUpdateIsNotOfUnknownOutcomeWhenTheReadAfterItFails(t *testing.T
 		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
 			t.Errorf("one read fails: %v", err)
 		} else {
-			equal(t, "the current item", refused.Current, whole)
+			locktest.EqualItems(t, "the current item", refused.Current, whole)
 		}
 		locktest.Release(t, lock.Lock)
 	})
@@ -224,7 +222,7 @@ func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 		for n := range 2 {
 			after := locktest.Updated(t, lock, update, condition)
 			want := attr.With(attr.Without(whole, "lock_color"), attr.Item{"amount": attr.Num(101 + n), "holders": attr.Object(attr.Item{"x": attr.Num(1), "l": attr.Num(1)}), "l": attr.Object(attr.Item{"k_granted": attr.Num(1)})})
-			equal(t, "what it returned", after, want)
+			locktest.EqualItems(t, "what it returned", after, want)
 			if n == 0 {
 				lock = locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 				condition = expression.Name("amount").LessThan(expression.Value(1000))
@@ -289,7 +287,7 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 				r.Fatal(err)
 			}
 			if !reflect.DeepEqual(lock.Item(), initial) {
-				r.Fatalf("the item is %v, want %v", plain(lock.Item()), plain(initial))
+				r.Fatalf("the item is %v, want %v", locktest.PlainItem(lock.Item()), locktest.PlainItem(initial))
 			}
 			var waiting <-chan locktest.ItemOutcome
 			if queued {
@@ -305,7 +303,7 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 				r.Fatal(err)
 			}
 			if !reflect.DeepEqual(after, want) {
-				r.Fatalf("it returned\n%v\nwant\n%v", plain(after), plain(want))
+				r.Fatalf("it returned\n%v\nwant\n%v", locktest.PlainItem(after), locktest.PlainItem(want))
 			}
 			if queued {
 				got := <-waiting
@@ -313,350 +311,10 @@ func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
 					r.Fatal(got.Err)
 				}
 				if !reflect.DeepEqual(got.Lock.Item(), want) {
-					r.Fatalf("the next has\n%v\nwant\n%v", plain(got.Lock.Item()), plain(want))
+					r.Fatalf("the next has\n%v\nwant\n%v", locktest.PlainItem(got.Lock.Item()), locktest.PlainItem(want))
 				}
 				locktest.Release(t, got.Lock.Lock)
 			}
 		})
-	})
-}
-
-func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
-	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, attr.Item) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		c, db := locktest.Open(t, table, "c", cfg)
-		return table, u, db, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), key
-	}
-	locktest.InBubble(t, "cut off for good, after it was made", func(t *testing.T) {
-		_, u, db, lock, key := prepare(t, queuelock.Config{TTL: 10 * time.Second})
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		db.Inject(queuelocktest.LoseRequest())
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err)
-		if !ok || errors.Is(err, queuelock.ErrLost) || !errors.Is(unknown.End, queuelock.ErrLost) {
-			t.Errorf("got %v", err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v", got)
-		}
-	})
-	locktest.InBubble(t, "it lands late, and a second call tells", func(t *testing.T) {
-		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := lock.UpdateAndRelease(ctx, locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
-			t.Fatalf("got %v, and the lock's end is %v", err, lock.Err())
-		}
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("the second call gave %v", err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v", got)
-		}
-	})
-	locktest.InBubble(t, "it lands late, and a second call whose own first attempt is lost tells, too", func(t *testing.T) {
-		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
-			t.Fatal("the first call was answered")
-		}
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest().Times(1)))
-		amount := expression.Name("amount")
-		_, err := lock.UpdateAndRelease(t.Context(), expression.Set(amount, amount.Plus(expression.Value(10))))
-		if !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("the second call gave %v, want that an earlier one was made", err)
-		}
-		if err := lock.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v", got)
-		}
-	})
-	locktest.InBubble(t, "it lands late, after the release", func(t *testing.T) {
-		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
-			t.Fatal("it was to be unknown")
-		}
-		locktest.Release(t, lock.Lock)
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(100)) {
-			t.Errorf("the amount is %v: it was updated after the release", got)
-		}
-	})
-	locktest.InBubble(t, "one is on its way, the next is refused by the caller's condition", func(t *testing.T) {
-		_, _, db, lock, _ := prepare(t, queuelock.Config{})
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
-		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-		_, refused := errors.AsType[*queuelock.ConditionError](err)
-		if !unknown || refused {
-			t.Errorf("got %v", err)
-		}
-		locktest.Release(t, lock.Lock)
-	})
-	locktest.InBubble(t, "a lost answer, a throttle, and then an answer", func(t *testing.T) {
-		_, u, db, lock, key := prepare(t, queuelock.Config{})
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
-		locktest.Updated(t, lock, locktest.AddOne())
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v", got)
-		}
-	})
-	locktest.InBubble(t, "the item is deleted, and a second call cannot tell", func(t *testing.T) {
-		_, u, db, lock, key := prepare(t, queuelock.Config{})
-		lost := db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
-			t.Fatal("it was to be unknown")
-		}
-		lost.Remove()
-		u.Delete(key)
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(lock.Err(), queuelock.ErrLost) {
-			t.Errorf("the second call gave %v, and the lock's end is %v", err, lock.Err())
-		}
-	})
-	locktest.InBubble(t, "throttled until the end", func(t *testing.T) {
-		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second})
-		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		if unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err); !ok || !errors.Is(unknown.End, queuelock.ErrLost) {
-			t.Errorf("got %v: a throttle proves nothing", err)
-		}
-	})
-	locktest.InBubble(t, "the deadline passes before the refusal", func(t *testing.T) {
-		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second, RequestTimeout: 2 * time.Second})
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		db.Inject(queuelocktest.LoseRequest().After(0))
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("got %v", err)
-		}
-	})
-	locktest.InBubble(t, "Close", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		stuck := db.Inject(locktest.UpdatesOfItems(queuelocktest.SwallowResponse()))
-		done := make(chan error, 1)
-		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-			done <- err
-		}()
-		<-stuck.Reached()
-		begun := time.Now()
-		if err := c.Close(t.Context()); err != nil || time.Since(begun) > time.Second {
-			t.Errorf("Close took %v: %v", time.Since(begun), err)
-		}
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
-			t.Error("the call that Close cut short was to have an unknown outcome")
-		}
-	})
-}
-
-// An update was made, its answer lost, and before it is sent again a TAKE arrives
-// once more and puts the id back that it names: it is not made twice.
-func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
-	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait).Lock) // the record is there
-		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		second := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		done := make(chan error, 1)
-		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-			done <- err
-		}()
-		<-second.Reached()
-		again.Release()
-		synctest.Wait()
-		if state := locktest.Must(c.InspectItem(t.Context(), u.Key(key))); len(state.Serving) != 1 {
-			t.Fatalf("%+v: the ghost of ticket %s was to be there", state, lock.Ticket())
-		}
-		second.Release()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v, after one update", got)
-		}
-	})
-}
-
-func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
-	for seed := range uint64(20) {
-		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			c, db := locktest.Open(t, table, "c", queuelock.Config{})
-			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-			db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").WithProbability(0.3, seed))
-			db.Inject(queuelocktest.Duplicate(20*time.Millisecond).Of("UpdateItem").WithProbability(0.3, seed))
-			var made atomic.Int64
-			var wg sync.WaitGroup
-			for i := range 6 {
-				wg.Go(func() {
-					time.Sleep(time.Duration(i*int(seed)%7) * time.Millisecond)
-					if i == 5 {
-						if err := lock.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
-						return
-					}
-					if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); err == nil {
-						made.Add(1)
-					} else if !errors.Is(err, queuelock.ErrReleased) {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			if err := table.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(100+made.Load())) || made.Load() > 1 {
-				t.Errorf("%d calls updated, and the amount is %v", made.Load(), got)
-			}
-		})
-	}
-}
-
-// Read, modify, write: the new amount is reckoned by the process from what the
-// lock showed, so one update too many or too few shows.
-func TestReadModifyWriteUnderRandomFaultsLosesNoUpdate(t *testing.T) {
-	for seed := range uint64(10) {
-		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			var log locktest.Journal
-			var wg sync.WaitGroup
-			for i := range 3 {
-				c, db := locktest.Open(t, table, fmt.Sprint("c", i), queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
-				db.Inject(queuelocktest.LandLate(300*time.Millisecond).Of("UpdateItem").Mentioning("amount").WithProbability(0.25, seed))
-				db.Inject(queuelocktest.LoseResponse().WithProbability(0.2, seed+1))
-				db.Inject(queuelocktest.Duplicate(500*time.Millisecond).Of("UpdateItem").Mentioning("amount").WithProbability(0.3, seed+2))
-				wg.Go(func() {
-					for range 4 {
-						lock, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.For(10*time.Minute))
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						var amount int
-						fmt.Sscan(lock.Item()["amount"].(*types.AttributeValueMemberN).Value, &amount)
-						time.Sleep(1500 * time.Millisecond)
-						if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Value(amount+1))); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
-			wg.Wait()
-			if err := table.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(112)) || log.SaysLost() {
-				t.Errorf("the amount is %v, want 112; a lock was called lost: %v", got, log.SaysLost())
-			}
-		})
-	}
-}
-
-func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
-		b, dbB := locktest.Open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
-		key := attr.Item{"id": attr.Num(7), "sort": attr.Bin(1, 2)}
-		u := locktest.NewItemTable(t, table, key)
-		if _, err := a.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNoItem) || len(u.Get(key)) != 0 {
-			t.Errorf("a missing item gave %v; it holds %v", err, u.Get(key))
-		}
-		_, whole := locktest.OrderItem()
-		whole = attr.With(attr.Without(whole, "id"), key)
-		u.Put(whole)
-		whole = u.Get(key)
-		if n := locktest.Sent(table, func() { locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock) }); n != 3 {
-			t.Errorf("the first cycle took %d requests", n)
-		}
-		n := locktest.Sent(table, func() {
-			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-			equal(t, "the item", lock.Item(), whole)
-			whole = attr.With(whole, attr.Item{"amount": attr.Num(101)})
-			equal(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne(), expression.Name("amount").Equal(expression.Value(100))), whole)
-		})
-		if n != 2 {
-			t.Errorf("read, modify, write took %d requests", n)
-		}
-		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-		if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("a locked item: %v", err)
-		}
-		queued, waits := locktest.OnceItWaits()
-		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.For(30*time.Second), waits)
-		<-queued
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
-		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
-			t.Errorf("got %v", err)
-		} else {
-			equal(t, "the current item", refused.Current, whole)
-		}
-		// Its own attributes, by a path that cannot be seen through before.
-		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Plus(expression.Name("missing"), expression.Value(1)))); err == nil || lock.Err() != nil {
-			t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
-		}
-		locktest.Updated(t, lock, locktest.AddOne())
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		dbB.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(2)))
-		whole = attr.With(whole, attr.Item{"amount": attr.Num(103)})
-		equal(t, "what UpdateAndRelease returned", locktest.Updated(t, got.Lock, locktest.AddOne()), whole)
-		made := locktest.LockItem(t, a, u.Key(attr.With(key, attr.Item{"id": attr.Num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
-		equal(t, "a created item", made.Item(), attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
-		u.Delete(attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
-		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); err == nil || !errors.Is(made.Err(), queuelock.ErrLost) {
-			t.Errorf("of a deleted item: %v, and the lock's end is %v", err, made.Err())
-		}
-		if left := u.Get(attr.With(key, attr.Item{"id": attr.Num("-0.5")})); len(left) != 0 {
-			t.Errorf("the deleted item is back: %v", left)
-		}
 	})
 }

@@ -2,6 +2,9 @@ package locktest
 
 import (
 	"context"
+	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -128,6 +131,23 @@ func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.Item
 		done <- ItemOutcome{lock, err}
 	}()
 	return done
+}
+
+// EqualItems checks that an item is as it should be.
+func EqualItems(t *testing.T, what string, got, want attr.Item) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s is\n%v\nwant\n%v", what, PlainItem(got), PlainItem(want))
+	}
+}
+
+// PlainItem returns an item as text.
+func PlainItem(i attr.Item) string {
+	var b strings.Builder
+	for name, v := range i {
+		fmt.Fprintf(&b, "%s: %#v; ", name, v)
+	}
+	return b.String()
 }
 
 // UpdatesOfItems limits a fault to the requests of UpdateAndRelease with [AddOne].

@@ -2,9 +2,11 @@ package locktest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Record returns the record of [Order]'s queue, and the holders in it.
@@ -59,6 +62,34 @@ func Write(t *testing.T, table *queuelocktest.Table, items ...attr.Item) {
 		if n := len(out.UnprocessedItems[table.Name()]); n > 0 {
 			t.Fatalf("%d items were not written", n)
 		}
+	}
+}
+
+// Confirmation is in the expression of a CONFIRM and of no other request.
+const Confirmation = ".ttl SET holders."
+
+// LeftRow returns the row of a crashed waiter: well-formed, with ticket n and a
+// lease of ten seconds.
+func LeftRow(n int) attr.Item {
+	return attr.Item{
+		"pk": attr.Str(Order.Entity), "sk": attr.Str(RowSortKey(n)), "id": attr.Str(fmt.Sprint("id-", n)), "owner": attr.Str("somebody"),
+		"mode": attr.Str("exclusive"), "beat": attr.Num(3), "ttl": attr.Num(TTL.Milliseconds()),
+	}
+}
+
+// RowSortKey returns the sort key of ticket n's row.
+func RowSortKey(n int) string { return "lock/" + ticket.FromUint64(uint64(n)).Padded() }
+
+// OperatorTakes removes all holders from the record of [Order]'s queue, as an
+// operator does.
+func OperatorTakes(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	if _, err := table.Client("operator").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(table.Name()), Key: RecordKey(),
+		UpdateExpression:          aws.String("SET holders = :nobody"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

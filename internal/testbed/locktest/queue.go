@@ -66,6 +66,18 @@ func StillWaits(t *testing.T, what string, done <-chan Outcome) {
 	}
 }
 
+// Within returns the result of an Acquire, which must return within limit.
+func Within(t *testing.T, what string, limit time.Duration, done <-chan Outcome) Outcome {
+	t.Helper()
+	select {
+	case got := <-done:
+		return got
+	case <-time.After(limit):
+		t.Fatalf("%s has not returned after %v", what, limit)
+	}
+	return Outcome{}
+}
+
 // Attend acquires the lock in the background and holds it for a time. The channel
 // is closed after the release.
 func Attend(t *testing.T, c *queuelock.Client, turn time.Duration, opts ...queuelock.Option) <-chan struct{} {

@@ -1,0 +1,123 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// etcd left the keys of cancelled waiters behind.
+func TestACancelledOrTimedOutWaiterLeavesNoRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
+		for ms := range 60 { // at each moment of the first requests
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+			_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever)
+			cancel()
+			if !errors.Is(err, queuelock.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("after %dms: %v", ms, err)
+			}
+			_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Duration(ms+1)*time.Millisecond))
+			if !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("wait of %dms: %v", ms+1, err)
+			}
+			if rows, holders := locktest.RowsAndHolders(t, holder); rows != 0 || holders != 1 {
+				t.Fatalf("cancelled after %dms: %d rows and %d holders, want the holder alone", ms, rows, holders)
+			}
+		}
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items, want the record alone", n)
+		}
+		locktest.Release(t, held)
+	})
+}
+
+func TestACancelledAcquireLeavesNoGhostHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+		for ms := range 40 {
+			for _, fault := range []queuelocktest.Fault{
+				queuelocktest.LoseResponse().Of("UpdateItem").Times(1),
+				queuelocktest.SwallowResponse().Of("UpdateItem").Times(1),
+				queuelocktest.DelayResponse(500 * time.Millisecond).Of("UpdateItem").Times(1),
+				queuelocktest.DelayResponse(0).Times(1),
+			} {
+				injected := db.Inject(fault)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+				lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever)
+				cancel()
+				injected.Remove()
+				if err == nil {
+					locktest.Release(t, lock)
+				} else if !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("%s, after %dms: %v", fault, ms, err)
+				}
+				// Nobody need wait for a lease to end, and the queue is quiet.
+				lock, err = other.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
+				if err != nil {
+					t.Fatalf("%s, cancelled after %dms: %v\n%s", fault, ms, err, table.Log())
+				}
+				locktest.Release(t, lock)
+				time.Sleep(time.Second)
+				if n := len(table.Items()); n != 1 {
+					t.Fatalf("%s, after %dms: %d items, want the record alone", fault, ms, n)
+				}
+			}
+		}
+	})
+}
+
+// A caller that stands still for longer than a lease right after its TAKE was
+// served must not be taken for its former self: ids are never used twice.
+func TestAnIDThatWasLeftIsNeverUsedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var pause atomic.Int64
+		a, err := queuelock.New(locktest.Stalling{Client: table.Client("a").Client, Pause: func() time.Duration {
+			return time.Duration(pause.Swap(0))
+		}}, table.Name(), queuelock.Config{Owner: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		slow := make(chan locktest.Outcome, 1)
+		go func() {
+			lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+			slow <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+		}()
+		time.Sleep(time.Millisecond)         // its TAKE is on its way
+		pause.Store(int64(65 * time.Second)) // and its answer is looked at much later
+		time.Sleep(time.Second)
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Fatalf("b beside a: %v", err)
+		}
+		time.Sleep(62 * time.Second)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+		got := <-slow
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		time.Sleep(time.Second)
+		if lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); err == nil && got.Lock.Err() == nil {
+			t.Errorf("two holders: tickets %s and %s", got.Lock.Ticket(), lock.Ticket())
+		}
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package failclosed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestAFailClosedReleaseIsTriedUntilItIsAnswered(t *testing.T) {
+	const releasing = "turn ="
+	for name, test := range map[string]struct {
+		fault queuelocktest.Fault
+		err   bool
+	}{
+		"no fault":             {queuelocktest.DelayRequest(0), false},
+		"request lost":         {queuelocktest.LoseRequest().Times(3), false},
+		"response lost":        {queuelocktest.LoseResponse().Times(1), false},
+		"responses lost":       {queuelocktest.LoseResponse().Times(4), false},
+		"response never comes": {queuelocktest.SwallowResponse().Times(2), false},
+		"throttled":            {queuelocktest.Refuse(queuelocktest.Throttling).Times(4), false},
+		"lands late":           {queuelocktest.LandLate(20 * time.Millisecond).Times(1), false},
+		"for minutes":          {queuelocktest.LoseRequest(), true},
+		"unheard for minutes":  {queuelocktest.LoseResponse(), true},
+	} {
+		for _, queued := range []bool{false, true} {
+			locktest.InBubble(t, fmt.Sprint(name, ", others wait: ", queued), func(t *testing.T) {
+				table := locktest.Watched(t)
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+				var waiting <-chan locktest.Outcome
+				if queued {
+					waiting = locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+					time.Sleep(time.Minute)
+				}
+				injected := db.Inject(test.fault.Mentioning(releasing))
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				begun := time.Now()
+				err := lock.Release(ctx)
+				if test.err {
+					unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err)
+					if took := time.Since(begun); !ok || unreleased.Ticket != lock.Ticket() || took < 5*time.Minute || took > 5*time.Minute+2*time.Second {
+						t.Fatalf("after %v: %v", took, err)
+					}
+					locktest.Says(t, err, "order-7", "release it again", "evict it")
+					if !errors.Is(lock.Err(), queuelock.ErrReleased) {
+						t.Errorf("%v", lock.Err())
+					}
+					injected.Remove()
+					err = c.Close(t.Context()) // which tries it again
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				locktest.Release(t, lock)
+				if queued {
+					got := <-waiting
+					if got.Err != nil {
+						t.Fatal(got.Err)
+					}
+					locktest.Release(t, got.Lock)
+				}
+				takenWithin(t, other, time.Second)
+			})
+		}
+	}
+	locktest.InBubble(t, "the context has ended", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		db.Partition()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		begun := time.Now()
+		if _, ok := errors.AsType[*queuelock.UnreleasedError](lock.Release(ctx)); !ok || time.Since(begun) > 2*time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), lock.Err())
+		}
+		db.Heal()
+		locktest.Release(t, lock)
+	})
+}
+
+// Where an engine does not show the record that refused, a read that fails is no
+// release of unknown outcome: the operator's eviction is told all the same.
+func TestAReleaseOfAnEvictedFailClosedLockTellsSoWhateverBecomesOfItsReads(t *testing.T) {
+	for _, fails := range []int{0, 1, 3, 6} { // the SDK makes three attempts
+		locktest.InBubble(t, fmt.Sprint("reads that fail: ", fails), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
+			c, db := locktest.Open(t, table, "c", queuelock.Config{})
+			operator, _ := locktest.Open(t, table, "operator", queuelock.Config{})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+				t.Fatal(err)
+			}
+			if fails > 0 {
+				db.Inject(queuelocktest.LoseRequest().Of("GetItem").Times(fails))
+			}
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A lock that was lost, and could not be removed, may stand all the same: a late
+// TAKE brings an id back. That is said beside the loss, and Release may be called
+// again.
+func TestALostFailClosedLockThatCouldNotBeRemovedIsTold(t *testing.T) {
+	locktest.InBubble(t, "by its Release", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		locktest.Evict(t, table, locktest.Order.Entity)
+		<-lock.Done()
+		db.Partition()
+		for range 2 {
+			err := lock.Release(t.Context())
+			if _, stands := errors.AsType[*queuelock.UnreleasedError](err); !stands || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		}
+		db.Heal()
+		for range 2 {
+			err := lock.Release(t.Context())
+			if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+	locktest.InBubble(t, "by an AcquireAll that waited for others", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		locktest.Evict(t, table, "a")
+		db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("REMOVE").Times(3)) // the SDK's attempts
+		err := <-done
+		if unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || unreleased.Key.Entity != "a" {
+			t.Errorf("%v", err)
+		}
+		locktest.ReleaseAll(t, held)
+	})
+}
+
+// The caller's writes and the release are one.
+func TestAFailClosedLockIsReleasedWithWrites(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"no fault":       queuelocktest.DelayRequest(0),
+		"response lost":  queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1),
+		"responses lost": queuelocktest.LoseResponse().Of("TransactWriteItems"),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+			db.Inject(fault)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			err := lock.ReleaseWith(ctx, locktest.Deposit(table, nil))
+			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown != (name == "responses lost") || !unknown && err != nil {
+				t.Errorf("%v", err)
+			}
+			locktest.Release(t, lock) // of an unknown outcome: it was made, and that is no loss
+			if locktest.Balance(table) != "1" {
+				t.Errorf("the account holds %s", locktest.Balance(table))
+			}
+			takenWithin(t, other, time.Second)
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// What hurt other locks. The lessons on retries, sweeps and clocks are in
+// published_test.go, those on requests in test/budget.
+
+// A process dies in its very first turn, and those after it wait for less than its
+// lease, each in a process of its own: a job that is started each minute, or one
+// that crashes in a loop.
+func TestACrashInTheFirstTurnIsGotPastByProcessesThatHardlyWait(t *testing.T) {
+	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(4 * time.Second), waitpolicy.Attempts(3, time.Second)} {
+		locktest.InBubble(t, wait.String(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			locktest.Acquire(t, a, wait)
+			db.Partition()
+			died := time.Now()
+			for time.Since(died) < 30*time.Second {
+				c, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
+				lock, err := c.Acquire(t.Context(), locktest.Order, wait)
+				if err == nil {
+					if after := time.Since(died); after < 9*time.Second {
+						t.Errorf("served %v after the crash", after)
+					}
+					locktest.Release(t, lock)
+					return
+				}
+				if !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+			}
+			t.Error("nobody gets past it")
+		})
+	}
+}
+
+// Redisson's fair lock made those behind dead waiters wait for each of them.
+func TestTheDeadCostThoseBehindThemOneLeaseHoweverMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+		locktest.Acquire(t, holder, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		var dead []*queuelocktest.Client
+		for i := range 40 {
+			c, db := locktest.Open(t, table, fmt.Sprint("dead-", i), locktest.TenSeconds)
+			dead = append(dead, db)
+			locktest.QueueUp(ctx, c, waitpolicy.Forever)
+			time.Sleep(5 * time.Millisecond)
+		}
+		alive, _ := locktest.Open(t, table, "alive", locktest.TenSeconds)
+		waiting := locktest.QueueUp(t.Context(), alive, waitpolicy.Forever)
+		time.Sleep(3 * time.Second)
+		for _, db := range append(dead, dbHolder) {
+			db.Partition()
+		}
+		died := time.Now()
+		got := <-waiting
+		if took := got.At.Sub(died); got.Err != nil || took > locktest.TTL+1500*time.Millisecond {
+			t.Errorf("served %v after holder and 40 waiters had died (%v), want at most the holder's lease of %v and 1.5s", took, got.Err, locktest.TTL)
+		}
+		if rows, _ := locktest.RowsAndHolders(t, alive); rows != 0 {
+			t.Errorf("%d rows are left", rows)
+		}
+		cancel()
+	})
+}
+
+// A dead waiter in front of a live one delays it by its own lease at the most.
+func TestADeadWaiterCostsItsOwnShortLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c, db := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		locktest.QueueUp(ctx, c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		alive, _ := locktest.Open(t, table, "alive", locktest.TenSeconds)
+		waiting := locktest.QueueUp(t.Context(), alive, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		db.Partition()
+		died := time.Now()
+		locktest.Release(t, held)
+		got := <-waiting
+		if took := got.At.Sub(died); got.Err != nil || took > locktest.TenSeconds.WaiterTTL+1500*time.Millisecond {
+			t.Errorf("served %v after the waiter ahead had died (%v), want at most its lease of %v and 1.5s", took, got.Err, locktest.TenSeconds.WaiterTTL)
+		}
+	})
+}
+
+// Dynamolock and the Java client made a newcomer watch a dead holder for one
+// more full lease.
+func TestACrashedHolderIsTakenOverWithoutOneMoreLease(t *testing.T) {
+	for _, arrives := range []time.Duration{0, locktest.TTL / 2, locktest.TTL - time.Second, 2 * locktest.TTL} {
+		t.Run(fmt.Sprint("newcomer after ", arrives), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				holder, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
+				locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+				locktest.Acquire(t, holder, waitpolicy.Forever)
+				db.Partition()
+				died := time.Now()
+				time.Sleep(arrives)
+				newcomer, _ := locktest.Open(t, table, "newcomer", locktest.TenSeconds)
+				got := <-locktest.QueueUp(t.Context(), newcomer, waitpolicy.Forever)
+				if took := got.At.Sub(died); got.Err != nil || took > max(arrives, locktest.TTL)+1500*time.Millisecond {
+					t.Errorf("taken over %v after the crash: %v", took, got.Err)
+				}
+			})
+		})
+	}
+	t.Run("without waiting", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			holder, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+			locktest.Acquire(t, holder, waitpolicy.Forever)
+			db.Partition()
+			time.Sleep(locktest.TTL + 2*time.Second)
+			newcomer, _ := locktest.Open(t, table, "newcomer", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, newcomer, waitpolicy.Forever)) // knows the clock by its first answer
+		})
+	})
+}
+
+// What the very first request of a process leaves is judged by its end, or, where
+// no time is to be had, by observation.
+func TestAHolderThatDiesAtItsFirstRequestIsTakenOver(t *testing.T) {
+	for _, opts := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutDate()}, {queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}} {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, opts...)
+			holder, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
+			locktest.Acquire(t, holder, waitpolicy.Forever)
+			db.Partition()
+			time.Sleep(time.Second)
+			newcomer, _ := locktest.Open(t, table, "newcomer", locktest.TenSeconds)
+			begun := time.Now()
+			got := <-locktest.QueueUp(t.Context(), newcomer, waitpolicy.Forever)
+			if took := got.At.Sub(begun); got.Err != nil || took > locktest.TTL+1500*time.Millisecond || took < locktest.TTL-time.Second {
+				t.Errorf("taken over %v after the newcomer came: %v", took, got.Err)
+			}
+		})
+	}
+}

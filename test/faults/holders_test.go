@@ -1,0 +1,145 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// An entry of holders is as hostile as a row; but what cannot be read makes
+// the record malformed, which nobody may touch.
+func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
+	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("somebody"), "ticket": attr.Num(1)}
+	for _, h := range []struct {
+		name  string
+		id    string
+		entry attr.Item
+		delay time.Duration
+		says  []string // if it is malformed
+	}{
+		{"alive until 9999", "h", attr.With(entry, attr.Item{"until": attr.Num(253402300799000)}), locktest.TTL, nil},
+		{"alive for all time", "h", attr.With(entry, attr.Item{"until": attr.Num(int64(math.MaxInt64))}), locktest.TTL, nil},
+		{"dead before the epoch", "h", attr.With(entry, attr.Item{"until": attr.Num(-1)}), 0, nil},
+		{"of a lease of nothing", "h", attr.With(entry, attr.Item{"ttl": attr.Num(0)}), 0, []string{"holders.h.ttl", "0 ms"}},
+		{"of a lease of 100 years", "h", attr.With(entry, attr.Item{"ttl": attr.Num(int64(100 * 365 * 24 * time.Hour / time.Millisecond))}), 0, []string{"holders.h.ttl", "3153600000000 ms"}},
+		{"with the last beat", "h", attr.With(entry, attr.Item{"beat": attr.Num(int64(math.MaxInt64))}), locktest.TTL, nil},
+		{"with a beat beyond the last", "h", attr.With(entry, attr.Item{"beat": attr.Num(uint64(math.MaxInt64) + 1)}), 0, []string{"holders.h.beat", "9223372036854775808"}},
+		{"of a delay", "h", attr.With(entry, attr.Item{"delay": attr.Num(5000)}), locktest.TTL + 5*time.Second, nil},
+		{"of a delay of less than nothing", "h", attr.With(entry, attr.Item{"delay": attr.Num(-1)}), 0, []string{"holders.h.delay", "-1 ms"}},
+		{"of a delay of 100 years", "h", attr.With(entry, attr.Item{"delay": attr.Num(int64(100 * 365 * 24 * time.Hour / time.Millisecond))}), 0, []string{"holders.h.delay", "3153600000000 ms"}},
+		{"of a delay until the end of time, by the clock", "h", attr.With(entry, attr.Item{"until": attr.Num(int64(math.MaxInt64)), "delay": attr.Num(5000)}), locktest.TTL + 5*time.Second, nil},
+		{"since 9999", "h", attr.With(entry, attr.Item{"since": attr.Num(253402300799000)}), locktest.TTL, nil},
+		{"with a ticket that was never issued", "h", attr.With(entry, attr.Item{"ticket": attr.Num(strings.Repeat("9", 38))}), locktest.TTL, nil},
+		{"with a ticket of 39 digits", "h", attr.With(entry, attr.Item{"ticket": attr.Num("1E+38")}), 0, []string{"holders.h.ticket", "10^38-1"}},
+		{"of an owner of 300 KB", "h", attr.With(entry, attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL, nil},
+		{"with attributes that nobody knows", "h", attr.With(entry, attr.Item{"data": attr.Object(attr.Item{"x": attr.Num(1)})}), locktest.TTL, nil},
+		{"by an id with dots", "h.1.x", entry, locktest.TTL, nil},
+		{"by an id with a hash", "#0", entry, locktest.TTL, nil},
+		{"by an id of 1 KB", strings.Repeat("é", 512), entry, locktest.TTL, nil},
+		{"by an id of control characters", "\x00\n", entry, locktest.TTL, nil},
+	} {
+		t.Run(h.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := locktest.Watched(t)
+				if strings.Contains(h.name, "never issued") {
+					table = queuelocktest.NewTable(t) // to an audit it was granted
+				}
+				before := attr.With(locktest.RecordKey(), attr.Item{
+					"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "note": attr.Str("of another program"),
+					"holders": attr.Object(attr.Item{h.id: attr.Object(h.entry)}),
+				})
+				locktest.Write(t, table, before)
+				before = table.Items()[0]
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				if h.says != nil {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
+						_, err := c.Acquire(ctx, locktest.Order, wait)
+						locktest.Says(t, err, h.says...)
+						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+							t.Errorf("%v", err)
+						}
+					}
+					if items := table.Items(); len(items) != 1 || !reflect.DeepEqual(attr.Without(attr.Without(attr.Without(items[0], "ticketNumber"), "holdMode"), "evicted"), attr.Without(before, "ticketNumber")) {
+						t.Errorf("left %v", items)
+					}
+					return
+				}
+				if h.delay > 0 {
+					_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+					if !errors.Is(err, queuelock.ErrNotAcquired) {
+						t.Fatal(err)
+					}
+					if n := len(err.Error()); n > 2000 {
+						t.Errorf("an error of %d bytes", n)
+					}
+				}
+				begun := time.Now()
+				lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
+				if took := time.Since(begun); took > h.delay+locktest.TakenOverWithin || took < h.delay-2*time.Second {
+					t.Errorf("served after %v, want %v", took, h.delay)
+				}
+				locktest.Release(t, lock)
+				time.Sleep(time.Second)
+				items := table.Items()
+				if len(items) != 1 || attr.Text(items[0]["note"]) != "of another program" {
+					t.Errorf("left %v", items)
+				}
+				if n := db.Counts()["DeleteItem"].Sent; n > 2 {
+					t.Errorf("%d deletes", n)
+				}
+			})
+		})
+	}
+}
+
+// A thousand dead holders are evicted by forty, and named by none.
+func TestAThousandDeadHoldersAreEvictedByForty(t *testing.T) {
+	for name, until := range map[string]attr.Item{"by the clock": {"until": attr.Num(1)}, "by observation": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := locktest.Scaled(1000, 400)
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				holders := attr.Item{}
+				for i := range n {
+					holders[fmt.Sprintf("holder-%d", i)] = attr.Object(attr.With(attr.Item{"beat": attr.Num(i), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("somebody"), "ticket": attr.Num(i + 1)}, until))
+				}
+				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(n), "granted": attr.Num(n), "servingAfter": attr.Num(0), "holders": attr.Object(holders)}))
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				begun := time.Now()
+				lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
+				took, counts := time.Since(begun), db.Counts()
+				most := time.Duration(0)
+				if len(until) == 0 {
+					most = locktest.TTL
+				}
+				if took > most+locktest.TakenOverWithin || took < most {
+					t.Errorf("served after %v", took)
+				}
+				// TAKE, the evictions, CLAIM, and what is renewed meanwhile.
+				evictions := (n + 39) / 40
+				if got := counts["UpdateItem"].Sent; got < evictions+2 || got > evictions+2+int(took/(2*time.Second)) {
+					t.Errorf("%d updates, want a TAKE, %d evictions and a CLAIM:\n%s", got, evictions, counts)
+				}
+				if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
+					t.Errorf("%d holders are left", holders)
+				}
+				locktest.Release(t, lock)
+				t.Logf("served after %v, with\n%s", took, counts)
+			})
+		})
+	}
+}

@@ -1,0 +1,223 @@
+package faults_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// filler is an attribute that brings an item to that many bytes, of the
+// 409,600 that DynamoDB allows.
+func filler(size int) attr.Item {
+	return attr.Item{"filler": attr.Str(strings.Repeat("x", size-len("filler")))}
+}
+
+// A record that is nearly full of what some other program put there works for
+// as long as the lock's own attributes fit. Where they do not, the error is the
+// table's own, the first time and at once, and nothing is left behind.
+func TestAFullRecordIsServedOrRefusedWithNothingLeftBehind(t *testing.T) {
+	const limit = 400 << 10
+	for _, c := range []struct {
+		name   string
+		size   int
+		served bool
+	}{
+		{"300 KB", 300 << 10, true},
+		{"a kilobyte left", limit - 1200, true},
+		{"no room for a holder", limit - 120, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := locktest.Watched(t)
+				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.With(attr.Item{"ticketNumber": attr.Num(0), "granted": attr.Num(0)}, filler(c.size))))
+				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+				lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+				if !c.served {
+					locktest.Says(t, err, "UpdateItem", "size")
+					if errors.Is(err, queuelock.ErrNotAcquired) || lock != nil {
+						t.Errorf("%v", err)
+					}
+				} else {
+					if err != nil {
+						t.Fatal(err)
+					}
+					waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
+					time.Sleep(locktest.TTL)
+					locktest.Release(t, lock)
+					got := <-waiting
+					if got.Err != nil {
+						t.Fatal(got.Err)
+					}
+					locktest.Release(t, got.Lock)
+				}
+				time.Sleep(time.Second)
+				items := table.Items()
+				if len(items) != 1 || items[0]["holders"] != nil || len(attr.Text(items[0]["filler"])) != c.size-6 {
+					t.Errorf("%d items are left", len(items))
+				}
+			})
+		})
+	}
+	// The holder fits, and then somebody fills the record: whoever waits cannot
+	// claim, and leaves.
+	t.Run("filled while it is held", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := locktest.Watched(t)
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			lock := locktest.Acquire(t, a, waitpolicy.Forever)
+			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
+			time.Sleep(2 * time.Second)
+			if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+				TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET filler = :f"),
+				ExpressionAttributeValues: attr.Item{":f": filler(limit - 290)["filler"]},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			locktest.Release(t, lock)
+			got := <-waiting
+			locktest.Says(t, got.Err, "UpdateItem", "size")
+			if took := got.At; errors.Is(got.Err, queuelock.ErrNotAcquired) || time.Since(took) > time.Second {
+				t.Errorf("%v", got.Err)
+			}
+			time.Sleep(time.Second)
+			if n := len(table.Items()); n != 1 {
+				t.Errorf("%d items are left, want the record", n)
+			}
+		})
+	})
+}
+
+// All entries of a record are one item: what its holders need together must stay
+// within what an item may have and a partition gives.
+func TestRecordSize(t *testing.T) {
+	t.Run("RefusesPermitsThatCannotBeRenewed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(500))
+			locktest.Says(t, err, "Permits(500)", "HeartbeatInterval 30s", "write units a second", "at least 1m")
+			if n := db.Counts().Total().Sent; n != 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(500), queuelock.WithTTL(5*time.Minute)))
+		})
+	})
+	t.Run("BoundsDataByPermits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			// The units that the heartbeats need are the narrower bound of both.
+			n, ttl := locktest.Scaled(98, 40), locktest.Scaled(time.Minute, 10*time.Second)
+			table := queuelocktest.NewTable(t)
+			a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: ttl})
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
+			locktest.Says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
+			if sent := db.Counts().Total().Sent; sent != 0 {
+				t.Errorf("%d requests were sent", sent)
+			}
+			var held []*queuelock.Lock
+			for range n {
+				held = append(held, locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(n)))
+			}
+			for _, lock := range held {
+				before := db.Counts()
+				if err := lock.SetData(t.Context(), make([]byte, 1400)); err == nil || db.Counts().Sub(before)["UpdateItem"].Sent != 0 {
+					t.Fatalf("%v: 1400 bytes were sent", err)
+				}
+				if err := lock.SetData(t.Context(), make([]byte, 1300)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(ttl * 2 / 3) // each has renewed its lease
+			for _, lock := range held {
+				locktest.Release(t, lock)
+			}
+		})
+	})
+	t.Run("BoundsDataOfReaders", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared(), queuelock.WithData(make([]byte, 257)))
+			locktest.Says(t, err, "WithData", "257 bytes", "at most 256")
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.WithData(make([]byte, 4096)))
+			if err := lock.Downgrade(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			locktest.Says(t, lock.SetData(t.Context(), make([]byte, 257)), "SetData", "257 bytes", "at most 256")
+			if err := lock.SetData(t.Context(), make([]byte, 256)); err != nil {
+				t.Error(err)
+			}
+			locktest.Release(t, lock)
+		})
+	})
+	t.Run("AdmitsAsManyReadersAsCanBeRenewed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
+			n := serving.Load{Owner: 1, Data: serving.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
+			if n < 10 || n > 100 {
+				t.Fatalf("%d readers", n)
+			}
+			var held []*queuelock.Lock
+			for range n {
+				held = append(held, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+			}
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
+				if _, err := a.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("reader %d: %v", n+1, err)
+				}
+			}
+			locktest.Release(t, held[0])
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+		})
+	})
+}
+
+// What the formula reckons with must be no less than what a record has.
+func TestRecordSizeFormula(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		cfg := queuelock.Config{Owner: strings.Repeat("o", 256)}
+		key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
+		a, _ := locktest.Open(t, table, "a", cfg)
+		const n = 20
+		size := func() int {
+			out := locktest.Must(table.Client("b").GetItem(t.Context(), &dynamodb.GetItemInput{
+				TableName: aws.String(table.Name()), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal, ConsistentRead: aws.Bool(true),
+				Key: attr.Item{"pk": attr.Str(key.Entity), "sk": attr.Str(key.Reason + "/" + ticket.Number{}.Padded())},
+			}))
+			return int(*out.ConsumedCapacity.CapacityUnits) * 4096
+		}
+		for i := range 2 * n { // with both marks, and a transaction of each
+			lock, err := a.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, 1000)))
+			if err == nil {
+				err = lock.Transact(t.Context(), locktest.Deposit(table, nil))
+			}
+			if err == nil && i < n {
+				err = lock.Release(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if got, most := size(), 1024+n*(200+256+1000)+4095; got > most {
+			t.Errorf("the record has %d bytes, the formula says %d", got, most)
+		}
+	})
+}

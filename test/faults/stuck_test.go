@@ -1,0 +1,318 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Attention is after how long without a look a waiter of the default Config counts
+// as stuck: twice the slowest poll and a request.
+const attention = 2 * (15*time.Second + 3750*time.Millisecond)
+
+// hanging is an SDK client whose looks hang, whatever becomes of their context.
+type hanging struct {
+	*dynamodb.Client
+	looks func() *locktest.Gate // nil: they do not hang
+}
+
+func (h hanging) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if g := h.looks(); g != nil {
+		g.Pass()
+	}
+	return h.Client.Query(ctx, in, opts...)
+}
+
+func (h hanging) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if g := h.looks(); g != nil {
+		g.Pass()
+	}
+	return h.Client.GetItem(ctx, in, opts...)
+}
+
+// hangingUpdates is an SDK client whose updates hang while the gate is set,
+// whatever becomes of their context.
+type hangingUpdates struct {
+	*dynamodb.Client
+	current *atomic.Pointer[locktest.Gate]
+}
+
+func (h hangingUpdates) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if g := h.current.Load(); g != nil {
+		g.Pass()
+	}
+	return h.Client.UpdateItem(ctx, in, opts...)
+}
+
+// openHanging is open of a client whose looks pass the gate that is set.
+func openHanging(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (c *queuelock.Client, hang func(*locktest.Gate)) {
+	t.Helper()
+	var mu sync.Mutex
+	var current *locktest.Gate
+	cfg.Owner = name
+	c, err := queuelock.New(hanging{table.Client(name).Client, func() *locktest.Gate {
+		mu.Lock()
+		defer mu.Unlock()
+		return current
+	}}, table.Name(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c, func(g *locktest.Gate) {
+		mu.Lock()
+		defer mu.Unlock()
+		current = g
+	}
+}
+
+// notYet fails the test if the Acquire has returned.
+func notYet(t *testing.T, what string, done <-chan locktest.Outcome) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case got := <-done:
+		t.Errorf("%s returned: %+v", what, got)
+	default:
+	}
+}
+
+func TestStuckWaiter(t *testing.T) {
+	// setUp has a hold the lock, b's waiter stuck at a look, and c wait behind it.
+	type scene struct {
+		table         *queuelocktest.Table
+		a, b, c       *queuelock.Client
+		held          *queuelock.Lock
+		g             *locktest.Gate
+		hang          func(*locktest.Gate)
+		stuck, behind <-chan locktest.Outcome
+		since         time.Time
+	}
+	setUp := func(t *testing.T, wait waitpolicy.Wait) *scene {
+		s := &scene{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), g: locktest.NewGate(t)}
+		s.a, _ = locktest.Open(t, s.table, "a", queuelock.Config{})
+		s.b, s.hang = openHanging(t, s.table, "b", queuelock.Config{})
+		s.c, _ = locktest.Open(t, s.table, "c", queuelock.Config{})
+		s.held = locktest.Acquire(t, s.a, waitpolicy.NoWait)
+		s.stuck = locktest.QueueUp(t.Context(), s.b, wait)
+		time.Sleep(time.Second)
+		s.behind = locktest.QueueUp(t.Context(), s.c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		s.hang(s.g)
+		<-s.g.Entered
+		s.since = time.Now()
+		return s
+	}
+	rows := func(t *testing.T, s *scene, want int) {
+		t.Helper()
+		if got, _ := locktest.RowsAndHolders(t, s.a); got != want {
+			t.Errorf("%v after the last look: %d rows, want %d", time.Since(s.since), got, want)
+		}
+	}
+	locktest.InBubble(t, "StopsRenewalsWithoutALook", func(t *testing.T) {
+		s := setUp(t, waitpolicy.Forever)
+		locktest.Release(t, s.held)
+		time.Sleep(attention - time.Second)
+		rows(t, s, 2)
+		got := locktest.Within(t, "the waiter behind", time.Hour, s.behind)
+		if took := got.At.Sub(s.since); got.Err != nil || took > attention+15*time.Second+2*time.Second {
+			t.Fatalf("served %v after the last look of the waiter ahead: %v", took, got.Err)
+		}
+		notYet(t, "the stuck Acquire", s.stuck)
+		locktest.Release(t, got.Lock)
+		time.Sleep(time.Hour)
+		rows(t, s, 0)
+		s.hang(nil)
+		s.g.Open()
+		if got := <-s.stuck; got.Err != nil {
+			t.Errorf("it was overtaken, and takes a new ticket: %v", got.Err)
+		}
+	})
+	locktest.InBubble(t, "KeepsItsPlaceIfItLooksAgain", func(t *testing.T) {
+		s := setUp(t, waitpolicy.Forever)
+		time.Sleep(10 * time.Minute) // its row is swept, and not put again
+		for range 60 {
+			rows(t, s, 1)
+			time.Sleep(time.Second)
+		}
+		s.hang(nil)
+		s.g.Open()
+		time.Sleep(time.Second)
+		rows(t, s, 2)
+		time.Sleep(10 * time.Minute)
+		rows(t, s, 2)
+		locktest.Release(t, s.held)
+		got := <-s.stuck
+		if got.Err != nil || got.Lock.Ticket().String() != "2" {
+			t.Fatalf("%+v", got)
+		}
+		locktest.Release(t, got.Lock)
+		locktest.Release(t, (<-s.behind).Lock)
+	})
+	locktest.InBubble(t, "LeavesNoRowAfterItsLimit", func(t *testing.T) {
+		s := setUp(t, waitpolicy.For(10*time.Second))
+		time.Sleep(9 * time.Second)
+		rows(t, s, 1)
+		locktest.Release(t, s.held)
+		got := locktest.Within(t, "the waiter behind", time.Minute, s.behind)
+		if took := got.At.Sub(s.since); got.Err != nil || took > 10*time.Second {
+			t.Fatalf("served after %v: %v", took, got.Err)
+		}
+		notYet(t, "the stuck Acquire", s.stuck)
+		s.hang(nil)
+		s.g.Open()
+		if got := <-s.stuck; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
+			t.Error(got.Err)
+		}
+	})
+	locktest.InBubble(t, "LetsOthersOfItsClientLook", func(t *testing.T) {
+		s := setUp(t, waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), s.b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		s.hang(nil) // the first alone hangs
+		locktest.Release(t, s.held)
+		locktest.Release(t, locktest.Within(t, "the waiter behind", time.Hour, s.behind).Lock)
+		got := locktest.Within(t, "the second of the client", time.Hour, second)
+		if took := got.At.Sub(s.since); got.Err != nil || took > attention+2*15*time.Second+5*time.Second {
+			t.Fatalf("served after %v: %v", took, got.Err)
+		}
+		locktest.Release(t, got.Lock)
+		s.g.Open()
+		locktest.Release(t, (<-s.stuck).Lock)
+	})
+}
+
+func TestStuckHeartbeat(t *testing.T) {
+	// Release waits for the heartbeat, and its context ends meanwhile.
+	locktest.InBubble(t, "LetsReleaseReportTheLoss", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var current atomic.Pointer[locktest.Gate]
+		c := locktest.Must(queuelock.New(hangingUpdates{table.Client("a").Client, &current}, table.Name(), queuelock.Config{}))
+		defer func() { _ = c.Close(context.Background()) }()
+		for i := range 20 {
+			lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait))
+			g := locktest.NewGate(t)
+			current.Store(g)
+			<-lock.Done()
+			current.Store(nil)
+			time.AfterFunc(time.Minute, g.Open)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("released: %v, want a loss", err)
+			}
+			cancel()
+		}
+	})
+}
+
+// Waiters that do not look, because another of their client does, and those that
+// sleep for as long as the schedule allows, are no stuck waiters.
+func TestSlowWaitersKeepTheirRows(t *testing.T) {
+	quick := locktest.Scaled(20*time.Millisecond, 50*time.Millisecond)
+	for name, cfg := range map[string]queuelock.Config{
+		"DefaultSchedule": {},
+		"SlowSchedule":    {Poll: waitpolicy.Schedule{Fastest: time.Minute, SlowestNext: 3 * time.Minute, Slowest: 10 * time.Minute}},
+		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: quick, SlowestNext: quick, Slowest: quick}},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.Open(t, table, "b", cfg)
+			held := locktest.Acquire(t, a, waitpolicy.NoWait)
+			var done []<-chan locktest.Outcome
+			for range 3 {
+				done = append(done, locktest.QueueUp(t.Context(), b, waitpolicy.Forever))
+				time.Sleep(time.Second)
+			}
+			minutes := locktest.Scaled(60, 25)
+			if name == "QuickSchedule" {
+				minutes = 1
+			}
+			// Its looks fail for as long as it has patience, and its heartbeats do not.
+			failing := db.Inject(queuelocktest.SwallowRequest().Of("Query", "GetItem"))
+			time.Sleep(20 * time.Second)
+			failing.Remove()
+			for range minutes {
+				time.Sleep(time.Minute)
+				if rows, _ := locktest.RowsAndHolders(t, a); rows != 3 {
+					t.Fatalf("%d rows, want 3", rows)
+				}
+			}
+			locktest.Release(t, held)
+			for _, d := range done {
+				got := <-d
+				if got.Err != nil {
+					t.Fatal(got.Err)
+				}
+				locktest.Release(t, got.Lock)
+			}
+			if n := db.Counts()["PutItem"].Sent; n != 3 {
+				t.Errorf("%d rows were put, want 3", n)
+			}
+		})
+	}
+}
+
+func TestStuckAcquireAll(t *testing.T) {
+	locksOf := func(t *testing.T, c *queuelock.Client, entity string) int {
+		t.Helper()
+		return len(locktest.Must(c.Inspect(t.Context(), queuelock.Key{Entity: entity})).Serving)
+	}
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+		cfg := queuelock.Config{Scope: scope}
+		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", cfg)
+			b, _ := locktest.Open(t, table, "b", cfg)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+			g := locktest.NewGate(t)
+			begun := time.Now()
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(20*time.Second), queuelock.OnProgress(func(queuelock.Progress) { g.Pass() }))
+			if took := time.Since(begun); !errors.Is(err, queuelock.ErrNotAcquired) || took > 22*time.Second {
+				t.Errorf("after %v: %v, %v", took, locks, err)
+			}
+			<-g.Entered
+			g.Open()
+			locktest.ReleaseAll(t, held)
+			locktest.NothingLeft(t, table)
+		})
+		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenALookHangs/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", cfg)
+			b, hang := openHanging(t, table, "b", cfg)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+			g := locktest.NewGate(t)
+			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.For(20*time.Second), "a", "b")
+			time.Sleep(time.Second)
+			hang(g)
+			<-g.Entered
+			time.Sleep(18 * time.Second)
+			if n := locksOf(t, a, "a"); n != 1 {
+				t.Errorf("%d hold a before the limit, want the AcquireAll", n)
+			}
+			time.Sleep(4 * time.Second)
+			if n := locksOf(t, a, "a"); n != 0 {
+				t.Errorf("%d hold a after the limit", n)
+			}
+			hang(nil)
+			g.Open()
+			if got := <-done; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
+				t.Errorf("%+v", got)
+			}
+			locktest.ReleaseAll(t, held)
+			locktest.NothingLeft(t, table)
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package lease_test
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestExpiredCredentials(t *testing.T) {
+	for _, code := range []queuelocktest.Code{"ExpiredTokenException", "UnrecognizedClientException"} {
+		for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+			t.Run("DelayAReleaseUntilTheyAreRenewed/"+name+"/"+string(code), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+					a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+					lock := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
+					expired := db.Inject(queuelocktest.Refuse(code))
+					time.AfterFunc(3*time.Second, expired.Remove)
+					locktest.Release(t, lock)
+					if _, holders := locktest.Record(t, table); len(holders) > 0 || expired.Fired() == 0 {
+						t.Errorf("left %v, after %d refusals", holders, expired.Fired())
+					}
+				})
+			})
+		}
+		t.Run("CostNoLockThatIsRenewedInTime/"+string(code), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+				time.Sleep(4 * time.Second)
+				expired := db.Inject(queuelocktest.Refuse(code))
+				time.Sleep(3 * time.Second)
+				expired.Remove()
+				time.Sleep(time.Minute)
+				if lock.Err() != nil || expired.Fired() == 0 {
+					t.Errorf("%v, after %d refusals", lock.Err(), expired.Fired())
+				}
+				locktest.Release(t, lock)
+			})
+		})
+	}
+}
+
+// A lease that a client begins ends when it should, however long the client has
+// been idle, and whatever waits for it then.
+func TestIdleClient(t *testing.T) {
+	for name, test := range map[string]struct {
+		idle  time.Duration
+		reads int
+	}{
+		"ReadsNothingAfterTenMinutes":    {10 * time.Minute, 0},
+		"ReadsOnceAfterAQuarterOfAnHour": {15 * time.Minute, 1},
+		"ReadsOnceAfterAMonth":           {30 * 24 * time.Hour, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+					time.Sleep(test.idle)
+					before := db.Counts()
+					lock := locktest.Acquire(t, a, wait)
+					counts := db.Counts().Sub(before)
+					if reads := counts["GetItem"].Sent; reads != test.reads || counts.Total().Sent != 1+test.reads {
+						t.Errorf("%v: %d reads of %d requests, want %d", wait, reads, counts.Total().Sent, test.reads)
+					}
+					_, holders := locktest.Record(t, table)
+					for _, h := range holders {
+						until := h.(*types.AttributeValueMemberM).Value["until"].(*types.AttributeValueMemberN).Value
+						end := time.UnixMilli(locktest.Must(strconv.ParseInt(until, 10, 64)))
+						if left := time.Until(end); left < locktest.TTL-time.Second || left > locktest.TTL+3*time.Second {
+							t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
+						}
+					}
+					locktest.Release(t, lock)
+				}
+			})
+		})
+	}
+	t.Run("ReadsNothingWhileItHolds", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			locktest.Acquire(t, a, waitpolicy.NoWait)
+			before := db.Counts()
+			time.Sleep(time.Hour)
+			if n := db.Counts().Sub(before)["GetItem"].Sent; n != 0 {
+				t.Errorf("%d reads", n)
+			}
+			if _, err := a.Acquire(t.Context(), queuelock.Key{Entity: "another"}, waitpolicy.NoWait); err != nil || db.Counts().Sub(before)["GetItem"].Sent != 0 {
+				t.Errorf("%v, with a read", err)
+			}
+		})
+	})
+}
+
+// Holders of one record renew the same item: were all renewals of one instant,
+// the table would throttle them.
+func TestHeartbeats(t *testing.T) {
+	t.Run("AreSpreadAmongHoldersThatWereGrantedAtOnce", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const holders = 60
+			table := queuelocktest.NewTable(t)
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			var mu sync.Mutex
+			perSecond := map[int64]int{}
+			db.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
+				if strings.Contains(r.Expression(), "beat + 1") {
+					mu.Lock()
+					perSecond[time.Now().Unix()]++
+					mu.Unlock()
+				}
+				return false
+			}))
+			for range holders {
+				locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(holders))
+			}
+			mu.Lock()
+			clear(perSecond)
+			mu.Unlock()
+			time.Sleep(5 * time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			most, total := 0, 0
+			for _, n := range perSecond {
+				most, total = max(most, n), total+n
+			}
+			if most > holders/4 || total < 10*holders {
+				t.Errorf("%d of %d renewals came within one second", most, total)
+			}
+		})
+	})
+}
