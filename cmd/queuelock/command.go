@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/child"
+	"github.com/queuelock/queuelock/internal/child"
 )
 
 const (

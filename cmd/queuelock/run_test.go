@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/testbed/child"
+	"github.com/queuelock/queuelock/internal/child"
 )
 
 func TestRunReturnsTheCommandsExitCode(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/child"
+	"github.com/queuelock/queuelock/internal/child"
 )
 
 // process is one worker process, seen from the parent.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/queuelock/queuelock/internal/child"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
-	"github.com/queuelock/queuelock/internal/testbed/child"
 )
 
 // process is one worker process, seen from the run.

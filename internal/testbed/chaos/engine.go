@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/queuelock/queuelock/internal/testbed/child"
+	"github.com/queuelock/queuelock/internal/child"
 )
 
 // engineLimit bounds how long an engine may take until it answers.

@@ -19,7 +19,7 @@ func TestEnginesDieWithTheTestBinary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		os.Stdout.WriteString(strconv.Itoa(p.cmd.Process.Pid) + "\n")
+		os.Stdout.WriteString(strconv.Itoa(p.Pid()) + "\n")
 		time.Sleep(60 * time.Second) // until it is killed
 		p.stop()
 		return
@@ -27,7 +27,7 @@ func TestEnginesDieWithTheTestBinary(t *testing.T) {
 
 	parent := exec.Command(os.Args[0], "-test.run=^TestEnginesDieWithTheTestBinary$")
 	parent.Env = append(os.Environ(), role+"=parent")
-	dieWithParent(parent)
+	parent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

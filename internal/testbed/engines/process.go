@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/child"
 )
 
 // startLimit bounds how long an engine may take until it answers: a Java machine beside a compiler on two busy cores.
@@ -19,16 +21,12 @@ const startLimit = 60 * time.Second
 
 // A process is a child that ends, at the latest, when this process does.
 type process struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer     // held open: DynamoDB Local ends when it closes
-	output *os.File      // both streams, for the message when something goes wrong
-	exited chan struct{} // closed once the child is gone
+	*child.Child
+	stdin  io.Closer // held open: DynamoDB Local ends when it closes
+	output *os.File  // both streams, for the message when something goes wrong
 }
 
 // launch starts the command.
-//
-// The child asks the kernel to be killed when its parent dies. On Linux the parent is the *thread* that started it, and
-// Go ends threads as it likes, so a goroutine of its own keeps that thread until the child is gone.
 func launch(cmd *exec.Cmd) (*process, error) {
 	output, err := os.CreateTemp("", "queuelock-engine-*.log")
 	if err != nil {
@@ -36,33 +34,21 @@ func launch(cmd *exec.Cmd) (*process, error) {
 	}
 	_ = os.Remove(output.Name()) // it stays readable through the handle, and nothing is left behind
 	cmd.Stdout, cmd.Stderr = output, output
-	dieWithParent(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, errors.Join(err, output.Close())
 	}
-
-	p := &process{cmd: cmd, stdin: stdin, output: output, exited: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-		close(p.exited)
-	}()
-	if err := <-started; err != nil {
+	started, err := child.Start(cmd)
+	if err != nil {
 		return nil, errors.Join(err, output.Close())
 	}
-	return p, nil
+	return &process{Child: started, stdin: stdin, output: output}, nil
 }
 
 // stop kills the child, which has nothing to save, and waits until it is gone.
 func (p *process) stop() {
-	_ = p.cmd.Process.Kill()
-	<-p.exited
+	_ = p.Signal(syscall.SIGKILL)
+	<-p.Exited()
 	_ = p.stdin.Close()
 	_ = p.output.Close()
 }
@@ -88,8 +74,8 @@ func (p *process) await(ready func(context.Context) error) error {
 			return nil
 		}
 		select {
-		case <-p.exited:
-			return fmt.Errorf("ended before it was ready (%v); it printed:\n%s", p.cmd.ProcessState, p.log())
+		case <-p.Exited():
+			return fmt.Errorf("ended before it was ready (%v); it printed:\n%s", p.State(), p.log())
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %v: %w; it printed:\n%s", startLimit, err, p.log())
 		case <-time.After(20 * time.Millisecond):

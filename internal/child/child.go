@@ -1,4 +1,6 @@
-// Package child starts processes that do not outlive what started them.
+// Package child starts processes that do not outlive what started them. It is
+// part of the product, because "queuelock run" starts its command with it; the
+// test apparatus starts its workers and engines with it as well.
 //
 // A child leads a process group of its own, so that a signal reaches what it
 // has started as well, and a Ctrl-C at the terminal reaches it only by way of
