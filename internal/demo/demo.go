@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"os/exec"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
 const (
-	// Lease is the lease of a holder. It is short, so that one can watch a
-	// dead holder being replaced.
+	// Lease is the lease of a holder. It is short, so that a reader can watch how a
+	// killed holder is replaced.
 	Lease = 2 * time.Second
 	// waiterLease is the lease of a row.
 	waiterLease = 2 * time.Second
-	// strikeDelay is how long the doomed turn has lasted at the least when its
-	// holder is killed: long enough to be seen in the timeline, and for the next
-	// in line to have looked at the holder that it will have to outlive.
+	// strikeDelay is the shortest time from the grant of the doomed turn to the
+	// kill: the timeline shows it, and the next waiter has seen the holder.
 	strikeDelay = Lease / 8
 	// tolerance is by how much a recovery may exceed the lease: the lease
 	// counts from the last renewal, or from when the next in line first saw
@@ -36,7 +38,7 @@ type Config struct {
 	// Command makes the command of a worker process, which must call Work. Its
 	// Stdin and Stdout are for Run to set.
 	Command func() *exec.Cmd
-	// Show is told what happens while it happens, on the goroutine of Run.
+	// Show is called with each event as it happens, on the goroutine of Run.
 	Show func(Event)
 }
 
@@ -44,9 +46,11 @@ func (c Config) limit() time.Duration {
 	return startLimit + time.Duration(c.Workers*c.Rounds)*(c.Hold+turnLimit)
 }
 
-// victim is the worker that is killed, and doomed its round.
+// victim is the number of the worker that is killed, and doomed its round.
 func (c Config) victim() int { return (c.Workers + 1) / 2 }
 func (c Config) doomed() int { return (c.Rounds + 1) / 2 }
+
+func nameOf(worker int) string { return fmt.Sprintf("worker %d", worker) }
 
 // Happening says what an Event is.
 type Happening int
@@ -61,54 +65,54 @@ const (
 
 // Event is something that happened.
 type Event struct {
-	What    Happening
-	At      time.Duration // since the beginning
-	Worker  int
-	Pid     int
-	Attempt Attempt       // the turn, if it is about one
-	Took    time.Duration // of a recovery: since the kill
+	What   Happening
+	At     time.Duration // since the beginning
+	Worker string
+	Pid    int
+	Turn   turns.Turn    // the latest of the worker
+	Took   time.Duration // of a recovery: since the kill
 }
 
 // Result is what happened in the end.
 type Result struct {
-	Config   Config
-	Attempts []Attempt
-	Verdict  Verdict
-	Usage    Usage
-	Crashes  int // workers that died by the demo's hand
-	Began    Instant
-	Wall     time.Duration
+	Config  Config
+	Turns   []turns.Turn
+	Verdict turns.Verdict
+	Usage   turns.Usage
+	Crashes int // workers that the demo killed
+	Began   turns.Instant
+	Wall    time.Duration
 }
 
 // stage is a demo under way.
 type stage struct {
 	Config
-	*crew
+	crew   *crew.Crew
 	result *Result
 
-	ready   int         // processes that are, before the start
-	open    bool        // all workers were let go
-	timer   *time.Timer // until the doomed turn may be ended; nil: it has not begun
-	due     bool        // it may
-	killed  *process    // the victim, once it was killed
-	replace bool        // the next turn has begun
+	ready   int           // processes that are, before the start
+	open    bool          // all workers were let go
+	timer   *time.Timer   // until the doomed turn may be ended; nil: it has not begun
+	due     bool          // it may
+	killed  *crew.Process // the victim, once it was killed
+	replace bool          // the next turn has begun
 }
 
-// Run runs the demo to its end. The error is that of something that kept it
-// from ending; a lock that broke its promise is in the Verdict. No process is
-// left when it returns. It is over when ctx is, and at the latest after half a
-// minute and a second or more for each turn.
+// Run runs the demo to its end. Its error says what kept the demo from ending; a
+// lock that broke its promise is in the Verdict. No process is left when it
+// returns. It ends with ctx, or after half a minute and a second or more for each
+// turn.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	limit := cfg.limit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the demo has not ended within %v", limit))
 	defer cancel()
-	s := &stage{Config: cfg, crew: newCrew(cfg.Command), result: &Result{Config: cfg, Began: clock()}}
+	s := &stage{Config: cfg, crew: crew.New(cfg.Command), result: &Result{Config: cfg, Began: turns.Now()}}
 	if s.Show == nil {
 		s.Show = func(Event) {}
 	}
-	defer s.crew.stop()
-	for worker := range cfg.Workers {
-		if _, err := s.start(worker+1, s.assignment(worker+1)); err != nil {
+	defer func() { _ = s.crew.Stop(false) }()
+	for worker := 1; worker <= cfg.Workers; worker++ {
+		if _, err := s.start(worker, s.assignment(worker)); err != nil {
 			return nil, err
 		}
 	}
@@ -117,20 +121,22 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
-	s.result.Wall = clock().Sub(s.result.Began)
-	for _, p := range s.processes {
-		for _, a := range p.history.attempts {
-			s.result.Attempts = append(s.result.Attempts, *a)
-		}
-		s.result.Usage = s.result.Usage.Add(p.history.usage)
+	s.result.Wall = turns.Now().Sub(s.result.Began)
+	for _, p := range s.crew.Processes {
+		s.result.Usage = s.result.Usage.Add(p.Usage)
 	}
-	s.result.Verdict = Judge(s.result.Attempts)
+	s.result.Turns = s.crew.Turns()
+	s.result.Verdict = turns.Judge(s.result.Turns)
 	return s.result, nil
+}
+
+func (s *stage) start(worker int, a Assignment) (*crew.Process, error) {
+	return s.crew.Start(worker, a.Owner, a.WaiterTTL, a)
 }
 
 func (s *stage) assignment(worker int) Assignment {
 	a := Assignment{
-		Table: s.Table, Entity: s.Entity, Owner: fmt.Sprintf("worker %d", worker),
+		Table: s.Table, Entity: s.Entity, Owner: nameOf(worker),
 		First: 1, Last: s.Rounds, Hold: s.Hold, TTL: Lease, WaiterTTL: waiterLease,
 	}
 	if worker == s.victim() {
@@ -141,8 +147,8 @@ func (s *stage) assignment(worker int) Assignment {
 
 // over reports whether all processes have ended.
 func (s *stage) over() bool {
-	for _, p := range s.processes {
-		if !p.gone {
+	for _, p := range s.crew.Processes {
+		if !p.Ended {
 			return false
 		}
 	}
@@ -155,93 +161,108 @@ func (s *stage) step(ctx context.Context) error {
 	if s.timer != nil {
 		timer = s.timer.C
 	}
-	e, fired, err := s.next(ctx, timer)
-	switch {
-	case err != nil:
-		return err
-	case fired:
+	select {
+	case e := <-s.crew.Events():
+		if err := s.happened(&e); err != nil {
+			return err
+		}
+	case <-timer:
 		s.due = true
-	case e.ended:
-		err = s.ended(e.process, e.at)
-	default:
-		s.recorded(e.process, e.record)
-	}
-	if err != nil {
-		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	return s.strike()
 }
 
+// happened reacts to an event of a process.
+func (s *stage) happened(e *crew.Event) error {
+	if err := s.crew.Note(e); err != nil {
+		return err
+	}
+	if e.Ended {
+		return s.ended(e.Process)
+	}
+	s.recorded(e.Process, e.Record)
+	return nil
+}
+
 // recorded reacts to a record.
-func (s *stage) recorded(p *process, r Record) {
-	a := p.history.add(r)
+func (s *stage) recorded(p *crew.Process, r turns.Record) {
 	switch r.Kind {
-	case Ready:
+	case turns.Ready:
 		s.isReady(p)
-	case Took:
-		// The victim is the first in the queue, and so not the last of its
-		// round: somebody is left to recover. The others follow at once.
+	case turns.Took:
+		// The victim is the first in the queue, and so not the last of its round:
+		// another worker is left to recover. The others follow at once.
 		if !s.open {
 			s.open = true
-			s.releaseAll(func(p *process) bool { return p.worker != s.victim() })
+			s.releaseAll(func(p *crew.Process) bool { return p.Number != s.victim() })
 		}
-	case Granted:
-		if p.worker == s.victim() && a.Round == s.doomed() {
+	case turns.Granted:
+		if s.isDoomed(p) {
 			s.timer = time.NewTimer(max(s.Hold/2, strikeDelay))
 		}
 		if s.killed != nil && !s.replace {
 			s.replace = true
 			e := s.event(Recovered, p, r.At)
-			e.Took = r.At.Sub(s.killed.killed)
+			e.Took = r.At.Sub(s.killed.KilledAt)
 			s.Show(e)
 		}
-	case Ended:
+	case turns.Ended:
 		s.Show(s.event(TurnOver, p, r.At))
 	}
 }
 
+// isDoomed reports whether the process is the victim, in its doomed round.
+func (s *stage) isDoomed(p *crew.Process) bool {
+	return p.Number == s.victim() && s.killed == nil && len(p.Turns) == s.doomed()
+}
+
 // isReady lets a process go, if the time has come.
-func (s *stage) isReady(p *process) {
+func (s *stage) isReady(p *crew.Process) {
 	if s.open {
-		p.release()
+		release(p)
 		return
 	}
 	if s.ready++; s.ready == s.Workers {
-		s.releaseAll(func(p *process) bool { return p.worker == s.victim() })
+		s.releaseAll(func(p *crew.Process) bool { return p.Number == s.victim() })
 	}
 }
 
-func (s *stage) releaseAll(which func(*process) bool) {
-	for _, p := range s.processes {
+// release lets a process that is ready begin.
+func release(p *crew.Process) { p.Tell("go") }
+
+func (s *stage) releaseAll(which func(*crew.Process) bool) {
+	for _, p := range s.crew.Processes {
 		if which(p) {
-			p.release()
+			release(p)
 		}
 	}
 }
 
-// strike kills the victim when its doomed turn has lasted for a while and
-// somebody waits for the next one.
+// strike kills the victim when its doomed turn has lasted for a while and another
+// worker waits for the next one.
 func (s *stage) strike() error {
 	if !s.due || s.killed != nil || !s.waited() {
 		return nil
 	}
-	for _, p := range s.processes {
-		if p.worker != s.victim() {
+	for _, p := range s.crew.Processes {
+		if p.Number != s.victim() {
 			continue
 		}
-		if a := p.history.current(); p.gone || a.Round != s.doomed() || a.Ended != 0 {
-			return fmt.Errorf("worker %d lost its lock before it could be killed", p.worker)
+		if p.Ended || !s.isDoomed(p) || p.Holding() == nil {
+			return fmt.Errorf("%s lost its lock before it could be killed", p.Worker)
 		}
 		s.killed = p
-		return p.kill()
+		return p.Kill()
 	}
 	return nil
 }
 
-// waited reports whether somebody's row stands who is not served yet.
+// waited reports whether the row of a waiting worker is present.
 func (s *stage) waited() bool {
-	for _, p := range s.processes {
-		if a := p.history.current(); !p.gone && a != nil && len(a.Places) > 0 && a.Granted == 0 {
+	for _, p := range s.crew.Processes {
+		if t := p.Waiting(); !p.Ended && t != nil && len(t.Places) > 0 {
 			return true
 		}
 	}
@@ -249,41 +270,43 @@ func (s *stage) waited() bool {
 }
 
 // ended reacts to the end of a process.
-func (s *stage) ended(p *process, at Instant) error {
-	p.gone = true
-	p.history.died(at, p.killed)
+func (s *stage) ended(p *crew.Process) error {
 	switch {
-	case p.killed != 0 && p.Killed():
+	case p.KilledAt != 0 && p.Killed():
+		// Nothing else disturbs it here, so it held the lock until it was gone.
+		if t := p.Current(); t.Gone != 0 {
+			t.Until = t.Gone
+		}
 		s.result.Crashes++
-		s.Show(s.event(Killed, p, p.killed))
+		s.Show(s.event(Killed, p, p.KilledAt))
 		return s.restart(p)
-	case p.history.failure != "":
-		return fmt.Errorf("worker %d: %s", p.worker, p.history.failure)
-	case !p.history.done:
-		return fmt.Errorf("worker %d ended before its work was done: %v", p.worker, p.State())
+	case p.Failure != "":
+		return fmt.Errorf("%s: %s", p.Worker, p.Failure)
+	case !p.Done:
+		return fmt.Errorf("%s ended before its work was done: %v", p.Worker, p.State())
 	}
 	return nil
 }
 
-// restart gives what a killed worker has left to a new process.
-func (s *stage) restart(p *process) error {
-	a := s.assignment(p.worker)
+// restart gives the rest of a killed worker's rounds to a new process.
+func (s *stage) restart(p *crew.Process) error {
+	a := s.assignment(p.Number)
 	a.First, a.Doomed = s.doomed()+1, 0
 	if a.First > a.Last {
 		return nil
 	}
-	next, err := s.start(p.worker, a)
+	next, err := s.start(p.Number, a)
 	if err != nil {
 		return err
 	}
-	s.Show(s.event(Restarted, next, clock()))
+	s.Show(s.event(Restarted, next, turns.Now()))
 	return nil
 }
 
-func (s *stage) event(what Happening, p *process, at Instant) Event {
-	e := Event{What: what, At: at.Sub(s.result.Began), Worker: p.worker, Pid: p.Pid()}
-	if a := p.history.current(); a != nil {
-		e.Attempt = *a
+func (s *stage) event(what Happening, p *crew.Process, at turns.Instant) Event {
+	e := Event{What: what, At: at.Sub(s.result.Began), Worker: p.Worker, Pid: p.Pid()}
+	if t := p.Current(); t != nil {
+		e.Turn = *t
 	}
 	return e
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Line describes an event for people, in one line.
+// Line describes an event in one line.
 func (e Event) Line() string {
-	prefix := fmt.Sprintf("%8.3f s  worker %-2d  ", e.At.Seconds(), e.Worker)
-	a := e.Attempt
-	turn := fmt.Sprintf("ticket %4s  waited %7s  held %6s", a.Ticket, ms(a.Granted.Sub(a.Asked)), ms(a.Ended.Sub(a.Granted)))
+	prefix := fmt.Sprintf("%8.3f s  %-9s  ", e.At.Seconds(), e.Worker)
+	t := e.Turn
+	turn := fmt.Sprintf("ticket %4s  waited %7s  held %6s", t.Ticket, ms(t.Granted.Sub(t.Asked)), ms(t.Ended.Sub(t.Granted)))
 	switch e.What {
 	case TurnOver:
-		if a.Lost {
+		if t.Lost() {
 			turn += "  its lock was lost"
 		}
 		return prefix + turn
 	case Killed:
-		turn = fmt.Sprintf("ticket %4s  waited %7s  held %6s", a.Ticket, ms(a.Granted.Sub(a.Asked)), ms(a.KilledAt.Sub(a.Granted)))
+		turn = fmt.Sprintf("ticket %4s  waited %7s  held %6s", t.Ticket, ms(t.Granted.Sub(t.Asked)), ms(t.KilledAt.Sub(t.Granted)))
 		return fmt.Sprintf("%s  KILLED in the middle of its turn (SIGKILL, pid %d)", prefix+turn, e.Pid)
 	case Restarted:
 		return fmt.Sprintf("%sstarted again as pid %d, at the end of the queue", prefix, e.Pid)
@@ -40,7 +40,7 @@ func ms(d time.Duration) string {
 	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
-// Print writes the timeline and the summary, for people.
+// Print writes the timeline and the summary, as text.
 func (r *Result) Print(w io.Writer, unicode bool) error {
 	marks := asciiMarks
 	if unicode {
@@ -68,8 +68,8 @@ func (r *Result) summary(b *strings.Builder) {
 		line("lost locks", "%d: a worker stood still or was cut off, and stopped", v.Lost)
 	}
 	line("crashes", "%d", report.Crashes)
-	if len(v.Recoveries) > 0 && v.Recoveries[0] >= 0 {
-		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0]), Lease)
+	if len(v.Recoveries) > 0 && v.Recoveries[0].Took >= 0 {
+		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0].Took), Lease)
 	}
 	if h := report.HandOff; h.P50 != nil {
 		line("hand-off", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
@@ -87,13 +87,13 @@ func (r *Result) summary(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// waiting is how many waited at a time, on average: looks and heartbeats of a
-// wait make most of the requests.
+// waiting is how many workers waited at a time, on average. Looks and heartbeats
+// of waits are most of the requests.
 func (r *Result) waiting() float64 {
 	var sum time.Duration
-	for _, a := range r.Attempts {
-		if a.Granted != 0 {
-			sum += a.Granted.Sub(a.Asked)
+	for _, t := range r.Turns {
+		if t.Granted != 0 {
+			sum += t.Granted.Sub(t.Asked)
 		}
 	}
 	return float64(sum) / float64(max(r.Wall, 1))

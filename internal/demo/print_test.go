@@ -9,6 +9,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/queuelock/queuelock/internal/testbed/turns"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 func key(pk, sk string) map[string]types.AttributeValue {
@@ -19,21 +22,31 @@ func key(pk, sk string) map[string]types.AttributeValue {
 }
 
 // at is an instant so many milliseconds after the beginning.
-func at(ms int) Instant { return Instant(1_000_000_000).Add(time.Duration(ms) * time.Millisecond) }
+func at(ms int) turns.Instant {
+	return turns.Instant(1_000_000_000).Add(time.Duration(ms) * time.Millisecond)
+}
+
+// turn is a turn that held from granted to ended.
+func turn(worker int, number uint64, asked, granted, ended turns.Instant) turns.Turn {
+	return turns.Turn{
+		Worker: nameOf(worker), Asked: asked, Took: asked, Ticket: ticket.FromUint64(number),
+		Granted: granted, From: granted, Until: ended, Ended: ended,
+	}
+}
 
 // played is a small demo: worker 1 is killed in its only turn, worker 2 served
 // after it.
 func played() *Result {
 	r := &Result{
-		Config:   Config{Workers: 2, Rounds: 1},
-		Crashes:  1,
-		Began:    at(0),
-		Wall:     2100 * time.Millisecond,
-		Usage:    Usage{Requests: 20, WriteUnits: 9, ReadUnits: 11},
-		Attempts: []Attempt{turn(1, 1, at(0), at(1), at(101)), turn(2, 2, at(10), at(1900), at(2100))},
+		Config:  Config{Workers: 2, Rounds: 1},
+		Crashes: 1,
+		Began:   at(0),
+		Wall:    2100 * time.Millisecond,
+		Usage:   turns.Usage{Requests: 20, WriteUnits: 9, ReadUnits: 11},
+		Turns:   []turns.Turn{turn(1, 1, at(0), at(1), at(101)), turn(2, 2, at(10), at(1900), at(2100))},
 	}
-	r.Attempts[0].KilledAt, r.Attempts[0].Gone = at(100), at(101)
-	r.Verdict = Judge(r.Attempts)
+	r.Turns[0].Ended, r.Turns[0].KilledAt, r.Turns[0].Gone = 0, at(100), at(101)
+	r.Verdict = turns.Judge(r.Turns)
 	return r
 }
 
@@ -71,7 +84,7 @@ func TestProblems(t *testing.T) {
 		want   string
 	}{
 		{"none", func(*Result) {}, ""},
-		{"a recovery a little after the lease", func(r *Result) { r.Verdict.Recoveries[0] = Lease + tolerance }, ""},
+		{"a recovery a little after the lease", func(r *Result) { r.Verdict.Recoveries[0].Took = Lease + tolerance }, ""},
 		{"grants fall short", func(r *Result) { r.Verdict.Grants-- }, "1 grants instead of 2"},
 		{"a grant too many", func(r *Result) { r.Verdict.Grants++ }, "3 grants instead of 2"},
 		{"an overlap", func(r *Result) { r.Verdict.Overlaps++ }, "1 pairs of turns overlap"},
@@ -80,8 +93,8 @@ func TestProblems(t *testing.T) {
 		{"a turn cut off", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
 		{"no kill", func(r *Result) { r.Crashes, r.Verdict.Recoveries = 0, nil }, "0 workers were killed"},
 		{"a kill outside of a turn", func(r *Result) { r.Verdict.Recoveries = nil }, "0 turns ended by a kill"},
-		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0] = -1 }, "nobody was served after the kill"},
-		{"a late recovery", func(r *Result) { r.Verdict.Recoveries[0] = Lease + tolerance + 1 }, "only 3.00 s after the kill"},
+		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = -1 }, "nobody was served after the kill"},
+		{"a late recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = Lease + tolerance + 1 }, "only 3.00 s after the kill"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := played()
@@ -113,7 +126,7 @@ func TestTurnsThatFollowEachOtherShareNoColumn(t *testing.T) {
 	r := &Result{Config: Config{Workers: 3}}
 	for i := range 30 {
 		begin := at(i * 100)
-		r.Attempts = append(r.Attempts, turn(i%3+1, uint64(i+1), begin, begin, begin.Add(100*time.Millisecond)))
+		r.Turns = append(r.Turns, turn(i%3+1, uint64(i+1), begin, begin, begin.Add(100*time.Millisecond)))
 	}
 	var b strings.Builder
 	timeline(&b, r, asciiMarks)
@@ -136,20 +149,22 @@ func TestTurnsThatFollowEachOtherShareNoColumn(t *testing.T) {
 
 func TestLinesOfEvents(t *testing.T) {
 	a := turn(3, 7, at(0), at(312), at(362))
-	killed := a.with(func(a *Attempt) { a.KilledAt, a.Gone = at(337), at(340) })
+	killed, lost := a, a
+	killed.Ended, killed.KilledAt, killed.Gone = 0, at(337), at(340)
+	lost.Doubted = lost.Ended
 	for _, tc := range []struct {
 		event Event
 		want  string
 	}{
-		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: 3, Attempt: a},
+		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: "worker 3", Turn: a},
 			"   1.234 s  worker 3   ticket    7  waited  312 ms  held  50 ms"},
-		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: 12, Attempt: a.with(func(a *Attempt) { a.Lost = true })},
+		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: "worker 12", Turn: lost},
 			"   1.234 s  worker 12  ticket    7  waited  312 ms  held  50 ms  its lock was lost"},
-		{Event{What: Killed, At: time.Second, Worker: 3, Pid: 99, Attempt: killed},
+		{Event{What: Killed, At: time.Second, Worker: "worker 3", Pid: 99, Turn: killed},
 			"   1.000 s  worker 3   ticket    7  waited  312 ms  held  25 ms  KILLED in the middle of its turn (SIGKILL, pid 99)"},
-		{Event{What: Restarted, At: time.Second, Worker: 3, Pid: 100},
+		{Event{What: Restarted, At: time.Second, Worker: "worker 3", Pid: 100},
 			"   1.000 s  worker 3   started again as pid 100, at the end of the queue"},
-		{Event{What: Recovered, At: time.Second, Worker: 4, Took: 1990 * time.Millisecond},
+		{Event{What: Recovered, At: time.Second, Worker: "worker 4", Took: 1990 * time.Millisecond},
 			"   1.000 s  worker 4   is served, 1.99 s after the kill: the dead holder's lease of 2s is over"},
 	} {
 		if diff := cmp.Diff(tc.want, tc.event.Line()); diff != "" {

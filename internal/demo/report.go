@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
 // Report is the summary of a demo, for machines.
@@ -28,7 +30,7 @@ type Report struct {
 
 // HandOff is how long the lock was idle between two turns, in milliseconds.
 type HandOff struct {
-	P50 *float64 `json:"p50"` // nil: nobody was handed the lock
+	P50 *float64 `json:"p50"` // nil: there was no hand-off
 	P99 *float64 `json:"p99"`
 }
 
@@ -36,8 +38,8 @@ func handOff(sorted []time.Duration) HandOff {
 	if len(sorted) == 0 {
 		return HandOff{}
 	}
-	p50 := rounded(milliseconds(Percentile(sorted, 50)), 2)
-	p99 := rounded(milliseconds(Percentile(sorted, 99)), 2)
+	p50 := rounded(milliseconds(turns.Percentile(sorted, 50)), 2)
+	p99 := rounded(milliseconds(turns.Percentile(sorted, 99)), 2)
 	return HandOff{&p50, &p99}
 }
 
@@ -55,8 +57,8 @@ func (r *Result) Report() Report {
 		RCUPerCycle:      rounded(r.Usage.ReadUnits/cycles, 2),
 		WallSeconds:      rounded(r.Wall.Seconds(), 3),
 	}
-	if len(v.Recoveries) > 0 && v.Recoveries[0] >= 0 {
-		report.RecoverySeconds = rounded(v.Recoveries[0].Seconds(), 3)
+	if len(v.Recoveries) > 0 && v.Recoveries[0].Took >= 0 {
+		report.RecoverySeconds = rounded(v.Recoveries[0].Took.Seconds(), 3)
 	}
 	return report
 }
@@ -64,7 +66,7 @@ func (r *Result) Report() Report {
 // recovered reports whether the lock was served again after the kill, in time.
 func (r *Result) recovered() bool {
 	v := r.Verdict
-	return len(v.Recoveries) == 1 && v.Recoveries[0] >= 0 && v.Recoveries[0] <= Lease+tolerance
+	return len(v.Recoveries) == 1 && v.Recoveries[0].Took >= 0 && v.Recoveries[0].Took <= Lease+tolerance
 }
 
 // Problems says what is wrong; nothing, if the lock did what it promises.
@@ -87,10 +89,10 @@ func (r *Result) Problems() []string {
 		switch {
 		case len(v.Recoveries) != 1:
 			problem(true, "%d turns ended by a kill instead of 1", len(v.Recoveries))
-		case v.Recoveries[0] < 0:
+		case v.Recoveries[0].Took < 0:
 			problem(true, "nobody was served after the kill")
 		default:
-			problem(true, "the lock was served again only %s after the kill: the lease is %v", seconds(v.Recoveries[0]), Lease)
+			problem(true, "the lock was served again only %s after the kill: the lease is %v", seconds(v.Recoveries[0].Took), Lease)
 		}
 	}
 	return problems

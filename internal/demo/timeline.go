@@ -1,8 +1,12 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
 // columns is the width of the timeline, so that a line stays below 100.
@@ -20,7 +24,7 @@ var (
 
 // timeline draws one row for each worker over the time of the demo.
 func timeline(b *strings.Builder, r *Result, m marks) {
-	first, last := span(r.Attempts)
+	first, last := span(r.Turns)
 	if last <= first {
 		return
 	}
@@ -29,60 +33,44 @@ func timeline(b *strings.Builder, r *Result, m marks) {
 		m.holding, m.waiting, m.killed, ms(step))
 	for worker := 1; worker <= r.Config.Workers; worker++ {
 		row := []rune(strings.Repeat(string(m.idle), columns))
-		paint := func(from, to Instant, mark rune) {
-			// Rounded, so that one who follows another does not share its last
-			// column; but nothing is too short to be seen.
+		paint := func(from, to turns.Instant, mark rune) {
+			// Rounded, so that a turn does not share the last column of the turn
+			// before it. A short turn has one column.
 			begin, end := int(from.Sub(first).Round(step)/step), int(to.Sub(first).Round(step)/step)
 			for c := begin; c < max(end, begin+1); c++ {
 				row[min(c, columns-1)] = mark
 			}
 		}
-		attempts := of(worker, r.Attempts)
-		for _, a := range attempts {
-			paint(a.Asked, firstOf(a.Granted, a.Gone, last), m.waiting)
+		own := of(nameOf(worker), r.Turns)
+		for _, t := range own {
+			paint(t.Asked, cmp.Or(t.Granted, t.Gone, last), m.waiting)
 		}
-		for _, a := range attempts {
-			if a.Granted != 0 {
-				paint(a.Granted, firstOf(a.Ended, last), m.holding)
+		for _, t := range own {
+			if t.Granted != 0 {
+				paint(t.Granted, cmp.Or(t.Ended, t.Gone, last), m.holding)
 			}
 		}
-		for _, a := range attempts {
-			if a.KilledAt != 0 {
-				paint(a.KilledAt, a.KilledAt, m.killed)
+		for _, t := range own {
+			if t.KilledAt != 0 {
+				paint(t.KilledAt, t.KilledAt, m.killed)
 			}
 		}
-		fmt.Fprintf(b, "worker %-2d %c%s%c\n", worker, m.border, string(row), m.border)
+		fmt.Fprintf(b, "%-9s %c%s%c\n", nameOf(worker), m.border, string(row), m.border)
 	}
 	end := fmt.Sprintf("%.1f s", last.Sub(first).Seconds())
 	fmt.Fprintf(b, "%11s%s%*s\n", "", "0 s", columns-len("0 s"), end)
 }
 
-// span is the time that attempts cover.
-func span(attempts []Attempt) (first, last Instant) {
-	first = never
-	for _, a := range attempts {
-		first = min(first, a.Asked)
-		last = max(last, a.Asked, a.Granted, a.Ended, a.Gone)
+// span is the time that turns cover.
+func span(all []turns.Turn) (first, last turns.Instant) {
+	first = turns.Never
+	for _, t := range all {
+		first = min(first, t.Asked)
+		last = max(last, t.Asked, t.Granted, t.Ended, t.Gone)
 	}
 	return first, last
 }
 
-func of(worker int, attempts []Attempt) []Attempt {
-	var own []Attempt
-	for _, a := range attempts {
-		if a.Worker == worker {
-			own = append(own, a)
-		}
-	}
-	return own
-}
-
-// firstOf is the first instant that is known.
-func firstOf(instants ...Instant) Instant {
-	for _, i := range instants {
-		if i != 0 {
-			return i
-		}
-	}
-	return 0
+func of(worker string, all []turns.Turn) []turns.Turn {
+	return slices.DeleteFunc(slices.Clone(all), func(t turns.Turn) bool { return t.Worker != worker })
 }

@@ -13,31 +13,31 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// witness stands between the library and its DynamoDB client. It counts what
-// is used, and reports when a number was taken and when a row stood: what a
-// caller of Acquire cannot see. It changes nothing but that it asks each
-// request for its consumed capacity.
+// witness is a client between the library and the SDK. It counts requests and
+// capacity, and reports when a number was taken and when a row was present. It
+// changes a request only by asking for its consumed capacity.
 type witness struct {
 	db     queuelock.DynamoDB
-	report func(Record)
+	report func(turns.Record)
 
 	mu    sync.Mutex
-	usage Usage // guarded by mu
+	usage turns.Usage // guarded by mu
 }
 
 var _ queuelock.DynamoDB = (*witness)(nil)
 
 // used is the usage so far.
-func (w *witness) used() Usage {
+func (w *witness) used() turns.Usage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.usage
 }
 
-func (w *witness) add(u Usage) {
+func (w *witness) add(u turns.Usage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.usage = w.usage.Add(u)
@@ -46,7 +46,7 @@ func (w *witness) add(u Usage) {
 // counting makes the SDK count every attempt.
 func (w *witness) counting(optFns []func(*dynamodb.Options)) []func(*dynamodb.Options) {
 	attempt := middleware.FinalizeMiddlewareFunc("CountAttempts", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-		w.add(Usage{Requests: 1})
+		w.add(turns.Usage{Requests: 1})
 		return next.HandleFinalize(ctx, in)
 	})
 	// Behind the retries, so that each is seen; optFns belongs to the caller.
@@ -60,16 +60,16 @@ func (w *witness) counting(optFns []func(*dynamodb.Options)) []func(*dynamodb.Op
 // wrote adds what a write cost.
 func (w *witness) wrote(consumed *types.ConsumedCapacity, err error) {
 	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
-		w.add(Usage{WriteUnits: 1})
+		w.add(turns.Usage{WriteUnits: 1})
 	}
 	if consumed != nil {
-		w.add(Usage{WriteUnits: aws.ToFloat64(consumed.CapacityUnits)})
+		w.add(turns.Usage{WriteUnits: aws.ToFloat64(consumed.CapacityUnits)})
 	}
 }
 
 func (w *witness) read(consumed *types.ConsumedCapacity) {
 	if consumed != nil {
-		w.add(Usage{ReadUnits: aws.ToFloat64(consumed.CapacityUnits)})
+		w.add(turns.Usage{ReadUnits: aws.ToFloat64(consumed.CapacityUnits)})
 	}
 }
 
@@ -110,7 +110,7 @@ func (w *witness) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, 
 func (w *witness) PutItem(ctx context.Context, in *dynamodb.PutItemInput, optFns ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	sent := clock()
+	sent := turns.Now()
 	out, err := w.db.PutItem(ctx, &asked, w.counting(optFns)...)
 	if err != nil {
 		w.wrote(nil, err)
@@ -118,9 +118,9 @@ func (w *witness) PutItem(ctx context.Context, in *dynamodb.PutItemInput, optFns
 	}
 	w.wrote(out.ConsumedCapacity, nil)
 	if n, ok := issued(in.Item); ok {
-		w.report(Record{Kind: Took, At: sent, Ticket: n})
+		w.report(turns.Record{Kind: turns.Took, At: sent, Ticket: n})
 	} else if n, ok := rowOf(in.Item); ok {
-		w.report(Record{Kind: Queued, At: clock(), Sent: sent, Ticket: n})
+		w.report(turns.Record{Kind: turns.Queued, At: turns.Now(), Sent: sent, Ticket: n})
 	}
 	return out, nil
 }
@@ -129,7 +129,7 @@ func (w *witness) PutItem(ctx context.Context, in *dynamodb.PutItemInput, optFns
 func (w *witness) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, optFns ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	sent := clock()
+	sent := turns.Now()
 	out, err := w.db.UpdateItem(ctx, &asked, w.counting(optFns)...)
 	if err != nil {
 		w.wrote(nil, err)
@@ -137,9 +137,9 @@ func (w *witness) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	}
 	w.wrote(out.ConsumedCapacity, nil)
 	if n, ok := rowOf(in.Key); ok {
-		w.report(Record{Kind: Renewed, At: sent, Ticket: n})
+		w.report(turns.Record{Kind: turns.Renewed, At: sent, Ticket: n})
 	} else if n, ok := issued(out.Attributes); ok && takes(in) {
-		w.report(Record{Kind: Took, At: sent, Ticket: n})
+		w.report(turns.Record{Kind: turns.Took, At: sent, Ticket: n})
 	}
 	return out, nil
 }

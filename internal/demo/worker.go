@@ -1,16 +1,15 @@
 package demo
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -20,44 +19,27 @@ const closeLimit = 5 * time.Second
 // worker is one process that takes turns.
 type worker struct {
 	Assignment
+	post    *crew.Post
 	witness *witness
-
-	mu  sync.Mutex
-	out *json.Encoder // guarded by mu
-	err error         // guarded by mu; of the first record that could not be written
 }
 
 // Work is the life of a worker process: it reads its Assignment and the word to
-// go from in, takes its turns, and writes Records to out. The parent's death
-// closes in, and ends it. The error was reported as well.
+// go from in, takes its turns, and writes records to out. It ends when in does.
+// Its error was reported as well.
 func Work(ctx context.Context, db queuelock.DynamoDB, in io.Reader, out io.Writer) error {
-	w := &worker{out: json.NewEncoder(out)}
-	w.witness = &witness{db: db, report: w.report}
-	err := w.work(ctx, in)
+	post := crew.NewPost(in, out)
+	w := &worker{post: post, witness: &witness{db: db, report: post.Report}}
+	post.Usage = w.witness.used
+	err := w.work(ctx)
 	if err != nil {
-		w.report(Record{Kind: Failed, At: clock(), Error: err.Error()})
+		post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})
 	}
 	return err
 }
 
-// report writes a record; those of one process are in order.
-func (w *worker) report(r Record) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r.Usage = w.witness.used()
-	if err := w.out.Encode(r); err != nil && w.err == nil {
-		w.err = err
-	}
-}
-
-func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
-	lines := bufio.NewReader(in)
-	assignment, err := lines.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(assignment, &w.Assignment)
-	}
-	if err != nil {
-		return fmt.Errorf("read the assignment: %w", err)
+func (w *worker) work(ctx context.Context) (err error) {
+	if err := w.post.Assignment(&w.Assignment); err != nil {
+		return err
 	}
 	client, err := queuelock.New(w.witness, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Owner})
 	if err != nil {
@@ -67,19 +49,15 @@ func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		defer cancel()
 		if err = errors.Join(err, client.Close(ctx)); err == nil {
-			w.report(Record{Kind: Done, At: clock()})
+			w.post.Report(turns.Record{Kind: turns.Done})
 		}
 	}()
-	w.report(Record{Kind: Ready, At: clock()})
-	if _, err := lines.ReadString('\n'); err != nil {
+	w.post.Report(turns.Record{Kind: turns.Ready})
+	if err := w.post.Line(); err != nil {
 		return fmt.Errorf("wait for the start: %w", err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := w.post.Attended(ctx)
 	defer cancel(nil)
-	go func() {
-		_, _ = lines.ReadByte() // nothing comes but the end
-		cancel(errors.New("the demo has ended"))
-	}()
 	for round := w.First; round <= w.Last; round++ {
 		if err := w.turn(ctx, client, round); err != nil {
 			return err
@@ -90,12 +68,13 @@ func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
 
 // turn is one round.
 func (w *worker) turn(ctx context.Context, client *queuelock.Client, round int) error {
-	w.report(Record{Kind: Asked, At: clock(), Round: round})
+	w.post.Report(turns.Record{Kind: turns.Asked, Entity: w.Entity, Waits: true})
 	lock, err := client.Acquire(ctx, queuelock.Key{Entity: w.Entity}, waitpolicy.Forever)
 	if err != nil {
 		return err
 	}
-	w.report(Record{Kind: Granted, At: clock(), Round: round, Ticket: lock.Ticket()})
+	granted := turns.Now()
+	w.post.Report(turns.Record{Kind: turns.Granted, At: granted, Believed: granted, Ticket: lock.Ticket()})
 	var over <-chan time.Time
 	if round != w.Doomed {
 		timer := time.NewTimer(w.Hold)
@@ -107,13 +86,17 @@ func (w *worker) turn(ctx context.Context, client *queuelock.Client, round int) 
 	case <-lock.Done():
 	case <-ctx.Done():
 	}
+	// Believed to be held up to now, even if lost a moment ago: nothing delays the
+	// news of a loss here.
 	lost := lock.Err() != nil
-	w.report(Record{Kind: Ended, At: clock(), Round: round, Ticket: lock.Ticket(), Lost: lost})
+	ended := turns.Record{Kind: turns.Ended, At: turns.Now(), Ticket: lock.Ticket()}
+	if ended.Believed = ended.At; lost {
+		ended.Doubted = ended.At
+	}
+	w.post.Report(ended)
 	if err := lock.Release(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) {
 		return err
 	}
-	w.report(Record{Kind: Released, At: clock(), Round: round, Ticket: lock.Ticket()})
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
+	w.post.Report(turns.Record{Kind: turns.Released, Ticket: lock.Ticket()})
+	return w.post.Err()
 }

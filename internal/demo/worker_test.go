@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -36,11 +37,11 @@ func input(t *testing.T, a Assignment) (io.Reader, io.Closer) {
 }
 
 // records reads what a worker wrote.
-func records(t *testing.T, out io.Reader) []Record {
+func records(t *testing.T, out io.Reader) []turns.Record {
 	t.Helper()
-	var all []Record
+	var all []turns.Record
 	for d := json.NewDecoder(out); ; {
-		var r Record
+		var r turns.Record
 		if err := d.Decode(&r); err == io.EOF {
 			return all
 		} else if err != nil {
@@ -50,8 +51,8 @@ func records(t *testing.T, out io.Reader) []Record {
 	}
 }
 
-func kinds(all []Record) []Kind {
-	var k []Kind
+func kinds(all []turns.Record) []turns.Kind {
+	var k []turns.Kind
 	for _, r := range all {
 		k = append(k, r.Kind)
 	}
@@ -73,7 +74,7 @@ func TestAWorkerReportsWhatItDoesAndUses(t *testing.T) {
 		stop.Close()
 		synctest.Wait()
 		all := records(t, &out)
-		want := []Kind{Ready, Asked, Took, Granted, Ended, Released, Asked, Took, Granted, Ended, Released, Done}
+		want := []turns.Kind{turns.Ready, turns.Asked, turns.Took, turns.Granted, turns.Ended, turns.Released, turns.Asked, turns.Took, turns.Granted, turns.Ended, turns.Released, turns.Done}
 		if diff := cmp.Diff(want, kinds(all)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -113,17 +114,17 @@ func TestAWorkerThatWaitsReportsItsRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := records(t, &out)
-		got := slices.DeleteFunc(kinds(all), func(k Kind) bool { return k == Renewed })
-		if diff := cmp.Diff([]Kind{Ready, Asked, Took, Queued, Granted, Ended, Released, Done}, got); diff != "" {
+		got := slices.DeleteFunc(kinds(all), func(k turns.Kind) bool { return k == turns.Renewed })
+		if diff := cmp.Diff([]turns.Kind{turns.Ready, turns.Asked, turns.Took, turns.Queued, turns.Granted, turns.Ended, turns.Released, turns.Done}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		h := newHistory(1, 2*time.Second)
+		h := turns.NewTrack("worker 1", 2*time.Second)
 		for _, r := range all {
-			h.add(r)
+			h.Add(r)
 		}
-		a := h.current()
-		if !h.done || len(h.attempts) != 1 || len(a.Places) != 1 || a.Places[0].Ticket != a.Ticket {
-			t.Fatalf("history %+v, attempt %+v", h, a)
+		a := h.Current()
+		if len(h.Turns) != 1 || len(a.Places) != 1 || a.Places[0].Ticket != a.Ticket {
+			t.Fatalf("track %+v, turn %+v", h, a)
 		}
 		if p := a.Places[0]; a.Asked > a.Took || a.Took > p.Stood || p.Stood > a.Granted || a.Granted > a.Ended {
 			t.Errorf("instants out of order: %+v", a)
@@ -142,8 +143,8 @@ func TestAWorkerThatWaitsReportsItsRow(t *testing.T) {
 func TestAWorkerCountsRepetitionsOfTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		var seen []Record
-		w := &witness{db: table.Client("w"), report: func(r Record) { seen = append(seen, r) }}
+		var seen []turns.Record
+		w := &witness{db: table.Client("w"), report: func(r turns.Record) { seen = append(seen, r) }}
 		table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Times(2))
 		_, err := w.GetItem(t.Context(), getItem(table.Name()))
 		if err != nil {
@@ -178,10 +179,10 @@ func TestAWorkerEndsWithItsParent(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := records(t, &out)
-		if diff := cmp.Diff([]Kind{Ready, Asked, Took, Granted, Ended, Released, Done}, kinds(all)); diff != "" {
+		if diff := cmp.Diff([]turns.Kind{turns.Ready, turns.Asked, turns.Took, turns.Granted, turns.Ended, turns.Released, turns.Done}, kinds(all)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if all[4].Lost {
+		if all[4].Doubted != 0 {
 			t.Error("the lock was lost")
 		}
 	})
@@ -207,14 +208,14 @@ func TestAWorkerReportsALossAndGoesOn(t *testing.T) {
 			time.Sleep(2 * time.Second) // longer than any lease
 			client.Heal()
 		}()
-		result := make(chan []Record)
+		result := make(chan []turns.Record)
 		go func() { result <- records(t, reader) }()
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		all := <-result
-		i := slices.IndexFunc(all, func(r Record) bool { return r.Kind == Ended })
-		if !all[i].Lost || all[len(all)-1].Kind != Done {
+		i := slices.IndexFunc(all, func(r turns.Record) bool { return r.Kind == turns.Ended })
+		if all[i].Doubted == 0 || all[len(all)-1].Kind != turns.Done {
 			t.Errorf("records %v", all)
 		}
 		stop.Close()
@@ -240,7 +241,7 @@ func TestAWorkerThatFailsSaysWhy(t *testing.T) {
 			err := Work(t.Context(), broken{}, in, &out)
 			stop.Close()
 			all := records(t, &out)
-			if err == nil || len(all) == 0 || all[len(all)-1].Kind != Failed || !strings.Contains(all[len(all)-1].Error, tc.want) {
+			if err == nil || len(all) == 0 || all[len(all)-1].Kind != turns.Failed || !strings.Contains(all[len(all)-1].Error, tc.want) {
 				t.Errorf("error %v, records %v; want one that fails with %q", err, all, tc.want)
 			}
 		})

@@ -1,7 +1,8 @@
-// Package chaos has real processes take turns at locks, through a real engine
-// and real sockets, while it kills and stops them, breaks their connections,
-// and kills the engine; then it judges from their records and from what stands
-// in the table whether the lock did what it promises.
+// Package chaos runs worker processes that take turns at locks, through a real
+// engine and real sockets, while it kills and stops them, breaks their connections
+// and kills the engine. Then it judges from their records and from the table
+// whether the locks did what they promise. It is test apparatus: "make chaos" runs
+// it, and no package of the library imports it.
 //
 //	worker processes ─► faultproxy ─► dynoxide on its database file
 //	    │ records                          ▲
@@ -9,12 +10,16 @@
 //	   run: Plan ─► strikes                │
 //	    └── History ───────────────────► Judge ─► Report
 //
-// # What is judged
+// Its neighbours in testbed are crew (the processes), turns (their records and the
+// judge of grants), fault and faultproxy (what happens to requests). Its own parts
+// are worker (one process), ledger (what turns write), and cmd (the command).
 //
-//	overlap         a lock that said it is held, after a later holder's had said so
+// # Checks
+//
+//	overlap         a lock said that it is held, after a later holder's had said so
 //	lost update     two turns that wrote the same number, or a number too few
 //	regression      a token that is not greater than the one before
-//	missing         a turn whose write was answered for, and is not there
+//	missing         a turn whose write was confirmed, and is not there
 //	phantom         a turn whose write was refused, and is there
 //	doubled         a transaction that was made twice
 //	believer        a holder that was stopped for longer than its lease, and whose
@@ -23,22 +28,20 @@
 //	                later grant
 //	slow            a killed holder that was replaced later than its lease and 1.5 s
 //	                after the kill, if no other fault touched the lock meanwhile
-//	stuck           nobody served for 25 s while somebody waits
+//	stuck           no grant for 25 s while a worker waits
 //	ghost           a holder, or a row, that a newcomer cannot clean up within a
-//	                lease and 1.5 s once everybody has left
+//	                lease and 1.5 s once all workers have left
 //	unexplained     an error that no fault explains; a worker that does not end
 //	                cleanly at SIGTERM; a process or a port that is left
 //
-// All instants are of one clock of the host, which goes on while a process is
-// stopped. Each is read on the side that cannot accuse the innocent: a lock is
-// held at the instant before it was asked, if it says so; a process stands
-// still from when all of its threads were seen to, to before it is told to go
-// on.
+// A lock is held at the instant before it was asked, if it says so. A process is
+// stopped from when all of its threads were seen to be, until before SIGCONT is
+// sent.
 //
-// # What it does not promise
+// # Limits
 //
-// That a lock that passes is correct. That a seed repeats a run: it decides
-// what is done when, and what becomes of the n-th request, but not which
-// request that is, nor who is served then. That power may fail: a SIGKILL of
-// the engine loses nothing that it has written.
+// A run without problems does not show that a lock is correct. A seed does not
+// repeat a run: it decides what is done when, and what happens to the n-th request,
+// but not which request that is, nor which worker is served then. Power does not
+// fail: a SIGKILL of the engine loses nothing that it has written.
 package chaos

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
-	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
-// Verdict is what a history shows. Problems says each thing that is wrong; the
-// numbers up to Errors are zero where nothing is.
+// Verdict is what a history shows. Problems describes each violation, and the
+// numbers up to Errors count them.
 type Verdict struct {
 	Problems []string
 
@@ -37,9 +37,9 @@ type Verdict struct {
 	Drought      time.Duration  // the longest time in which somebody waited and nobody was served
 }
 
-// stuckLimit is for how long nobody may be served while somebody waits that is
-// neither killed nor stopped: several deaths of holders and waiters in a row,
-// and an outage of the engine.
+// stuckLimit bounds how long a worker that is neither killed nor stopped waits
+// without a grant: several kills of holders and waiters in a row, and an outage of
+// the engine.
 const stuckLimit = 25 * time.Second
 
 func (v *Verdict) wrong(count *int, format string, args ...any) {
@@ -50,22 +50,20 @@ func (v *Verdict) wrong(count *int, format string, args ...any) {
 // Judge judges a history. It is a pure function.
 func Judge(h *History) Verdict {
 	v := Verdict{Disturbed: map[string]int{}}
-	byEntity := map[string][]Turn{}
-	for _, t := range h.Turns {
-		byEntity[t.Entity] = append(byEntity[t.Entity], t)
-	}
 	for _, entity := range h.Entities {
-		turns := byEntity[entity]
-		slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Granted, b.Granted) })
-		v.overlaps(turns)
-		v.tickets(turns)
+		own := slices.DeleteFunc(slices.Clone(h.Turns), func(t turns.Turn) bool { return t.Entity != entity })
+		judged := turns.Judge(own)
+		v.Overlaps += judged.Overlaps
+		v.Regressions += judged.Regressions
+		v.Problems = append(v.Problems, judged.Problems...)
+		v.recoveries(h, judged.Recoveries)
+		v.droughts(h, own)
 		v.ledger(entity, h.Ledgers[entity])
 	}
+	slices.Sort(v.Recoveries)
 	v.writes(h)
 	v.stops(h)
 	v.stale(h)
-	v.recoveries(h, byEntity)
-	v.droughts(h, byEntity)
 	for _, ghost := range h.Ghosts {
 		v.wrong(&v.Ghosts, "left behind: %s", ghost)
 	}
@@ -73,38 +71,6 @@ func Judge(h *History) Verdict {
 		v.wrong(&v.Errors, "unexplained: %s: %s", e.Worker, e.What)
 	}
 	return v
-}
-
-// overlaps judges turns of one entity, in the order of their grants. A turn is
-// held from when its lock was first asked and said so to when it last did.
-func (v *Verdict) overlaps(turns []Turn) {
-	held := slices.DeleteFunc(slices.Clone(turns), func(t Turn) bool { return t.From == 0 })
-	slices.SortStableFunc(held, func(a, b Turn) int { return cmp.Compare(a.From, b.From) })
-	var last Turn
-	for _, t := range held {
-		if t.From < last.Believed {
-			v.wrong(&v.Overlaps, "%s: %s with ticket %d held the lock %v before %s with ticket %d ceased to",
-				t.Entity, t.Worker, t.Ticket, last.Believed.Sub(t.From), last.Worker, last.Ticket)
-		}
-		if t.Believed > last.Believed {
-			last = t
-		}
-	}
-}
-
-// tickets judges the tokens of grants. Those who learnt of their grant when it
-// was over tell nothing of its order.
-func (v *Verdict) tickets(turns []Turn) {
-	var last Turn
-	for _, t := range turns {
-		if t.From == 0 {
-			continue
-		}
-		if t.Ticket <= last.Ticket {
-			v.wrong(&v.Regressions, "%s: ticket %d was granted to %s after ticket %d to %s", t.Entity, t.Ticket, t.Worker, last.Ticket, last.Worker)
-		}
-		last = t
-	}
 }
 
 // ledger judges what stands in a ledger, by itself.
@@ -161,14 +127,14 @@ func (v *Verdict) writes(h *History) {
 		// makes a repetition again, and refuses one by the fence that was made.
 		forgot := h.restarted(w.Sent, w.Answered.Add(h.Late))
 		switch {
-		case w.Outcome == worker.Applied && !there:
-			v.wrong(&v.Missing, "%s: the write of %s with ticket %d was answered, and is not there", w.Entity, w.Worker, w.Ticket)
-		case w.Outcome == worker.Refused && there && !forgot:
-			v.wrong(&v.Phantoms, "%s: the write of %s with ticket %d was refused, and is there", w.Entity, w.Worker, w.Ticket)
+		case w.Outcome == turns.Applied && !there:
+			v.wrong(&v.Missing, "%s: the write of %s with ticket %s was answered, and is not there", w.Entity, w.Worker, w.Ticket)
+		case w.Outcome == turns.Refused && there && !forgot:
+			v.wrong(&v.Phantoms, "%s: the write of %s with ticket %s was refused, and is there", w.Entity, w.Worker, w.Ticket)
 		case row.Times > 1 && forgot:
 			v.Repeated++
 		case row.Times > 1:
-			v.wrong(&v.Doubled, "%s: the write of %s with ticket %d was made %d times", w.Entity, w.Worker, w.Ticket, row.Times)
+			v.wrong(&v.Doubled, "%s: the write of %s with ticket %s was made %d times", w.Entity, w.Worker, w.Ticket, row.Times)
 		}
 	}
 	for k, row := range rows {
@@ -196,9 +162,9 @@ func (v *Verdict) stops(h *History) {
 				continue
 			}
 			switch {
-			case t.Believed > s.To:
-				v.wrong(&v.Believers, "%s: %s stood still for %v with ticket %d, and its lock said %v afterwards that it is held",
-					t.Entity, t.Worker, s.To.Sub(s.From).Round(time.Millisecond), t.Ticket, t.Believed.Sub(s.To))
+			case t.Until > s.To:
+				v.wrong(&v.Believers, "%s: %s stood still for %v with ticket %s, and its lock said %v afterwards that it is held",
+					t.Entity, t.Worker, s.To.Sub(s.From).Round(time.Millisecond), t.Ticket, t.Until.Sub(s.To))
 			case t.Doubted > s.From:
 				v.Stops++
 			}
@@ -218,17 +184,17 @@ func (v *Verdict) stale(h *History) {
 	for _, w := range h.Writes {
 		switch {
 		case !w.Stale:
-		case w.Outcome == worker.Refused:
+		case w.Outcome == turns.Refused:
 			v.StaleRefused++
-		case w.Outcome == worker.Applied, there[w.ID]:
-			i := slices.IndexFunc(h.Turns, func(t Turn) bool {
-				return t.Entity == w.Entity && t.Ticket > w.Ticket && t.From != 0 && t.Granted < w.Sent
+		case w.Outcome == turns.Applied, there[w.ID]:
+			i := slices.IndexFunc(h.Turns, func(t turns.Turn) bool {
+				return t.Entity == w.Entity && w.Ticket.Less(t.Ticket) && t.From != 0 && t.Granted < w.Sent
 			})
 			if i < 0 {
 				v.StaleAlone++
 				continue
 			}
-			v.wrong(&v.StaleAccepted, "%s: the write of %s with ticket %d was made %v after ticket %d was granted to %s",
+			v.wrong(&v.StaleAccepted, "%s: the write of %s with ticket %s was made %v after ticket %s was granted to %s",
 				w.Entity, w.Worker, w.Ticket, w.Sent.Sub(h.Turns[i].Granted), h.Turns[i].Ticket, h.Turns[i].Worker)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
-	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
 	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,34 +22,33 @@ func at(ms int) Instant { return Instant(0).Add(time.Duration(ms) * time.Millise
 // honest is a history in which all is well: three turns, the second of which
 // ended in a stop for longer than its lease, the third in a kill.
 func honest() *History {
-	turn := func(w string, ticket uint64, from, to int) Turn {
-		return Turn{Worker: w, Entity: "e", Ticket: ticket, Asked: at(from - 50), Granted: at(from), From: at(from), Believed: at(to), Ended: at(to + 1)}
+	turn := func(w string, number uint64, from, to int) turns.Turn {
+		return turns.Turn{Worker: w, Entity: "e", Ticket: ticket.FromUint64(number), Asked: at(from - 50), Granted: at(from), From: at(from), Until: at(to), Ended: at(to + 1)}
 	}
-	write := func(w string, ticket uint64, id string, sent int, o worker.Outcome) Write {
-		return Write{Write: worker.Write{ID: id, Outcome: o}, Worker: w, Entity: "e", Ticket: ticket, Sent: at(sent), Answered: at(sent + 5)}
+	write := func(w string, number uint64, id string, sent int, o turns.Outcome) Write {
+		return Write{Write: turns.Write{ID: id, Outcome: o}, Worker: w, Entity: "e", Ticket: ticket.FromUint64(number), Sent: at(sent), Answered: at(sent + 5)}
 	}
 	row := func(seq int, w string, token, after uint64, id string) ledger.Row {
 		return ledger.Row{ID: id, Seq: seq, Token: token, After: after, Worker: w, Times: 1}
 	}
 	h := &History{
 		TTL: 2 * time.Second, WaiterTTL: 2 * time.Second, Late: time.Second, Entities: []string{"e"}, Began: at(0), Ended: at(60_000),
-		Turns: []Turn{
+		Turns: []turns.Turn{
 			turn("a", 1, 1000, 1100), turn("b", 2, 1200, 1250), turn("c", 4, 4000, 4050), turn("d", 5, 4100, 4150), turn("e", 6, 6500, 6550),
 		},
 		Stops: []Span{{"b", at(1260), at(5000)}},
-		Kills: []Kill{{"d", at(4160)}},
 		Writes: []Write{
-			write("a", 1, "w1", 1090, worker.Applied), write("b", 2, "w2", 5010, worker.Refused), write("c", 4, "w3", 4040, worker.Unknown),
-			write("c", 4, "w4", 4045, worker.Unknown), write("e", 6, "w5", 6540, worker.Applied),
+			write("a", 1, "w1", 1090, turns.Applied), write("b", 2, "w2", 5010, turns.Refused), write("c", 4, "w3", 4040, turns.Unknown),
+			write("c", 4, "w4", 4045, turns.Unknown), write("e", 6, "w5", 6540, turns.Applied),
 		},
-		Attempts: []Attempt{{Worker: "e", Entity: "e", Asked: at(3900), Over: at(6500), Waits: true}},
 		Ledgers: map[string]ledger.Contents{"e": {
 			Head: ledger.Head{N: 3, Token: 6, Writes: 3},
 			Rows: []ledger.Row{row(1, "a", 1, 0, "w1"), row(2, "c", 4, 1, "w3"), row(3, "e", 6, 4, "w5")},
 		}},
 	}
 	h.Turns[1].Doubted, h.Turns[1].Ended = at(5001), at(5020)
-	h.Turns[3].Ended = 0
+	h.Turns[3].Ended, h.Turns[3].KilledAt, h.Turns[3].Gone = 0, at(4160), at(4161)
+	h.Turns[4].Asked, h.Turns[4].Waits = at(3900), true
 	h.Writes[1].Stale = true
 	return h
 }
@@ -91,15 +91,15 @@ func TestEachWrongIsFound(t *testing.T) {
 		forge func(h *History)
 		want  string // the counts that are not zero
 	}{
-		"two hold at once":       {func(h *History) { h.Turns[0].Believed = at(1220) }, "overlaps"},
-		"a later ticket before":  {func(h *History) { h.Turns[2].Ticket = 7 }, "regressions"},
-		"a ticket granted twice": {func(h *History) { h.Turns[4].Ticket = 5 }, "regressions"},
+		"two hold at once":       {func(h *History) { h.Turns[0].Until = at(1220) }, "overlaps"},
+		"a later ticket before":  {func(h *History) { h.Turns[2].Ticket = ticket.FromUint64(7) }, "regressions"},
+		"a ticket granted twice": {func(h *History) { h.Turns[4].Ticket = ticket.FromUint64(5) }, "regressions"},
 		"a turn written over": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Rows[1].Seq, c.Rows[2].Seq, c.Head.N = 1, 2, 2 })
 		}, "lost updates"},
 		"a turn written over, and its row gone": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Rows = append(c.Rows[:1:1], c.Rows[2]) })
-			h.Writes[2].Outcome = worker.Unknown
+			h.Writes[2].Outcome = turns.Unknown
 		}, "lost updates"},
 		"the head set back": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Head.N, c.Head.Token = 2, 4 })
@@ -115,44 +115,44 @@ func TestEachWrongIsFound(t *testing.T) {
 				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Seq: 4, Token: 2, After: 6, Times: 1})
 				c.Head = ledger.Head{N: 4, Token: 2, Writes: 4}
 			})
-			h.Writes[1].Outcome, h.Writes[1].Sent = worker.Applied, at(6600)
+			h.Writes[1].Outcome, h.Writes[1].Sent = turns.Applied, at(6600)
 		}, "regressions, stale accepted"},
-		"an answered turn is not there": {func(h *History) { h.Writes[3].Outcome = worker.Applied }, "missing"},
-		"a refused turn is there":       {func(h *History) { h.Writes[2].Outcome = worker.Refused }, "phantoms"},
+		"an answered turn is not there": {func(h *History) { h.Writes[3].Outcome = turns.Applied }, "missing"},
+		"a refused turn is there":       {func(h *History) { h.Writes[2].Outcome = turns.Refused }, "phantoms"},
 		"a turn that nobody wrote":      {func(h *History) { h.Writes = h.Writes[:4] }, "phantoms"},
 		"a turn made twice": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Rows[1].Times, c.Head.Writes = 2, 4 })
 		}, "doubled"},
 		"a turn of unknown outcome made twice": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Rows[2].Times, c.Head.Writes = 2, 4 })
-			h.Writes[4].Outcome, h.Writes[4].Answered = worker.Unknown, 0
+			h.Writes[4].Outcome, h.Writes[4].Answered = turns.Unknown, 0
 		}, "doubled"},
-		"it believes after a stop": {func(h *History) { h.Turns[1].Believed = at(5002) }, "believers, overlaps"},
+		"it believes after a stop": {func(h *History) { h.Turns[1].Until = at(5002) }, "believers, overlaps"},
 		"it believes after a stop, and is killed": {func(h *History) {
-			h.Turns[1].Believed, h.Turns[1].Doubted, h.Turns[1].Ended = at(5002), 0, 0
+			h.Turns[1].Until, h.Turns[1].Doubted, h.Turns[1].Ended, h.Turns[1].Gone = at(5002), 0, 0, at(5005)
 		}, "believers, overlaps"},
 		"a stale probe is made": {func(h *History) {
-			h.Writes[1].Outcome, h.Writes[1].Probe = worker.Applied, true
+			h.Writes[1].Outcome, h.Writes[1].Probe = turns.Applied, true
 			edit(h, func(c *ledger.Contents) {
 				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
 			})
 		}, "stale accepted"},
 		"a stale probe is made, and not answered": {func(h *History) {
-			h.Writes[1].Outcome, h.Writes[1].Probe = worker.Unknown, true
+			h.Writes[1].Outcome, h.Writes[1].Probe = turns.Unknown, true
 			edit(h, func(c *ledger.Contents) {
 				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
 			})
 		}, "stale accepted"},
 		"a recovery takes too long": {func(h *History) {
-			h.Turns[4].Granted, h.Turns[4].From, h.Turns[4].Believed, h.Attempts[0].Over = at(7700), at(7700), at(7750), at(7700)
+			h.Turns[4].Granted, h.Turns[4].From, h.Turns[4].Until = at(7700), at(7700), at(7750)
 		}, "slow"},
 		"nobody recovers": {func(h *History) {
-			h.Turns, h.Attempts[0].Over = h.Turns[:4], 0
+			h.Turns[4] = turns.Turn{Worker: "e", Entity: "e", Asked: at(3900), Waits: true}
 			edit(h, func(c *ledger.Contents) { c.Rows, c.Head = c.Rows[:2], ledger.Head{N: 2, Token: 4, Writes: 2} })
 			h.Writes = h.Writes[:4]
 		}, "slow, stuck"},
 		"nobody is served": {func(h *History) {
-			h.Attempts = append(h.Attempts, Attempt{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
 		}, "stuck"},
 		"a ghost is left":       {func(h *History) { h.Ghosts = []string{"e: a holder"} }, "ghosts"},
 		"an error out of place": {func(h *History) { h.Errors = []Error{{"a", "granted: nonsense"}} }, "errors"},
@@ -177,16 +177,16 @@ func TestEachWrongIsFound(t *testing.T) {
 func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 	for name, forge := range map[string]func(h *History){
 		"a grant that was known too late": func(h *History) {
-			h.Turns = append(h.Turns, Turn{Worker: "f", Entity: "e", Ticket: 3, Granted: at(4120), Doubted: at(4121), Ended: at(4130)})
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Ticket: ticket.FromUint64(3), Granted: at(4120), Doubted: at(4121), Ended: at(4130)})
 		},
 		"a turn of unknown outcome that is not there": func(h *History) { h.Writes[3].Answered = 0 },
 		"a stop between two turns":                    func(h *History) { h.Stops = append(h.Stops, Span{"a", at(1200), at(4000)}) },
 		"a stop that is shorter than the lease": func(h *History) {
 			h.Stops = []Span{{"c", at(4010), at(4040)}}
 		},
-		"an answer of before the stop that is reported after it": func(h *History) { h.Turns[1].Believed = at(1259) },
+		"an answer of before the stop that is reported after it": func(h *History) { h.Turns[1].Until = at(1259) },
 		"a stale write with nobody after it": func(h *History) {
-			h.Writes = append(h.Writes, Write{Write: worker.Write{ID: "w6", Stale: true, Probe: true, Outcome: worker.Applied}, Worker: "e", Entity: "e", Ticket: 6, Sent: at(9000), Answered: at(9001)})
+			h.Writes = append(h.Writes, Write{Write: turns.Write{ID: "w6", Stale: true, Probe: true, Outcome: turns.Applied}, Worker: "e", Entity: "e", Ticket: ticket.FromUint64(6), Sent: at(9000), Answered: at(9001)})
 			h.Ledgers["e"] = ledger.Contents{Head: h.Ledgers["e"].Head, Rows: append(slices.Clone(h.Ledgers["e"].Rows), ledger.Row{ID: "w6", Probe: true, Token: 6, Times: 1})}
 		},
 		"a transaction that a restarted engine made again": func(h *History) {
@@ -195,29 +195,25 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 			c.Rows[1].Times, c.Head.Writes = 2, 4
 			h.Ledgers["e"] = c
 		},
-		"a slow recovery with nobody there": func(h *History) { h.Attempts = nil; h.Turns[4].Granted = at(9000) },
+		"a slow recovery with nobody there": func(h *History) { h.Turns[4].Waits = false; h.Turns[4].Granted = at(9000) },
 		"a recovery of one who came late": func(h *History) {
 			h.Turns[4].Granted = at(9000)
-			h.Attempts[0].Asked, h.Attempts[0].Over = at(6000), at(9000)
+			h.Turns[4].Asked = at(6000)
 		},
 		"a slow recovery of a cut off waiter": func(h *History) {
 			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: faultproxy.HoleBefore, Operation: "Query"}}}
 			h.Turns[4].Granted = at(9000)
-			h.Attempts[0].Over = at(9000)
 		},
 		"a slow recovery behind a dead waiter": func(h *History) {
-			h.Attempts = append(h.Attempts, Attempt{Worker: "f", Entity: "e", Asked: at(3000), Over: at(4001), Waits: true})
-			h.Kills = append(h.Kills, Kill{"f", at(4000)})
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(3000), Gone: at(4001), KilledAt: at(4000), Waits: true})
 			h.Turns[4].Granted = at(9000)
-			h.Attempts[0].Over = at(9000)
 		},
 		"a slow recovery beside an outage": func(h *History) {
 			h.Downs = []Span{{From: at(5000), To: at(6000)}}
 			h.Turns[4].Granted = at(9000)
-			h.Attempts[0].Over = at(9000)
 		},
 		"a long wait of one that stood still": func(h *History) {
-			h.Attempts = append(h.Attempts, Attempt{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
 			h.Stops = append(h.Stops, Span{"f", at(8000), at(50_000)})
 		},
 	} {

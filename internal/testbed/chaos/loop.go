@@ -3,20 +3,29 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
+	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
-// until takes events, and what is to be done, until that is so.
+// loop is what other goroutines give to the goroutine of Run.
+type loop struct {
+	todo   chan func()
+	over   chan struct{}  // closed when nothing is taken from todo any more
+	helper sync.WaitGroup // goroutines that send to todo
+}
+
+// until takes events, and what is to be done, until so holds.
 func (r *run) until(ctx context.Context, limit time.Duration, what string, so func() bool) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for !so() {
 		var err error
 		select {
-		case e := <-r.crew.events:
-			err = r.took(e)
+		case e := <-r.crew.Events():
+			err = r.took(&e)
 		case do := <-r.todo:
 			do()
 		case <-timer.C:
@@ -31,62 +40,53 @@ func (r *run) until(ctx context.Context, limit time.Duration, what string, so fu
 	return nil
 }
 
-// after has the goroutine of Run do something later.
-func (r *run) after(d time.Duration, do func()) {
-	r.helper.Go(func() {
+// after calls do on the goroutine of Run, after d.
+func (l *loop) after(d time.Duration, do func()) {
+	l.helper.Go(func() {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			r.do(do)
-		case <-r.over:
+			l.do(do)
+		case <-l.over:
 		}
 	})
 }
 
-// do has the goroutine of Run do something. It is for other goroutines.
-func (r *run) do(do func()) {
+// do calls do on the goroutine of Run. It is for other goroutines.
+func (l *loop) do(do func()) {
 	select {
-	case r.todo <- do:
-	case <-r.over:
+	case l.todo <- do:
+	case <-l.over:
 	}
 }
 
-func (r *run) show(what string) { r.Show(worker.Now().Sub(r.Began), what) }
+func (r *run) show(what string) { r.Show(turns.Now().Sub(r.Began), what) }
 
 // took reacts to an event.
-func (r *run) took(e event) error {
-	p := e.process
-	switch {
-	case e.err != nil:
-		return e.err
-	case e.ended:
-		return r.left(p)
+func (r *run) took(e *crew.Event) error {
+	if err := r.crew.Note(e); err != nil {
+		return err
 	}
-	r.add(p, e.record)
-	switch e.record.Kind {
-	case worker.Ready:
-		p.ready = true
-	case worker.Granted:
-		if e.record.Doubted == 0 {
-			r.served(p)
-		}
+	if e.Ended {
+		return r.left(e.Process)
+	}
+	r.add(e.Process, e.Record)
+	if e.Record.Kind == turns.Granted && e.Record.Doubted == 0 {
+		r.served(e.Process)
 	}
 	return nil
 }
 
 // left reacts to the end of a process.
-func (r *run) left(p *process) error {
-	p.gone = true
-	at := worker.Now()
-	r.History.over(p, at)
+func (r *run) left(p *crew.Process) error {
 	switch {
-	case p.killed && p.Killed():
-		return r.hire(p.number)
-	case p.Code() != 0 || !p.done:
-		r.Errors = append(r.Errors, Error{p.name, fmt.Sprintf("ended unasked, or not cleanly: %v: %s", p.State(), p.failure)})
+	case p.KilledAt != 0 && p.Killed():
+		return r.hire(p.Number)
+	case p.Code() != 0 || !p.Done:
+		r.Errors = append(r.Errors, Error{p.Worker, fmt.Sprintf("ended unasked, or not cleanly: %v: %s", p.State(), p.Failure)})
 		if !r.ending {
-			return r.hire(p.number)
+			return r.hire(p.Number)
 		}
 	}
 	return nil

@@ -1,91 +1,87 @@
 package chaos
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
-// recoveries judges how long it takes from the kill of a holder, or from when
-// somebody waits for its lock, to the next grant. turns are in order for each entity.
-func (v *Verdict) recoveries(h *History, turns map[string][]Turn) {
-	for _, k := range h.Kills {
-		i := slices.IndexFunc(h.Turns, func(t Turn) bool {
-			return t.Worker == k.Worker && t.Ended == 0 && t.From != 0 && t.Doubted == 0
-		})
-		if i < 0 {
-			continue // it held nothing
+// recoveries judges how long it takes from the kill of a holder, or from when a
+// worker waits for its lock, to the next grant.
+func (v *Verdict) recoveries(h *History, all []turns.Recovery) {
+	for _, r := range all {
+		dead, until := r.Killed, h.Ended
+		if r.Took >= 0 {
+			until = dead.KilledAt.Add(r.Took)
 		}
-		dead := h.Turns[i]
-		next := slices.IndexFunc(turns[dead.Entity], func(t Turn) bool { return t.Granted > k.At })
-		until := h.Ended
-		if next >= 0 {
-			until = turns[dead.Entity][next].Granted
-		}
-		from, waited := h.waited(dead.Entity, k, until)
-		by := h.disturbed(dead.Entity, k, until)
+		from, waited := h.waited(dead, until)
+		by := h.disturbed(dead, until)
 		if !waited {
 			by = "nobody waited"
 		}
 		took, bound := until.Sub(from), h.TTL+slack
 		switch {
-		case next < 0 && took <= bound: // the end came first
+		case r.Took < 0 && took <= bound: // the end came first
 		case by != "":
 			v.Disturbed[by]++
 		default:
 			v.Recoveries = append(v.Recoveries, took)
 			if took > bound {
-				v.wrong(&v.Slow, "%s: %v from the kill of %s, which held ticket %d, to the next grant: more than %v",
-					dead.Entity, took.Round(time.Millisecond), k.Worker, dead.Ticket, bound)
+				v.wrong(&v.Slow, "%s: %v from the kill of %s, which held ticket %s, to the next grant: more than %v",
+					dead.Entity, took.Round(time.Millisecond), dead.Worker, dead.Ticket, bound)
 			}
 		}
 	}
-	slices.Sort(v.Recoveries)
 }
 
-// waited is from when on somebody waited for the lock of a killed holder: from
-// the kill, or from when the first of those came who wait at that instant.
-func (h *History) waited(entity string, k Kill, until Instant) (from Instant, ok bool) {
-	for _, a := range h.Attempts {
-		if a.Entity != entity || a.Worker == k.Worker || !a.Waits || a.Asked >= until || a.Over != 0 && a.Over < until {
+// waited is when the first worker that waits at that instant began to wait for
+// the lock of a killed holder, or the kill if that is later.
+func (h *History) waited(dead turns.Turn, until Instant) (from Instant, ok bool) {
+	for _, t := range h.Turns {
+		if over := t.Over(); t.Entity != dead.Entity || t.Worker == dead.Worker || !t.Waits || t.Asked >= until || over != 0 && over < until {
 			continue
 		}
-		if asked := max(a.Asked, k.At); !ok || asked < from {
+		if asked := max(t.Asked, dead.KilledAt); !ok || asked < from {
 			from, ok = asked, true
 		}
 	}
 	return from, ok
 }
 
-// disturbed says what else than the kill can have delayed the next
-// grant, if anything: the faults were over, the engine was down, requests for
-// that lock met a fault, or another of those who wait for it was killed or
-// stopped so shortly before that its row may have been in the way.
-func (h *History) disturbed(entity string, k Kill, until Instant) (by string) {
+// disturbed says what else than the kill can have delayed the next grant: the
+// faults were over, the engine was down, a request for that lock met a fault, or
+// another waiter was killed or stopped so shortly before that its row may have
+// been in the way. Empty: nothing.
+func (h *History) disturbed(dead turns.Turn, until Instant) (by string) {
 	if until > h.Ended {
 		return "the end"
 	}
-	if h.restarted(k.At.Add(-time.Second), until) {
+	if h.restarted(dead.KilledAt.Add(-time.Second), until) {
 		return "engine down"
 	}
 	for _, f := range h.Faults {
-		if f.Entity == entity && f.At >= k.At && f.At <= until && delays(f.Entry) {
+		if f.Entity == dead.Entity && f.At >= dead.KilledAt && f.At <= until && delays(f.Entry) {
 			return "a request met " + f.Entry.Fate.String()
 		}
 	}
-	rows := k.At.Add(-h.WaiterTTL - slack)
-	there := func(worker string, at Instant) bool {
-		return worker != k.Worker && slices.ContainsFunc(h.Attempts, func(a Attempt) bool {
-			return a.Worker == worker && a.Entity == entity && a.Asked <= at && (a.Over == 0 || a.Over >= at)
-		})
-	}
-	if slices.ContainsFunc(h.Kills, func(o Kill) bool { return o.At >= rows && o.At <= until && there(o.Worker, o.At) }) ||
-		slices.ContainsFunc(h.Stops, func(s Span) bool { return s.To >= rows && s.From <= until && there(s.Worker, s.From) }) {
+	rows := dead.KilledAt.Add(-h.WaiterTTL - slack)
+	if slices.ContainsFunc(h.Turns, func(t turns.Turn) bool {
+		return t.Entity == dead.Entity && t.Worker != dead.Worker &&
+			(killedWaiting(t) && t.KilledAt >= rows && t.KilledAt <= until ||
+				slices.ContainsFunc(h.Stops, func(s Span) bool {
+					return s.Worker == t.Worker && s.To >= rows && s.From <= until && t.Asked <= s.From && (t.Over() == 0 || t.Over() >= s.From)
+				}))
+	}) {
 		return "another was killed or stopped"
 	}
 	return ""
 }
+
+// killedWaiting reports whether the process was killed while it waited.
+func killedWaiting(t turns.Turn) bool { return t.KilledAt != 0 && t.Over() >= t.KilledAt }
 
 // delays reports whether a fault may delay a grant. What comes late does when
 // it comes, if it writes, and a duplicate only then.
@@ -96,33 +92,38 @@ func delays(e faultproxy.Entry) bool {
 	return e.Fate != faultproxy.Duplicate
 }
 
-// droughts judges for how long somebody may wait while nobody is served.
-func (v *Verdict) droughts(h *History, turns map[string][]Turn) {
-	for _, a := range h.Attempts {
-		if !a.Waits || h.struck(a) {
+// droughts judges how long a worker waits while no turn at its lock is granted.
+// own are the turns at one lock.
+func (v *Verdict) droughts(h *History, own []turns.Turn) {
+	var grants []Instant
+	for _, t := range own {
+		if t.Granted != 0 {
+			grants = append(grants, t.Granted)
+		}
+	}
+	slices.Sort(grants)
+	for _, t := range own {
+		if !t.Waits || h.struck(t) {
 			continue
 		}
-		over := a.Over
-		if over == 0 {
-			over = h.Ended
-		}
-		from, longest := a.Asked, time.Duration(0)
-		for _, t := range turns[a.Entity] {
-			if t.Granted > from && t.Granted < over {
-				longest, from = max(longest, t.Granted.Sub(from)), t.Granted
+		over := cmp.Or(t.Over(), h.Ended)
+		from, longest := t.Asked, time.Duration(0)
+		for _, at := range grants {
+			if at > from && at < over {
+				longest, from = max(longest, at.Sub(from)), at
 			}
 		}
 		longest = max(longest, over.Sub(from))
 		v.Drought = max(v.Drought, longest)
 		if longest > stuckLimit {
-			v.wrong(&v.Stuck, "%s: nobody was served for %v while %s waited", a.Entity, longest.Round(time.Millisecond), a.Worker)
+			v.wrong(&v.Stuck, "%s: nobody was served for %v while %s waited", t.Entity, longest.Round(time.Millisecond), t.Worker)
 		}
 	}
 }
 
-// struck reports whether the process of an attempt was killed or stopped in it.
-func (h *History) struck(a Attempt) bool {
-	in := func(from, to Instant) bool { return to >= a.Asked && (a.Over == 0 || from <= a.Over) }
-	return slices.ContainsFunc(h.Kills, func(k Kill) bool { return k.Worker == a.Worker && in(k.At, k.At) }) ||
-		slices.ContainsFunc(h.Stops, func(s Span) bool { return s.Worker == a.Worker && in(s.From, s.To) })
+// struck reports whether the process was killed or stopped while it waited.
+func (h *History) struck(t turns.Turn) bool {
+	return killedWaiting(t) || slices.ContainsFunc(h.Stops, func(s Span) bool {
+		return s.Worker == t.Worker && s.To >= t.Asked && (t.Over() == 0 || s.From <= t.Over())
+	})
 }

@@ -65,7 +65,7 @@ func newResult(r *run) *Result {
 	v := Judge(&h)
 	report := Report{
 		Seed: r.Seed, Seconds: h.Ended.Sub(h.Began).Seconds(), Workers: r.Workers, Entities: r.Config.Entities,
-		LeaseSeconds: h.TTL.Seconds(), Processes: r.started, Turns: len(h.Turns), TurnsPerEntity: map[string]int{},
+		LeaseSeconds: h.TTL.Seconds(), Processes: len(r.crew.Processes), TurnsPerEntity: map[string]int{},
 		Strikes: map[string]int{}, RequestFaults: map[string]int{}, HoldersKilled: len(v.Recoveries), Disturbed: v.Disturbed,
 		LongestDrought: v.Drought.Seconds(), HoldersStopped: v.Stops, StaleRefused: v.StaleRefused,
 		StaleAlone: v.StaleAlone, Repeated: v.Repeated, Overlaps: v.Overlaps, LostUpdates: v.LostUpdates,
@@ -81,7 +81,10 @@ func newResult(r *run) *Result {
 		report.LedgerTurns += h.Ledgers[entity].Head.N
 	}
 	for _, t := range h.Turns {
-		report.TurnsPerEntity[t.Entity]++
+		if t.Granted != 0 {
+			report.Turns++
+			report.TurnsPerEntity[t.Entity]++
+		}
 	}
 	for kind, n := range r.count {
 		report.Strikes[kind.String()] = n

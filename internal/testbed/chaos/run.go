@@ -15,7 +15,9 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
+	"github.com/queuelock/queuelock/internal/testbed/crew"
 	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
 const (
@@ -41,7 +43,7 @@ type Config struct {
 	Command func(endpoint string) *exec.Cmd
 	// Unfenced plants a mistake: see worker.Assignment.
 	Unfenced bool
-	// Show is told what is done while it is done, on the goroutine of Run.
+	// Show is called with what is done while it is done, on the goroutine of Run.
 	Show func(at time.Duration, what string)
 }
 
@@ -51,37 +53,43 @@ type run struct {
 	History
 	engine *engine
 	proxy  *faultproxy.Proxy
-	crew   *crew
+	crew   *crew.Crew
+	loop
 
-	todo   chan func()    // for the goroutine of Run
-	over   chan struct{}  // closed when nobody takes anything from todo any more
-	helper sync.WaitGroup // goroutines that send to todo
+	down   bool             // the engine is
+	ending bool             // workers were told to end
+	armed  map[int][]Strike // by entity: those that wait for a holder
+	count  map[Kind]int
+	alone  map[string]int  // by entity: how often it was left alone
+	quiet  map[string]bool // by entity: it is
+	burst  int             // number of the burst that is on
 
-	started int              // processes, so far
-	down    bool             // the engine is
-	ending  bool             // workers were told to end
-	armed   map[int][]Strike // by entity: those that wait for a holder
-	count   map[Kind]int
-	alone   map[string]int  // by entity: how often it was left alone
-	quiet   map[string]bool // by entity: it is
-	burst   int             // number of the burst that is on
-
-	faultsMu sync.Mutex
-	faults   []Fault // guarded by faultsMu
+	faults faults
 }
 
-// Run lets workers take turns while it breaks things, and judges what they
-// did. What the lock did wrong is in the Result's Report. The error is that of
-// something that kept the run from its end; of the Result, if there is one,
-// only the History is set then. Nothing is left when it returns: no process, no
-// port, no file. It ends when ctx does, and at the latest a few minutes after
-// Duration.
+// faults are what the proxy has done to requests.
+type faults struct {
+	mu  sync.Mutex
+	all []Fault // guarded by mu
+}
+
+// add takes note of a fault.
+func (f *faults) add(e faultproxy.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, Fault{turns.Now(), e.Label, e})
+}
+
+// Run lets workers take turns while it breaks things, and judges what they did.
+// The violations are in the Result's Report. The error says what kept the run from
+// its end; a Result beside it has the History alone. No process, port or file is
+// left when it returns. It ends with ctx, or a few minutes after Duration.
 func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	limit := cfg.Duration + readyLimit + endLimit + 2*time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run has not ended within %v", limit))
 	defer cancel()
 	r := &run{
-		Config: cfg, todo: make(chan func()), over: make(chan struct{}),
+		Config: cfg, loop: loop{todo: make(chan func()), over: make(chan struct{})},
 		armed: map[int][]Strike{}, alone: map[string]int{}, quiet: map[string]bool{}, count: map[Kind]int{},
 	}
 	if r.Show == nil {
@@ -112,12 +120,12 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 // open starts what a run needs beside the engine.
 func (r *run) open(ctx context.Context) (err error) {
 	r.proxy, err = faultproxy.Start(faultproxy.Config{
-		Upstream: r.engine.url(), Seed: r.Seed, LateMax: r.Late, Label: r.label, Log: r.fault,
+		Upstream: r.engine.url(), Seed: r.Seed, LateMax: r.Late, Label: r.label, Log: r.faults.add,
 	})
 	if err != nil {
 		return err
 	}
-	r.crew = newCrew(func() *exec.Cmd { return r.Command(r.proxy.URL()) })
+	r.crew = crew.New(func() *exec.Cmd { return r.Command(r.proxy.URL()) })
 	return queuelock.CreateTable(ctx, r.engine.db, tableName, queuelock.Config{})
 }
 
@@ -131,13 +139,6 @@ func (r *run) label(_ string, body []byte) string {
 	return ""
 }
 
-// fault takes note of what the proxy does.
-func (r *run) fault(e faultproxy.Entry) {
-	r.faultsMu.Lock()
-	defer r.faultsMu.Unlock()
-	r.faults = append(r.faults, Fault{worker.Now(), e.Label, e})
-}
-
 // play is the run itself.
 func (r *run) play(ctx context.Context) error {
 	for number := range r.Workers {
@@ -146,11 +147,11 @@ func (r *run) play(ctx context.Context) error {
 		}
 	}
 	if err := r.until(ctx, readyLimit, "all workers are ready", func() bool {
-		return !slices.ContainsFunc(r.crew.processes, func(p *process) bool { return !p.ready })
+		return !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ready })
 	}); err != nil {
 		return err
 	}
-	r.Began = worker.Now()
+	r.Began = turns.Now()
 	r.proxy.SetMix(calm)
 	for _, s := range Plan(r.Seed, r.Duration, r.History.TTL, r.Workers, r.Config.Entities) {
 		r.after(s.At, func() { r.strike(s) })
@@ -160,7 +161,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.until(ctx, r.Duration+time.Minute, "the time is over", func() bool { return finished }); err != nil {
 		return err
 	}
-	r.Ended = worker.Now()
+	r.Ended = turns.Now()
 	r.show("the faults are over")
 	if err := r.dismiss(ctx); err != nil {
 		return err
@@ -176,19 +177,17 @@ func (r *run) dismiss(ctx context.Context) error {
 		r.spare(entity, false) // duplicates that waited come now
 	}
 	if err := r.until(ctx, engineLimit, "everything runs again", func() bool {
-		return !r.down && !slices.ContainsFunc(r.crew.processes, func(p *process) bool {
-			return !p.gone && (p.stopped || p.killed || !p.ready)
-		})
+		return !r.down && !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ended && !p.Free() })
 	}); err != nil {
 		return err
 	}
-	for _, p := range r.crew.processes {
-		if !p.gone {
+	for _, p := range r.crew.Processes {
+		if !p.Ended {
 			_ = p.Signal(syscall.SIGTERM)
 		}
 	}
 	return r.until(ctx, endLimit, "all workers have ended", func() bool {
-		return !slices.ContainsFunc(r.crew.processes, func(p *process) bool { return !p.gone })
+		return !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ended })
 	})
 }
 
@@ -198,7 +197,8 @@ func (r *run) close(orderly bool) error {
 	close(r.over)
 	var errs []error
 	if r.crew != nil {
-		errs = append(errs, r.crew.stop(orderly))
+		errs = append(errs, r.crew.Stop(orderly))
+		r.Turns = r.crew.Turns()
 	}
 	r.helper.Wait()
 	addresses := []string{r.engine.address()}
@@ -212,21 +212,19 @@ func (r *run) close(orderly bool) error {
 			errs = append(errs, fmt.Errorf("somebody still listens at %s", address), conn.Close())
 		}
 	}
-	r.Faults = r.faults
+	r.Faults = r.faults.all
 	return errors.Join(errs...)
 }
 
 // hire starts a worker process.
 func (r *run) hire(number int) error {
-	r.started++
-	p, err := r.crew.start(number, worker.Assignment{
-		Name: fmt.Sprintf("worker-%d.%d", number+1, r.started), Table: tableName,
+	started := len(r.crew.Processes) + 1
+	name := fmt.Sprintf("worker-%d.%d", number+1, started)
+	_, err := r.crew.Start(number, name, r.WaiterTTL, worker.Assignment{
+		Name: name, Table: tableName,
 		Entities: r.History.Entities, Home: number % r.Config.Entities,
-		Seed: r.Seed<<16 + uint64(r.started), TTL: r.History.TTL, WaiterTTL: r.WaiterTTL,
+		Seed: r.Seed<<16 + uint64(started), TTL: r.History.TTL, WaiterTTL: r.WaiterTTL,
 		LongestTurn: r.LongestTurn, Unfenced: r.Unfenced,
 	})
-	if p != nil && err == nil {
-		return nil
-	}
 	return err
 }

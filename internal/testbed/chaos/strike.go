@@ -6,7 +6,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
+	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
 // strike does what the plan says, or has it done to the next holder.
@@ -20,9 +21,9 @@ func (r *run) strike(s Strike) {
 			r.armed[s.Entity] = append(r.armed[s.Entity], s)
 			return
 		}
-		for i := range r.crew.processes {
-			p := r.crew.processes[(len(r.crew.processes)+s.Worker-i)%len(r.crew.processes)]
-			if p.free() && !r.spared(p) {
+		for i, all := 0, r.crew.Processes; i < len(all); i++ {
+			p := all[(len(all)+s.Worker-i)%len(all)]
+			if p.Free() && !r.spared(p) {
 				r.hit(p, s)
 				return
 			}
@@ -34,22 +35,22 @@ func (r *run) strike(s Strike) {
 	}
 }
 
-// served hits whoever was just served, if somebody is to be.
-func (r *run) served(p *process) {
-	turn := r.holding(p)
+// served hits the process that was just served, if a strike waits for one.
+func (r *run) served(p *crew.Process) {
+	turn := p.Holding()
 	r.spare(turn.Entity, false)
 	for i, entity := range r.History.Entities {
 		waiting := r.armed[i]
-		if entity != turn.Entity || len(waiting) == 0 || !p.free() {
+		if entity != turn.Entity || len(waiting) == 0 || !p.Free() {
 			continue
 		}
 		s := waiting[0]
 		r.armed[i] = waiting[1:]
 		ticket := turn.Ticket
 		r.after(s.Delay, func() {
-			switch now := r.holding(p); {
+			switch now := p.Holding(); {
 			case r.ending:
-			case !p.free() || now == nil || now.Ticket != ticket:
+			case !p.Free() || now == nil || now.Ticket != ticket:
 				r.armed[i] = append(r.armed[i], s) // too late: the next one
 			default:
 				r.hit(p, s)
@@ -59,27 +60,25 @@ func (r *run) served(p *process) {
 }
 
 // hit kills or stops a process.
-func (r *run) hit(p *process, s Strike) {
+func (r *run) hit(p *crew.Process, s Strike) {
 	r.count[s.Kind]++
 	doing := "at rest"
-	if turn := r.holding(p); turn != nil {
-		doing = fmt.Sprintf("holds %s, ticket %d", turn.Entity, turn.Ticket)
-	} else if i := p.track.attempt; i > 0 {
-		doing = "waits for " + r.Attempts[i-1].Entity
+	if turn := p.Holding(); turn != nil {
+		doing = fmt.Sprintf("holds %s, ticket %s", turn.Entity, turn.Ticket)
+	} else if turn := p.Waiting(); turn != nil {
+		doing = "waits for " + turn.Entity
 	}
 	if s.Kind == KillWorker {
 		if s.Alone {
 			r.leaveAlone(r.History.Entities[s.Entity])
 		}
-		p.killed = true
-		r.Kills = append(r.Kills, Kill{p.name, worker.Now()})
-		_ = p.Signal(syscall.SIGKILL)
-		r.show(fmt.Sprintf("%s killed: it %s", p.name, doing))
+		_ = p.Kill()
+		r.show(fmt.Sprintf("%s killed: it %s", p.Worker, doing))
 		return
 	}
-	p.stopped = true
+	p.Stopped = true
 	_ = p.Signal(syscall.SIGSTOP)
-	r.show(fmt.Sprintf("%s stopped for %v: it %s", p.name, s.Length.Round(time.Millisecond), doing))
+	r.show(fmt.Sprintf("%s stopped for %v: it %s", p.Worker, s.Length.Round(time.Millisecond), doing))
 	r.freeze(p, s.Length, 0)
 }
 
@@ -102,9 +101,9 @@ func (r *run) spare(entity string, spared bool) {
 }
 
 // spared reports whether a process waits for a lock that is left alone.
-func (r *run) spared(p *process) bool {
-	i := p.track.attempt
-	return i > 0 && r.quiet[r.Attempts[i-1].Entity]
+func (r *run) spared(p *crew.Process) bool {
+	turn := p.Waiting()
+	return turn != nil && r.quiet[turn.Entity]
 }
 
 // freezeTries is how often it is looked whether a process stands still.
@@ -112,16 +111,16 @@ const freezeTries = 1000
 
 // freeze waits until a process stands still, and then for the length of the
 // stop.
-func (r *run) freeze(p *process, length time.Duration, tries int) {
-	if !standsStill(p.Pid()) && tries < freezeTries && !p.gone {
+func (r *run) freeze(p *crew.Process, length time.Duration, tries int) {
+	if !crew.StandsStill(p.Pid()) && tries < freezeTries && !p.Ended {
 		r.after(time.Millisecond, func() { r.freeze(p, length, tries+1) })
 		return
 	}
-	from := worker.Now()
+	from := turns.Now()
 	r.after(length, func() {
-		r.Stops = append(r.Stops, Span{p.name, from, worker.Now()})
+		r.Stops = append(r.Stops, Span{p.Worker, from, turns.Now()})
 		_ = p.Signal(syscall.SIGCONT)
-		p.stopped = false
+		p.Stopped = false
 	})
 }
 
@@ -142,7 +141,7 @@ func (r *run) strikeEngine(length time.Duration) {
 	}
 	r.count[KillEngine]++
 	r.down = true
-	r.Downs = append(r.Downs, Span{From: worker.Now()})
+	r.Downs = append(r.Downs, Span{From: turns.Now()})
 	outage := len(r.Downs) - 1
 	r.show(fmt.Sprintf("the engine killed, for %v", length.Round(time.Millisecond)))
 	r.helper.Go(func() {
@@ -167,7 +166,7 @@ func (r *run) strikeEngine(length time.Duration) {
 		}()
 		err := r.engine.start(ctx)
 		r.do(func() {
-			r.Downs[outage].To = worker.Now()
+			r.Downs[outage].To = turns.Now()
 			r.down = false
 			if err != nil {
 				r.Errors = append(r.Errors, Error{"the run", err.Error()})

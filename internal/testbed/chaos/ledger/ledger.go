@@ -1,6 +1,6 @@
 // Package ledger is what the workers of a chaos run write their turns into: a
-// resource that nothing protects but the lock's fence, and that shows when the
-// fence did not hold.
+// resource that the fence of a lock alone protects, and that shows when the fence
+// did not hold. It is test apparatus.
 //
 // A ledger is one partition of the lock's own table. Its key begins with
 // "ledger/", so it is none of the entities that are locked there.

@@ -1,16 +1,16 @@
-// Package worker is one process of a chaos run: it takes turns at locks,
-// writes each turn into a ledger, and reports what it did and saw.
+// Package worker is one process of a chaos run: it takes turns at locks, writes
+// each turn into a ledger, and reports what it did and saw. It is test apparatus;
+// the hidden command "queuelock chaos-worker" runs it.
 //
-// It promises that what is done is reported: a transaction before it is sent,
-// and each answer of the lock to "is it still held?" that matters. A process
-// that is killed leaves whole lines. It does not judge anything.
+// A transaction is reported before it is sent, and so is each answer of the lock to
+// "is it still held?" that matters. A process that is killed leaves whole lines.
 //
 //	asked ─► granted ─► writing ─► wrote ─► ended ─► released
 //	     └─► denied         (again, stale, if the lock says that it is lost)
 //
 // A turn reads the ledger, works for a while and asks the lock every few
-// milliseconds whether it is still held, then writes by Lock.Transact. Where
-// the lock says that it is lost, the turn is broken off, and what a program
-// that does not ask would have sent is sent all the same, with Lock.Condition:
-// the fence must refuse it once somebody else was served.
+// milliseconds whether it is still held, then writes by Lock.Transact. If the lock
+// says that it is lost, the turn ends early, and its write is sent all the same
+// with Lock.Condition, as a program that does not ask would send it. The fence must
+// refuse that write after a later grant.
 package worker

@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
 const (
@@ -38,27 +39,27 @@ type turn struct {
 	ledger ledger.Ledger
 	sent   bool // a write of the turn's row was sent
 
-	believed, doubted Instant
+	believed, doubted turns.Instant
 	loss              error
 }
 
 // turn takes a turn and releases the lock.
 func (w *worker) turn(ctx context.Context, lock *queuelock.Lock, entity string) error {
 	t := &turn{worker: w, lock: lock, entity: entity, token: number(lock), ledger: ledger.Ledger{Table: w.Table, Entity: entity}}
-	at := Now()
+	at := turns.Now()
 	t.ask()
-	t.report(Record{Kind: Granted, At: at, Entity: entity, Ticket: t.token, Believed: t.believed, Doubted: t.doubted})
+	t.post.Report(turns.Record{Kind: turns.Granted, At: at, Entity: entity, Ticket: t.lock.Ticket(), Believed: t.believed, Doubted: t.doubted})
 	t.take(ctx)
-	ended := Record{Kind: Ended, Entity: entity, Ticket: t.token, Believed: t.believed, Doubted: t.doubted}
+	ended := turns.Record{Kind: turns.Ended, Entity: entity, Ticket: t.lock.Ticket(), Believed: t.believed, Doubted: t.doubted}
 	if t.loss != nil {
 		ended.Error = t.loss.Error()
 	}
-	t.report(ended)
-	released := Record{Kind: Released, Entity: entity, Ticket: t.token}
+	t.post.Report(ended)
+	released := turns.Record{Kind: turns.Released, Entity: entity, Ticket: t.lock.Ticket()}
 	if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
 		released.Error, released.Odd = err.Error(), !errors.Is(err, queuelock.ErrLost) && odd(err)
 	}
-	t.report(released)
+	t.post.Report(released)
 	return nil
 }
 
@@ -94,10 +95,10 @@ func (t *turn) take(ctx context.Context) {
 	// The lock is lost, and says so. Transact must know it as well. A program
 	// that had not asked would send its write now.
 	if err := t.lock.Transact(ctx, t.ledger.Probe(rand.Text(), t.token, t.Name)...); !errors.Is(err, queuelock.ErrLost) {
-		t.report(Record{Kind: Wrote, Entity: t.entity, Ticket: t.token, Error: fmt.Sprintf("Transact of a lost lock: %v", err), Odd: true})
+		t.post.Report(turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Error: fmt.Sprintf("Transact of a lost lock: %v", err), Odd: true})
 	}
 	for range staleTries {
-		if t.stale(ctx, read, known) != Unknown {
+		if t.stale(ctx, read, known) != turns.Unknown {
 			return
 		}
 	}
@@ -106,7 +107,7 @@ func (t *turn) take(ctx context.Context) {
 // ask asks the lock whether it is held, as whoever works under its context
 // does. The instant is read before: the lock is held then, if it says so.
 func (t *turn) ask() bool {
-	at := Now()
+	at := turns.Now()
 	err := t.lock.Context().Err()
 	switch {
 	case err == nil:
@@ -128,7 +129,7 @@ func (t *turn) read(ctx context.Context) (ledger.Head, bool) {
 			return head, true
 		}
 		if odd(err) {
-			t.report(Record{Kind: Wrote, Entity: t.entity, Ticket: t.token, Error: "read the ledger: " + err.Error(), Odd: true})
+			t.post.Report(turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Error: "read the ledger: " + err.Error(), Odd: true})
 		}
 		if ctx.Err() != nil || !t.Unfenced && !t.ask() {
 			break
@@ -141,14 +142,14 @@ func (t *turn) read(ctx context.Context) (ledger.Head, bool) {
 func (t *turn) write(ctx context.Context, read ledger.Head) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	w := t.writing(Write{Seq: read.N + 1})
+	w := t.writing(turns.Write{Seq: read.N + 1})
 	err := t.lock.Transact(ctx, t.ledger.Turn(w.ID, read, t.token, t.Name)...)
-	w.Outcome = Unknown
+	w.Outcome = turns.Unknown
 	switch err.(type) { // not wrapped: beside another error it does not say that nothing was written
 	case nil:
-		w.Outcome = Applied
+		w.Outcome = turns.Applied
 	case *queuelock.LostError:
-		w.Outcome = Refused
+		w.Outcome = turns.Refused
 	}
 	t.wrote(w, err)
 }
@@ -156,8 +157,8 @@ func (t *turn) write(ctx context.Context, read ledger.Head) {
 // stale sends a write under the fence of a lock that is known to be lost, past
 // the library, which would refuse it unsent. It is the turn's row where none
 // was sent yet, so that it would spoil the ledger.
-func (t *turn) stale(ctx context.Context, read ledger.Head, known bool) Outcome {
-	w := Write{Stale: true, Probe: t.sent || !known, Seq: read.N + 1}
+func (t *turn) stale(ctx context.Context, read ledger.Head, known bool) turns.Outcome {
+	w := turns.Write{Stale: true, Probe: t.sent || !known, Seq: read.N + 1}
 	if w.Probe {
 		w.Seq = 0
 	}
@@ -168,12 +169,12 @@ func (t *turn) stale(ctx context.Context, read ledger.Head, known bool) Outcome 
 	}
 	check := t.lock.Condition()
 	err := t.once(ctx, append(items, types.TransactWriteItem{ConditionCheck: &check}))
-	w.Outcome = Unknown
+	w.Outcome = turns.Unknown
 	if err == nil {
-		w.Outcome = Applied
+		w.Outcome = turns.Applied
 	} else if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 		if n := len(canceled.CancellationReasons); n > 0 && aws.ToString(canceled.CancellationReasons[n-1].Code) == failedCheck {
-			w.Outcome = Refused
+			w.Outcome = turns.Refused
 		}
 	}
 	t.wrote(w, err)
@@ -182,11 +183,11 @@ func (t *turn) stale(ctx context.Context, read ledger.Head, known bool) Outcome 
 
 // bare is the planted mistake: the turn's write without the fence.
 func (t *turn) bare(ctx context.Context, read ledger.Head) {
-	w := t.writing(Write{Bare: true, Seq: read.N + 1})
+	w := t.writing(turns.Write{Bare: true, Seq: read.N + 1})
 	err := t.once(ctx, t.ledger.Turn(w.ID, read, t.token, t.Name))
-	w.Outcome = Unknown
+	w.Outcome = turns.Unknown
 	if err == nil {
-		w.Outcome = Applied
+		w.Outcome = turns.Applied
 	}
 	t.wrote(w, err)
 }
@@ -201,17 +202,17 @@ func (t *turn) once(ctx context.Context, items []types.TransactWriteItem) error 
 	return err
 }
 
-func (t *turn) writing(w Write) Write {
+func (t *turn) writing(w turns.Write) turns.Write {
 	w.ID = rand.Text()
 	t.sent = t.sent || !w.Probe
-	t.report(Record{Kind: Writing, Entity: t.entity, Ticket: t.token, Write: &w})
+	t.post.Report(turns.Record{Kind: turns.Writing, Entity: t.entity, Ticket: t.lock.Ticket(), Write: &w})
 	return w
 }
 
-func (t *turn) wrote(w Write, err error) {
-	r := Record{Kind: Wrote, Entity: t.entity, Ticket: t.token, Write: &w}
+func (t *turn) wrote(w turns.Write, err error) {
+	r := turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Write: &w}
 	if err != nil {
 		r.Error, r.Odd = err.Error(), odd(err)
 	}
-	t.report(r)
+	t.post.Report(r)
 }

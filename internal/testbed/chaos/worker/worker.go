@@ -1,15 +1,11 @@
 package worker
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -17,6 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -33,47 +31,27 @@ type DynamoDB interface {
 type worker struct {
 	Assignment
 	db     DynamoDB
+	post   *crew.Post
 	client *queuelock.Client
 	random *rand.Rand
-
-	mu  sync.Mutex
-	out *json.Encoder // guarded by mu
-	err error         // guarded by mu; of the first record that could not be written
 }
 
 // Work is the life of a worker process: it reads its Assignment from in, takes
-// turns until ctx or in ends, and writes Records to out. Then it releases what
-// it holds and leaves every queue, within CloseLimit. The error was reported
-// as well.
+// turns until ctx or in ends, and writes records to out. Then it releases what
+// it holds and leaves every queue, within CloseLimit. Its error was reported as
+// well.
 func Work(ctx context.Context, db DynamoDB, in io.Reader, out io.Writer) error {
-	w := &worker{db: db, out: json.NewEncoder(out)}
-	err := w.work(ctx, in)
+	w := &worker{db: db, post: crew.NewPost(in, out)}
+	err := w.work(ctx)
 	if err != nil {
-		w.report(Record{Kind: Failed, Error: err.Error()})
+		w.post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})
 	}
 	return err
 }
 
-// report writes a record, with the time unless it has one.
-func (w *worker) report(r Record) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r.At == 0 {
-		r.At = Now()
-	}
-	if err := w.out.Encode(r); err != nil && w.err == nil {
-		w.err = err
-	}
-}
-
-func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
-	lines := bufio.NewReader(in)
-	line, err := lines.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &w.Assignment)
-	}
-	if err != nil {
-		return fmt.Errorf("read the assignment: %w", err)
+func (w *worker) work(ctx context.Context) (err error) {
+	if err := w.post.Assignment(&w.Assignment); err != nil {
+		return err
 	}
 	w.random = rand.New(rand.NewPCG(w.Seed, 0))
 	w.client, err = queuelock.New(w.db, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Name})
@@ -84,16 +62,12 @@ func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloseLimit)
 		defer cancel()
 		if err = errors.Join(err, w.client.Close(ctx)); err == nil {
-			w.report(Record{Kind: Done})
+			w.post.Report(turns.Record{Kind: turns.Done})
 		}
 	}()
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := w.post.Attended(ctx)
 	defer cancel(nil)
-	go func() {
-		_, _ = lines.ReadByte() // nothing comes but the end
-		cancel(errors.New("the run has ended"))
-	}()
-	w.report(Record{Kind: Ready})
+	w.post.Report(turns.Record{Kind: turns.Ready})
 	for ctx.Err() == nil {
 		if err := w.attempt(ctx); err != nil {
 			return err
@@ -105,7 +79,7 @@ func (w *worker) work(ctx context.Context, in io.Reader) (err error) {
 // attempt asks for one of the locks, and takes a turn if it gets it. The error
 // is that of a report.
 func (w *worker) attempt(ctx context.Context) error {
-	entity := w.Entities[w.Home] // so that somebody waits everywhere, also while one lock is blocked
+	entity := w.Entities[w.Home] // so that each lock has a waiter, also while one lock is blocked
 	if w.random.IntN(4) == 0 {
 		entity = w.Entities[w.random.IntN(len(w.Entities))]
 	}
@@ -116,10 +90,10 @@ func (w *worker) attempt(ctx context.Context) error {
 	case n < 4:
 		wait = waitpolicy.For(300*time.Millisecond + w.upTo(3*time.Second))
 	}
-	w.report(Record{Kind: Asked, Entity: entity, Waits: !wait.IsNoWait()})
+	w.post.Report(turns.Record{Kind: turns.Asked, Entity: entity, Waits: !wait.IsNoWait()})
 	lock, err := w.client.Acquire(ctx, queuelock.Key{Entity: entity}, wait)
 	if err != nil {
-		w.report(Record{Kind: Denied, Entity: entity, Error: err.Error(), Odd: !errors.Is(err, queuelock.ErrNotAcquired) && odd(err)})
+		w.post.Report(turns.Record{Kind: turns.Denied, Entity: entity, Error: err.Error(), Odd: !errors.Is(err, queuelock.ErrNotAcquired) && odd(err)})
 	} else if err := w.turn(ctx, lock, entity); err != nil {
 		return err
 	}
@@ -128,9 +102,7 @@ func (w *worker) attempt(ctx context.Context) error {
 		pause = w.upTo(time.Second) // so that queues fall quiet at times
 	}
 	sleep(ctx, pause)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
+	return w.post.Err()
 }
 
 func (w *worker) upTo(d time.Duration) time.Duration {
@@ -146,7 +118,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// number is a ticket as a number: a run does not take more than 2^64.
+// number is a ticket as a number: a run does not take more than 2^64 of them.
 func number(lock *queuelock.Lock) uint64 {
 	n, err := strconv.ParseUint(lock.Ticket().String(), 10, 64)
 	if err != nil {
@@ -155,9 +127,8 @@ func number(lock *queuelock.Lock) uint64 {
 	return n
 }
 
-// odd reports whether an error is none that faults of a network or a busy
-// server explain: what DynamoDB refuses as wrong, and items that the library
-// cannot have written.
+// odd reports whether no fault of a network or a busy server explains an error:
+// DynamoDB refuses the request as wrong, or finds an item malformed.
 func odd(err error) bool {
 	if _, ok := errors.AsType[*queuelock.MalformedError](err); ok {
 		return true

@@ -21,6 +21,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
+	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -54,12 +55,12 @@ func start(t *testing.T, ctx context.Context, db DynamoDB, a Assignment) *runnin
 }
 
 // next is the next record; false: there is none.
-func (r *running) next() (Record, bool) {
+func (r *running) next() (turns.Record, bool) {
 	r.t.Helper()
 	if !r.records.Scan() {
-		return Record{}, false
+		return turns.Record{}, false
 	}
-	var record Record
+	var record turns.Record
 	if err := json.Unmarshal(r.records.Bytes(), &record); err != nil {
 		r.t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func (r *running) next() (Record, bool) {
 }
 
 // until is the next record of that kind.
-func (r *running) until(kind Kind) Record {
+func (r *running) until(kind turns.Kind) turns.Record {
 	r.t.Helper()
 	for {
 		record, ok := r.next()
@@ -81,7 +82,7 @@ func (r *running) until(kind Kind) Record {
 }
 
 // end has the worker end, and returns what it still reports.
-func (r *running) end() (rest []Record) {
+func (r *running) end() (rest []turns.Record) {
 	r.t.Helper()
 	r.in.Close()
 	for {
@@ -110,20 +111,20 @@ func TestAWorkerWritesEachTurnAndLeavesNothing(t *testing.T) {
 		w := start(t, t.Context(), db, assignment(table.Name(), 100*time.Millisecond))
 		applied := 0
 		for range 5 {
-			granted := w.until(Granted)
-			wrote, ended := w.until(Wrote), w.until(Ended)
-			if wrote.Write.Outcome != Applied || wrote.Write.Stale || wrote.Ticket != granted.Ticket || granted.Believed == 0 || ended.Believed == 0 || ended.Doubted != 0 {
+			granted := w.until(turns.Granted)
+			wrote, ended := w.until(turns.Wrote), w.until(turns.Ended)
+			if wrote.Write.Outcome != turns.Applied || wrote.Write.Stale || wrote.Ticket != granted.Ticket || granted.Believed == 0 || ended.Believed == 0 || ended.Doubted != 0 {
 				t.Errorf("%+v, %+v, %+v", granted, wrote, ended)
 			}
 			applied++
 		}
 		rest := w.end()
 		for _, r := range rest {
-			if r.Kind == Wrote {
+			if r.Kind == turns.Wrote {
 				applied++
 			}
 		}
-		if last := rest[len(rest)-1]; last.Kind != Done {
+		if last := rest[len(rest)-1]; last.Kind != turns.Done {
 			t.Errorf("the last record is %+v", last)
 		}
 		head, err := ledger.Ledger{Table: table.Name(), Entity: "e"}.Read(t.Context(), db)
@@ -160,10 +161,10 @@ func TestAWorkerThatIsRobbedTriesAllTheSameAndTheFenceRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		w := start(t, t.Context(), table.Client("worker"), assignment(table.Name(), time.Minute))
-		w.until(Granted)
+		w.until(turns.Granted)
 		rob(t, table.Client("robber"), table.Name())
-		wrote, ended := w.until(Wrote), w.until(Ended)
-		if !wrote.Write.Stale || wrote.Write.Probe || wrote.Write.Outcome != Refused || wrote.Odd {
+		wrote, ended := w.until(turns.Wrote), w.until(turns.Ended)
+		if !wrote.Write.Stale || wrote.Write.Probe || wrote.Write.Outcome != turns.Refused || wrote.Odd {
 			t.Errorf("%+v, %+v", wrote, wrote.Write)
 		}
 		if ended.Doubted == 0 || ended.Doubted < ended.Believed || !strings.Contains(ended.Error, queuelock.ErrLost.Error()) {
@@ -179,9 +180,9 @@ func TestAnUnfencedWorkerWritesWhateverHasHappened(t *testing.T) {
 		a := assignment(table.Name(), time.Minute)
 		a.Unfenced = true
 		w := start(t, t.Context(), table.Client("worker"), a)
-		w.until(Granted)
+		w.until(turns.Granted)
 		rob(t, table.Client("robber"), table.Name())
-		if wrote := w.until(Wrote); !wrote.Write.Bare || wrote.Write.Outcome != Applied {
+		if wrote := w.until(turns.Wrote); !wrote.Write.Bare || wrote.Write.Outcome != turns.Applied {
 			t.Errorf("%+v, %+v", wrote, wrote.Write)
 		}
 		w.end()
@@ -192,13 +193,13 @@ func TestAWorkerEndsWithItsContextAlsoWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		first := start(t, t.Context(), table.Client("first"), assignment(table.Name(), time.Hour))
-		first.until(Granted)
+		first.until(turns.Granted)
 		ctx, cancel := context.WithCancel(t.Context())
 		second := start(t, ctx, table.Client("second"), assignment(table.Name(), time.Hour))
-		for !second.until(Asked).Waits {
+		for !second.until(turns.Asked).Waits {
 		}
 		cancel()
-		if rest := second.end(); rest[len(rest)-1].Kind != Done {
+		if rest := second.end(); rest[len(rest)-1].Kind != turns.Done {
 			t.Errorf("%+v", rest)
 		}
 		first.end()

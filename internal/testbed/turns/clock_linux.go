@@ -1,13 +1,12 @@
-package worker
+package turns
 
 import (
 	"syscall"
 	"unsafe"
 )
 
-// clockMonotonic is CLOCK_MONOTONIC of clock_gettime(2): it is the same in all
-// processes of a host, goes on while one of them is stopped, and nobody sets
-// it.
+// clockMonotonic is CLOCK_MONOTONIC of clock_gettime(2). All processes of a host
+// share it, it continues while one of them is stopped, and it cannot be set.
 const clockMonotonic = 1
 
 // Now reads the host's monotonic clock.

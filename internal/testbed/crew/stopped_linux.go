@@ -1,4 +1,4 @@
-package chaos
+package crew
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// standsStill reports whether every thread of a process is stopped by a
+// StandsStill reports whether every thread of a process is stopped by a
 // signal: only then is it certain that it does nothing.
-func standsStill(pid int) bool {
+func StandsStill(pid int) bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {
 		return false
