@@ -3,6 +3,7 @@ package queuelocktest
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
@@ -28,7 +29,7 @@ type Client struct {
 // and needs no closing.
 func (t *Table) Client(name string, optFns ...func(*dynamodb.Options)) *Client {
 	c := &Client{table: t, name: name}
-	c.conn = t.net.Connect(name, func(wire faultnet.Request) faultnet.Fate {
+	c.conn = t.net.Connect(name, func(wire faultnet.Request) fault.Fate {
 		r := Request{
 			Client:    wire.Client,
 			Operation: wire.Operation,

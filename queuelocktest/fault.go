@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Fault is something that goes wrong with a request, together with the requests
@@ -18,7 +18,7 @@ import (
 type Fault struct {
 	name  string
 	holds bool // has a gate, and is over once that is open
-	shape func(*faultnet.Gate) faultnet.Fate
+	shape func(*fault.Gate) fault.Fate
 
 	split func(fired, items int) []time.Duration // of a transaction's items; nil: none
 
@@ -37,88 +37,82 @@ type chance struct {
 // LoseRequest makes the connection fail before the request is applied. The SDK
 // retries it.
 func LoseRequest() Fault {
-	return there("lose request", faultnet.Leg{Lost: true})
+	return one(fault.LoseRequest, "", 0)
 }
 
 // LoseResponse applies the request and then makes the connection fail. The SDK
 // retries it: the way a conditional write fails on its own success.
 func LoseResponse() Fault {
-	return back("lose response", faultnet.Leg{Lost: true})
+	return one(fault.LoseResponse, "", 0)
 }
 
 // DelayRequest lets time pass before the request is applied. A caller that gives
 // up meanwhile takes its request with it, unless it is [Fault.LandingAnyway].
 func DelayRequest(d time.Duration) Fault {
-	return there("delay request "+d.String(), faultnet.Leg{Delay: d})
+	return one(fault.DelayRequest, " "+d.String(), d)
 }
 
 // DelayResponse applies the request at once, and lets time pass before it is
 // answered.
 func DelayResponse(d time.Duration) Fault {
-	return back("delay response "+d.String(), faultnet.Leg{Delay: d})
+	return one(fault.DelayResponse, " "+d.String(), d)
 }
 
 // HoldRequest stops requests before they are applied, until [Injection.Release].
 // A caller that gives up meanwhile takes its request with it, unless it is
 // [Fault.LandingAnyway].
 func HoldRequest() Fault {
-	f := there("hold request", faultnet.Leg{})
-	f.holds = true
-	f.shape = func(g *faultnet.Gate) faultnet.Fate { return faultnet.Fate{There: faultnet.Leg{Gate: g}} }
-	return f
+	return Fault{name: "hold request", holds: true, shape: func(g *fault.Gate) fault.Fate {
+		return fault.Fate{There: fault.Leg{Gate: g}}
+	}}
 }
 
 // HoldResponse applies requests and stops their responses, until
 // [Injection.Release].
 func HoldResponse() Fault {
-	f := back("hold response", faultnet.Leg{})
-	f.holds = true
-	f.shape = func(g *faultnet.Gate) faultnet.Fate { return faultnet.Fate{Back: faultnet.Leg{Gate: g}} }
-	return f
+	return Fault{name: "hold response", holds: true, shape: func(g *fault.Gate) fault.Fate {
+		return fault.Fate{Back: fault.Leg{Gate: g}}
+	}}
 }
 
 // SwallowRequest gives no answer until the caller's context ends. The request is
 // never applied.
 func SwallowRequest() Fault {
-	return there("swallow request", faultnet.Leg{Swallowed: true})
+	return one(fault.SwallowRequest, "", 0)
 }
 
 // SwallowResponse applies the request and gives no answer until the caller's
 // context ends.
 func SwallowResponse() Fault {
-	return back("swallow response", faultnet.Leg{Swallowed: true})
+	return one(fault.SwallowResponse, "", 0)
 }
 
 // Duplicate applies and answers the request as if nothing were wrong, and
 // applies it once more after d, when nobody hears the answer any longer.
 func Duplicate(d time.Duration) Fault {
-	return Fault{name: "duplicate after " + d.String(), shape: func(g *faultnet.Gate) faultnet.Fate {
-		return faultnet.Fate{Copy: &faultnet.Leg{Reached: g.Reach, Delay: d}}
-	}}
+	return one(fault.Duplicate, " after "+d.String(), d)
 }
 
 // HoldDuplicate applies and answers the request as if nothing were wrong, and
 // applies it once more on [Injection.Release].
 func HoldDuplicate() Fault {
-	return Fault{name: "hold duplicate", holds: true, shape: func(g *faultnet.Gate) faultnet.Fate {
-		return faultnet.Fate{Copy: &faultnet.Leg{Gate: g}}
+	return Fault{name: "hold duplicate", holds: true, shape: func(g *fault.Gate) fault.Fate {
+		return fault.Fate{Copy: &fault.Leg{Gate: g}}
 	}}
 }
 
 // LandLate makes the connection fail at once, and applies the request after d
 // all the same: the caller retries or gives up, and then its request arrives.
 func LandLate(d time.Duration) Fault {
-	return Fault{name: "land late after " + d.String(), shape: func(g *faultnet.Gate) faultnet.Fate {
-		return faultnet.Fate{There: faultnet.Leg{Reached: g.Reach, Lost: true}, Copy: &faultnet.Leg{Delay: d}}
-	}}
+	return one(fault.Late, " by "+d.String(), d)
 }
 
 // Refuse answers with an error of DynamoDB; the request is not applied.
 func Refuse(code Code) Fault {
-	return Fault{name: "refuse " + string(code), shape: func(g *faultnet.Gate) faultnet.Fate {
-		return faultnet.Fate{
-			There:   faultnet.Leg{Reached: g.Reach},
-			Refusal: &faultnet.Refusal{Code: string(code), Message: code.message()},
+	return Fault{name: "refuse " + string(code), shape: func(g *fault.Gate) fault.Fate {
+		return fault.Fate{
+			There:   fault.Leg{Reached: g.Reach},
+			Refusal: &fault.Refusal{Code: string(code), Message: code.message()},
 		}
 	}}
 }
@@ -145,24 +139,17 @@ func SplitTransactions(window time.Duration, seed uint64) Fault {
 }
 
 func split(name string, delays func(fired, items int) []time.Duration) Fault {
-	f := there(name, faultnet.Leg{}).Of("TransactWriteItems")
+	f := one(fault.None, "", 0).Of("TransactWriteItems")
+	f.name = name
 	f.split = delays
 	return f
 }
 
-func there(name string, leg faultnet.Leg) Fault {
-	return Fault{name: name, shape: func(g *faultnet.Gate) faultnet.Fate {
-		leg := leg
-		leg.Reached = g.Reach
-		return faultnet.Fate{There: leg}
-	}}
-}
-
-func back(name string, leg faultnet.Leg) Fault {
-	return Fault{name: name, shape: func(g *faultnet.Gate) faultnet.Fate {
-		leg := leg
-		leg.Reached = g.Reach
-		return faultnet.Fate{Back: leg}
+// one is a fault of that kind. The gate is reached when a request meets it.
+func one(kind fault.Kind, detail string, d time.Duration) Fault {
+	return Fault{name: kind.String() + detail, shape: func(g *fault.Gate) (fate fault.Fate) {
+		fate.Add(kind, d).Reached = g.Reach
+		return fate
 	}}
 }
 

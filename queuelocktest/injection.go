@@ -5,13 +5,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Injection is a [Fault] at work.
 type Injection struct {
 	fault Fault
-	gate  *faultnet.Gate
+	gate  *fault.Gate
 	rules *rules
 
 	mu    sync.Mutex // guards the fields below
@@ -72,7 +72,7 @@ type rules struct {
 }
 
 func (rs *rules) add(f Fault) *Injection {
-	i := &Injection{fault: f, gate: faultnet.NewGate(), rules: rs}
+	i := &Injection{fault: f, gate: fault.NewGate(), rules: rs}
 	if f.chance != nil {
 		i.rng = rand.New(rand.NewPCG(f.chance.seed, 0))
 	}
@@ -89,7 +89,7 @@ func (rs *rules) remove(i *Injection) {
 }
 
 // fate is that of the first injection which meets the request.
-func (rs *rules) fate(r Request) (faultnet.Fate, bool) {
+func (rs *rules) fate(r Request) (fault.Fate, bool) {
 	rs.mu.Lock()
 	list := rs.list
 	rs.mu.Unlock()
@@ -105,5 +105,5 @@ func (rs *rules) fate(r Request) (faultnet.Fate, bool) {
 		}
 		return fate, true
 	}
-	return faultnet.Fate{}, false
+	return fault.Fate{}, false
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/ticket"
@@ -201,7 +202,7 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 			h.Turns[4].Asked = at(6000)
 		},
 		"a slow recovery of a cut off waiter": func(h *History) {
-			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: faultproxy.HoleBefore, Operation: "Query"}}}
+			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "Query"}}}
 			h.Turns[4].Granted = at(9000)
 		},
 		"a slow recovery behind a dead waiter": func(h *History) {
@@ -230,10 +231,10 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 func TestAFaultOfAnotherLockDisturbsNothing(t *testing.T) {
 	h := honest()
 	h.Faults = []Fault{
-		{at(5000), "other", faultproxy.Entry{Fate: faultproxy.HoleBefore, Operation: "UpdateItem"}},
-		{at(5000), "e", faultproxy.Entry{Fate: faultproxy.Duplicate, Operation: "UpdateItem"}},
-		{at(5000), "e", faultproxy.Entry{Fate: faultproxy.Duplicate, Operation: "Query", Late: true}},
-		{at(3000), "e", faultproxy.Entry{Fate: faultproxy.HoleBefore, Operation: "UpdateItem"}},
+		{at(5000), "other", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},
+		{at(5000), "e", faultproxy.Entry{Fate: fault.Duplicate, Operation: "UpdateItem"}},
+		{at(5000), "e", faultproxy.Entry{Fate: fault.Duplicate, Operation: "Query", Late: true}},
+		{at(3000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},
 	}
 	if v := Judge(h); len(v.Recoveries) != 1 {
 		t.Errorf("%v", v.Disturbed)

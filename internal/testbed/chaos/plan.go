@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Kind is what a Strike does.
@@ -43,16 +43,16 @@ type Strike struct {
 
 // calm is what is done to requests while there is no burst: so much to a
 // thousand of them.
-var calm = faultproxy.Mix{
-	faultproxy.Throttle: 3, faultproxy.ResetBefore: 2, faultproxy.ResetAfter: 5,
-	faultproxy.HoleBefore: 2, faultproxy.HoleAfter: 2, faultproxy.Duplicate: 12, faultproxy.Delay: 4,
+var calm = fault.Mix{
+	{Kind: fault.Refuse, Of: 0.003}, {Kind: fault.LoseRequest, Of: 0.002}, {Kind: fault.LoseResponse, Of: 0.005},
+	{Kind: fault.SwallowRequest, Of: 0.002}, {Kind: fault.SwallowResponse, Of: 0.002}, {Kind: fault.Duplicate, Of: 0.012}, {Kind: fault.Stray, Of: 0.004},
 }
 
 // bursts are what is done to them in one.
-var bursts = map[Kind]faultproxy.Mix{
-	ThrottleBurst: {faultproxy.Throttle: 800},
-	ResetBurst:    {faultproxy.ResetBefore: 50, faultproxy.ResetAfter: 300, faultproxy.Duplicate: 50},
-	HoleBurst:     {faultproxy.HoleBefore: 150, faultproxy.HoleAfter: 150, faultproxy.Delay: 100},
+var bursts = map[Kind]fault.Mix{
+	ThrottleBurst: {{Kind: fault.Refuse, Of: 0.8}},
+	ResetBurst:    {{Kind: fault.LoseRequest, Of: 0.05}, {Kind: fault.LoseResponse, Of: 0.3}, {Kind: fault.Duplicate, Of: 0.05}},
+	HoleBurst:     {{Kind: fault.SwallowRequest, Of: 0.15}, {Kind: fault.SwallowResponse, Of: 0.15}, {Kind: fault.Stray, Of: 0.1}},
 }
 
 // rhythm is how long it is from one strike of a kind to the next on average,

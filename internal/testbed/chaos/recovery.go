@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
@@ -89,7 +90,7 @@ func delays(e faultproxy.Entry) bool {
 	if e.Late {
 		return e.Operation != "GetItem" && e.Operation != "Query"
 	}
-	return e.Fate != faultproxy.Duplicate
+	return e.Fate != fault.Duplicate
 }
 
 // droughts judges how long a worker waits while no turn at its lock is granted.

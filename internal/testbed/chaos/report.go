@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/faultproxy"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Result is what a run has shown.
@@ -90,7 +90,7 @@ func newResult(r *run) *Result {
 		report.Strikes[kind.String()] = n
 	}
 	for fate, n := range r.proxy.Counts() {
-		if report.Requests += n; fate != faultproxy.Pass {
+		if report.Requests += n; fate != fault.None {
 			report.RequestFaults[fate.String()] = n
 		}
 	}

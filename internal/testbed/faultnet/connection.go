@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // What a client sees when its connection fails, with the error values a real
@@ -26,7 +27,7 @@ var (
 type Connection struct {
 	net    *Network
 	name   string
-	decide func(Request) Fate
+	decide func(Request) fault.Fate
 	cut    atomic.Bool
 }
 
@@ -71,11 +72,11 @@ type call struct {
 	line *line
 }
 
-func (c *Connection) carry(ctx context.Context, call *call, fate Fate) (answer, error) {
+func (c *Connection) carry(ctx context.Context, call *call, fate fault.Fate) (answer, error) {
 	if err := c.broken(errRefused); err != nil {
 		return answer{}, err
 	}
-	half := Leg{Delay: c.net.cfg.Latency / 2}
+	half := fault.Leg{Delay: c.net.cfg.Latency / 2}
 	if err := c.net.pass(ctx, half); err != nil {
 		return answer{}, err
 	}
@@ -85,6 +86,9 @@ func (c *Connection) carry(ctx context.Context, call *call, fate Fate) (answer, 
 	}
 	if err := c.net.pass(ctx, fate.Back); err != nil {
 		return answer{}, err
+	}
+	if fate.Back.Swallowed {
+		return answer{}, c.net.swallow(ctx)
 	}
 	if fate.Back.Lost {
 		return answer{}, errReset
@@ -98,7 +102,7 @@ func (c *Connection) carry(ctx context.Context, call *call, fate Fate) (answer, 
 // arrive brings the request to the engine. If it may go on without its caller,
 // it travels in an errand of its own from the start, so that there is nothing to
 // hand over when the caller leaves.
-func (c *Connection) arrive(ctx context.Context, call *call, fate Fate) (answer, error) {
+func (c *Connection) arrive(ctx context.Context, call *call, fate fault.Fate) (answer, error) {
 	if !fate.Anyway {
 		return c.land(ctx, call, fate)
 	}
@@ -119,16 +123,20 @@ func (c *Connection) arrive(ctx context.Context, call *call, fate Fate) (answer,
 	}
 }
 
-func (c *Connection) land(ctx context.Context, call *call, fate Fate) (answer, error) {
+func (c *Connection) land(ctx context.Context, call *call, fate fault.Fate) (answer, error) {
 	if err := c.net.pass(ctx, fate.There); err != nil {
 		return answer{}, err
+	}
+	if fate.There.Swallowed {
+		c.copy(call, fate)
+		return answer{}, c.net.swallow(ctx)
 	}
 	if fate.There.Lost {
 		c.copy(call, fate)
 		return answer{}, errReset
 	}
 	if fate.Refusal != nil {
-		a := fate.Refusal.answer(call.Request)
+		a := refused(*fate.Refusal, call.Request)
 		c.net.applied(call.line, "refused: "+a.code())
 		return a, nil
 	}
@@ -160,7 +168,7 @@ func (c *Connection) submit(ctx context.Context, call *call) (answer, error) {
 }
 
 // copy sends the request once more, if that is its fate.
-func (c *Connection) copy(original *call, fate Fate) {
+func (c *Connection) copy(original *call, fate fault.Fate) {
 	if fate.Copy == nil {
 		return
 	}
@@ -224,6 +232,14 @@ func (n *Network) serve(w *recorder, r *http.Request) {
 		}
 	}()
 	n.engine.ServeHTTP(w, r)
+}
+
+// refused is a refusal as it looks to one request.
+func refused(r fault.Refusal, req Request) answer {
+	actions, _ := req.Body["TransactItems"].([]any)
+	a := answer{status: r.Status(), header: http.Header{"Content-Type": {fault.ContentType}}, body: r.Body(len(actions))}
+	a.stamp()
+	return a
 }
 
 func (a answer) response(req *http.Request) *http.Response {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
@@ -24,7 +25,7 @@ func once(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
 func TestLostResponseMakesAConditionalPutFailOnItsOwnSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
-		client, _ := r.client("a", faultnet.Fate{Name: "lose response", Back: faultnet.Leg{Lost: true}})
+		client, _ := r.client("a", fault.Fate{Name: "lose response", Back: fault.Leg{Lost: true}})
 		_, err := client.PutItem(t.Context(), put("k", true))
 		var failed *types.ConditionalCheckFailedException
 		if !errors.As(err, &failed) {
@@ -41,7 +42,7 @@ func TestLostResponseMakesAConditionalPutFailOnItsOwnSuccess(t *testing.T) {
 func TestLostRequestIsAppliedOnlyByTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
-		client, _ := r.client("a", faultnet.Fate{There: faultnet.Leg{Lost: true}})
+		client, _ := r.client("a", fault.Fate{There: fault.Leg{Lost: true}})
 		if _, err := client.PutItem(t.Context(), put("k", true)); err != nil {
 			t.Fatal(err)
 		}
@@ -52,15 +53,15 @@ func TestLostRequestIsAppliedOnlyByTheRetry(t *testing.T) {
 func TestDelaysFallBeforeOrAfterTheWrite(t *testing.T) {
 	for _, test := range []struct {
 		name              string
-		fate              faultnet.Fate
+		fate              fault.Fate
 		latency           time.Duration
 		applied, answered time.Duration
 	}{
-		{"no fault", faultnet.Fate{}, 0, 0, 0},
-		{"there", faultnet.Fate{There: faultnet.Leg{Delay: time.Hour}}, 0, time.Hour, time.Hour},
-		{"back", faultnet.Fate{Back: faultnet.Leg{Delay: time.Hour}}, 0, 0, time.Hour},
-		{"there, anyway", faultnet.Fate{There: faultnet.Leg{Delay: time.Hour}, Anyway: true}, 0, time.Hour, time.Hour},
-		{"latency", faultnet.Fate{}, 20 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond},
+		{"no fault", fault.Fate{}, 0, 0, 0},
+		{"there", fault.Fate{There: fault.Leg{Delay: time.Hour}}, 0, time.Hour, time.Hour},
+		{"back", fault.Fate{Back: fault.Leg{Delay: time.Hour}}, 0, 0, time.Hour},
+		{"there, anyway", fault.Fate{There: fault.Leg{Delay: time.Hour}, Anyway: true}, 0, time.Hour, time.Hour},
+		{"latency", fault.Fate{}, 20 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,19 +85,19 @@ func TestDelaysFallBeforeOrAfterTheWrite(t *testing.T) {
 func TestSilenceEndsWithTheCallersContext(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		fate    faultnet.Fate
+		fate    fault.Fate
 		applied int
 	}{
-		{"request swallowed", faultnet.Fate{There: faultnet.Leg{Swallowed: true}}, 0},
-		{"response swallowed", faultnet.Fate{Back: faultnet.Leg{Swallowed: true}}, 1},
-		{"request delayed for longer", faultnet.Fate{There: faultnet.Leg{Delay: time.Hour}}, 0},
-		{"response delayed for longer", faultnet.Fate{Back: faultnet.Leg{Delay: time.Hour}}, 1},
-		{"request held", faultnet.Fate{There: faultnet.Leg{Gate: faultnet.NewGate()}}, 0},
+		{"request swallowed", fault.Fate{There: fault.Leg{Swallowed: true}}, 0},
+		{"response swallowed", fault.Fate{Back: fault.Leg{Swallowed: true}}, 1},
+		{"request delayed for longer", fault.Fate{There: fault.Leg{Delay: time.Hour}}, 0},
+		{"response delayed for longer", fault.Fate{Back: fault.Leg{Delay: time.Hour}}, 1},
+		{"request held", fault.Fate{There: fault.Leg{Gate: fault.NewGate()}}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if test.fate.There.Gate != nil {
-					test.fate.There.Gate = faultnet.NewGate() // one that belongs to this bubble
+					test.fate.There.Gate = fault.NewGate() // one that belongs to this bubble
 				}
 				r := newRig(faultnet.Config{})
 				client, _ := r.client("a", test.fate)
@@ -122,8 +123,8 @@ func TestSilenceEndsWithTheCallersContext(t *testing.T) {
 func TestAbandonedRequestMayLandAnyway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
-		gate := faultnet.NewGate()
-		client, _ := r.client("a", faultnet.Fate{There: faultnet.Leg{Gate: gate}, Anyway: true})
+		gate := fault.NewGate()
+		client, _ := r.client("a", fault.Fate{There: fault.Leg{Gate: gate}, Anyway: true})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			<-gate.Reached()
@@ -148,12 +149,12 @@ func TestAbandonedRequestMayLandAnyway(t *testing.T) {
 func TestCopyLandsLater(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		fate faultnet.Fate
+		fate fault.Fate
 		want []time.Duration
 		err  bool
 	}{
-		{"after the first", faultnet.Fate{Copy: &faultnet.Leg{Delay: time.Minute}}, []time.Duration{0, time.Minute}, false},
-		{"in place of the first", faultnet.Fate{There: faultnet.Leg{Lost: true}, Copy: &faultnet.Leg{Delay: time.Minute}}, []time.Duration{time.Minute}, true},
+		{"after the first", fault.Fate{Copy: &fault.Leg{Delay: time.Minute}}, []time.Duration{0, time.Minute}, false},
+		{"in place of the first", fault.Fate{There: fault.Leg{Lost: true}, Copy: &fault.Leg{Delay: time.Minute}}, []time.Duration{time.Minute}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -185,16 +186,16 @@ func TestCopyLandsLater(t *testing.T) {
 func TestGateHoldsBeforeOrAfterTheWrite(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		fate    func(*faultnet.Gate) faultnet.Fate
+		fate    func(*fault.Gate) fault.Fate
 		applied int // while held
 	}{
-		{"before", func(g *faultnet.Gate) faultnet.Fate { return faultnet.Fate{There: faultnet.Leg{Gate: g}} }, 0},
-		{"after", func(g *faultnet.Gate) faultnet.Fate { return faultnet.Fate{Back: faultnet.Leg{Gate: g}} }, 1},
+		{"before", func(g *fault.Gate) fault.Fate { return fault.Fate{There: fault.Leg{Gate: g}} }, 0},
+		{"after", func(g *fault.Gate) fault.Fate { return fault.Fate{Back: fault.Leg{Gate: g}} }, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(faultnet.Config{})
-				gate := faultnet.NewGate()
+				gate := fault.NewGate()
 				client, _ := r.client("a", test.fate(gate))
 				answered := make(chan error, 1)
 				go func() {
@@ -241,11 +242,11 @@ func TestCutFailsOneClientUntilHealed(t *testing.T) {
 func TestCutCatchesRequestsUnderWay(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		fate    faultnet.Fate
+		fate    fault.Fate
 		applied int
 	}{
-		{"on the way there", faultnet.Fate{There: faultnet.Leg{Delay: time.Minute}}, 0},
-		{"on the way back", faultnet.Fate{Back: faultnet.Leg{Delay: time.Minute}}, 1},
+		{"on the way there", fault.Fate{There: fault.Leg{Delay: time.Minute}}, 0},
+		{"on the way back", fault.Fate{Back: fault.Leg{Delay: time.Minute}}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -266,12 +267,12 @@ func TestCutCatchesRequestsUnderWay(t *testing.T) {
 func TestCloseEndsEveryWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
-		gate := faultnet.NewGate()
-		fates := []faultnet.Fate{
-			{There: faultnet.Leg{Swallowed: true}},
-			{There: faultnet.Leg{Gate: gate}, Anyway: true},
-			{Back: faultnet.Leg{Delay: 1000 * time.Hour}},
-			{Copy: &faultnet.Leg{Delay: 1000 * time.Hour}},
+		gate := fault.NewGate()
+		fates := []fault.Fate{
+			{There: fault.Leg{Swallowed: true}},
+			{There: fault.Leg{Gate: gate}, Anyway: true},
+			{Back: fault.Leg{Delay: 1000 * time.Hour}},
+			{Copy: &fault.Leg{Delay: 1000 * time.Hour}},
 		}
 		start := time.Now()
 		failed := make(chan error, len(fates))
@@ -313,7 +314,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 func TestSettleIsBoundedByItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
-		client, _ := r.client("a", faultnet.Fate{Copy: &faultnet.Leg{Delay: time.Hour}})
+		client, _ := r.client("a", fault.Fate{Copy: &fault.Leg{Delay: time.Hour}})
 		if _, err := client.PutItem(t.Context(), put("k", false)); err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +354,7 @@ func TestSplitTransactions(t *testing.T) {
 		_, _ = w.Write([]byte(`{}`))
 	})
 	send := func(ctx context.Context, net *faultnet.Network) error {
-		conn := net.Connect("a", func(faultnet.Request) faultnet.Fate { return faultnet.Fate{Split: []time.Duration{0}} })
+		conn := net.Connect("a", func(faultnet.Request) fault.Fate { return fault.Fate{Split: []time.Duration{0}} })
 		db := faultnet.SDK(conn, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
 		_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 			{Put: &types.Put{TableName: aws.String("t"), Item: put("k", false).Item}},

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
@@ -103,13 +104,13 @@ func newRig(cfg faultnet.Config) *rig {
 
 // client makes a real SDK client whose n-th request meets fates[n]; later ones
 // meet none.
-func (r *rig) client(name string, fates ...faultnet.Fate) (*dynamodb.Client, *faultnet.Connection) {
+func (r *rig) client(name string, fates ...fault.Fate) (*dynamodb.Client, *faultnet.Connection) {
 	var mu sync.Mutex
-	conn := r.net.Connect(name, func(faultnet.Request) faultnet.Fate {
+	conn := r.net.Connect(name, func(faultnet.Request) fault.Fate {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(fates) == 0 {
-			return faultnet.Fate{}
+			return fault.Fate{}
 		}
 		fate := fates[0]
 		fates = fates[1:]

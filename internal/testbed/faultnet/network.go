@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Config is the optional part of a Network.
@@ -55,9 +57,9 @@ func New(engine http.Handler, cfg Config) *Network {
 
 // Connect gives a client its connection. decide is asked once for each attempt,
 // from the goroutine that sends it; nil means that nothing goes wrong.
-func (n *Network) Connect(client string, decide func(Request) Fate) *Connection {
+func (n *Network) Connect(client string, decide func(Request) fault.Fate) *Connection {
 	if decide == nil {
-		decide = func(Request) Fate { return Fate{} }
+		decide = func(Request) fault.Fate { return fault.Fate{} }
 	}
 	return &Connection{net: n, name: client, decide: decide}
 }
@@ -109,9 +111,9 @@ func (n *Network) Settle(ctx context.Context) error {
 	}
 }
 
-// Close ends the network: whatever waits in it is dropped where it is, its
-// caller sees its connection closed, and so does everyone who sends later. It
-// does not wait; Settle does, and is quick after it. Closing again does nothing.
+// Close ends the network. Requests under way are dropped where they are, and their
+// callers see a closed connection, as do later ones. It does not wait; Settle does,
+// and is quick after it. Closing again does nothing.
 func (n *Network) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -142,16 +144,35 @@ func (n *Network) callOf(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// pass goes along one leg. Every channel it waits on was made by its own
-// goroutine or by whoever made the gate and the context, which is what lets a
-// Network made outside a synctest bubble be used inside.
-func (n *Network) pass(ctx context.Context, leg Leg) error {
+// pass goes along one leg, up to where it is lost or swallowed.
+func (n *Network) pass(ctx context.Context, leg fault.Leg) error {
 	if leg.Reached != nil {
 		leg.Reached()
 	}
-	if leg.immediate() {
+	if leg.Delay <= 0 && leg.Gate == nil {
 		return context.Cause(ctx)
 	}
+	if leg.Delay > 0 {
+		timer := time.NewTimer(leg.Delay)
+		defer timer.Stop()
+		if err := n.wait(ctx, nil, timer.C); err != nil {
+			return err
+		}
+	}
+	if leg.Gate != nil {
+		leg.Gate.Reach()
+		return n.wait(ctx, leg.Gate.Opened(), nil)
+	}
+	return nil
+}
+
+// swallow waits until the caller gives up.
+func (n *Network) swallow(ctx context.Context) error { return n.wait(ctx, nil, nil) }
+
+// wait waits for one of two channels, for the end of ctx, or for Close. Every
+// channel it waits on was made by its own goroutine or by the maker of the gate and
+// the context, so a Network made outside a synctest bubble works inside.
+func (n *Network) wait(ctx context.Context, over <-chan struct{}, tick <-chan time.Time) error {
 	pause := make(chan struct{})
 	n.mu.Lock()
 	if n.closed {
@@ -165,34 +186,14 @@ func (n *Network) pass(ctx context.Context, leg Leg) error {
 		delete(n.pauses, pause)
 		n.mu.Unlock()
 	}()
-
-	wait := func(over <-chan struct{}, tick <-chan time.Time) error {
-		select {
-		case <-over:
-		case <-tick:
-		case <-pause:
-			return errClosed
-		case <-ctx.Done():
-		}
-		return context.Cause(ctx) // the caller's end wins over an end of the wait at the same moment
+	select {
+	case <-over:
+	case <-tick:
+	case <-pause:
+		return errClosed
+	case <-ctx.Done():
 	}
-	if leg.Delay > 0 {
-		timer := time.NewTimer(leg.Delay)
-		defer timer.Stop()
-		if err := wait(nil, timer.C); err != nil {
-			return err
-		}
-	}
-	if leg.Gate != nil {
-		leg.Gate.Reach()
-		if err := wait(leg.Gate.opened, nil); err != nil {
-			return err
-		}
-	}
-	if leg.Swallowed {
-		return wait(nil, nil)
-	}
-	return nil
+	return context.Cause(ctx) // the caller's end wins over an end of the wait at the same moment
 }
 
 // errand runs do in a goroutine that Settle waits for.

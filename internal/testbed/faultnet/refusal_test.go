@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
@@ -30,7 +31,7 @@ func TestRefusalsAreWhatTheSDKKnows(t *testing.T) {
 		t.Run(test.code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(faultnet.Config{})
-				refuse := faultnet.Fate{Refusal: &faultnet.Refusal{Code: test.code, Message: "not now"}}
+				refuse := fault.Fate{Refusal: &fault.Refusal{Code: test.code, Message: "not now"}}
 
 				client, _ := r.client("stubborn", refuse)
 				_, err := client.PutItem(t.Context(), put("k", false), once)
@@ -53,7 +54,7 @@ func TestRefusalsAreWhatTheSDKKnows(t *testing.T) {
 
 func TestConflictCancelsATransaction(t *testing.T) {
 	r := newRig(faultnet.Config{})
-	client, _ := r.client("a", faultnet.Fate{Refusal: &faultnet.Refusal{Code: "TransactionConflictException", Message: "conflict"}})
+	client, _ := r.client("a", fault.Fate{Refusal: &fault.Refusal{Code: "TransactionConflictException", Message: "conflict"}})
 	_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: aws.String("t"), Item: put("k", false).Item}},
 		{Put: &types.Put{TableName: aws.String("t"), Item: put("l", false).Item}},

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Request is one attempt of a client, decoded. Its Body is shared between all
@@ -30,8 +32,7 @@ func decode(client string, req *http.Request) (Request, []byte, error) {
 			return Request{}, nil, fmt.Errorf("faultnet: read request: %w", err)
 		}
 	}
-	_, operation, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
-	r := Request{Client: client, Operation: operation, Attempt: attempt(req.Header)}
+	r := Request{Client: client, Operation: fault.Operation(req.Header), Attempt: attempt(req.Header)}
 	// A body that is no JSON object is the engine's to refuse.
 	if json.Unmarshal(raw, &r.Body) != nil {
 		r.Body = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
@@ -16,9 +17,9 @@ func seen(t *testing.T, send func(*dynamodb.Client) error) faultnet.Request {
 	t.Helper()
 	r := newRig(faultnet.Config{})
 	var got faultnet.Request
-	conn := r.net.Connect("alice", func(req faultnet.Request) faultnet.Fate {
+	conn := r.net.Connect("alice", func(req faultnet.Request) fault.Fate {
 		got = req
-		return faultnet.Fate{}
+		return fault.Fate{}
 	})
 	if err := send(sdk(conn)); err != nil {
 		t.Fatal(err)

@@ -6,18 +6,16 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
-// throttle refuses a request in one of the two ways that DynamoDB has.
-func throttle(w http.ResponseWriter, n uint64) {
-	kind := "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"
-	if n%2 == 0 {
-		kind = "com.amazon.coral.availability#ThrottlingException"
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+// refuse answers with an error of DynamoDB, under the request's number.
+func refuse(w http.ResponseWriter, n uint64, r fault.Refusal) {
+	w.Header().Set("Content-Type", fault.ContentType)
 	w.Header().Set("X-Amzn-Requestid", fmt.Sprintf("FAULTPROXY%d", n))
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = fmt.Fprintf(w, `{"__type":%q,"message":"the fault proxy refuses request %d"}`, kind, n)
+	w.WriteHeader(r.Status())
+	_, _ = w.Write(r.Body(0))
 }
 
 // reset breaks the client's connection with a RST: with SO_LINGER at zero, a

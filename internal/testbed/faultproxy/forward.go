@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"time"
 )
 
-// forward sends a request on, and returns the whole answer. It does not end
-// with the client's patience.
+// forward sends a request on, and returns the whole answer. It goes on when the
+// client leaves.
 func (p *Proxy) forward(header http.Header, body []byte) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.UpstreamLimit)
 	defer cancel()
@@ -35,36 +34,10 @@ func (p *Proxy) forward(header http.Header, body []byte) (*http.Response, []byte
 	return response, answer, err
 }
 
-// forwardInVain forwards a request whose answer nobody gets.
-func (p *Proxy) forwardInVain(e Entry, header http.Header, body []byte) {
-	if _, _, err := p.forward(header, body); err != nil {
-		p.down(e)
-	}
-}
-
-// answer forwards a request and hands the answer back.
-func (p *Proxy) answer(w http.ResponseWriter, e Entry, header http.Header, body []byte) {
-	response, answer, err := p.forward(header, body)
-	if err != nil {
-		p.down(e)
-		p.reset(w)
-		return
-	}
-	out := w.Header()
-	out["Date"] = nil // the upstream's own, or none
-	for name, values := range response.Header {
-		out[name] = values
-	}
-	w.WriteHeader(response.StatusCode)
-	_, _ = w.Write(answer) // a client that went away loses its answer
-}
-
-// later forwards a request seconds later, and drops the answer.
-func (p *Proxy) later(e Entry, header http.Header, body []byte) {
+// later forwards a request once more after that long, and drops the answer.
+func (p *Proxy) later(e Entry, after time.Duration, header http.Header, body []byte) {
 	e.Late = true
-	// Its delay is a function of seed and number, as its fate is.
-	delay := rand.New(rand.NewPCG(p.cfg.Seed+1, e.N))
-	after := p.cfg.LateMin + time.Duration(delay.Int64N(int64(p.cfg.LateMax-p.cfg.LateMin)+1))
+	header = header.Clone()
 	p.mu.Lock()
 	if p.late++; p.late == 1 {
 		p.settled = make(chan struct{})
@@ -73,20 +46,12 @@ func (p *Proxy) later(e Entry, header http.Header, body []byte) {
 	p.mu.Unlock()
 	go func() {
 		defer p.running.Done()
-		timer := time.NewTimer(after)
-		defer timer.Stop()
-		for waiting := true; waiting; {
-			select {
-			case <-timer.C:
-				if p.isSpared(e.Label) {
-					timer.Reset(p.cfg.LateMin)
-					continue
-				}
+		for waiting := p.pause(after); waiting; waiting = p.pause(p.cfg.LateMin) {
+			if !p.isSpared(e.Label) {
 				p.note(e)
 				_, _, _ = p.forward(header, body)
-			case <-p.ctx.Done():
+				break
 			}
-			waiting = false
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -94,4 +59,19 @@ func (p *Proxy) later(e Entry, header http.Header, body []byte) {
 			close(p.settled)
 		}
 	}()
+}
+
+// pause waits for d. It returns false if the proxy was closed before that.
+func (p *Proxy) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
 }

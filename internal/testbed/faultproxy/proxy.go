@@ -6,11 +6,14 @@ import (
 	"io"
 	"log"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 // Config is what Start needs. Upstream is required.
@@ -18,8 +21,8 @@ type Config struct {
 	Upstream string // its base URL, such as http://127.0.0.1:8000
 	Seed     uint64
 
-	// LateMin and LateMax bound after how long a duplicate, and a delayed
-	// request, is forwarded. Zero means half a second and six seconds.
+	// LateMin and LateMax bound the delay of each fault that has one. Zero means
+	// half a second and six seconds.
 	LateMin, LateMax time.Duration
 	// UpstreamLimit bounds a forwarded request, HoleLimit a connection whose
 	// client does not go away. Zero means 10 s and 30 s.
@@ -27,8 +30,8 @@ type Config struct {
 
 	// Label, if set, names what a request is about, for the Entry.
 	Label func(operation string, body []byte) string
-	// Log, if set, is told of each fault before it is done. It is called from
-	// many goroutines.
+	// Log, if set, is called with each fault before it is done, from many
+	// goroutines.
 	Log func(Entry)
 }
 
@@ -37,8 +40,8 @@ type Entry struct {
 	N         uint64 // of the request, from 1
 	Operation string // as in X-Amz-Target, such as PutItem
 	Label     string
-	Fate      Fate
-	Late      bool // of a duplicate or a delay: it is forwarded now
+	Fate      fault.Kind
+	Late      bool // of a copy: it is forwarded now
 }
 
 // Proxy is a proxy that listens. Close must be called in the end.
@@ -52,10 +55,10 @@ type Proxy struct {
 
 	mu       sync.Mutex
 	closed   bool                  // guarded by mu
-	mix      Mix                   // guarded by mu; replaced, never written into
+	mix      fault.Mix             // guarded by mu; replaced, never written into
 	spared   map[string]bool       // guarded by mu; labels
 	n        uint64                // guarded by mu
-	counts   map[Fate]int          // guarded by mu
+	counts   map[fault.Kind]int    // guarded by mu
 	hijacked map[net.Conn]struct{} // guarded by mu
 	late     int                   // guarded by mu; requests that are still to come
 	settled  chan struct{}         // guarded by mu; closed when late is zero
@@ -87,7 +90,7 @@ func Start(cfg Config) (*Proxy, error) {
 	p := &Proxy{
 		cfg: cfg, url: "http://" + listener.Addr().String(),
 		upstream: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second}},
-		spared:   map[string]bool{}, counts: map[Fate]int{}, hijacked: map[net.Conn]struct{}{}, settled: make(chan struct{}),
+		spared:   map[string]bool{}, counts: map[fault.Kind]int{}, hijacked: map[net.Conn]struct{}{}, settled: make(chan struct{}),
 	}
 	close(p.settled)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -106,17 +109,17 @@ func Start(cfg Config) (*Proxy, error) {
 // URL is where the proxy listens.
 func (p *Proxy) URL() string { return p.url }
 
-// SetMix sets how many of the requests that arrive from now on meet which
-// fate. nil: all pass.
-func (p *Proxy) SetMix(m Mix) {
-	m = maps.Clone(m)
+// SetMix sets how many of the requests that arrive from now on meet which fault.
+// nil: none.
+func (p *Proxy) SetMix(m fault.Mix) {
+	m = slices.Clone(m)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mix = m
 }
 
-// Spare lets requests with that label pass from now on, whatever the mix, or
-// no longer. Duplicates and delayed requests with that label wait meanwhile.
+// Spare lets requests with that label pass from now on, whatever the mix, or no
+// longer. Copies with that label wait meanwhile.
 func (p *Proxy) Spare(label string, spared bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,14 +132,14 @@ func (p *Proxy) isSpared(label string) bool {
 	return p.spared[label]
 }
 
-// Counts is how many requests have met each fate.
-func (p *Proxy) Counts() map[Fate]int {
+// Counts is how many requests have met each fault.
+func (p *Proxy) Counts() map[fault.Kind]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// Settle waits until no duplicate or delayed request is left to be forwarded.
+// Settle waits until no copy is left to be forwarded.
 func (p *Proxy) Settle(ctx context.Context) error {
 	p.mu.Lock()
 	settled := p.settled
@@ -165,21 +168,32 @@ func (p *Proxy) Close() {
 	p.upstream.CloseIdleConnections()
 }
 
-// arrive numbers a request and chooses its fate. false: the proxy is closed.
-func (p *Proxy) arrive() (n uint64, fate Fate, open bool) {
+// arrive numbers a request and chooses its fault. false: the proxy is closed.
+func (p *Proxy) arrive() (n uint64, kind fault.Kind, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return 0, Pass, false
+		return 0, fault.None, false
 	}
 	p.running.Add(1)
 	p.n++
-	return p.n, p.mix.Pick(p.cfg.Seed, p.n), true
+	return p.n, p.mix.At(p.cfg.Seed, p.n), true
+}
+
+// fate is what a fault does to the n-th request. It is a function of the seed, n
+// and the kind.
+func (p *Proxy) fate(kind fault.Kind, n uint64) (f fault.Fate) {
+	random := rand.New(rand.NewPCG(p.cfg.Seed+1, n))
+	f.Add(kind, p.cfg.LateMin+time.Duration(random.Int64N(int64(p.cfg.LateMax-p.cfg.LateMin)+1)))
+	if f.Refusal != nil && n%2 == 0 { // a throttle, in the other of DynamoDB's two ways
+		f.Refusal.Code = "ThrottlingException"
+	}
+	return f
 }
 
 // ServeHTTP lets a request meet its fate.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n, fate, open := p.arrive()
+	n, kind, open := p.arrive()
 	if !open {
 		p.reset(w)
 		return
@@ -187,59 +201,78 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.running.Done()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client went away before it had sent all
+		return // the client left before it had sent all
 	}
-	e := Entry{N: n, Operation: operation(r.Header), Fate: fate}
+	e := Entry{N: n, Operation: fault.Operation(r.Header), Fate: kind}
 	if p.cfg.Label != nil {
 		e.Label = p.cfg.Label(e.Operation, body)
 	}
 	if p.isSpared(e.Label) {
-		e.Fate = Pass
+		e.Fate = fault.None
 	}
 	p.note(e)
-	switch e.Fate {
-	case Throttle:
-		throttle(w, n)
-	case ResetBefore:
-		p.reset(w)
-	case HoleBefore:
-		p.hole(w)
-	case ResetAfter:
-		p.forwardInVain(e, r.Header, body)
-		p.reset(w)
-	case HoleAfter:
-		p.forwardInVain(e, r.Header, body)
-		p.hole(w)
-	case Delay:
-		p.later(e, r.Header.Clone(), body)
-		p.hole(w)
-	default:
-		if e.Fate == Duplicate {
-			p.later(e, r.Header.Clone(), body)
+	p.play(w, r.Header, body, e)
+}
+
+// play plays a request's fate, in the order of its legs.
+func (p *Proxy) play(w http.ResponseWriter, header http.Header, body []byte, e Entry) {
+	fate := p.fate(e.Fate, e.N)
+	if !p.pause(fate.There.Delay) {
+		return
+	}
+	if fate.Refusal != nil {
+		refuse(w, e.N, *fate.Refusal)
+		return
+	}
+	var response *http.Response
+	var answer []byte
+	end := fate.There
+	if !end.Lost && !end.Swallowed {
+		var err error
+		if response, answer, err = p.forward(header, body); err != nil {
+			p.down(e)
 		}
-		p.answer(w, e, r.Header, body)
+		end = fate.Back
+		end.Lost = end.Lost || err != nil
+	}
+	if fate.Copy != nil {
+		p.later(e, fate.Copy.Delay, header, body)
+	}
+	switch {
+	case end.Swallowed:
+		p.hole(w)
+	case end.Lost:
+		p.reset(w)
+	case p.pause(fate.Back.Delay):
+		pass(w, response, answer)
 	}
 }
 
-// note counts a request, and tells of it if it is a fault.
+// pass hands an answer back as it is.
+func pass(w http.ResponseWriter, response *http.Response, answer []byte) {
+	out := w.Header()
+	out["Date"] = nil // the upstream's own, or none
+	for name, values := range response.Header {
+		out[name] = values
+	}
+	w.WriteHeader(response.StatusCode)
+	_, _ = w.Write(answer) // a client that left loses its answer
+}
+
+// note counts a request, and logs it if it meets a fault.
 func (p *Proxy) note(e Entry) {
 	if !e.Late {
 		p.mu.Lock()
 		p.counts[e.Fate]++
 		p.mu.Unlock()
 	}
-	if e.Fate != Pass && p.cfg.Log != nil {
+	if e.Fate != fault.None && p.cfg.Log != nil {
 		p.cfg.Log(e)
 	}
 }
 
 // down notes that the upstream did not answer.
 func (p *Proxy) down(e Entry) {
-	e.Fate, e.Late = Down, false
+	e.Fate, e.Late = fault.Down, false
 	p.note(e)
-}
-
-func operation(h http.Header) string {
-	_, name, _ := strings.Cut(h.Get("X-Amz-Target"), ".")
-	return name
 }

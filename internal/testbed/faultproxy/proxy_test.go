@@ -19,6 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -91,7 +93,7 @@ func (l *told) all() []Entry {
 
 // open starts a proxy before that upstream, all of whose requests meet one
 // fate.
-func open(t *testing.T, upstream string, fate Fate) (*Proxy, *told) {
+func open(t *testing.T, upstream string, fate fault.Kind) (*Proxy, *told) {
 	t.Helper()
 	l := &told{news: make(chan struct{}, 100)}
 	p, err := Start(Config{
@@ -102,7 +104,7 @@ func open(t *testing.T, upstream string, fate Fate) (*Proxy, *told) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	p.SetMix(Mix{fate: 1000})
+	p.SetMix(fault.Mix{{Kind: fate, Of: 1}})
 	return p, l
 }
 
@@ -126,7 +128,7 @@ func send(ctx context.Context, url string) (*http.Response, string, error) {
 
 func TestWhatPassesIsTheUpstreamsOwn(t *testing.T) {
 	b := newBackend(t)
-	p, l := open(t, b.URL, Pass)
+	p, l := open(t, b.URL, fault.None)
 	response, body, err := send(t.Context(), p.URL())
 	if err != nil || body != "{}" || response.Header.Get("Date") != "Mon, 02 Jan 2006 15:04:05 GMT" {
 		t.Errorf("%v %q %v", response, body, err)
@@ -134,13 +136,13 @@ func TestWhatPassesIsTheUpstreamsOwn(t *testing.T) {
 	if got := b.expect(t); got != "DynamoDB_20120810.PutItem body" {
 		t.Errorf("the backend got %q", got)
 	}
-	if len(l.all()) != 0 || p.Counts()[Pass] != 1 {
+	if len(l.all()) != 0 || p.Counts()[fault.None] != 1 {
 		t.Errorf("told of %v, counted %v", l.all(), p.Counts())
 	}
 }
 
 func TestAResetConnectionIsOneAndTheRequestWasMadeOrNot(t *testing.T) {
-	for fate, forwarded := range map[Fate]bool{ResetBefore: false, ResetAfter: true} {
+	for fate, forwarded := range map[fault.Kind]bool{fault.LoseRequest: false, fault.LoseResponse: true} {
 		t.Run(fate.String(), func(t *testing.T) {
 			b := newBackend(t)
 			p, l := open(t, b.URL, fate)
@@ -159,7 +161,7 @@ func TestAResetConnectionIsOneAndTheRequestWasMadeOrNot(t *testing.T) {
 }
 
 func TestABlackHoleSaysNothingAndTheRequestWasMadeOrNot(t *testing.T) {
-	for fate, forwarded := range map[Fate]bool{HoleBefore: false, HoleAfter: true} {
+	for fate, forwarded := range map[fault.Kind]bool{fault.SwallowRequest: false, fault.SwallowResponse: true} {
 		t.Run(fate.String(), func(t *testing.T) {
 			b := newBackend(t)
 			p, l := open(t, b.URL, fate)
@@ -200,7 +202,7 @@ func TestABlackHoleEndsWithItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.SetMix(Mix{HoleBefore: 1000})
+	p.SetMix(fault.Mix{{Kind: fault.SwallowRequest, Of: 1}})
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
 	if _, _, err := send(ctx, p.URL()); err == nil || ctx.Err() != nil {
@@ -210,7 +212,7 @@ func TestABlackHoleEndsWithItsLimit(t *testing.T) {
 
 func TestAThrottleIsWhatTheSDKTakesForOne(t *testing.T) {
 	b := newBackend(t)
-	p, _ := open(t, b.URL, Throttle)
+	p, _ := open(t, b.URL, fault.Refuse)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	db := dynamodb.New(dynamodb.Options{
@@ -239,7 +241,7 @@ func TestAThrottleIsWhatTheSDKTakesForOne(t *testing.T) {
 
 func TestADuplicateComesLateAndIsAwaited(t *testing.T) {
 	b := newBackend(t)
-	p, l := open(t, b.URL, Duplicate)
+	p, l := open(t, b.URL, fault.Duplicate)
 	if _, body, err := send(t.Context(), p.URL()); err != nil || body != "{}" {
 		t.Fatalf("%q, %v", body, err)
 	}
@@ -251,7 +253,7 @@ func TestADuplicateComesLateAndIsAwaited(t *testing.T) {
 		t.Error(err)
 	}
 	all := l.all()
-	if len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[Duplicate] != 1 {
+	if len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[fault.Duplicate] != 1 {
 		t.Errorf("told of %+v, counted %v", all, p.Counts())
 	}
 }
@@ -263,7 +265,7 @@ func TestSettleEndsWithItsContextAndCloseDropsWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.SetMix(Mix{Duplicate: 1000})
+	p.SetMix(fault.Mix{{Kind: fault.Duplicate, Of: 1}})
 	if _, _, err := send(t.Context(), p.URL()); err != nil {
 		t.Fatal(err)
 	}
@@ -282,11 +284,11 @@ func TestAnUpstreamThatIsDownIsAResetConnection(t *testing.T) {
 	b := newBackend(t)
 	url := b.URL
 	b.Close()
-	p, l := open(t, url, Pass)
+	p, l := open(t, url, fault.None)
 	if _, _, err := send(t.Context(), p.URL()); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("error %v", err)
 	}
-	if all := l.all(); len(all) != 1 || all[0].Fate != Down || p.Counts()[Down] != 1 {
+	if all := l.all(); len(all) != 1 || all[0].Fate != fault.Down || p.Counts()[fault.Down] != 1 {
 		t.Errorf("told of %+v, counted %v", all, p.Counts())
 	}
 }
@@ -305,11 +307,11 @@ func TestCloseBreaksWhatIsUnderWay(t *testing.T) {
 	}))
 	defer upstream.Close()
 	defer close(never)
-	for _, fate := range []Fate{Pass, HoleBefore} {
+	for _, fate := range []fault.Kind{fault.None, fault.SwallowRequest} {
 		t.Run(fate.String(), func(t *testing.T) {
 			arrived := make(chan struct{})
 			p, err := Start(Config{Upstream: upstream.URL, Log: func(e Entry) {
-				if e.Fate == HoleBefore {
+				if e.Fate == fault.SwallowRequest {
 					close(arrived)
 				}
 			}})
@@ -317,13 +319,13 @@ func TestCloseBreaksWhatIsUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			p.SetMix(Mix{fate: 1000})
+			p.SetMix(fault.Mix{{Kind: fate, Of: 1}})
 			ended := make(chan error, 1)
 			go func() {
 				_, _, err := send(t.Context(), p.URL())
 				ended <- err
 			}()
-			if fate == Pass {
+			if fate == fault.None {
 				arrived = asked
 			}
 			select {
@@ -353,7 +355,7 @@ func TestLateBoundsAreChecked(t *testing.T) {
 
 func TestWhatIsSparedPasses(t *testing.T) {
 	b := newBackend(t)
-	p, l := open(t, b.URL, Throttle)
+	p, l := open(t, b.URL, fault.Refuse)
 	p.Spare("PutItem of body", true)
 	if response, _, err := send(t.Context(), p.URL()); err != nil || response.StatusCode != http.StatusOK {
 		t.Errorf("spared: %v, %v", response, err)
@@ -362,7 +364,7 @@ func TestWhatIsSparedPasses(t *testing.T) {
 	if response, _, err := send(t.Context(), p.URL()); err != nil || response.StatusCode != http.StatusBadRequest {
 		t.Errorf("spared no longer: %v, %v", response, err)
 	}
-	if all := l.all(); len(all) != 1 || p.Counts()[Pass] != 1 || p.Counts()[Throttle] != 1 {
+	if all := l.all(); len(all) != 1 || p.Counts()[fault.None] != 1 || p.Counts()[fault.Refuse] != 1 {
 		t.Errorf("told of %+v, counted %v", all, p.Counts())
 	}
 }
@@ -381,7 +383,7 @@ func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.SetMix(Mix{Duplicate: 1000})
+	p.SetMix(fault.Mix{{Kind: fault.Duplicate, Of: 1}})
 	if _, _, err := send(t.Context(), p.URL()); err != nil {
 		t.Fatal(err)
 	}
@@ -400,12 +402,12 @@ func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
 
 func TestADelayedRequestComesLateAndOnce(t *testing.T) {
 	b := newBackend(t)
-	p, l := open(t, b.URL, Delay)
+	p, l := open(t, b.URL, fault.Stray)
 	unanswered(t, p, func() { b.expect(t) })
 	if err := p.Settle(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if all := l.all(); len(b.got) != 0 || len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[Delay] != 1 {
+	if all := l.all(); len(b.got) != 0 || len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[fault.Stray] != 1 {
 		t.Errorf("%d more; told of %+v, counted %v", len(b.got), all, p.Counts())
 	}
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // fate decides what happens to a request.
-func (n *node) fate(req faultnet.Request) faultnet.Fate {
+func (n *node) fate(req faultnet.Request) fault.Fate {
 	r := n.chances(n.nameOfBody(req.Operation, "fate", req.Body), 0)
-	fate := faultnet.Fate{
-		There: faultnet.Leg{Delay: n.way(r)},
-		Back:  faultnet.Leg{Delay: n.way(r)},
+	fate := fault.Fate{
+		There: fault.Leg{Delay: n.way(r)},
+		Back:  fault.Leg{Delay: n.way(r)},
 	}
 	if n.plan.Split.Window > 0 && req.Operation == "TransactWriteItems" {
 		fate.Split = n.plan.Split.Delays(r, len(req.Items()))
@@ -44,7 +45,7 @@ func (n *node) fate(req faultnet.Request) faultnet.Fate {
 }
 
 // mark names and counts the fault.
-func (n *node) mark(fate *faultnet.Fate, kind string) {
+func (n *node) mark(fate *fault.Fate, kind string) {
 	fate.Name = kind
 	n.harm(kind)
 }
@@ -55,66 +56,55 @@ func (w *world) way(r *rand.Rand) time.Duration {
 }
 
 // harmOne plays at most one fault on a request.
-func (n *node) harmOne(fate *faultnet.Fate, req faultnet.Request, r *rand.Rand) {
-	c, lease := n.plan.Chances, float64(n.plan.TTL)
-	dice := r.Float64()
-	hit := func(chance float64) bool {
-		dice -= chance
-		return dice < 0
-	}
-	later := func() *faultnet.Leg { return &faultnet.Leg{Delay: time.Duration(r.Float64() * 3 * lease)} }
-	switch {
-	case hit(c.LoseRequest):
-		n.mark(fate, "lose request")
-		fate.There.Lost = true
-	case hit(c.LoseResponse):
-		n.mark(fate, "lose response")
-		fate.Back.Lost = true
-		if r.Float64() < c.Brownout {
-			n.brownOut(time.Duration((0.2 + 1.3*r.Float64()) * float64(time.Second)))
-		}
-	case hit(c.Slow):
-		d := time.Duration(r.ExpFloat64() * float64(700*time.Millisecond))
-		switch r.IntN(2) {
-		case 0:
-			fate.There.Delay += d
-			n.mark(fate, "slow request")
-			if fate.Anyway = r.Float64() < c.Anyway; fate.Anyway {
-				n.loose.Add(1)
-				n.mark(fate, "slow request that lands anyway")
-			}
-		default:
-			fate.Back.Delay += d
-			n.mark(fate, "slow response")
-		}
-	case hit(c.Duplicate):
-		n.mark(fate, "duplicate")
-		n.loose.Add(1)
-		fate.Copy = later()
-	case hit(c.Late):
-		n.mark(fate, "late")
-		n.loose.Add(1)
-		fate.There.Lost, fate.Copy = true, later()
-	case hit(c.Refuse):
+func (n *node) harmOne(fate *fault.Fate, req faultnet.Request, r *rand.Rand) {
+	c := n.plan.Chances
+	kind, d := c.mix().Pick(r.Float64()), time.Duration(0)
+	switch kind {
+	case fault.None:
+		return
+	case fault.Refuse:
 		codes := []string{"ThrottlingException", "InternalServerError", "TransactionConflictException", "ServiceUnavailable"}
 		code := codes[r.IntN(len(codes))]
 		n.refuse(fate, "refuse "+code, code)
-	case hit(c.SwallowRequest):
-		n.mark(fate, "swallow request")
-		fate.There.Swallowed = true
-	case hit(c.SwallowResponse):
-		n.mark(fate, "swallow response")
-		fate.Back.Swallowed = true
+		return
+	case fault.LoseResponse:
+		if r.Float64() < c.Brownout {
+			n.brownOut(time.Duration((0.2 + 1.3*r.Float64()) * float64(time.Second)))
+		}
+	case fault.DelayRequest:
+		d = time.Duration(r.ExpFloat64() * float64(700*time.Millisecond))
+		if r.IntN(2) > 0 {
+			kind = fault.DelayResponse
+		} else if fate.Anyway = r.Float64() < c.Anyway; fate.Anyway {
+			n.harm("delayed request that lands anyway")
+		}
+	case fault.Duplicate, fault.Late:
+		d = time.Duration(r.Float64() * 3 * float64(n.plan.TTL))
+	}
+	fate.Add(kind, d)
+	n.harm(fate.Name)
+	if fate.Anyway || fate.Copy != nil {
+		n.loose.Add(1)
 	}
 }
 
-func (n *node) refuse(fate *faultnet.Fate, kind, code string) {
+// mix is the chances of the faults of single requests, at most one of which is
+// played.
+func (c Chances) mix() fault.Mix {
+	return fault.Mix{
+		{Kind: fault.LoseRequest, Of: c.LoseRequest}, {Kind: fault.LoseResponse, Of: c.LoseResponse},
+		{Kind: fault.DelayRequest, Of: c.Slow}, {Kind: fault.Duplicate, Of: c.Duplicate}, {Kind: fault.Late, Of: c.Late},
+		{Kind: fault.Refuse, Of: c.Refuse}, {Kind: fault.SwallowRequest, Of: c.SwallowRequest}, {Kind: fault.SwallowResponse, Of: c.SwallowResponse},
+	}
+}
+
+func (n *node) refuse(fate *fault.Fate, kind, code string) {
 	n.mark(fate, kind)
-	fate.Refusal = &faultnet.Refusal{Code: code, Message: "simulated"}
+	fate.Refusal = &fault.Refusal{Code: code, Message: "simulated"}
 }
 
 // dooms lets a process die at the boundary of a request.
-func (n *node) dooms(req faultnet.Request, fate *faultnet.Fate) bool {
+func (n *node) dooms(req faultnet.Request, fate *fault.Fate) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.doom != req.Operation || n.dead {
@@ -242,7 +232,7 @@ func (w *world) freeze(r *rand.Rand) {
 }
 
 // stops plays a freeze that waits for such a request.
-func (n *node) stops(req faultnet.Request, fate *faultnet.Fate) {
+func (n *node) stops(req faultnet.Request, fate *fault.Fate) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.stop

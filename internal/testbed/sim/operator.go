@@ -7,6 +7,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
@@ -14,7 +15,7 @@ import (
 // ended, or which nobody owns, until ctx ends. Nobody else may.
 func (w *world) operator(ctx context.Context) {
 	ctx = random.With(ctx, random.New(w.plan.Seed, 97))
-	db := faultnet.SDK(w.net.Connect("operator", func(faultnet.Request) faultnet.Fate { return w.distance() }))
+	db := faultnet.SDK(w.net.Connect("operator", func(faultnet.Request) fault.Fate { return w.distance() }))
 	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, Scope: w.plan.Scope, Owner: "operator"})
 	if err != nil {
 		w.violate("operator: %v", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -255,7 +256,7 @@ func (w *world) kill() {
 // judgeTheEnd lets a newcomer use each queue, and looks at what is left.
 func (w *world) judgeTheEnd(ctx context.Context) {
 	time.Sleep(2 * w.plan.TTL) // ghosts of late requests end with their leases
-	db := faultnet.SDK(w.net.Connect("newcomer", func(faultnet.Request) faultnet.Fate { return w.distance() }))
+	db := faultnet.SDK(w.net.Connect("newcomer", func(faultnet.Request) fault.Fate { return w.distance() }))
 	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: "newcomer"})
 	if err != nil {
 		w.violate("newcomer: %v", err)
@@ -281,9 +282,9 @@ func (w *world) judgeTheEnd(ctx context.Context) {
 	}
 }
 
-func (w *world) distance() faultnet.Fate {
-	half := faultnet.Leg{Delay: w.plan.Latency}
-	return faultnet.Fate{There: half, Back: half}
+func (w *world) distance() fault.Fate {
+	half := fault.Leg{Delay: w.plan.Latency}
+	return fault.Fate{There: half, Back: half}
 }
 
 // useTwice takes a lock in the clear, and then once more: after one quiet

@@ -1,4 +1,4 @@
-package faultnet
+package fault
 
 import (
 	"encoding/json"
@@ -23,7 +23,8 @@ var namespaces = map[string]string{
 
 const ownNamespace = "com.amazonaws.dynamodb.v20120810#"
 
-func (r Refusal) status() int {
+// Status is the HTTP status of the answer.
+func (r Refusal) Status() int {
 	switch r.Code {
 	case "InternalServerError":
 		return http.StatusInternalServerError
@@ -33,31 +34,29 @@ func (r Refusal) status() int {
 	return http.StatusBadRequest
 }
 
-// answer is the refusal as it looks to one request. A conflict with another
-// transaction is told differently to a transaction: as one cancelled by its
-// first action.
-func (r Refusal) answer(req Request) answer {
+// Body is the answer to a request. actions is how many actions the request has if
+// it is a transaction, and 0 otherwise: DynamoDB reports a conflict to a transaction
+// as a cancellation by its first action.
+func (r Refusal) Body(actions int) []byte {
 	code, namespace := r.Code, namespaces[r.Code]
 	if namespace == "" {
 		namespace = ownNamespace
 	}
 	fields := map[string]any{}
-	if actions, ok := req.Body["TransactItems"].([]any); ok && code == "TransactionConflictException" {
+	switch {
+	case actions > 0 && code == "TransactionConflictException":
 		code = "TransactionCanceledException"
-		reasons := make([]map[string]any, len(actions))
-		list := make([]string, len(actions))
+		reasons, list := make([]map[string]any, actions), make([]string, actions)
 		for i := range actions {
 			reasons[i], list[i] = map[string]any{"Code": "None"}, "None"
 		}
-		if len(actions) > 0 {
-			reasons[0] = map[string]any{"Code": "TransactionConflict", "Message": r.Message}
-			list[0] = "TransactionConflict"
-		}
+		reasons[0] = map[string]any{"Code": "TransactionConflict", "Message": r.Message}
+		list[0] = "TransactionConflict"
 		fields["CancellationReasons"] = reasons
 		fields["message"] = "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(list, ", ") + "]"
-	} else if code == "AccessDeniedException" {
+	case code == "AccessDeniedException":
 		fields["Message"] = r.Message
-	} else {
+	default:
 		fields["message"] = r.Message
 	}
 	fields["__type"] = namespace + code
@@ -65,8 +64,14 @@ func (r Refusal) answer(req Request) answer {
 	if err != nil {
 		panic(err) // strings, and maps of strings: always encodable
 	}
-	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}}
-	a := answer{status: r.status(), header: header, body: body}
-	a.stamp()
-	return a
+	return body
+}
+
+// ContentType is that of DynamoDB's answers.
+const ContentType = "application/x-amz-json-1.0"
+
+// Operation is the name of the operation that a request calls, such as PutItem.
+func Operation(header http.Header) string {
+	_, name, _ := strings.Cut(header.Get("X-Amz-Target"), ".")
+	return name
 }

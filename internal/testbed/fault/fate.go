@@ -1,4 +1,4 @@
-package faultnet
+package fault
 
 import (
 	"sync"
@@ -8,23 +8,24 @@ import (
 // Fate is what happens to one request. The zero value is a network at its best:
 // applied at once, answered at once.
 type Fate struct {
-	Name    string   // what the log calls it, empty for the zero Fate
+	Name    string   // for a log; empty for the zero Fate
 	There   Leg      // from the client to the engine
 	Refusal *Refusal // answered after There instead of being applied
 	Back    Leg      // from the engine to the client
 
-	// Anyway lets a request go on when its caller has given up during There:
-	// it is applied when the leg ends, and nobody hears the answer.
+	// Anyway lets a request continue when its caller has given up during There:
+	// it is applied when the leg ends, and the answer is dropped.
 	Anyway bool
 
 	// Copy, if set, makes the request arrive a second time. The copy starts when
-	// the first has been applied, or has been lost; nobody hears its answer.
+	// the first has been applied, lost or swallowed. Its answer is dropped.
 	Copy *Leg
 
 	// Split, if set, makes the items of a TransactWriteItems visible one by one:
 	// item i that long after the transaction was accepted. The embedded engine
 	// answers when all are visible. If the caller leaves before that, or the
-	// network is closed, the commit goes on. Other engines and operations ignore it.
+	// network is closed, the commit continues. Other engines and operations ignore
+	// it.
 	Split []time.Duration
 }
 
@@ -37,8 +38,6 @@ type Leg struct {
 	Swallowed bool          // goes no further; the caller hears nothing until it gives up
 	Lost      bool          // goes no further; the caller sees its connection fail
 }
-
-func (l Leg) immediate() bool { return l.Delay <= 0 && l.Gate == nil && !l.Swallowed }
 
 // Gate holds requests until it is opened.
 type Gate struct {
@@ -58,8 +57,11 @@ func (g *Gate) Reach() { g.reach.Do(func() { close(g.reached) }) }
 // Reached is closed by the first Reach.
 func (g *Gate) Reached() <-chan struct{} { return g.reached }
 
-// Open lets everything through, now and from now on. More calls change nothing.
+// Open lets all requests through from now on. More calls change nothing.
 func (g *Gate) Open() { g.open.Do(func() { close(g.opened) }) }
+
+// Opened is closed by the first Open.
+func (g *Gate) Opened() <-chan struct{} { return g.opened }
 
 // IsOpen reports whether Open has been called.
 func (g *Gate) IsOpen() bool {
