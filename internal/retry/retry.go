@@ -19,14 +19,21 @@ type Policy struct {
 	Timeout time.Duration
 	// Grace is how long a request under way may outlive ctx. Zero: not at all.
 	Grace time.Duration
-	// OnRetry receives each error that is followed by another attempt. Nil: nothing.
+	// OnRetry receives each retryable error, before the pause. Nil: nothing.
 	OnRetry func(err error)
+	// Schedule spaces the attempts of several calls as one series, in place of
+	// Timeout. Nil: each call is a series of its own.
+	Schedule *Schedule
 }
 
 // Do calls request until it succeeds, fails with an error that is not retryable,
 // or time is up. It returns the last error, which ctx may have caused.
 func (p Policy) Do(ctx context.Context, request func(ctx context.Context) error) error {
-	for delays := For(p.Timeout); ; {
+	schedule := p.Schedule
+	if schedule == nil {
+		schedule = For(p.Timeout)
+	}
+	for {
 		err := p.try(ctx, request)
 		if err == nil || !p.Retryable(err) {
 			return err
@@ -34,7 +41,7 @@ func (p Policy) Do(ctx context.Context, request func(ctx context.Context) error)
 		if p.OnRetry != nil {
 			p.OnRetry(err)
 		}
-		if !delays.Pause(ctx) {
+		if !schedule.Pause(ctx) {
 			return err
 		}
 	}
@@ -79,15 +86,20 @@ func (s *Schedule) Pause(ctx context.Context) bool {
 	if delay == backoff.Stop || ctx.Err() != nil {
 		return false
 	}
-	timer := time.NewTimer(random.Around(ctx, delay))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return Sleep(ctx, random.Around(ctx, delay))
 }
 
 // Reset ends a series of failures: the timeout and the delays begin again.
 func (s *Schedule) Reset() { s.failing = false }
+
+// Sleep waits for that long. It returns false if ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -75,3 +75,32 @@ func TestGrace(t *testing.T) {
 		}
 	})
 }
+
+func TestSharedSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, calls := time.Now(), 0
+		p := policy(retry.Policy{Schedule: retry.For(3 * time.Second)})
+		for range 2 {
+			if err := p.Do(t.Context(), func(context.Context) error { calls++; return errBusy }); !errors.Is(err, errBusy) {
+				t.Fatalf("error %v, want %v", err, errBusy)
+			}
+		}
+		if took := time.Since(begun); took > 6*time.Second || calls < 3 {
+			t.Errorf("%d calls in %v, want one series of 3s", calls, took)
+		}
+	})
+}
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		if !retry.Sleep(t.Context(), time.Second) || time.Since(begun) != time.Second {
+			t.Errorf("it slept for %v, want 1s", time.Since(begun))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if retry.Sleep(ctx, time.Minute) {
+			t.Error("it reports the whole sleep, after the end of its context")
+		}
+	})
+}
