@@ -185,7 +185,7 @@ func (s *several) acquire(ctx context.Context, noWait bool) ([]*Lock, error) {
 			return r.locks, nil
 		}
 		undone := r.undo()
-		again := errors.Is(err, waiter.ErrTakeAnew) || errors.Is(err, errLostMeanwhile)
+		again := errors.Is(err, waiter.ErrNewTicket) || errors.Is(err, errLostMeanwhile)
 		if _, stands := errors.AsType[*UnreleasedError](undone); stands {
 			return nil, errors.Join(r.failure(err, at), undone) // it would wait for itself
 		}
@@ -287,11 +287,12 @@ func (r *round) enter(ctx context.Context) {
 		if r.numbered {
 			cfg.Slots = r.slots // else it waits in one queue after the other
 		}
+		cfg.NoWait = r.noWait
 		w := waiter.New(cfg)
 		r.waiters = append(r.waiters, w)
 		if i == 0 && r.numbered {
 			var err error
-			if t, err = w.Number(ctx, r.highest, r.noWait); err != nil {
+			if t, err = w.Number(ctx, r.highest); err != nil {
 				r.fail(i, err)
 				return
 			}
@@ -300,9 +301,16 @@ func (r *round) enter(ctx context.Context) {
 		var err error
 		served := true
 		if r.numbered {
-			grant, served, err = w.Enter(ctx, t, r.noWait)
+			grant, served, err = w.Enter(ctx, t)
+			if err == nil && !served {
+				err = w.AwaitRow(ctx)
+			}
+			if err == nil && !served && r.noWait {
+				grant, err = w.Await(ctx)
+				served = true
+			}
 		} else {
-			grant, err = w.Run(ctx, r.noWait)
+			grant, err = w.Run(ctx)
 		}
 		switch {
 		case err != nil:
@@ -400,9 +408,9 @@ func (r *round) failure(err error, at int) error {
 	if r.caller.Err() != nil {
 		at = max(0, slices.Index(r.locks, nil)) // what was waited for, not who noticed
 	}
-	m, last := r.members[at], waiter.Standing{}
+	m, last := r.members[at], waiter.Status{}
 	if at < len(r.waiters) {
-		last = r.waiters[at].Standing()
+		last = r.waiters[at].Status()
 	}
 	return acquireError(r.caller, m.key, err, r.client.served(m.queue, last), last, time.Since(r.begun))
 }

@@ -103,7 +103,7 @@ const (
 	defaultWaiterTTL      = 15 * time.Second
 	defaultRequestTimeout = 5 * time.Second
 	minTTL                = time.Second
-	minPatience           = 30 * time.Second // with a table that does not answer
+	minRetryTimeout       = 30 * time.Second // with a table that does not answer
 	minHeartbeat          = 10 * time.Millisecond
 	maxOwner              = 256
 )

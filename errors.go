@@ -266,7 +266,7 @@ type MalformedError = queue.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err, in a context
 // that may have ended first. served is who was being served, if anybody.
-func acquireError(ctx context.Context, key Key, err error, served *queue.Holder, last waiter.Standing, waited time.Duration) error {
+func acquireError(ctx context.Context, key Key, err error, served *queue.Holder, last waiter.Status, waited time.Duration) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed

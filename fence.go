@@ -339,7 +339,7 @@ func (l *Lock) evicted() error {
 
 // passing makes a request, and again if it failed in passing.
 func passing(ctx context.Context, request func() error) error {
-	for retries := retry.For(minPatience); ; {
+	for retries := retry.For(minRetryTimeout); ; {
 		err := request()
 		if err == nil || !table.Transient(err) || !retries.Pause(ctx) {
 			return err

@@ -128,7 +128,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 		return err
 	}
 	defer end()
-	holder, rec, err := eviction.Evict(ctx, q, t, minPatience)
+	holder, rec, err := eviction.Evict(ctx, q, t, minRetryTimeout)
 	switch refused := (&EvictError{Key: key.normal(), Ticket: t}); {
 	case errors.Is(err, eviction.ErrNotServed), errors.Is(err, eviction.ErrLeased):
 		refused.Err = ErrNotServed

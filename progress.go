@@ -43,14 +43,14 @@ func (c *Client) progress(calls *callback.Caller, f func(Progress), key Key, q t
 	key = key.normal()
 	return func(w waiter.Progress) {
 		p := Progress{
-			Key: key, Ticket: w.Ticket, Position: w.Ahead + 1, TicketsAhead: w.Tickets,
-			Serving: c.served(q, w.Standing), Waited: time.Since(begun), EstimatedWait: w.Wait,
+			Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
+			Serving: c.served(q, w.Status), Waited: time.Since(begun), EstimatedWait: w.Wait,
 		}
 		calls.Call(key, func() { f(p) })
 	}
 }
 
 // served is the holder that a waiter saw last, or nil. Its ages are of now.
-func (c *Client) served(q table.Queue, last waiter.Standing) *queue.Holder {
+func (c *Client) served(q table.Queue, last waiter.Status) *queue.Holder {
 	return picture.Seen(q, last.Serving, c.observer, last.SeenAt)
 }

@@ -188,18 +188,18 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 	config.Resume, config.Placed = from, placed(calls, cfg.placed, key, cfg.mode)
 	w, grant, err := waiter.Acquire(ctx, config, wait)
 	if err != nil {
-		err = acquireError(ctx, key, err, c.served(q, w.Standing()), w.Standing(), time.Since(begun))
+		err = acquireError(ctx, key, err, c.served(q, w.Status()), w.Status(), time.Since(begun))
 		if orphan := w.Orphan(); orphan != nil {
 			err = errors.Join(err, &UnreleasedError{Key: key.normal(), Ticket: orphan.Ticket, Err: orphan.Err})
 		}
 		return nil, w.Tried(), err
 	}
-	cfg.mode = w.Mode // of a lock that was resumed, what the record says
+	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
 	lock := c.hold(ctx, key, cfg, q, grant)
 	failed := calls.Close()
 	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
-		err = acquireError(ctx, key, ctx.Err(), nil, w.Standing(), time.Since(begun))
+		err = acquireError(ctx, key, ctx.Err(), nil, w.Status(), time.Since(begun))
 		if end := lock.Release(ctx); unreleased(end) {
 			err = errors.Join(err, end)
 		}
@@ -294,10 +294,9 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 // waiter is what an acquire goes by in one queue.
 func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progress)) waiter.Config {
 	return waiter.Config{
-		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Lines: c.lines, Log: cfg.Logger, Owner: cfg.Owner,
-		Holder: cfg.grantTerms(), Waiter: cfg.waiterTerms(),
-		Schedule: cfg.Poll, Patience: max(cfg.TTL, minPatience), Background: c.background.Run, Data: cfg.data, Mode: cfg.waiterMode(),
-		Progress: progress,
+		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.lines, Log: cfg.Logger,
+		Entry: waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()}, Row: cfg.waiterTerms(),
+		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Progress: progress,
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 
 // Queues holds the waiters of one process, by queue. Tickets are served in
 // order, so of several waiters for one queue only the first can be next: it
-// polls for all, and the others rest until it is gone. A waiter is passed over
-// while its row is not in the table, and while it is unattended: it has not
-// called Attend for a stated time. A turn that ends in the same process wakes the
-// first at once. Queues makes no request, and is safe for concurrent use.
+// polls for all, and the others sleep until it has left. A waiter is passed over
+// while its row is not in the table, and while it is inactive: it has not called
+// Touch for a stated time. A turn that ends in the same process wakes the first
+// at once. Queues makes no request, and is safe for concurrent use.
 type Queues struct {
-	attention time.Duration
+	timeout time.Duration
 
 	mu     sync.Mutex
 	queues map[lineKey]*line
@@ -43,22 +43,22 @@ type Waiter struct {
 	in     *line
 	ticket ticket.Number
 	wake   chan struct{}
-	back   chan struct{}
+	active chan struct{}
 
 	// Guarded by queues.mu.
-	stands   bool      // its row does
-	attended time.Time // the last Attend
+	inserted bool      // its row is in the table
+	touched  time.Time // the last Touch
 	others   int       // tickets between the waiter before and this one that may be other clients'
 	seen     bool      // ahead is known: from a look, or from that of a waiter before
 	ahead    int       // live waiters ahead
 	left     bool
-	deleted  bool // nothing is sent about its row any more
+	deleted  bool // no request about its row follows
 }
 
-// New returns Queues without waiters. A waiter is unattended when it has not
-// called Attend for longer than attention.
-func New(attention time.Duration) *Queues {
-	return &Queues{attention: attention, queues: map[lineKey]*line{}}
+// New returns Queues without waiters. A waiter is inactive when it has not called
+// Touch for longer than timeout.
+func New(timeout time.Duration) *Queues {
+	return &Queues{timeout: timeout, queues: map[lineKey]*line{}}
 }
 
 // Join adds a waiter with ticket t. At most so many tickets ahead of it can still
@@ -66,7 +66,7 @@ func New(attention time.Duration) *Queues {
 func (l *Queues) Join(q table.Queue, t ticket.Number, ahead int) *Waiter {
 	s := &Waiter{
 		queues: l, key: lineKey{q.Entity, q.Reason}, ticket: t,
-		wake: make(chan struct{}, 1), back: make(chan struct{}, 1), attended: time.Now(), others: ahead,
+		wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(), others: ahead,
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +95,7 @@ func (l *Queues) Join(q table.Queue, t ticket.Number, ahead int) *Waiter {
 	return s
 }
 
-// Leave takes the waiter out of its line and wakes the first of the rest.
+// Leave takes the waiter out of its line and wakes the first that is left.
 func (s *Waiter) Leave() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Waiter) Leave() {
 		in.waiters[i+1].others += s.others
 	}
 	in.waiters = slices.Delete(in.waiters, i, i+1)
-	if s.stands {
+	if s.inserted {
 		in.leaving[s.ticket] = s.deleted
 	}
 	s.tidy()
@@ -126,12 +126,12 @@ func (s *Waiter) Leave() {
 	}
 }
 
-// Deleted says that the waiter's row was deleted, or is left to its lease.
-func (s *Waiter) Deleted() {
+// RowDeleted records that the waiter's row was deleted, or is left to its lease.
+func (s *Waiter) RowDeleted() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
 	s.deleted = true
-	if s.left && s.stands {
+	if s.left && s.inserted {
 		s.in.leaving[s.ticket] = true
 	}
 	s.tidy()
@@ -149,46 +149,46 @@ func (s *Waiter) tidy() {
 	}
 }
 
-// Stand says that the waiter's row is in the table. If that makes it the first,
-// it is woken.
-func (s *Waiter) Stand() {
+// RowInserted records that the waiter's row is in the table. If that makes it the
+// first, it is woken.
+func (s *Waiter) RowInserted() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
 	before := s.queues.first(s.key)
-	s.stands, s.attended = true, time.Now() // its waiter may have waited for this
+	s.inserted, s.touched = true, time.Now() // its waiter may have waited for this
 	if first := s.queues.first(s.key); first == s && first != before {
 		s.signal()
 	}
 }
 
-// Attend says that the waiter is at work: it begins a look, another request, or a
+// Touch records that the waiter works: it begins a look, another request, or a
 // sleep before the next look.
-func (s *Waiter) Attend() {
+func (s *Waiter) Touch() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
-	if !s.isAttended() {
+	if !s.isActive() {
 		select {
-		case s.back <- struct{}{}:
+		case s.active <- struct{}{}:
 		default:
 		}
 	}
-	s.attended = time.Now()
+	s.touched = time.Now()
 }
 
-// Attended reports whether the waiter has called Attend in the stated time.
-func (s *Waiter) Attended() bool {
+// Active reports whether the waiter has called Touch in the stated time.
+func (s *Waiter) Active() bool {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
-	return s.isAttended()
+	return s.isActive()
 }
 
-// Back yields a value after an Attend of a waiter that was unattended.
-func (s *Waiter) Back() <-chan struct{} { return s.back }
+// Reactivated yields a value after a Touch of a waiter that was inactive.
+func (s *Waiter) Reactivated() <-chan struct{} { return s.active }
 
-func (s *Waiter) isAttended() bool { return time.Since(s.attended) <= s.queues.attention }
+func (s *Waiter) isActive() bool { return time.Since(s.touched) <= s.queues.timeout }
 
 // first is the first waiter of a line that is not passed over. If all would be,
-// rows count before attention. Nil if there is none. l.mu is held.
+// rows count before activity. Nil if there is none. l.mu is held.
 func (l *Queues) first(key lineKey) *Waiter {
 	in := l.queues[key]
 	if in == nil {
@@ -198,10 +198,10 @@ func (l *Queues) first(key lineKey) *Waiter {
 	rank := 0
 	for _, s := range in.waiters {
 		r := 1
-		if s.stands {
+		if s.inserted {
 			r++
 		}
-		if s.isAttended() {
+		if s.isActive() {
 			r += 2
 		}
 		if r > rank {
@@ -219,9 +219,9 @@ func (s *Waiter) First() bool {
 	return s.queues.first(s.key) == s
 }
 
-// Saw tells the line what the waiter's look showed: who is being served, and how
-// many live rows are ahead of it. Those that this client deletes do not count.
-func (s *Waiter) Saw(snapshot rows.Snapshot, ahead int) {
+// Record records what the waiter's look showed: the holders, and how many live rows
+// are ahead of it. Those that this client deletes do not count.
+func (s *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
 	for t, deleted := range s.in.leaving {
@@ -239,9 +239,9 @@ func (s *Waiter) Saw(snapshot rows.Snapshot, ahead int) {
 	}
 }
 
-// Seen returns who was being served when a waiter of the line looked last, and
-// when that was; zero if none has.
-func (s *Waiter) Seen() (holders []serving.Holder, at time.Time) {
+// LastSeen returns the holders when a waiter of the line looked last, and when that
+// was. It is zero if none has.
+func (s *Waiter) LastSeen() (holders []serving.Holder, at time.Time) {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
 	return s.in.holders, s.in.seenAt
@@ -276,7 +276,7 @@ func (in *line) ahead(i int) int {
 // when a turn ended in this process.
 func (s *Waiter) Woken() <-chan struct{} { return s.wake }
 
-// Wake tells the first waiter of the queue's line that a turn has ended.
+// Wake wakes the first waiter of the queue's line, because a turn has ended.
 func (l *Queues) Wake(q table.Queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

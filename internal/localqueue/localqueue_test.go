@@ -123,26 +123,26 @@ func TestEveryWaiterOfALineComesFirstInTheEnd(t *testing.T) {
 	}
 }
 
-func TestUnattendedWaiter(t *testing.T) {
+func TestInactiveWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queues, q := localqueue.New(time.Minute), onPaper("e", "lock")
 		first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
 		for _, s := range []*localqueue.Waiter{first, second} {
-			s.Stand()
+			s.RowInserted()
 		}
 		time.Sleep(time.Minute)
-		second.Attend()
-		if !first.Attended() || !first.First() {
+		second.Touch()
+		if !first.Active() || !first.First() {
 			t.Error("passed over before its time")
 		}
 		time.Sleep(time.Nanosecond)
 		queues.Wake(q)
-		if first.Attended() || first.First() || !second.First() || !woken(second) || woken(first) {
-			t.Error("an unattended waiter polls for the others")
+		if first.Active() || first.First() || !second.First() || !woken(second) || woken(first) {
+			t.Error("an inactive waiter polls for the others")
 		}
-		first.Attend()
+		first.Touch()
 		select {
-		case <-first.Back():
+		case <-first.Reactivated():
 		default:
 			t.Error("it is not said to be back")
 		}
@@ -151,7 +151,7 @@ func TestUnattendedWaiter(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if !first.First() {
-			t.Error("none polls where all are unattended")
+			t.Error("none polls where all are inactive")
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestSpotAhead(t *testing.T) {
 	}
 	first := queues.Join(q, n(10), 5) // five tickets are above the floor
 	ahead("before a look", 5, first)
-	first.Saw(rows.Snapshot{}, 2)
+	first.Record(rows.Snapshot{}, 2)
 	ahead("after a look", 2, first)
 	second := queues.Join(q, n(14), 9)
 	ahead("with three tickets of others between", 2+1+3, second)
@@ -184,7 +184,7 @@ func TestSpotAhead(t *testing.T) {
 	third.Leave()
 	third = queues.Join(q, n(22), 17)
 	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
-	first.Saw(rows.Snapshot{}, 0)
+	first.Record(rows.Snapshot{}, 0)
 	ahead("after another look of the first", 0+1+3+1+1, third)
 	first.Leave()
 	ahead("of the next, after the first has left", 3, second)

@@ -78,8 +78,8 @@ func FuzzLook(f *testing.F) {
 		mine, observer := n(int(number)), lease.NewObserver(q.Clock(), false)
 		for _, length := range slices.Compact(lengths) {
 			snapshot.ReadAt = begun.Add(length)
-			j := snapshot.Decide(q, mine, serving.Mode{}, nil, observer)
-			if j.Holders+len(j.DeadHolders) != len(snapshot.Record.Holders) || j.Ahead+len(j.DeadRows) > len(snapshot.Rows) {
+			j := decide(q, snapshot, mine, serving.Mode{}, nil, observer)
+			if j.Holders+len(j.ExpiredHolders) != len(snapshot.Record.Holders) || j.Ahead+len(j.ExpiredRows) > len(snapshot.Rows) {
 				t.Fatalf("%d holders and %d rows became %+v", len(snapshot.Record.Holders), len(snapshot.Rows), j)
 			}
 			switch j.Do {
@@ -94,17 +94,17 @@ func FuzzLook(f *testing.F) {
 				t.Fatalf("clear in %v", j.ClearIn)
 			}
 			for _, row := range snapshot.Rows {
-				if row.Lease.TTL == length && !slices.ContainsFunc(j.DeadRows, func(o rows.Row) bool { return o.LeaseID(q) == row.LeaseID(q) }) {
+				if row.Lease.TTL == length && !slices.ContainsFunc(j.ExpiredRows, func(o rows.Row) bool { return o.LeaseID(q) == row.LeaseID(q) }) {
 					t.Fatalf("a row lives on after its lease of %v: %+v", length, row)
 				}
 			}
-			for _, h := range j.DeadHolders {
+			for _, h := range j.ExpiredHolders {
 				if h.Lease.Endless() {
 					t.Fatalf("a holder without a lease is dead: %+v", h)
 				}
 			}
 			for _, h := range snapshot.Record.Holders {
-				if length < lease.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.DeadHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
+				if length < lease.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.ExpiredHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
 					t.Fatalf("a holder lives on after its lease of %v: %+v", length, h)
 				}
 			}

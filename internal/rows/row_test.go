@@ -369,15 +369,15 @@ func TestHostileRowsAreProblemsAndNeverPanic(t *testing.T) {
 		observer := lease.NewObserver(q.Clock(), true)
 		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0)}
 		at := time.Now()
-		first := rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}.Decide(q, n(6), serving.Mode{}, nil, observer)
+		first := decide(q, rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}, n(6), serving.Mode{}, nil, observer)
 		if row.Ticket == n(5) && (first.Do != rows.Wait || first.Ahead != 1 || first.Blocked != row.Problem) {
 			rt.Fatalf("judged %+v, want to wait for the row, and to say what is wrong with it", first)
 		}
-		then := rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at.Add(time.Minute)}.Decide(q, n(6), serving.Mode{}, nil, observer)
-		if len(then.DeadRows) != 1 || then.Do != rows.Claim {
+		then := decide(q, rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at.Add(time.Minute)}, n(6), serving.Mode{}, nil, observer)
+		if len(then.ExpiredRows) != 1 || then.Do != rows.Claim {
 			rt.Fatalf("a minute later judged %+v, want that it is dead", then)
 		}
-		if ok, err := rows.Sweep(t.Context(), q, then.DeadRows[0]); !ok || err != nil {
+		if ok, err := rows.Sweep(t.Context(), q, then.ExpiredRows[0]); !ok || err != nil {
 			rt.Fatalf("swept: %v, %v", ok, err)
 		}
 	})

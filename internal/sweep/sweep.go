@@ -105,12 +105,12 @@ func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept,
 	if err != nil {
 		return Swept{}, err
 	}
-	dead := snapshot.Decide(q, snapshot.Record.Floor(), serving.Mode{}, nil, observer)
+	expired := snapshot.Decide(snapshot.Observe(q, observer), snapshot.Record.Floor(), serving.Mode{}, nil)
 	var swept Swept
 	var errs [2]error
-	swept.Rows, errs[0] = Rows(ctx, q, dead.DeadRows)
-	if len(dead.DeadHolders) > 0 {
-		_, swept.Holders, errs[1] = Holders(ctx, q, dead.DeadHolders)
+	swept.Rows, errs[0] = Rows(ctx, q, expired.ExpiredRows)
+	if len(expired.ExpiredHolders) > 0 {
+		_, swept.Holders, errs[1] = Holders(ctx, q, expired.ExpiredHolders)
 	}
 	return swept, errors.Join(errs[:]...)
 }

@@ -134,7 +134,7 @@ func TestNothingAliveIsEverRemoved(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		judged := snapshot.Decide(q, ticket.Max, serving.Mode{}, nil, lease.NewObserver(q.Clock(), false))
+		judged := snapshot.Decide(snapshot.Observe(q, lease.NewObserver(q.Clock(), false)), ticket.Max, serving.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
 				if err := rows.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {
@@ -160,11 +160,11 @@ func TestNothingAliveIsEverRemoved(t *testing.T) {
 				wantHolders++
 			}
 		}
-		removed, err := sweep.Rows(t.Context(), q, judged.DeadRows)
+		removed, err := sweep.Rows(t.Context(), q, judged.ExpiredRows)
 		if removed != wantRows || err != nil {
 			rt.Fatalf("removed %d rows, %v, want %d", removed, err, wantRows)
 		}
-		_, evicted, err := sweep.Holders(t.Context(), q, judged.DeadHolders)
+		_, evicted, err := sweep.Holders(t.Context(), q, judged.ExpiredHolders)
 		if evicted != wantHolders || err != nil {
 			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
 		}

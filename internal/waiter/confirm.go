@@ -6,128 +6,90 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Grace is the lease of a fail-closed grant until it is confirmed. It must
+// Grace returns the lease of a fail-closed grant until it is confirmed. It must
 // outlast the answer of the request that was granted and a few attempts at the
-// confirmation, each of which may take requestTimeout: one that the table
-// throttles, or that is lost, must not cost the grant, or a queue of fail-closed
-// waiters would evict each other for ever where the network is slow. And no more
-// than that: it is how long others wait for one that dies in between. Nothing is
-// at stake but time, as the table decides whether an eviction or the confirmation
-// comes first.
+// confirmation, each of which may take requestTimeout. Otherwise fail-closed
+// waiters would evict each other for ever where the network is slow. It is no
+// longer than that, because other waiters wait for it if the process crashes in
+// between. The table decides whether an eviction or the confirmation comes first.
 func Grace(requestTimeout time.Duration) time.Duration {
 	return min(max(4*requestTimeout, minGrace), lease.Max)
 }
 
 // minGrace leaves room for the uncertainty of DynamoDB's clock, which is known to
-// about a second, where requests are given less.
+// about a second.
 const minGrace = 2 * time.Second
 
 // Orphan is a fail-closed grant that was to be confirmed, and was given up
-// without an answer: it may stand in the record, and nobody owns it.
+// without an answer: it may be in the record, and has no owner.
 type Orphan struct {
 	Ticket ticket.Number
 	Err    error // why it could not be removed
 }
 
-// Orphan is what a Run that failed may have left, if it is more than a lease
-// ends; nil: nothing.
-func (w *Waiter) Orphan() *Orphan { return w.orphan }
-
-// granted acquires, and confirms the grant if it is to be fail-closed.
-func (w *Waiter) granted(ctx context.Context, noWait bool) (Grant, error) {
-	for {
-		grant, err := w.acquire(ctx, noWait)
-		grant, err = w.confirmed(ctx, grant, err, noWait)
-		if !errors.Is(err, errTakeAnew) {
-			return grant, err
-		}
+// confirmed confirms the grant, if it is to be fail-closed.
+func (w *Waiter) confirmed(ctx context.Context, grant Grant) (Grant, error) {
+	if !w.cfg.Entry.Terms.FailClosed {
+		return grant, nil
 	}
+	return w.claimant.confirm(ctx, grant)
 }
 
-// confirmed is what came of waiting for a ticket, once the grant is confirmed, if
-// it is to be fail-closed.
-func (w *Waiter) confirmed(ctx context.Context, grant Grant, err error, noWait bool) (Grant, error) {
-	if err != nil || !w.Holder.FailClosed {
-		return grant, err
-	}
-	return w.confirm(ctx, grant, noWait)
-}
-
-// confirm sends CONFIRM until it is answered. It returns errTakeAnew if the grant
-// is gone. After any other error, also of a ctx that has ended before, the grant
-// is among those of unknown outcome, and nobody's.
-func (w *Waiter) confirm(ctx context.Context, grant Grant, noWait bool) (Grant, error) {
-	a := w.attemptOf(grant.ID)
+// confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant
+// is gone. After any other error the grant is among those of unknown outcome.
+func (c *claimant) confirm(ctx context.Context, grant Grant) (Grant, error) {
+	a := c.attempts.of(grant.ID)
 	a.unknown = true
-	for retries := retry.For(w.patience(noWait)); ; {
-		if ctx.Err() != nil {
-			return Grant{}, ctx.Err()
-		}
+	var rec serving.Record
+	err := c.requests.send(ctx, c.requests.series(), "confirm", func(ctx context.Context) (err error) {
 		a.confirming = grant.Ticket
-		patient, cancel := grace.Context(ctx, answerGrace)
-		rec, err := serving.Confirm(patient, w.Queue, grant.ID, grant.Ticket, lease.Middle(w.Queue.Clock(), grant.Sent))
-		cancel()
-		switch {
-		case err == nil:
-			a.unknown, w.failure = false, nil
-			me, _ := rec.Mine(grant.ID)
-			grant.Record, grant.Lease = rec, me.Lease
-			return grant, nil
-		case errors.Is(err, serving.ErrRefused):
-			// Evicted meanwhile: this process, or the table, was slow. An id that
-			// is there all the same is a ghost, which is not to be adopted.
-			w.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", w.Queue.String(), "ticket", grant.Ticket)
-			a.left, a.confirming, w.careful = true, ticket.Number{}, true
-			if _, a.unknown = rec.Mine(a.id); a.unknown {
-				if _, err := w.remove(ctx, a.id); err == nil {
-					a.unknown = false
-				}
-			}
-			return Grant{}, errTakeAnew
-		case !table.Transient(err):
-			if ctx.Err() != nil && w.failure == nil {
-				w.failure = err // no answer came, in all that time
-			}
-			return Grant{}, err
-		}
-		if err := w.again(ctx, retries, "confirm", err); err != nil {
-			return Grant{}, err
-		}
+		rec, err = serving.Confirm(ctx, c.queue, grant.ID, grant.Ticket, lease.Middle(c.queue.Clock(), grant.Sent))
+		return err
+	})
+	switch {
+	case err == nil:
+		a.unknown = false
+		me, _ := rec.Mine(grant.ID)
+		grant.Record, grant.Lease = rec, me.Lease
+		return grant, nil
+	case errors.Is(err, serving.ErrRefused):
+		c.log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket", grant.Ticket)
+		c.unconfirmed(ctx, a, rec)
+		return Grant{}, errOvertaken
+	}
+	return Grant{}, err
+}
+
+// unconfirmed gives up an attempt that was evicted before it was confirmed. If its
+// id is in the record all the same, a late request has put it there, and it is
+// removed.
+func (c *claimant) unconfirmed(ctx context.Context, a *attempt, rec serving.Record) {
+	a.given, a.confirming = true, ticket.Number{}
+	if _, a.unknown = rec.Mine(a.id); a.unknown {
+		_, err := c.remove(ctx, a.id)
+		a.unknown = err != nil
 	}
 }
 
-// attemptOf is the attempt with that id.
-func (w *Waiter) attemptOf(id string) *attempt {
-	for _, a := range w.attempts {
-		if a.id == id {
-			return a
-		}
-	}
-	return nil
-}
-
-// abandon tells of ids that could not be removed from the record: a lease ends
-// them, unless one of them was to be confirmed.
-func (w *Waiter) abandon(ids []string, err error) {
-	for _, a := range w.attempts {
+// abandon reports ids that could not be removed from the record. A lease ends
+// them, except an Orphan, which it returns.
+func (c *claimant) abandon(ids []string, err error) (orphan *Orphan) {
+	for _, a := range c.attempts.all {
 		if a.unknown && !a.confirming.IsZero() {
 			ids = slices.DeleteFunc(ids, func(id string) bool { return id == a.id })
-			w.orphan = &Orphan{Ticket: a.confirming, Err: err}
-			w.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it stands, an operator must evict it",
-				"queue", w.Queue.String(), "ticket", a.confirming, "id", a.id, "error", err)
+			orphan = &Orphan{Ticket: a.confirming, Err: err}
+			c.log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it stands, an operator must evict it",
+				"queue", c.queue.String(), "ticket", a.confirming, "id", a.id, "error", err)
 		}
 	}
-	if len(ids) == 0 {
-		return
+	if len(ids) > 0 {
+		c.log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
+			"queue", c.queue.String(), "ids", ids, "ttl", c.entry.Terms.TTL, "error", err)
 	}
-	w.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
-		"queue", w.Queue.String(), "ids", ids, "ttl", w.Holder.TTL, "error", err)
+	return orphan
 }

@@ -1,40 +1,43 @@
-// Package waiter is the life of one acquire: it takes a number, waits in its
-// row, and is served, or leaves.
+// Package waiter runs one acquire in one queue: it takes a number, enters the
+// queue with it, waits until it is served, or leaves.
 //
-// It composes the writes of packages serving and queue in the order that the
-// protocol gives them, and is the only place that knows this order:
+// Several locks with one number take the same four steps in each queue:
 //
-//	  ┌──────────────────────────────────────────────┐ overtaken, or the
-//	  ▼                                              │ queue went idle
-//	TAKE ──► not served: ENQUEUE beside the first LOOK
-//	  │                        │
-//	  │            ┌───────► judge ──► wait ──┐
-//	  │            │           │  ▲           │ Schedule.Delay, or
-//	  │            │   sweep,  ▼  │ refused   │ a turn ended here
-//	  │            │   evict  CLAIM           │
-//	  │            └───────────┼──────────────┘
-//	  ▼                        ▼
-//	served                   served ──► row deleted in the background
+//	Number ──► Enter ──► Await ──► Grant
+//	             │         │
+//	             │ served  └──► Leave, on any error
+//	             └────────────► Grant
 //
-// In the wider scopes NUMBER and REGISTER take the place of TAKE. A waiter for one
-// of several locks is given its number: Enter, and, if it is not served, Await, or
-// Leave.
+// Run is these four in order for one lock. Without a counter for several queues,
+// Enter takes the number with the same request (TAKE); otherwise it registers the
+// number that Number took (REGISTER). Await puts the row (ENQUEUE) and repeats:
 //
-// What it promises: at the end of Run either one of its ids is in the record
-// and is returned as a Grant, or no row of it is left, and no holder, as far
-// as requests got through; what did not, its leases end. (An id that took over a
-// lock with a lock delay is left to both.) What it does not
-// promise: that a request which arrives after Run has returned leaves no
-// ghost. Its lease ends that too.
+//	┌───────► LOOK ──► decide ──► sleep ──┐
+//	│                   │  ▲              │ Schedule.Delay, or a
+//	│           sweep,  ▼  │ refused      │ turn ended here
+//	│           evict  CLAIM              │
+//	└───────────────────┼─────────────────┘
+//	                    ▼
+//	                 served ──► row deleted in the background
+//
+// A ticket that was overtaken ends with ErrNewTicket, and Run begins again with
+// another one.
+//
+// # Promises
+//
+// When Run returns, either an id of the waiter is in the record and is returned as
+// a Grant, or neither a row nor a holder of the waiter is left. What could not be
+// removed because the table did not answer, its leases end. An id that took over a
+// lock with a lock delay is left to that delay. A request that arrives after Run has
+// returned may still put an id or a row there; its lease ends that too.
 //
 // A waiter that is stuck does not block those behind it. Its row is deleted when
 // ctx ends, by the goroutine that keeps it, and is not renewed while the waiter is
-// unattended (see localqueue.Spot): place.renew is where renewals stop. What vouches for
-// a waiter is its own goroutine: it calls Attend at each request and each sleep. One
-// that rests behind another of its client wakes after Schedule.Slowest at the
-// latest, calls Attend, and takes the looks over if the first is unattended.
+// inactive: its own goroutine calls Touch at each request and each sleep. A waiter
+// behind another of its client wakes after Schedule.Slowest at the latest, calls
+// Touch, and takes the looks over if the first is inactive.
 //
-// Requests that may change who is served are never cut short by the caller's
-// cancellation: their answers are awaited for a bounded time, because a write
-// of unknown outcome costs more than it saves.
+// Requests that may change the holder are not cancelled with the caller's context.
+// Their answers are awaited for a bounded time, because the clean-up of an unknown
+// outcome costs more.
 package waiter

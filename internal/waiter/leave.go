@@ -11,57 +11,39 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// leaveLimit bounds the requests of leaving a queue, after the answers still
-// out were awaited. What does not get through in that time, a lease ends.
+// leaveLimit bounds the requests of leaving a queue, after the answers under way
+// were awaited. What does not get through in that time, a lease ends.
 const leaveLimit = 3 * time.Second
 
-// leave gives everything back: LEAVE of the protocol. The rows are deleted by
-// their places, which were told to; the ids whose requests were never answered
-// are taken out of the record, in case one of them got there. One that took over
-// a lock with a lock delay is left to it.
-func (w *Waiter) leave(ctx context.Context) {
+// Leave gives everything back that is not held: LEAVE of the protocol. It must
+// follow an error of Number, Enter or Await, and may replace Await. The rows are
+// deleted by their places. The ids whose requests were not answered are removed
+// from the record, in case one of them is there. It returns when all has been
+// answered, or given up.
+func (w *Waiter) Leave(ctx context.Context) {
+	w.leaveTurn()
 	w.places.Wait()
-	if w.row != nil {
-		w.unanswered(w.row.undeleted)
+	if w.turn != nil && w.turn.place != nil {
+		w.requests.unanswered(w.turn.place.undeleted)
 	}
-	var unknown []string
-	for _, a := range w.attempts {
-		if a.unknown && a.confirming.IsZero() && !a.delayed() {
-			unknown = append(unknown, a.id)
-		}
-	}
-	for _, a := range w.attempts {
-		if a.unknown && !a.confirming.IsZero() {
-			unknown = append(unknown, a.id) // last: no lease would end it
-		}
-	}
+	unknown := w.claimant.attempts.unknown()
 	if len(unknown) == 0 {
 		return
 	}
-	// A waiter stops long before it has that many requests unanswered; those
-	// sent last are the likeliest to be still under way.
-	unknown = unknown[max(0, len(unknown)-serving.MaxEvicted):]
-	if _, err := w.remove(ctx, unknown...); err != nil {
-		w.unanswered(err)
-		w.abandon(unknown, err)
-	}
-}
-
-// unanswered notes the failure of a request, if it shows that the table does not
-// answer and no earlier one did.
-func (w *Waiter) unanswered(err error) {
-	if w.failure == nil && table.Unanswered(err) {
-		w.failure = err
+	if _, err := w.claimant.remove(ctx, unknown...); err != nil {
+		w.requests.unanswered(err)
+		w.orphan = w.claimant.abandon(unknown, err)
 	}
 }
 
 // remove takes ids of the waiter's own out of the record, in case one is there,
-// and puts the queue back on the one-request path if nobody else holds a
-// ticket. It returns the record.
-func (w *Waiter) remove(ctx context.Context, ids ...string) (rec serving.Record, err error) {
+// and puts the queue back on the one-request path if no ticket is outstanding. It
+// returns the record.
+func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, error) {
+	var rec serving.Record
 	quiet := false
-	err = w.retried(ctx, func(ctx context.Context) error {
-		rec, quiet, err = serving.Remove(ctx, w.Queue, ids...)
+	err := detached(ctx, func(ctx context.Context) (err error) {
+		rec, quiet, err = serving.Remove(ctx, c.queue, ids...)
 		return err
 	})
 	switch {
@@ -70,9 +52,9 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (rec serving.Record,
 	case err != nil:
 		return rec, err
 	}
-	w.Lines.Wake(w.Queue)
+	c.local.Wake(c.queue)
 	if next, err := rec.ServingAfter.Next(); quiet && err == nil {
-		after, err := serving.Quieten(context.WithoutCancel(ctx), w.Queue, next)
+		after, err := serving.Quieten(context.WithoutCancel(ctx), c.queue, next)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
 		}
@@ -81,41 +63,31 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (rec serving.Record,
 }
 
 // Remove takes a grant out of the record whose owner could not release it, and is
-// not to have it any more. It is tried until it is answered, until end, when others
-// may remove it, until patience is over, or until leaveLimit after the end of ctx.
+// not to have it any more. It is tried until it is answered, until end, when other
+// clients may remove it, until the retry timeout has passed, or until leaveLimit
+// after the end of ctx.
 func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	ctx, cancel := grace.Context(ctx, leaveLimit)
 	defer cancel()
 	ctx, cancelEnd := context.WithDeadline(ctx, end)
 	defer cancelEnd()
-	err := repeated(ctx, w.Patience, func(ctx context.Context) error {
-		_, _, err := serving.Remove(ctx, w.Queue, id)
+	err := retry.Policy{Retryable: table.Transient, Timeout: w.cfg.RetryTimeout}.Do(ctx, func(ctx context.Context) error {
+		_, _, err := serving.Remove(ctx, w.cfg.Queue, id)
 		return err
 	})
 	switch {
 	case err == nil:
-		w.Lines.Wake(w.Queue)
+		w.cfg.Local.Wake(w.cfg.Queue)
 	case errors.Is(err, serving.ErrRefused), !time.Now().Before(end):
 		return nil // it is gone, or ends without help
 	}
 	return err
 }
 
-// retried runs a request of leaving, detached from the caller's context, and
-// again if it failed in passing.
-func (w *Waiter) retried(ctx context.Context, request func(context.Context) error) error {
+// detached makes a request of leaving apart from the caller's context, and repeats
+// it if it fails transiently.
+func detached(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	return repeated(ctx, leaveLimit, request)
-}
-
-// repeated runs a request until it does not fail transiently, ctx ends, or patience
-// is over.
-func repeated(ctx context.Context, patience time.Duration, request func(context.Context) error) error {
-	for retries := retry.For(patience); ; {
-		err := request(ctx)
-		if err == nil || !table.Transient(err) || !retries.Pause(ctx) {
-			return err
-		}
-	}
+	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, request)
 }

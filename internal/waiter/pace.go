@@ -2,30 +2,29 @@ package waiter
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// pace is how fast the queue was seen to move. It turns sights into the
-// observations by which the schedule decides.
+// pace is how fast the queue was seen to move. It turns snapshots into the
+// observations by which the schedule decides. It reads no clock.
 type pace struct {
 	begun      time.Time // first snapshot
 	beginFloor ticket.Number
 	floor      ticket.Number
 	moved      time.Time     // the last snapshot that showed a change
-	holder     string        // who was being served then
+	holder     string        // the first holder then
 	mean       time.Duration // between two grants, as seen
 	gaps       bool          // tickets of the queue do not follow each other: a wider counter issues them
 	ahead      int           // then, how many were ahead
-	passed     int           // then, how many were granted since the first snapshot, at the least
-	// As judged last.
+	passed     int           // then, how many at least were granted since the first snapshot
+
+	// As decided last.
 	clearIn time.Duration
 	turns   int
 	joins   bool
@@ -48,11 +47,11 @@ func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 	if grants := p.grants(floor, ahead); floor != p.floor && grants > 0 {
 		p.mean = snapshot.ReadAt.Sub(p.begun) / time.Duration(min(grants, 1<<31))
 	}
-	p.floor, p.holder, p.ahead = floor, holder, ahead
+	p.floor, p.holder, p.ahead, p.turns = floor, holder, ahead, ahead
 }
 
-// grants is how many were made since the first snapshot. Where numbers have gaps
-// it is told by those who were ahead and are not any more; some may have given
+// grants counts the grants since the first snapshot, up to a new floor. Where numbers
+// have gaps, the waiters that are not ahead any more are counted. Some may have given
 // up, so that turns are taken to be shorter than they were, and never longer.
 func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	if !p.gaps {
@@ -64,15 +63,16 @@ func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	return uint64(p.passed)
 }
 
-func (p *pace) judged(j rows.Decision) { p.clearIn, p.turns, p.joins = j.ClearIn, j.Turns, j.Joins }
+// decided takes in what was decided by the snapshot that was seen last.
+func (p *pace) decided(d rows.Decision) { p.clearIn, p.turns, p.joins = d.ClearIn, d.Turns, d.Joins }
 
-// delay is after how long to look again.
-func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Duration {
-	now := time.Now()
-	if p.joins && p.turns == 0 {
-		// The turn has begun, and each of those ahead joins it with a request.
-		return min(time.Duration(w.standing.Ahead+1)*w.Schedule.Fastest, w.Schedule.SlowestNext)
-	}
+// joined reports whether the waiter's turn has begun, and each of those ahead joins
+// it with a request.
+func (p *pace) joined() bool { return p.joins && p.turns == 0 }
+
+// observation returns what is known of the turns that come before the waiter's own.
+// earliest is the earliest that DynamoDB's clock may show; zero if it is not known.
+func (p *pace) observation(rec serving.Record, permits int, earliest, now time.Time) waitpolicy.Observation {
 	o := waitpolicy.Observation{
 		Ahead:     p.before(),
 		Serving:   len(rec.Holders) > 0,
@@ -82,24 +82,23 @@ func (p *pace) delay(ctx context.Context, w *Waiter, rec serving.Record) time.Du
 		Still:     now.Sub(p.moved),
 		ClearIn:   p.clearIn,
 	}
-	if permits := time.Duration(w.Mode.Permits); permits > 1 {
+	if permits := time.Duration(permits); permits > 1 {
 		// Turns end that much more often, and any may be the next.
 		o.Mean, o.Deviation, o.Serving = o.Mean/permits, o.Deviation/permits, false
 	}
 	if o.Serving {
-		o.Elapsed = p.elapsed(w, rec, now)
+		o.Elapsed = p.elapsed(rec, earliest, now)
 	}
-	return w.Schedule.Delay(o, random.Float64(ctx))
+	return o
 }
 
-// slowest is after how long to look again if nobody hurries: as late as is
-// possible without missing that all that is in the way has expired.
-func (p *pace) slowest(ctx context.Context, w *Waiter) time.Duration {
-	d := w.Schedule.Slowest
+// slowest returns the longest delay of a waiter without hurry, at most limit: as
+// late as is possible without missing that all that is in the way has expired.
+func (p *pace) slowest(limit time.Duration) time.Duration {
 	if p.clearIn > 0 {
-		d = min(d, p.clearIn)
+		return min(limit, p.clearIn)
 	}
-	return random.Around(ctx, d*2/3) // not all at once
+	return limit
 }
 
 // before is how many turns come between the present one and the waiter's own.
@@ -110,32 +109,31 @@ func (p *pace) before() int {
 	return p.turns
 }
 
-// elapsed is for how long the present turn has lasted at the least: since the
-// holder's own word, on DynamoDB's clock, or else since this waiter first saw
-// it.
-func (p *pace) elapsed(w *Waiter, rec serving.Record, now time.Time) time.Duration {
+// elapsed is how long the present turn has lasted at least: since the time that the
+// holder's entry names, on DynamoDB's clock, or else since this waiter first saw it.
+func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duration {
 	elapsed := now.Sub(p.moved)
 	since := rec.Holders[0].Since
-	if earliest, _, ok := w.Queue.Clock().At(now); ok && !since.IsZero() {
+	if !earliest.IsZero() && !since.IsZero() {
 		elapsed = max(elapsed, earliest.Sub(since))
 	}
 	return elapsed
 }
 
 // estimate is how long the turns before the waiter's own are likely to take, at
-// the rate that it has seen itself, or else at that of recent turns; zero if
+// the rate that it has seen itself, or else at that of recent turns. It is zero if
 // neither is known.
-func (p *pace) estimate(w *Waiter, rec serving.Record, now time.Time) time.Duration {
-	if p.joins && p.turns == 0 {
+func (p *pace) estimate(rec serving.Record, permits int, earliest, now time.Time) time.Duration {
+	if p.joined() {
 		return 0
 	}
 	mean := cmp.Or(p.mean, rec.Turn.Mean)
-	if w.Mode.Permits > 1 && p.mean == 0 {
-		mean /= time.Duration(w.Mode.Permits)
+	if permits > 1 && p.mean == 0 {
+		mean /= time.Duration(permits)
 	}
 	left := float64(p.before()) * float64(mean)
 	if len(rec.Holders) > 0 {
-		left += float64(max(0, mean-p.elapsed(w, rec, now)))
+		left += float64(max(0, mean-p.elapsed(rec, earliest, now)))
 	}
 	return time.Duration(min(left, math.MaxInt64/2))
 }

@@ -3,57 +3,69 @@ package waiter
 import (
 	"time"
 
+	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Progress is where a waiter stands, and what it may expect.
+// Progress is where a waiter is in its queue, and what it may expect.
 type Progress struct {
-	Standing
+	Status  Status
 	Tickets int           // issued before the waiter's own, and above the floor
 	Wait    time.Duration // estimated; zero if nothing is known
 }
 
-// told is what the waiter has told last, as far as it is compared.
-type told struct {
+// progress is what a waiter has seen of its queue, and what it has reported of that.
+type progress struct {
+	status   Status
+	pace     pace
+	wide     bool           // the tickets between are mostly of other queues
+	report   func(Progress) // nil: nothing is reported
+	reported reported       // last
+}
+
+// reported is what is compared of two reports.
+type reported struct {
 	ticket         ticket.Number
 	ahead, tickets int
 	serving        string
 	data           int64
 }
 
-// tell tells of the record that was seen last, if that has changed something.
-// It is called only where the waiter goes on to wait: one whose turn it is has
-// something better to do.
-func (t *turn) tell(rec serving.Record) {
-	if t.Progress == nil || t.place == nil {
-		return
-	}
-	t.recount()
-	p := Progress{
-		Standing: t.standing,
-		Tickets:  ticketsAhead(t.ticket, rec),
-		Wait:     t.pace.estimate(t.Waiter, rec, time.Now()),
-	}
-	if t.Counter != nil {
-		p.Tickets = p.Ahead // most of the numbers between are of other queues
-	}
-	now := told{ticket: t.ticket, ahead: p.Ahead, tickets: p.Tickets}
-	if len(p.Serving) > 0 {
-		now.serving, now.data = p.Serving[0].ID, p.Serving[0].DataSet
-	}
-	if now == t.told {
-		return
-	}
-	t.told = now
-	t.Progress(p)
+func newProgress(c Config) *progress {
+	return &progress{pace: pace{gaps: c.Counter != nil}, wide: c.Counter != nil, report: c.Progress}
 }
 
-// recount brings the standing up to date with what the line of this process knows.
-func (t *turn) recount() {
-	t.standing.Ahead = t.spot.Ahead()
-	if holders, at := t.spot.Seen(); t.standing.SeenAt.Before(at) {
-		t.standing.Serving, t.standing.SeenAt = holders, at
+// record keeps what was seen with ticket t: for the error if the wait is over, and
+// for the schedule.
+func (p *progress) record(t ticket.Number, snapshot rows.Snapshot, ahead int) {
+	p.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
+	p.pace.see(snapshot, ahead)
+}
+
+// update brings the status up to date with what the other waiters of this process
+// have seen.
+func (p *progress) update(local *localqueue.Waiter) {
+	p.status.Ahead = local.Ahead()
+	if holders, at := local.LastSeen(); p.status.SeenAt.Before(at) {
+		p.status.Serving, p.status.SeenAt = holders, at
+	}
+}
+
+// send reports the progress, if that differs from the last report.
+func (p *progress) send(t ticket.Number, rec serving.Record, wait time.Duration) {
+	tickets := ticketsAhead(t, rec)
+	if p.wide {
+		tickets = p.status.Ahead
+	}
+	now := reported{ticket: t, ahead: p.status.Ahead, tickets: tickets}
+	if len(p.status.Serving) > 0 {
+		now.serving, now.data = p.status.Serving[0].ID, p.status.Serving[0].DataSet
+	}
+	if now != p.reported {
+		p.reported = now
+		p.report(Progress{Status: p.status, Tickets: tickets, Wait: wait})
 	}
 }
 

@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock/internal/grace"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// GoneError says that what was to be resumed is of no use any more, and why.
+// GoneError reports that what was to be resumed is of no use any more, and why.
 type GoneError struct {
 	Ticket ticket.Number
 	Why    string
@@ -23,21 +22,10 @@ type GoneError struct {
 
 func (e *GoneError) Error() string { return e.Why }
 
-// gone is what is known of a handle whose ticket is not served under it, and
-// cannot be granted any more.
-func (w *Waiter) gone(rec serving.Record) error {
-	for _, h := range rec.Holders {
-		if h.Ticket == w.ticket {
-			return &GoneError{w.ticket, "somebody else holds the lock with this ticket, as after an earlier Resume"}
-		}
-	}
-	return &GoneError{w.ticket, "it was released, evicted, overtaken, or resumed by somebody else"}
-}
-
-// Handle names a waiter, and what became of it, for one that goes on with it
-// after its process has ended.
+// Handle names a waiter, or the lock that it was granted, for a process that goes
+// on with it.
 type Handle struct {
-	ID     string // with which all of its ids begin
+	ID     string // prefix of all its ids
 	Ticket ticket.Number
 }
 
@@ -46,120 +34,121 @@ func (h Handle) names(holder serving.Holder) bool {
 	return holder.Ticket == h.Ticket && strings.HasPrefix(holder.ID, h.ID+"-")
 }
 
-// handle is of the waiter's place with its ticket.
-func (w *Waiter) handle() Handle { return Handle{ID: w.prefix, Ticket: w.ticket} }
-
-// Handle is the handle of the grant.
-func (g Grant) Handle() Handle {
-	return Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket}
-}
-
-func (w *Waiter) scope() serving.Scope {
-	if w.Counter == nil {
-		return serving.ScopeQueue
+// holder returns the holder in the record that the handle names. The error says why
+// it cannot be resumed.
+func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, err error) {
+	for _, holder := range rec.Holders {
+		switch {
+		case holder.Unreadable() && strings.HasPrefix(holder.ID, h.ID+"-"):
+			return holder, true, holder.Problem
+		case !h.names(holder):
+			continue
+		case holder.Lease.FailClosed && !holder.Lease.Endless():
+			err = &GoneError{h.Ticket, "the lock fails closed, and its process ended before it was confirmed"}
+		case holder.Lease.FailClosed:
+			// A process that took it over, and gave up, would open the queue.
+			err = fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", holder.Ticket)
+		}
+		return holder, true, err
 	}
-	return w.Counter.Scope
+	return serving.Holder{}, false, nil
 }
 
-// resume goes on with what the handle names: a lock that is still in the record,
-// or a place whose ticket can still be granted. Else it returns a *GoneError.
-func (w *Waiter) resume(ctx context.Context, noWait bool) (Grant, error) {
-	w.ticket, w.careful = w.Resume.Ticket, true
-	t := &turn{Waiter: w, retries: retry.For(w.patience(noWait))}
+// gone returns the error of a handle whose ticket is not served under it, and cannot
+// be granted any more.
+func (h Handle) gone(rec serving.Record) error {
+	for _, holder := range rec.Holders {
+		if holder.Ticket == h.Ticket {
+			return &GoneError{h.Ticket, "somebody else holds the lock with this ticket, as after an earlier Resume"}
+		}
+	}
+	return &GoneError{h.Ticket, "it was released, evicted, overtaken, or resumed by somebody else"}
+}
+
+// resume is Enter of a waiter that goes on with a handle: it takes over a lock that
+// is still in the record, or joins the queue with a ticket that can still be granted.
+// Otherwise it returns a *GoneError.
+func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, error) {
+	w.ticket, w.careful = t, true
 	for {
-		snapshot, err := t.look(ctx, serving.Record{})
+		snapshot, err := w.requests.look(ctx, w.series, answerGrace, func(ctx context.Context) (rows.Snapshot, error) {
+			return rows.Look(ctx, w.cfg.Queue, t, ticket.Number{})
+		})
 		if err != nil {
-			return Grant{}, err
+			return Grant{}, false, err
 		}
-		if err := cmp.Or(w.scope().Fits(snapshot.Record), w.Mode.Fits(snapshot.Record)); err != nil {
-			return Grant{}, err
+		if err := cmp.Or(w.cfg.scope().Fits(snapshot.Record), w.Mode().Fits(snapshot.Record)); err != nil {
+			return Grant{}, false, err
 		}
-		grant, ok, err := w.goOn(ctx, &snapshot)
+		grant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)
 		switch {
 		case ok:
-			return grant, nil
+			grant, err = w.served(ctx, grant)
+			return grant, err == nil, err
 		case err != nil:
-			if _, _, err := t.failed(ctx, "resume", err); err != nil {
-				return Grant{}, err
+			if err := w.requests.pause(ctx, w.series, "resume", err); err != nil {
+				return Grant{}, false, err
 			}
 			continue
 		}
-		if !snapshot.Record.Present || w.ticket.Compare(snapshot.Record.Floor()) <= 0 {
-			return Grant{}, w.gone(snapshot.Record)
+		if !snapshot.Record.Present || t.Compare(snapshot.Record.Floor()) <= 0 {
+			return Grant{}, false, w.cfg.Resume.gone(snapshot.Record)
 		}
-		w.note(snapshot, ticketsAhead(w.ticket, snapshot.Record))
-		grant, err = w.wait(ctx, snapshot, noWait)
-		if errors.Is(err, errTakeAnew) {
-			err = &GoneError{w.ticket, "its place was lost, or resumed by somebody else"}
-		}
-		return grant, err
+		w.progress.record(t, snapshot, ticketsAhead(t, snapshot.Record))
+		return Grant{}, false, w.join(ctx, snapshot)
 	}
 }
 
-// goOn looks for one of the waiter's own ids, and takes those over that it
-// resumes.
-func (w *Waiter) goOn(ctx context.Context, snapshot *rows.Snapshot) (Grant, bool, error) {
+// goOn looks for an own id in the record, and takes over those of the handle.
+func (c *claimant) goOn(ctx context.Context, from Handle, snapshot *rows.Snapshot) (Grant, bool, error) {
 	for {
-		if grant, ok := w.served(ctx, snapshot); ok {
+		if grant, ok := c.adopt(ctx, snapshot); ok {
 			return grant, true, nil
 		}
 		if ctx.Err() != nil {
 			return Grant{}, false, ctx.Err()
 		}
-		if found, err := w.takeOver(ctx, snapshot); err != nil || !found {
+		if found, err := c.takeOver(ctx, &from, snapshot); err != nil || !found {
 			return Grant{}, false, err
 		}
 	}
 }
 
-// takeOver puts an id of this waiter's into the place of one of those of the
-// waiter that it resumes, if one is in the record, and reports whether there was
-// one: a CLAIM of a process that has died may still arrive. It changes the snapshot
-// to what comes back.
-func (w *Waiter) takeOver(ctx context.Context, snapshot *rows.Snapshot) (found bool, err error) {
-	if w.Resume == nil {
+// takeOver puts an own id into the place of one that the handle names, if there is
+// one in the record, and reports whether there was: a CLAIM of a process that has
+// ended may still arrive. It changes the snapshot to what the request returns.
+func (c *claimant) takeOver(ctx context.Context, from *Handle, snapshot *rows.Snapshot) (found bool, err error) {
+	if from == nil {
 		return false, nil
 	}
-	for _, h := range snapshot.Record.Holders {
-		if h.Unreadable() && strings.HasPrefix(h.ID, w.Resume.ID+"-") {
-			return true, h.Problem
-		}
-		if !w.Resume.names(h) {
-			continue
-		}
-		if h.Lease.FailClosed && !h.Lease.Endless() {
-			return true, &GoneError{w.ticket, "the lock fails closed, and its process ended before it was confirmed"}
-		}
-		if h.Lease.FailClosed {
-			// Whoever took it over, and gave up, would open the queue.
-			return true, fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", h.Ticket)
-		}
-		w.Mode.Shared = h.Shared
-		a, e := w.newAttempt(true)
-		a.resumed = true
-		e.Lease.Delay = max(e.Lease.Delay, h.Lease.Delay) // for what is still on its way
-		a.lease = e.Lease
-		if len(e.Data) == 0 {
-			e.Data = h.Data
-		}
-		patient, cancel := grace.Context(ctx, answerGrace)
-		rec, err := serving.Resume(patient, w.Queue, h, e)
-		cancel()
-		if errors.Is(err, serving.ErrRefused) {
-			err = nil
-			if again, stands := rec.Mine(h.ID); stands && again.Shared == h.Shared && again.Made == h.Made {
-				return true, &table.MalformedError{
-					Item: fmt.Sprintf("serving record of %q", w.Queue), Attribute: w.Queue.Attr(table.AttrHolders) + "." + h.ID,
-					Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", h.Ticket),
-				}
-			}
-		} else {
-			a.unknown = err != nil && table.Applied(err, true)
-		}
-		if err == nil {
-			snapshot.Saw(rec)
-		}
-		return true, err
+	old, found, err := from.holder(snapshot.Record)
+	if !found || err != nil {
+		return found, err
 	}
-	return false, nil
+	c.entry.Mode.Shared = old.Shared
+	a, entry := c.attempt(true)
+	a.resumed = true
+	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
+	a.lease = entry.Lease
+	if len(entry.Data) == 0 {
+		entry.Data = old.Data
+	}
+	extended, cancel := grace.Context(ctx, answerGrace)
+	defer cancel()
+	rec, err := serving.Resume(extended, c.queue, old, entry)
+	switch {
+	case err == nil:
+	case !errors.Is(err, serving.ErrRefused):
+		a.unknown = table.Applied(err, true)
+		return true, err
+	default:
+		if again, present := rec.Mine(old.ID); present && again.Shared == old.Shared && again.Made == old.Made {
+			return true, &table.MalformedError{
+				Item: fmt.Sprintf("serving record of %q", c.queue), Attribute: c.queue.Attr(table.AttrHolders) + "." + old.ID,
+				Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
+			}
+		}
+	}
+	snapshot.Saw(rec)
+	return true, nil
 }

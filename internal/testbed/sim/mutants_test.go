@@ -65,7 +65,7 @@ var mutants = []mutant{
 	},
 	{
 		"QUIET by one who was never granted its ticket", "internal/waiter/leave.go",
-		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.Queue, w.ticket)\n\t\treturn\n\t}\n",
+		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
 		`the floor rose`, 6,
 	},
 	{
@@ -84,8 +84,8 @@ var mutants = []mutant{
 		`a protected write with ticket \d+ committed`, 3645,
 	},
 	{
-		"claims out of turn", "internal/rows/judge.go",
-		"case j.Ahead > 0 || !mode.Room(s.Record, j.Holders):", "case !mode.Room(s.Record, j.Holders):",
+		"claims out of turn", "internal/rows/decide.go",
+		"case d.Ahead > 0 || !room:", "case !room:",
 		`was granted before ticket`, 1,
 	},
 	{
@@ -125,7 +125,7 @@ var mutants = []mutant{
 	},
 	{
 		"a fail-closed lock that was never confirmed", "internal/waiter/confirm.go",
-		"if err != nil || !w.Holder.FailClosed {", "if err != nil || w.Holder.FailClosed || true {",
+		"if !w.cfg.Entry.Terms.FailClosed {", "if true {",
 		`believed to hold|was granted after ticket`, 29,
 	},
 	{
@@ -167,12 +167,12 @@ var mutants = []mutant{
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
-		"	if !p.spot.Attended() {\n		return errUnattended\n	}\n", "",
+		"	if !p.local.Active() {\n		return errInactive\n	}\n", "",
 		`has not looked for`, 39,
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
-		"\t\tgrant, ok, err := w.goOn(ctx, &snapshot)\n", "\t\tgrant, ok, err := w.goOn(ctx, &snapshot)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, ctx.Err()\n\t\t}\n",
+		"\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n", "\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 140,
 	},
 }

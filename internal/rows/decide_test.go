@@ -9,9 +9,15 @@ import (
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+// decide observes the snapshot, and decides by what the observer says.
+func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, ids []string, observer *lease.Observer) rows.Decision {
+	return s.Decide(s.Observe(q, observer), t, mode, ids)
+}
 
 // The rules of LOOK, in their order: each situation meets one, whatever later
 // rules would say.
@@ -48,9 +54,9 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 		"2. by servingAfter":                                  {rec: record(9, 6, 0), do: rows.Overtaken},
 		"2. before 3.: holders absent as well":                {rec: serving.Record{Exists: true, TicketNumber: n(9), Granted: n(9)}, do: rows.Overtaken},
 		"2. before 4.: a live row ahead as well":              {rec: record(9, 0, 8), all: []rows.Row{row(5, "x", alive)}, do: rows.Overtaken},
-		"3. holders absent":                                   {rec: absent, do: rows.TakeAnew},
-		"3. before 4.: a live row ahead as well":              {rec: absent, all: []rows.Row{row(5, "x", alive)}, do: rows.TakeAnew, ahead: 1, clear: 30 * time.Second},
-		"3. no record at all":                                 {do: rows.TakeAnew},
+		"3. holders absent":                                   {rec: absent, do: rows.NewTicket},
+		"3. before 4.: a live row ahead as well":              {rec: absent, all: []rows.Row{row(5, "x", alive)}, do: rows.NewTicket, ahead: 1, clear: 30 * time.Second},
+		"3. no record at all":                                 {do: rows.NewTicket},
 		"4. a live row ahead":                                 {rec: record(9, 0, 4), all: []rows.Row{row(5, "x", alive)}, do: rows.Wait, ahead: 1, clear: 30 * time.Second},
 		"4. a holder without a lease":                         {rec: record(9, 0, 3, holder("h", 3, lease.Lease{Beat: 5, FailClosed: true})), do: rows.Wait, clear: lease.Forever},
 		"4. two, and a dead one between":                      {rec: record(9, 0, 3), all: []rows.Row{row(4, "w", alive), row(5, "x", dead), row(6, "y", alive)}, do: rows.Wait, ahead: 2, rowsD: 1, clear: 30 * time.Second},
@@ -66,8 +72,8 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 	} {
 		clock := dbclock.New()
 		clock.Observe(epoch, epoch, epoch)
-		j := rows.Snapshot{Record: test.rec, Rows: test.all, ReadAt: epoch}.Decide(q, n(7), serving.Mode{}, test.ids, lease.NewObserver(clock, false))
-		if j.Do != test.do || j.Ahead != test.ahead || len(j.DeadRows) != test.rowsD || len(j.DeadHolders) != test.heldD {
+		j := decide(q, rows.Snapshot{Record: test.rec, Rows: test.all, ReadAt: epoch}, n(7), serving.Mode{}, test.ids, lease.NewObserver(clock, false))
+		if j.Do != test.do || j.Ahead != test.ahead || len(j.ExpiredRows) != test.rowsD || len(j.ExpiredHolders) != test.heldD {
 			t.Errorf("%s: judged %+v, want action %d, %d ahead, %d dead rows, %d dead holders", name, j, test.do, test.ahead, test.rowsD, test.heldD)
 		}
 		if j.ClearIn < test.clear || j.ClearIn-test.clear > 2*time.Second {
@@ -118,7 +124,7 @@ func TestTurnsOfThoseAhead(t *testing.T) {
 		for i, mode := range test.all {
 			snapshot.Rows = append(snapshot.Rows, rows.Row{Ticket: n(2 + i), ID: mode, Mode: mode, Lease: lease.Lease{TTL: time.Minute}})
 		}
-		j := snapshot.Decide(q, n(10), test.mode, nil, lease.NewObserver(dbclock.New(), false))
+		j := decide(q, snapshot, n(10), test.mode, nil, lease.NewObserver(dbclock.New(), false))
 		if j.Do != test.do || j.Turns != test.turns || j.Joins != test.joins || j.Ahead != len(test.all) {
 			t.Errorf("%s: judged %+v, want action %d, %d turns, joins %v", name, j, test.do, test.turns, test.joins)
 		}
@@ -139,7 +145,7 @@ func TestLeasesOfRowsAndHoldersAreJudgedByObservationAsWell(t *testing.T) {
 		clear time.Duration
 	}{{0, rows.Wait, 20 * time.Second}, {9 * time.Second, rows.Wait, 11 * time.Second}, {10 * time.Second, rows.Wait, 10 * time.Second}, {20 * time.Second, rows.Claim, 0}} {
 		snapshot.ReadAt = epoch.Add(step.after)
-		if j := snapshot.Decide(q, n(7), serving.Mode{}, nil, observer); j.Do != step.do || j.ClearIn != step.clear {
+		if j := decide(q, snapshot, n(7), serving.Mode{}, nil, observer); j.Do != step.do || j.ClearIn != step.clear {
 			t.Errorf("after %v judged %+v, want action %d, clear in %v", step.after, j, step.do, step.clear)
 		}
 	}

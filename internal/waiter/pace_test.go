@@ -1,0 +1,126 @@
+package waiter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+)
+
+// seen is one snapshot: seconds after the first, the floor, and how many are ahead.
+type seen struct{ at, floor, ahead int }
+
+func paceOf(gaps bool, steps ...seen) *pace {
+	p := &pace{gaps: gaps}
+	for _, s := range steps {
+		p.see(rows.Snapshot{Record: record(s.floor, serving.Holder{ID: n(s.floor).String(), Ticket: n(s.floor)}), ReadAt: instant.Add(time.Duration(s.at) * time.Second)}, s.ahead)
+	}
+	return p
+}
+
+func TestPace(t *testing.T) {
+	for name, test := range map[string]struct {
+		gaps  bool
+		steps []seen
+		mean  time.Duration
+		moved int
+	}{
+		"UnknownAtFirst":         {steps: []seen{{0, 3, 5}}},
+		"UnknownWithoutGrant":    {steps: []seen{{0, 3, 5}, {9, 3, 5}}},
+		"CountsTickets":          {steps: []seen{{0, 3, 5}, {10, 8, 1}}, mean: 2 * time.Second, moved: 10},
+		"StaysUntilNextGrant":    {steps: []seen{{0, 3, 5}, {10, 8, 1}, {30, 8, 1}}, mean: 2 * time.Second, moved: 10},
+		"CountsWaitersInScopes":  {gaps: true, steps: []seen{{0, 3, 5}, {10, 18, 3}}, mean: 5 * time.Second, moved: 10},
+		"CountsOneAtLeastThere":  {gaps: true, steps: []seen{{0, 3, 5}, {10, 18, 5}}, mean: 10 * time.Second, moved: 10},
+		"AddsUpGrantsInScopes":   {gaps: true, steps: []seen{{0, 3, 5}, {10, 18, 3}, {20, 19, 1}}, mean: 5 * time.Second, moved: 20},
+		"IgnoresFloorThatStayed": {gaps: true, steps: []seen{{0, 3, 5}, {10, 3, 3}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := paceOf(test.gaps, test.steps...)
+			if p.mean != test.mean || !p.moved.Equal(instant.Add(time.Duration(test.moved)*time.Second)) {
+				t.Errorf("mean %v, moved at %v", p.mean, p.moved)
+			}
+			if last := test.steps[len(test.steps)-1]; p.turns != last.ahead {
+				t.Errorf("%d turns ahead, want %d", p.turns, last.ahead)
+			}
+		})
+	}
+}
+
+func TestObservation(t *testing.T) {
+	now := instant.Add(4 * time.Second)
+	rec := record(7, serving.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second)})
+	rec.Turn = serving.Turn{Mean: 6 * time.Second, Deviation: 2 * time.Second}
+
+	t.Run("WithoutClockCountsFromFirstSight", func(t *testing.T) {
+		o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, time.Time{}, now)
+		if o.Ahead != 3 || !o.Serving || o.Mean != 6*time.Second || o.Still != 4*time.Second || o.Elapsed != 4*time.Second {
+			t.Errorf("observation %+v", o)
+		}
+	})
+	t.Run("WithClockCountsFromGrant", func(t *testing.T) {
+		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, now.Add(-time.Second), now); o.Elapsed != 13*time.Second {
+			t.Errorf("observation %+v", o)
+		}
+	})
+	t.Run("OfSemaphoreEndsTurnsMoreOften", func(t *testing.T) {
+		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 2, time.Time{}, now); o.Serving || o.Mean != 3*time.Second || o.Deviation != time.Second || o.Elapsed != 0 {
+			t.Errorf("observation %+v", o)
+		}
+	})
+	t.Run("LeavesOutJoinedTurn", func(t *testing.T) {
+		p := paceOf(false, seen{0, 7, 3})
+		p.decided(rows.Decision{Turns: 3, Joins: true, ClearIn: time.Minute})
+		if o := p.observation(rec, 0, time.Time{}, now); o.Ahead != 2 || o.ClearIn != time.Minute || p.joined() {
+			t.Errorf("observation %+v", o)
+		}
+	})
+}
+
+func TestSlowest(t *testing.T) {
+	for name, test := range map[string]struct{ clearIn, want time.Duration }{
+		"WithoutLeaseInTheWay": {want: time.Minute},
+		"UntilLeaseEnds":       {clearIn: time.Second, want: time.Second},
+		"AtMostItsLimit":       {clearIn: time.Hour, want: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&pace{clearIn: test.clearIn}).slowest(time.Minute); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	now := instant.Add(4 * time.Second)
+	for name, test := range map[string]struct {
+		mean    time.Duration // of recent turns
+		own     time.Duration // as seen
+		permits int
+		turns   int
+		joins   bool
+		idle    bool
+		want    time.Duration
+	}{
+		"UnknownWithoutRate":  {turns: 3},
+		"CountsRestOfPresent": {mean: 10 * time.Second, turns: 2, want: 26 * time.Second},
+		"CountsNoRestIfIdle":  {mean: 10 * time.Second, turns: 2, idle: true, want: 20 * time.Second},
+		"PrefersOwnRate":      {mean: 10 * time.Second, own: 5 * time.Second, turns: 2, want: 11 * time.Second},
+		"DividesByPermits":    {mean: 10 * time.Second, permits: 2, turns: 2, want: 11 * time.Second},
+		"IsZeroForJoined":     {mean: 10 * time.Second, joins: true},
+		"LeavesOutJoinedTurn": {mean: 10 * time.Second, turns: 2, joins: true, want: 16 * time.Second},
+		"NeverOverflows":      {mean: 1 << 62, turns: 100, idle: true, want: 1 << 62},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pace{moved: instant, mean: test.own, turns: test.turns, joins: test.joins}
+			rec := record(7, serving.Holder{ID: "7"})
+			if test.idle {
+				rec = record(7)
+			}
+			rec.Turn.Mean = test.mean
+			if got := p.estimate(rec, test.permits, time.Time{}, now); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}

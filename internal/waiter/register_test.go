@@ -1,0 +1,126 @@
+package waiter
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+func TestAnswerToRegister(t *testing.T) {
+	lost := &table.Error{Operation: "UpdateItem", Err: errors.New("connection reset")}
+	for name, test := range map[string]struct {
+		number  int // of the record that is returned
+		err     error
+		noWait  bool
+		want    error
+		unknown bool
+	}{
+		"Applied":              {number: 7},
+		"AppliedEarlier":       {number: 7, err: serving.ErrRefused},
+		"LaterTicketCameFirst": {number: 8, err: serving.ErrRefused, noWait: true},
+		"NoRoom":               {number: 6, err: serving.ErrRefused, noWait: true, want: serving.ErrRefused},
+		"RecordChanged":        {number: 6, err: serving.ErrRefused, want: errChanged},
+		"NoAnswer":             {err: lost, want: lost, unknown: true},
+		"NotApplied":           {err: table.NotMade(lost), want: lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err, unknown := registered(serving.Record{TicketNumber: n(test.number)}, test.err, n(7), test.noWait)
+			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || unknown != test.unknown {
+				t.Errorf("error %v, unknown %v, want %v, %v", err, unknown, test.want, test.unknown)
+			}
+			if test.want == serving.ErrRefused && errors.Is(err, errChanged) {
+				t.Error("a refusal without room is tried again")
+			}
+		})
+	}
+}
+
+func TestRegisteredTicket(t *testing.T) {
+	for name, test := range map[string]struct {
+		rec    serving.Record
+		noWait bool
+		times  int
+		want   error
+	}{
+		"MayWaitAboveTheFloor":       {rec: record(6), times: 1},
+		"IsWorthlessAtTheFloor":      {rec: record(7), times: 1, want: ErrNewTicket},
+		"IsItsOwnGrant":              {rec: record(7, serving.Holder{ID: "me", Ticket: n(7)}), times: 1},
+		"IsWorthlessForLong":         {rec: record(7), times: 100, want: ErrNewTicket},
+		"IsWorthlessForFiveOfNoWait": {rec: record(7), noWait: true, times: quickTries, want: ErrNewTicket},
+		"IsBusyAfterThatWithNoWait":  {rec: record(7), noWait: true, times: quickTries + 1, want: ErrBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := New(Config{NoWait: test.noWait})
+			w.claimant.attempts.all = []*attempt{{id: "me"}}
+			var err error
+			for range test.times {
+				_, err = w.entered(test.rec, n(7))
+			}
+			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			if w.Highest().Ticket != n(20) || w.Status().Ticket != n(7) {
+				t.Errorf("highest %v, status %+v", w.Highest(), w.Status())
+			}
+		})
+	}
+}
+
+func TestHighest(t *testing.T) {
+	var r registration
+	for _, step := range []struct{ raise, want int }{{3, 3}, {9, 9}, {4, 9}} {
+		if r.raise(Highest{Ticket: n(step.raise)}); r.highest.Ticket != n(step.want) {
+			t.Errorf("after %d it is %s, want %d", step.raise, r.highest.Ticket, step.want)
+		}
+	}
+}
+
+func TestBusy(t *testing.T) {
+	stuck := errors.New("cannot be read")
+	for name, test := range map[string]struct {
+		rec      serving.Record
+		mode     serving.Mode
+		decision rows.Decision
+		want     error
+	}{
+		"NotWithoutHolders":   {},
+		"WithHolder":          {decision: rows.Decision{Holders: 1}, want: ErrBusy},
+		"NotWithPermits":      {mode: serving.Mode{Permits: 2}, decision: rows.Decision{Holders: 1}},
+		"WithAllPermitsInUse": {mode: serving.Mode{Permits: 2}, decision: rows.Decision{Holders: 2}, want: ErrBusy},
+		"SaysWhyIfStuck":      {decision: rows.Decision{Holders: 1, Stuck: stuck}, want: stuck},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := busy(test.rec, test.mode, test.decision); err != test.want {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestOccupied(t *testing.T) {
+	held := record(7, serving.Holder{ID: "h", Ticket: n(7)})
+	shared := held
+	shared.Shared = true
+	for name, test := range map[string]struct {
+		rec  serving.Record
+		mode serving.Mode
+		want bool
+	}{
+		"NotWithoutRecord":   {},
+		"NotIdle":            {rec: record(7)},
+		"ByHolder":           {rec: held, want: true},
+		"NotSharedBySharers": {rec: shared, mode: serving.Mode{Shared: true}},
+		"ByWriterForSharers": {rec: held, mode: serving.Mode{Shared: true}}, // TAKE says whether its record fits
+		"BySharersForWriter": {rec: shared, want: true},
+		"NotOfAnotherKind":   {rec: held, mode: serving.Mode{Permits: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := occupied(test.rec, test.mode); got != test.want {
+				t.Errorf("occupied is %v", got)
+			}
+		})
+	}
+}

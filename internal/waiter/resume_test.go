@@ -1,0 +1,47 @@
+package waiter
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
+)
+
+func TestHandle(t *testing.T) {
+	handle, problem := Handle{ID: "p", Ticket: n(7)}, errors.New("malformed")
+	mine := serving.Holder{ID: "p-3", Ticket: n(7), Lease: lease.Lease{TTL: 1000}}
+	unconfirmed, endless, broken := mine, mine, mine
+	unconfirmed.Lease.FailClosed = true
+	endless.Lease = lease.Lease{Beat: 1, FailClosed: true}
+	broken.Lease, broken.Problem = lease.Lease{}, problem
+	for name, test := range map[string]struct {
+		holders []serving.Holder
+		found   bool
+		gone    bool
+		failed  bool
+	}{
+		"FindsItsHolder":          {holders: []serving.Holder{{ID: "q-1", Ticket: n(6)}, mine}, found: true},
+		"IgnoresOtherTicket":      {holders: []serving.Holder{{ID: "p-3", Ticket: n(6)}}},
+		"IgnoresOtherID":          {holders: []serving.Holder{{ID: "pp-3", Ticket: n(7)}}},
+		"IsGoneBeforeConfirm":     {holders: []serving.Holder{unconfirmed}, found: true, gone: true, failed: true},
+		"LeavesEndlessToOperator": {holders: []serving.Holder{endless}, found: true, failed: true},
+		"ReportsUnreadable":       {holders: []serving.Holder{broken}, found: true, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, found, err := handle.holder(record(7, test.holders...))
+			_, gone := errors.AsType[*GoneError](err)
+			if found != test.found || gone != test.gone || (err != nil) != test.failed {
+				t.Errorf("found %v, error %v", found, err)
+			}
+			if found && h.ID != mine.ID {
+				t.Errorf("holder %+v", h)
+			}
+		})
+	}
+	t.Run("OfGrantNamesItsHolder", func(t *testing.T) {
+		if got := (Grant{ID: "p-3", Ticket: n(7)}).Handle(); got != handle || !got.names(mine) {
+			t.Errorf("handle %+v", got)
+		}
+	})
+}
