@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/multi"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -125,7 +126,7 @@ func (ls *Locks) Release(ctx context.Context) error {
 	_ = ls.Err() // a lease that has run out is a loss, not a release
 	ls.finish(ErrReleased)
 	errs := make([]error, len(ls.all))
-	eachSideBySide(len(ls.all), nil, func(i int) { errs[i] = ls.all[i].Release(ctx) })
+	multi.Each(len(ls.all), nil, func(i int) { errs[i] = ls.all[i].Release(ctx) })
 	return errors.Join(errs...)
 }
 

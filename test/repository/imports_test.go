@@ -22,6 +22,7 @@ var floors = []string{
 	"",
 	"internal/picture",
 	"internal/eviction",
+	"internal/multi",
 	"internal/waiter",
 	"internal/sweep",
 	"internal/localqueue",

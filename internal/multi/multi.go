@@ -1,0 +1,137 @@
+package multi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Config is what one Acquire needs. All fields are required.
+type Config struct {
+	// Waiters is the configuration in each queue, in the order in which they are
+	// entered. NoWait and Slots are set by Acquire.
+	Waiters []waiter.Config
+	// Numbered reports that the Waiters have one Counter.
+	Numbered bool
+	Log      *slog.Logger
+	// Hold begins to hold what a queue has granted.
+	Hold func(ctx context.Context, queue int, grant waiter.Grant) Held
+	// Ready is called once all locks are held. Its error gives them back.
+	Ready func() error
+}
+
+// Held is a lock that a queue has granted.
+type Held interface {
+	// Context ends when the lock is lost or released.
+	Context() context.Context
+	Release(ctx context.Context) error
+	// GiveBack releases a lock that the caller will not get. If its lease ended
+	// before, remove takes its id out of the record until end, when other clients may.
+	// An error says that the lock may still be in the table.
+	GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error
+}
+
+// Error is the error of an Acquire.
+type Error struct {
+	Queue  int           // that stood in the way
+	Status waiter.Status // of its waiter
+	Err    error
+	// Left is, by queue, why something that may be in its record was not given back:
+	// an *OrphanError, or an error of Held. Nil: nothing is left there.
+	Left []error
+	// Tried reports whether the table was asked for a lock that was not granted.
+	Tried bool
+}
+
+func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...)).Error() }
+
+// Unwrap returns Err and all of Left.
+func (e *Error) Unwrap() []error { return append([]error{e.Err}, e.Left...) }
+
+// OrphanError is the error of a fail-closed grant that has no owner and may be in the
+// record.
+type OrphanError struct{ waiter.Orphan }
+
+func (e *OrphanError) Error() string {
+	return fmt.Sprintf("ticket %s may be in the record without an owner: %v", e.Ticket, e.Err)
+}
+
+// errLost reports that a lock was lost while others were waited for.
+var errLost = errors.New("a lock was lost while others were waited for")
+
+// quickNumbers is how many numbers a caller that will not wait takes, each overtaken,
+// before the locks count as busy.
+const quickNumbers = 5
+
+// acquisition is one Acquire.
+type acquisition struct {
+	cfg     Config
+	noWait  bool
+	tried   bool           // see Error
+	highest waiter.Highest // that is known to have been issued
+}
+
+// Acquire acquires all locks, in the order of their queues, and returns them held. Its
+// error is an *Error.
+func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error) {
+	tries, _ := wait.Tries()
+	a := &acquisition{cfg: c, noWait: tries > 0}
+	for try := 1; ; try++ {
+		held, err := a.acquire(ctx)
+		if err == nil {
+			return held, nil
+		}
+		repeat := !a.endless(err.Left) && (errors.Is(err.Err, waiter.ErrBusy) || table.Transient(err.Err))
+		if try >= tries || !repeat || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+			err.Tried = a.tried
+			return nil, err
+		}
+	}
+}
+
+// acquire takes numbers until it has all locks, or until something else ends it than
+// being overtaken, or losing a lock.
+func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
+	for number := 1; ; number++ {
+		r := newRound(ctx, a)
+		queue, err := r.play()
+		if err == nil {
+			err = a.cfg.Ready()
+		}
+		if err == nil {
+			return r.locks, nil
+		}
+		left := r.undo()
+		repeat := !a.endless(left) && (errors.Is(err, waiter.ErrNewTicket) || errors.Is(err, errLost))
+		switch {
+		case repeat && a.noWait && number >= quickNumbers:
+			err = waiter.ErrBusy
+		case repeat && ctx.Err() == nil:
+			a.cfg.Log.Info("queuelock: gave several locks back, and takes a new ticket for all",
+				"stood in the way", a.cfg.Waiters[queue].Queue.String(), "cause", err, "left behind", errors.Join(left...))
+			continue
+		case repeat:
+			err = ctx.Err()
+		}
+		return nil, r.failure(queue, err, left)
+	}
+}
+
+// endless reports whether something is left that no lease ends. A further attempt
+// would wait for it.
+func (a *acquisition) endless(left []error) bool {
+	for i, err := range left {
+		if err != nil && a.cfg.Waiters[i].Entry.Terms.FailClosed {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+package multi
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// overdue is how long after the end of ctx a round may still hold locks because
+// something in it is stuck.
+const overdue = 2 * time.Second
+
+// round is an attempt with one number.
+type round struct {
+	acquisition *acquisition
+	caller      context.Context
+	ctx         context.Context // ends with the caller's, or the first failure
+	cancel      context.CancelFunc
+	slots       chan struct{}
+
+	waits   sync.WaitGroup
+	waiters []*waiter.Waiter // of the queues entered so far
+
+	mu    sync.Mutex
+	locks []Held        // guarded by mu until all is over; by queue, nil: not held
+	watch []func() bool // guarded by mu; each ends the watch over a lock
+	err   error         // guarded by mu; the first failure
+	at    int           // guarded by mu; its queue
+}
+
+func newRound(ctx context.Context, a *acquisition) *round {
+	r := &round{acquisition: a, caller: ctx, slots: make(chan struct{}, sideBySide), locks: make([]Held, len(a.cfg.Waiters))}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	return r
+}
+
+// play enters all queues and waits in them. It returns when nothing is under way any
+// more, with the first failure and its queue. Nil: all locks are held.
+func (r *round) play() (queue int, err error) {
+	defer r.cancel()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		r.enterAll(random.Fork(r.ctx))
+		r.waits.Wait()
+	}()
+	select {
+	case <-over:
+	case <-r.caller.Done():
+		select {
+		case <-over:
+		case <-time.After(overdue):
+			r.letGo()
+			<-over
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tried := &r.acquisition.tried
+	for i, w := range r.waiters {
+		*tried = *tried || r.locks[i] == nil && w.Tried()
+	}
+	for _, unwatch := range r.watch {
+		unwatch()
+	}
+	return r.at, r.err
+}
+
+// letGo fails the round and releases what it holds. undo repeats what fails.
+func (r *round) letGo() {
+	r.fail(0, errLost)
+	r.mu.Lock()
+	held := slices.Clone(r.locks)
+	r.mu.Unlock()
+	Each(len(held), nil, func(i int) {
+		if held[i] != nil {
+			_ = held[i].Release(r.caller)
+		}
+	})
+}
+
+// enterAll enters one queue after the other.
+func (r *round) enterAll(ctx context.Context) {
+	a := r.acquisition
+	var t ticket.Number
+	for i, c := range a.cfg.Waiters {
+		c.NoWait = a.noWait
+		if a.cfg.Numbered {
+			c.Slots = r.slots // else it waits in one queue after the other
+		}
+		w := waiter.New(c)
+		r.waiters = append(r.waiters, w)
+		var err error
+		if !a.cfg.Numbered {
+			err = r.run(ctx, i, w)
+		} else {
+			if i == 0 {
+				t, err = w.Number(ctx, a.highest)
+			}
+			if err == nil {
+				err = r.enter(ctx, i, w, t)
+			}
+		}
+		if err != nil {
+			r.fail(i, err)
+			return
+		}
+	}
+}
+
+// run acquires a lock with a number of its own.
+func (r *round) run(ctx context.Context, i int, w *waiter.Waiter) error {
+	grant, err := w.Run(ctx)
+	if err == nil {
+		r.hold(ctx, i, grant)
+	}
+	return err
+}
+
+// enter enters a queue with the common number. If the lock is not granted at once, it
+// is waited for beside the others, once the row is in the table.
+func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Number) error {
+	grant, served, err := w.Enter(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case served:
+		r.hold(ctx, i, grant)
+		return nil
+	case r.acquisition.noWait:
+		return r.await(ctx, i, w)
+	}
+	if err := w.AwaitRow(ctx); err != nil {
+		return err
+	}
+	ctx = random.Fork(ctx)
+	r.waits.Go(func() {
+		if err := r.await(ctx, i, w); err != nil {
+			r.fail(i, err)
+		}
+	})
+	return nil
+}
+
+func (r *round) await(ctx context.Context, i int, w *waiter.Waiter) error {
+	grant, err := w.Await(ctx)
+	if err == nil {
+		r.hold(ctx, i, grant)
+	}
+	return err
+}
+
+// hold keeps a lock that was granted, and ends the round if it is lost.
+func (r *round) hold(ctx context.Context, i int, grant waiter.Grant) {
+	lock := r.acquisition.cfg.Hold(ctx, i, grant)
+	unwatch := context.AfterFunc(lock.Context(), func() { r.fail(i, errLost) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.locks[i] = lock
+	r.watch = append(r.watch, unwatch)
+}
+
+// fail ends the round, because of a queue.
+func (r *round) fail(i int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err, r.at = err, i
+		r.cancel()
+	}
+}
+
+// failure is the error of a round that was the last.
+func (r *round) failure(queue int, err error, left []error) *Error {
+	if r.caller.Err() != nil {
+		// What was waited for, not which noticed it.
+		queue = max(0, slices.Index(r.locks, nil))
+	}
+	e := &Error{Queue: queue, Err: err, Left: left}
+	if queue < len(r.waiters) {
+		e.Status = r.waiters[queue].Status()
+	}
+	return e
+}

@@ -1,0 +1,42 @@
+package multi
+
+import (
+	"context"
+	"time"
+)
+
+// undoTimeout is how long only some of what is given back is sent at a time.
+const undoTimeout = 500 * time.Millisecond
+
+// undo gives everything back: locks are released, queues are left. It returns when
+// that has been done, or given up, and Error.Left.
+func (r *round) undo() (left []error) {
+	left = make([]error, len(r.locks))
+	// A table that does not answer takes each its whole time: not one batch after
+	// the other. None is left out, as nothing else ends a lock that fails closed.
+	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
+	defer cancel()
+	Each(len(r.waiters), hurry.Done(), func(i int) { left[i] = r.undoOne(i) })
+	a := r.acquisition
+	for _, w := range r.waiters {
+		if a.highest.Ticket.Less(w.Highest().Ticket) {
+			a.highest = w.Highest()
+		}
+	}
+	return left
+}
+
+func (r *round) undoOne(i int) (err error) {
+	w, lock := r.waiters[i], r.locks[i]
+	switch {
+	case lock != nil:
+		err = lock.GiveBack(r.caller, w.Remove)
+		w.Wait()
+	case r.acquisition.cfg.Numbered:
+		w.Leave(r.caller)
+	}
+	if orphan := w.Orphan(); orphan != nil {
+		return &OrphanError{*orphan}
+	}
+	return err
+}
