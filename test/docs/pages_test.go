@@ -126,7 +126,20 @@ func generated(t *testing.T, name, want string) {
 		}
 		return
 	}
-	if got := read(t, name); got != want {
-		t.Errorf("%s is not what the code gives; `make docs` writes it. It should be:\n\n%s", name, want)
+	got, lines := strings.Split(read(t, name), "\n"), strings.Split(want, "\n")
+	for i := range max(len(got), len(lines)) {
+		was, is := at(got, i), at(lines, i)
+		if was != is {
+			t.Errorf("%s:%d is %q, and the code gives %q. `make docs` writes the page", name, i+1, was, is)
+			return
+		}
 	}
+}
+
+// at returns the i-th line, or nothing.
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
 }
