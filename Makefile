@@ -7,11 +7,6 @@ SEEDS   ?= 250
 
 STATICCHECK = v0.8.2
 
-# The race detector does not watch the inside of encoding/json, whose scanner calls
-# it for each byte: a third of the time of all tests. The engines and the fault
-# network use that package, the library does not.
-RACE := -race -gcflags=encoding/json=-race=false
-
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +17,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
-	QUEUELOCK_ENGINES=$(ENGINES) $(GO) test $(RACE) -timeout 15m -p 2 ./...
+	QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -timeout 15m -p 2 ./...
 
 .PHONY: test-repeat
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed

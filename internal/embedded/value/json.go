@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxNesting is how many levels an item may have, itself included: DynamoDB
@@ -26,6 +27,9 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 }
 
 func decode(data []byte, depth int) (Value, error) {
+	if kind, text, ok := plainScalar(data); ok {
+		return scalar(kind, text)
+	}
 	wire, err := unmarshal[map[Kind]json.RawMessage](data)
 	if err != nil {
 		return Value{}, err
@@ -45,6 +49,20 @@ func decode(data []byte, depth int) (Value, error) {
 		return decodeKind(kind, raw, depth)
 	}
 	panic("unreachable: the map has one entry")
+}
+
+// plainScalar reads a string, number or binary value without spaces and escapes,
+// as nearly all are. The data is valid JSON.
+func plainScalar(data []byte) (kind Kind, text string, ok bool) {
+	const open, end = `{"S":"`, `"}`
+	if len(data) < len(open)+len(end) || data[1] != '"' || data[3] != '"' || data[4] != ':' || data[5] != '"' || data[len(data)-2] != '"' {
+		return "", "", false
+	}
+	kind, inner := Kind(data[2:3]), data[len(open):len(data)-len(end)]
+	if kind != String && kind != Num && kind != Binary || bytes.IndexByte(inner, '"') >= 0 || bytes.IndexByte(inner, '\\') >= 0 || !utf8.Valid(inner) {
+		return "", "", false
+	}
+	return kind, string(inner), true
 }
 
 func decodeKind(kind Kind, raw json.RawMessage, depth int) (Value, error) {

@@ -1,6 +1,7 @@
 package faultnet
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"hash/crc32"
@@ -51,7 +52,11 @@ func askCapacity(r Request, raw []byte) ([]byte, bool) {
 	switch r.Body["ReturnConsumedCapacity"] {
 	case "TOTAL", "INDEXES":
 		return raw, false
-	case nil, "NONE":
+	case nil:
+		if _, named := r.Body["ReturnConsumedCapacity"]; !named && len(r.Body) > 0 && raw[0] == '{' {
+			return append([]byte(`{"ReturnConsumedCapacity":"TOTAL",`), raw[1:]...), true
+		}
+	case "NONE":
 	default:
 		return raw, false // the engine's to refuse
 	}
@@ -86,15 +91,11 @@ func account(r Request, a answer, strip bool) (answer, Tally) {
 	default:
 		return a, tally
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(a.body, &fields) != nil {
+	var fields struct{ ConsumedCapacity json.RawMessage }
+	if json.Unmarshal(a.body, &fields) != nil || fields.ConsumedCapacity == nil {
 		return a, tally
 	}
-	consumed, ok := fields["ConsumedCapacity"]
-	if !ok {
-		return a, tally
-	}
-	units := unitsOf(consumed)
+	units := unitsOf(fields.ConsumedCapacity)
 	if slices.Contains(readers, r.Operation) {
 		tally.ReadUnits = units
 	} else {
@@ -103,9 +104,8 @@ func account(r Request, a answer, strip bool) (answer, Tally) {
 	if !strip {
 		return a, tally
 	}
-	delete(fields, "ConsumedCapacity")
-	body, err := json.Marshal(fields)
-	if err != nil {
+	body, ok := without(a.body, "ConsumedCapacity", fields.ConsumedCapacity)
+	if !ok {
 		return a, tally
 	}
 	hadChecksum := a.header.Get("X-Amz-Crc32") != ""
@@ -115,6 +115,29 @@ func account(r Request, a answer, strip bool) (answer, Tally) {
 		a.header.Del("X-Amz-Crc32")
 	}
 	return a, tally
+}
+
+// without returns a JSON object without the field of that name and value.
+func without(object []byte, name string, value json.RawMessage) ([]byte, bool) {
+	// A field of the outermost object, as compact encoders write it: the quotes
+	// of a name cannot stand inside a string, and no attribute has such a value.
+	field := append([]byte(`"`+name+`":`), value...)
+	before, after, found := bytes.Cut(object, field)
+	switch {
+	case !found:
+	case bytes.HasPrefix(after, []byte(",")):
+		return append(bytes.Clone(before), after[1:]...), true
+	default:
+		before, _ = bytes.CutSuffix(before, []byte(","))
+		return append(bytes.Clone(before), after...), true
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(object, &fields) != nil {
+		return nil, false
+	}
+	delete(fields, name)
+	rest, err := json.Marshal(fields)
+	return rest, err == nil
 }
 
 // unitsOf adds up one ConsumedCapacity, or the list of them that batches and

@@ -2,4 +2,4 @@
 
 package sim_test
 
-const usualMinutes = 10
+const usualMinutes, usualReplays = 10, 4
