@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/multi"
+	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -119,8 +120,7 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 	}
 	locks := make([]*Lock, len(held))
 	for i, h := range held {
-		locks[i] = h.(heldLock).Lock
-		close(locks[i].given)
+		locks[i] = s.client.deliver(h.(*session.Session), s.cfg)
 	}
 	return newLocks(ctx, s.given, locks, s.numbered), true, nil
 }
@@ -130,7 +130,7 @@ func (s *several) config(ctx context.Context, calls *callback.Caller) multi.Conf
 	c := multi.Config{
 		Numbered: s.numbered, Log: s.cfg.Logger,
 		Hold: func(ctx context.Context, i int, grant waiter.Grant) multi.Held {
-			return heldLock{s.client.hold(ctx, s.members[i].key, s.cfg, s.members[i].queue, grant)}
+			return s.client.hold(ctx, s.members[i].key, s.cfg, s.members[i].queue, grant)
 		},
 		Ready: func() error {
 			if calls.Close() {
@@ -159,25 +159,4 @@ func (s *several) failure(ctx context.Context, failed *multi.Error) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// heldLock is a Lock that its caller has not got yet.
-type heldLock struct{ *Lock }
-
-// GiveBack releases the lock. If its lease ended before a request got through, a lock
-// delay would keep the queue closed. So the removal is then tried for longer.
-func (l heldLock) GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error {
-	err := l.Release(ctx)
-	loss, lost := errors.AsType[*LostError](err)
-	switch {
-	case l.terms.Delay == 0 && unreleased(err):
-		return err
-	case l.terms.Delay == 0, err == nil, lost && loss.Cause == Evicted:
-		return nil
-	}
-	end := l.keeper.Deadline().Add(l.terms.Margin + l.terms.Delay)
-	if err := remove(ctx, l.id, end); err != nil {
-		return fmt.Errorf("queuelock: %s was lost before it was returned, and may keep its queue closed for its lock delay of %v: %w", l, l.terms.Delay, err)
-	}
-	return nil
 }

@@ -1,14 +1,10 @@
 package queuelock
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/table"
 )
 
 // SetData replaces the lock's data, WithData's or that of an earlier SetData;
@@ -34,26 +30,5 @@ func (l *Lock) SetData(ctx context.Context, data []byte) error {
 	if err := validData("SetData", data, most); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
-	if err := l.Err(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	l.dataSet++
-	n := l.dataSet
-	l.mu.Unlock()
-	data = bytes.Clone(data)
-	held, cancel := l.within(ctx)
-	defer cancel()
-	for retries := retry.For(0); ; {
-		rec, err := serving.SetData(held, l.queue, l.id, l.ticket, n, data)
-		switch {
-		case err == nil:
-			l.saw(rec)
-			return nil
-		case errors.Is(err, serving.ErrRefused):
-			return l.fenced(rec)
-		case !table.Transient(err) || !retries.Pause(held):
-			return fmt.Errorf("queuelock: %s: set data: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
-		}
-	}
+	return l.session.SetData(ctx, data)
 }

@@ -32,7 +32,7 @@ type ItemLock struct {
 func (l *ItemLock) ItemKey() ItemKey { return l.itemKey }
 
 // String prints the lock for people: item "orders" {id S:"7"} ticket 12.
-func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.itemKey, l.ticket) }
+func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.itemKey, l.Ticket()) }
 
 // Item is the whole item as it was when the lock was granted, without the lock's
 // own attributes: a consistent read, made by the request that was granted, and
@@ -79,7 +79,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	case err != nil:
 		return nil, err
 	}
-	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.granted)}, nil
+	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.session.Granted().Item)}, nil
 }
 
 // prepareItem checks the arguments of a call about an item.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/multi"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -39,7 +40,7 @@ func newLocks(ctx context.Context, given []Key, held []*Lock, numbered bool) *Lo
 	inner, cancel := context.WithCancelCause(random.Fork(context.WithoutCancel(ctx)))
 	ls.ctx, ls.cancel = locksContext{inner, ls}, cancel
 	for _, lock := range ls.all {
-		context.AfterFunc(lock.ctx, func() { ls.finish(lock.Err()) })
+		context.AfterFunc(lock.Context(), func() { ls.finish(lock.Err()) })
 	}
 	return ls
 }
@@ -65,7 +66,7 @@ func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
 	if !ls.numbered {
 		return ticket.Number{}, false
 	}
-	return ls.all[0].ticket, true
+	return ls.all[0].Ticket(), true
 }
 
 // Context carries the values of the context given to AcquireAll, but not its
@@ -139,5 +140,9 @@ func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem)
 	if len(items) == 0 || len(items)+len(ls.all) > maxTransactItems+1 {
 		return fmt.Errorf("queuelock: Transact: %d items beside the conditions of %d locks: one item or more, and %d in all, are possible", len(items), len(ls.all), maxTransactItems+1)
 	}
-	return transact(ctx, ls.all, ls.Err, items)
+	var held []*session.Session
+	for _, lock := range ls.all {
+		held = append(held, lock.session)
+	}
+	return publicError(session.Transact(ctx, held, ls.Err, items))
 }

@@ -64,13 +64,11 @@
 package queuelock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +77,7 @@ import (
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/logqueue"
+	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -96,11 +95,12 @@ type Client struct {
 	ctx    context.Context // ends with Close, with cause ErrClosed
 	cancel context.CancelCauseFunc
 
+	sessions *session.Client // the locks held, or released in vain
+
 	mu         sync.Mutex
-	closed     bool               // guarded by mu
-	locks      map[*Lock]struct{} // guarded by mu; held, or released in vain
-	calls      group.Group        // entered under mu, while not closed
-	background group.Group        // heartbeats, row deletes, QUIET
+	closed     bool        // guarded by mu
+	calls      group.Group // entered under mu, while not closed
+	background group.Group // heartbeats, row deletes, RESET
 }
 
 // New returns a Client for a table that CreateTable made, or one like it. tableName is
@@ -117,13 +117,17 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	case cfg.validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
 	}
-	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: localqueue.New(cfg.attention()), locks: map[*Lock]struct{}{}}
+	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: localqueue.New(cfg.attention())}
 	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
 		c.cfg.Logger = slog.New(c.logs.Handler(h))
 	}
 	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
 	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.sessions = &session.Client{
+		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Lines: c.lines, Background: c.background.Run,
+		Released: ErrReleased, Lost: lostError,
+	}
 	return c, nil
 }
 
@@ -195,19 +199,18 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 		return nil, w.Tried(), err
 	}
 	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
-	lock := c.hold(ctx, key, cfg, q, grant)
+	held := c.hold(ctx, key, cfg, q, grant)
 	failed := calls.Close()
 	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
 		// Served while the caller gave up: give it back.
 		err = acquireError(ctx, key, ctx.Err(), nil, w.Status(), time.Since(begun))
-		if end := lock.Release(ctx); unreleased(end) {
-			err = errors.Join(err, end)
+		if end := held.Release(ctx); !held.State().Phase.Final() {
+			err = errors.Join(err, publicError(end))
 		}
 		w.Wait()
 		return nil, true, err
 	}
-	close(lock.given)
-	return lock, true, nil
+	return c.deliver(held, cfg), true, nil
 }
 
 // Do runs fn while it holds the lock, and releases the lock afterwards, also after a
@@ -230,7 +233,7 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(
 			err = errors.Join(err, end)
 		}
 	}()
-	held, cancel := lock.within(ctx)
+	held, cancel := lock.session.Within(ctx)
 	defer cancel()
 	return fn(held, lock)
 }
@@ -339,21 +342,13 @@ func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings
 
 // releaseAll releases every lock, side by side.
 func (c *Client) releaseAll(ctx context.Context) error {
-	c.mu.Lock()
-	var held []*Lock
-	for lock := range c.locks {
-		held = append(held, lock)
-	}
-	c.mu.Unlock()
-	slices.SortFunc(held, func(a, b *Lock) int {
-		return cmp.Or(cmp.Compare(a.queue.String(), b.queue.String()), a.ticket.Compare(b.ticket))
-	})
+	held := c.sessions.Sessions()
 	errs := make([]error, len(held))
 	var wg sync.WaitGroup
 	for i, lock := range held {
 		wg.Go(func() {
 			if err := lock.Release(ctx); err != nil {
-				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", lock.key, err)
+				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(lock.Queue()), publicError(err))
 			}
 		})
 	}

@@ -2,14 +2,11 @@ package queuelock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -35,20 +32,7 @@ func (l *Lock) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[s
 	if len(items) == 0 || len(items) > maxReadItems {
 		return nil, fmt.Errorf("queuelock: Get: %d items: between 1 and %d are possible", len(items), maxReadItems)
 	}
-	if err := l.Err(); err != nil {
-		return nil, err
-	}
-	held, cancel := l.within(ctx)
-	defer cancel()
-	for retries := retry.For(0); ; {
-		read, err := l.queue.TransactGet(held, items)
-		if err == nil {
-			return read, l.Err()
-		}
-		if !table.Passing(table.Reasons(err)) && !table.Transient(err) || !retries.Pause(held) {
-			return nil, fmt.Errorf("queuelock: %s: get: %w", l.key, errors.Join(err, ctx.Err(), l.Err()))
-		}
-	}
+	return l.session.Get(ctx, items)
 }
 
 // Eviction is a turn that did not end by a release: its holder was evicted, or
@@ -67,27 +51,14 @@ type Eviction struct {
 // visible while this lock is held: the turn before ended by an eviction, or less
 // than a minute ago one was evicted, or released after an UnknownOutcomeError.
 // Read by Get then. It makes no request.
-func (l *Lock) Unsettled() bool {
-	eviction, evicted := l.LastEviction()
-	return l.recent(l.marks.Released.Open) || evicted && (eviction.Previous || eviction.At.IsZero() || l.recent(eviction.At))
-}
-
-// recent reports whether that time, on DynamoDB's clock, is so short before the
-// grant that a transaction of then may not be visible yet; zero is not.
-func (l *Lock) recent(at time.Time) bool {
-	return !at.IsZero() && l.tableTime(l.since).Sub(at) < unsettledFor
-}
-
-// unsettledFor is how long DynamoDB may take to finish a transaction whose
-// sender is gone. It states no bound; a recovery takes seconds.
-const unsettledFor = time.Minute
+func (l *Lock) Unsettled() bool { return l.session.Unsettled() }
 
 // LastEviction returns the last eviction in the queue before the lock was
 // granted; false if the record knows of none. It makes no request.
 func (l *Lock) LastEviction() (Eviction, bool) {
-	evicted := l.marks.Evicted
-	if evicted.Ticket.IsZero() {
+	mark, ok, previous := l.session.LastEviction()
+	if !ok {
 		return Eviction{}, false
 	}
-	return Eviction{Ticket: evicted.Ticket, At: evicted.At, Previous: l.marks.Released.Ticket.Less(evicted.Ticket)}, true
+	return Eviction{Ticket: mark.Ticket, At: mark.At, Previous: previous}, true
 }

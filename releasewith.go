@@ -24,11 +24,8 @@ import (
 // Two requests. Three if others have queued unnoticed; after a wait in the queue
 // one more in the background if it is empty.
 func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
-	if err := l.write(ctx, "ReleaseWith", items); err != nil {
+	if err := validItems("ReleaseWith", items); err != nil {
 		return err
 	}
-	if err := l.Release(ctx); err != nil {
-		return &ReleaseError{Key: l.key, Err: err}
-	}
-	return nil
+	return l.publicError(l.session.ReleaseWith(ctx, items...))
 }

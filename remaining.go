@@ -2,11 +2,7 @@ package queuelock
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/lease"
 )
 
 // Remaining is for how long the lock is held at the least, should no renewal
@@ -21,15 +17,7 @@ import (
 //
 // A lock that fails closed (FailClosed) has no deadline: it is the longest
 // Duration while the lock is held.
-func (l *Lock) Remaining() time.Duration {
-	if l.Err() != nil {
-		return 0
-	}
-	if l.terms.FailClosed {
-		return lease.Forever
-	}
-	return max(0, time.Until(l.keeper.Deadline()))
-}
+func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 
 // Extend renews the lease now, before a piece of work that needs more than is
 // left: Remaining is then that of a lock just acquired, less the time that the
@@ -49,49 +37,4 @@ func (l *Lock) Remaining() time.Duration {
 //
 // Of a lock that fails closed, which has no lease, it asks the table whether the
 // lock is still held.
-func (l *Lock) Extend(ctx context.Context) error {
-	if err := l.Err(); err != nil {
-		return err
-	}
-	err := l.keeper.Extend(ctx)
-	if end := l.Err(); end != nil {
-		return end
-	}
-	if err != nil {
-		return fmt.Errorf("queuelock: extend %s: %w", l.key, err)
-	}
-	return nil
-}
-
-// warnings are what the lock's keeper calls for dangers.
-func (l *Lock) warnings(dangers []danger) []heartbeat.Warning {
-	var all []heartbeat.Warning
-	for _, d := range dangers {
-		all = append(all, heartbeat.Warning{Margin: d.margin, Func: func() {
-			l.client.background.Run(func() { l.warn(d) })
-		}})
-	}
-	return all
-}
-
-// warn calls the function of a danger, unless Release was called meanwhile. A
-// lock may be in danger before Acquire, or AcquireAll, has returned it: then it is
-// told when it is returned, if it is in danger still, and never if it is given
-// back instead.
-func (l *Lock) warn(d danger) {
-	if !l.wasGiven() {
-		select {
-		case <-l.given:
-		case <-l.over:
-		}
-		if l.Err() == nil && l.Remaining() > d.margin {
-			return
-		}
-	}
-	l.mu.Lock()
-	released := l.released
-	l.mu.Unlock()
-	if !released {
-		d.call(l)
-	}
-}
+func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }

@@ -29,7 +29,7 @@ type Handle struct {
 
 // Handle names the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	return newHandle(l.key, l.mode, waiter.Grant{ID: l.id, Ticket: l.ticket}.Handle())
+	return newHandle(l.key, l.session.Mode(), waiter.Grant{ID: l.session.ID(), Ticket: l.Ticket()}.Handle())
 }
 
 func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {

@@ -2,15 +2,13 @@ package queuelock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
@@ -42,76 +40,25 @@ import (
 // One request. Two if others have queued unnoticed; after a wait in the queue one
 // more in the background if it is empty.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
-	const what = "update and release"
 	users, err := l.usersUpdate(update, cond)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: UpdateAndRelease: %w", err)
 	}
-	p, err := l.part(ctx, what)
-	if err != nil {
-		return nil, err
-	}
-	defer p.end()
-	resume, err := l.settleWrites(p.held)
-	if resume == nil {
-		return nil, p.failed(what, err)
-	}
-	defer resume()
-	ending, seen := l.ending()
-	form := serving.FormHandOff
-	if !l.claimed && seen.Fast(l.id, l.ticket) {
-		form = serving.FormFast
-	}
-	for retries, queued := retry.For(0), false; ; {
-		rec, err := serving.UpdateAndRelease(p.held, l.queue, form, ending, users)
-		if errors.Is(err, serving.ErrRefused) && l.lateCopy(p.held, rec, &ending) {
-			continue
-		}
-		if errors.Is(err, serving.ErrRefused) && form == serving.FormFast && rec.Holds(l.id, l.ticket) && (len(cond) == 0 || !rec.Fast(l.id, l.ticket)) {
-			form, queued = serving.FormHandOff, true // others have queued
-			continue
-		}
-		switch {
-		case err == nil:
-			p.made(!queued && form == serving.FormHandOff && len(rec.Holders) == 0 && rec.Quiet(l.ticket))
-			return l.queue.Home.Strip(rec.Item), nil
-		case errors.Is(err, serving.ErrRefused):
-			return l.updateRefused(p, rec, ending.Call)
-		}
-		p.open = p.open || table.Applied(err, true)
-		if !table.Transient(err) || !retries.Pause(p.held) {
-			return nil, p.failed(what, err)
-		}
-	}
+	item, err := l.session.UpdateAndRelease(ctx, users, len(cond) > 0)
+	return item, l.updateError(err)
 }
 
-// updateRefused is what a record that refused an UpdateAndRelease means.
-func (l *ItemLock) updateRefused(p *parting, rec serving.Record, call int64) (map[string]types.AttributeValue, error) {
-	const what = "update and release"
-	outcome := l.outcome(rec, call)
-	if outcome == serving.OutcomeReleasedSome && call == 1 {
-		outcome = serving.OutcomeReleased
+// updateError makes the error of an UpdateAndRelease of one that the session returned.
+func (l *ItemLock) updateError(err error) error {
+	switch e := publicError(err).(type) {
+	case *session.ConditionError:
+		return &ConditionError{l.itemKey, e.Current}
+	case *UnknownOutcomeError:
+		e.Err = l.updateError(e.Err)
+		return e
+	default:
+		return e
 	}
-	switch outcome {
-	case serving.OutcomeHeld:
-		err := &ConditionError{l.itemKey, l.queue.Home.Strip(rec.Item)}
-		if p.open {
-			return nil, p.failed(what, err)
-		}
-		return nil, err
-	case serving.OutcomeReleased:
-		p.made(false)
-		return l.queue.Home.Strip(rec.Item), nil
-	case serving.OutcomeReleasedEarlier:
-		return nil, p.earlier()
-	case serving.OutcomeEvicted:
-		p.open = false
-		return nil, p.evicted()
-	}
-	// The item was deleted, or the marks were replaced. The lock is held no more.
-	p.open = true
-	_ = p.evicted()
-	return nil, p.failed(what, errOverwritten)
 }
 
 // usersUpdate builds the caller's expressions, and says what is wrong with them.
@@ -134,7 +81,7 @@ func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expressio
 		switch _, key := l.itemKey.Key[name]; {
 		case key:
 			return users, fmt.Errorf("the update names the item's key attribute %q, which cannot be changed", name)
-		case l.queue.Home.Owns(name):
+		case l.session.Queue().Home.Owns(name):
 			return users, fmt.Errorf("the update names the lock's own attribute %q", name)
 		}
 	}

@@ -57,7 +57,7 @@ func TestAConfirmedHolderHasNoLease(t *testing.T) {
 		}
 
 		take(t, q, "b") // ticket 2 waits
-		if _, err := serving.HandOff(ctx, q, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(ctx, q, serving.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Claim(ctx, q, failClosed("b-2"), n(2)); err != nil {
@@ -90,7 +90,7 @@ func TestEvictionAndConfirmationExcludeEachOther(t *testing.T) {
 func TestAGhostIsNotConfirmed(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
-		if _, err := serving.ReleaseFast(t.Context(), q, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		takeFailClosed(t, q, "a")
@@ -124,7 +124,7 @@ func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
 		take(t, q, "leased")
 		stays("leased")
 		stays("nobody")
-		if _, err := serving.ReleaseFast(ctx, q, endingOf("leased", 1)); err != nil {
+		if _, err := serving.Release(ctx, q, serving.FormFast, endingOf("leased", 1)); err != nil {
 			t.Fatal(err)
 		}
 		takeFailClosed(t, q, "a")

@@ -56,7 +56,7 @@ func TestDataIsSetOnlyByTheHolderAndNeverByALateCall(t *testing.T) {
 		if rec, err := serving.Get(t.Context(), q); err != nil || len(rec.Holders) != 1 || string(rec.Holders[0].Data) != "five" || rec.Holders[0].DataSet != 5 || rec.Holders[0].Lease.Beat != 0 {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
-		if _, err := serving.HandOff(t.Context(), q, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := set("a", 1, 6, "late"); !errors.Is(err, serving.ErrRefused) {

@@ -129,6 +129,11 @@ const (
 	OutcomeUnknown
 )
 
+// Released reports whether the holder released the lock.
+func (o Outcome) Released() bool {
+	return o == OutcomeReleased || o == OutcomeReleasedEarlier || o == OutcomeReleasedSome
+}
+
 // Outcome returns what became of the turn of the holder id with ticket t, and of its
 // release call. seen are the marks of a record that contained the holder. The result
 // depends on neither clocks nor the number of attempts.

@@ -112,14 +112,14 @@ func TestMarks(t *testing.T) {
 			t.Errorf("a new record has the marks %+v", m)
 		}
 		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}
-		if _, err := serving.ReleaseFast(ctx, q, ending); err != nil {
+		if _, err := serving.Release(ctx, q, serving.FormFast, ending); err != nil {
 			t.Fatal(err)
 		}
 		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}) || m.Evicted.ID != "a" {
 			t.Errorf("a fast release left the marks %+v", m)
 		}
 		take(t, q, "b")
-		if _, err := serving.HandOff(ctx, q, serving.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
+		if _, err := serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !m.Evicted.Ticket.IsZero() {
@@ -146,7 +146,7 @@ func TestMarks(t *testing.T) {
 		if m := marks(); m.Evicted.ID != "d-2" || m.Evicted.Ticket != n(4) {
 			t.Errorf("a resumption left the marks %+v", m)
 		}
-		if _, err := serving.HandOff(ctx, q, serving.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a release with another ticket gave %v", err)
 		}
 	})

@@ -117,7 +117,7 @@ func TestTheHoldModeGoesWithTheHolders(t *testing.T) {
 		}
 		takeAs(t, q, "a", shared)
 		says("shared")
-		if _, err := serving.ReleaseFast(t.Context(), q, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		says("")
@@ -127,14 +127,14 @@ func TestTheHoldModeGoesWithTheHolders(t *testing.T) {
 			t.Error("a reader's TAKE has changed how a writer holds")
 		}
 		says("exclusive")
-		if _, err := serving.HandOff(t.Context(), q, endingOf("w", 2)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("w", 2)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Claim(t.Context(), q, as("r", shared), n(3)); err != nil {
 			t.Fatal(err)
 		}
 		says("shared")
-		if _, err := serving.HandOff(t.Context(), q, endingOf("r", 3)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("r", 3)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Quieten(t.Context(), q, n(3)); err != nil {
@@ -201,7 +201,7 @@ func TestDowngradeIsTheHoldersAloneAndIdempotent(t *testing.T) {
 				t.Errorf("heartbeat of %s: %v", id, err)
 			}
 		}
-		if _, err := serving.HandOff(t.Context(), q, endingOf("w", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("w", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Downgrade(t.Context(), q, "w", n(1)); !errors.Is(err, serving.ErrRefused) {

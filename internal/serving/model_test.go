@@ -313,14 +313,16 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			}
 			id, ticket := pick()
 			apply = func() bool { return m.releaseFast(id, ticket) }
-			send = func() (serving.Record, error) { return serving.ReleaseFast(ctx, q, endingOf(id, ticket)) }
+			send = func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf(id, ticket)) }
 		case "hand off":
 			if len(ids) == 0 {
 				continue
 			}
 			id, ticket := pick()
 			apply = func() bool { return m.handOff(id, ticket) }
-			send = func() (serving.Record, error) { return serving.HandOff(ctx, q, endingOf(id, ticket)) }
+			send = func() (serving.Record, error) {
+				return serving.Release(ctx, q, serving.FormHandOff, endingOf(id, ticket))
+			}
 		case "remove":
 			if len(ids) == 0 {
 				continue

@@ -285,6 +285,12 @@ func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
 	return h, ok && h.Ticket == t && (r.Granted.Compare(t) <= 0 || r.Shared || r.Permits > 0)
 }
 
+// Idle reports whether the record has no holder, and RESET would be granted to a client
+// that was granted ticket t.
+func (r Record) Idle(t ticket.Number) bool {
+	return r.Present && len(r.Holders) == 0 && r.Quiet(t)
+}
+
 // Quiet reports whether RESET, or the fast form of RELEASE by a holder that is
 // alone, would be granted to a client that was granted ticket t.
 func (r Record) Quiet(t ticket.Number) bool {

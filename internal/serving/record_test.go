@@ -346,8 +346,8 @@ func TestEveryWriteReportsAMalformedRecordAndGrantsNothing(t *testing.T) {
 					"claim":      func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
 					"quieten":    func() (serving.Record, error) { return serving.Quieten(ctx, q, n(7)) },
 					"heartbeat":  func() (serving.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), serving.Renewal{}) },
-					"hand off":   func() (serving.Record, error) { return serving.HandOff(ctx, q, endingOf("x", 7)) },
-					"fast":       func() (serving.Record, error) { return serving.ReleaseFast(ctx, q, endingOf("x", 7)) },
+					"hand off":   func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("x", 7)) },
+					"fast":       func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf("x", 7)) },
 					"evict":      func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "x"}) },
 					"first take": func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
 				} {

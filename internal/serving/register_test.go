@@ -165,7 +165,7 @@ func TestARegisterIsAppliedOnce(t *testing.T) {
 				t.Errorf("again as %s: %+v, %v", id, rec, err)
 			}
 		}
-		if _, err := serving.ReleaseFast(t.Context(), q, endingOf("a", 3)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 3)); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"a", "a-2"} {

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -68,38 +67,9 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	return update, condition
 }
 
-// Release ends a turn: RELEASE of the protocol. With idle the caller believes that no
-// ticket is outstanding, and the fast form is tried first. If that is wrong, it sends
-// a second request. canReset reports that Reset would now be granted, after a
-// hand-off in an empty queue.
-//
-// If both forms are refused, Record.Outcome says what became of the turn.
-func Release(ctx context.Context, q table.Queue, e Ending, idle bool, opts ...table.Option) (rec Record, canReset bool, err error) {
-	if idle {
-		rec, err = FormFast.send(ctx, q, e, opts...)
-		if err == nil || !errors.Is(err, ErrRefused) {
-			return rec, false, err
-		}
-		if h, stands := rec.Mine(e.ID); !stands || h.Ticket != e.Ticket {
-			return rec, false, err // the hand-off would be refused too
-		}
-	}
-	rec, err = FormHandOff.send(ctx, q, e, opts...)
-	// After a refused fast form a ticket is outstanding, and its owner goes on.
-	return rec, err == nil && !idle && rec.Present && len(rec.Holders) == 0 && rec.Quiet(e.Ticket), err
-}
-
-// ReleaseFast sends the fast form alone.
-func ReleaseFast(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
-	return FormFast.send(ctx, q, e, opts...)
-}
-
-// HandOff sends the hand-off form alone.
-func HandOff(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
-	return FormHandOff.send(ctx, q, e, opts...)
-}
-
-func (f Form) send(ctx context.Context, q table.Queue, e Ending, opts ...table.Option) (Record, error) {
+// Release sends RELEASE of the protocol in that form. If it is refused, Record.Outcome
+// says what became of the turn.
+func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table.Option) (Record, error) {
 	update, condition := f.of(q, e)
 	return write(ctx, q, update, condition, opts...)
 }
@@ -134,7 +104,7 @@ func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, canR
 		}
 	}
 	rec, err = write(ctx, q, update, condition)
-	return rec, err == nil && rec.Present && len(rec.Holders) == 0 && rec.Quiet(rec.firstServed()), err
+	return rec, err == nil && rec.Idle(rec.firstServed()), err
 }
 
 func (n names) quiet() expression.UpdateBuilder {

@@ -1,6 +1,7 @@
 package serving_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -61,7 +62,7 @@ func TestAnIdleLockIsTakenAndReleasedWithOneRequestEach(t *testing.T) {
 			var quiet bool
 			var err error
 			got := cost(tb, func() {
-				rec, quiet, err = serving.Release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
+				rec, quiet, err = release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
 			})
 			if err != nil || quiet || got != 1 || rec.Present || rec.Floor() != n(i) || rec.Turn.Mean != time.Second {
 				t.Errorf("released with %d requests to %+v, %v, %v", got, rec, quiet, err)
@@ -80,7 +81,7 @@ func TestABusyLockIsRefusedWithoutBurningATicket(t *testing.T) {
 		if _, mine := rec.Mine("holder"); !errors.Is(err, serving.ErrRefused) || !mine || rec.TicketNumber != n(1) {
 			t.Errorf("got %+v, %v, want a refusal that shows the holder", rec, err)
 		}
-		if _, err := serving.HandOff(t.Context(), q, endingOf("holder", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("holder", 1)); err != nil {
 			t.Fatal(err)
 		}
 		rec, err = serving.Take(t.Context(), q, entryOf("late"), true)
@@ -94,7 +95,7 @@ func TestReleaseHandsOffWhenSomebodyHasQueued(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		take(t, q, "a")
 		take(t, q, "b") // ticket 2 waits
-		rec, quiet, err := serving.Release(t.Context(), q, endingOf("a", 1), true)
+		rec, quiet, err := release(t.Context(), q, endingOf("a", 1), true)
 		if err != nil || quiet || !rec.Present || len(rec.Holders) != 0 || rec.Floor() != n(1) {
 			t.Fatalf("released to %+v, %v, %v, want holders {}", rec, quiet, err)
 		}
@@ -105,7 +106,7 @@ func TestReleaseHandsOffWhenSomebodyHasQueued(t *testing.T) {
 		if h, mine := rec.Mine("b-2"); err != nil || !mine || h.Ticket != n(2) {
 			t.Fatalf("the claim gave %+v, %v", rec, err)
 		}
-		rec, quiet, err = serving.Release(t.Context(), q, endingOf("b-2", 2), false)
+		rec, quiet, err = release(t.Context(), q, endingOf("b-2", 2), false)
 		if err != nil || !quiet || !rec.Present {
 			t.Fatalf("released to %+v, %v, %v, want that QUIET would be granted", rec, quiet, err)
 		}
@@ -113,7 +114,7 @@ func TestReleaseHandsOffWhenSomebodyHasQueued(t *testing.T) {
 			t.Errorf("QUIET gave %+v, %v", rec, err)
 		}
 		for _, idle := range []bool{true, false} {
-			if _, _, err := serving.Release(t.Context(), q, endingOf("b-2", 2), idle); !errors.Is(err, serving.ErrRefused) {
+			if _, _, err := release(t.Context(), q, endingOf("b-2", 2), idle); !errors.Is(err, serving.ErrRefused) {
 				t.Errorf("a second release gave %v, want ErrRefused", err)
 			}
 		}
@@ -142,7 +143,7 @@ func TestALostAnswerOfATakeIsFoundByItsID(t *testing.T) {
 			if !errors.Is(err, serving.ErrRefused) || !mine || h.ID != id {
 				t.Fatalf("the next attempt gave %+v, %v, want a refusal that shows %s", rec, err, id)
 			}
-			if _, _, err := serving.Release(t.Context(), q, serving.Ending{ID: id, Ticket: h.Ticket, Turn: serving.Turn{}}, true); err != nil {
+			if _, _, err := release(t.Context(), q, serving.Ending{ID: id, Ticket: h.Ticket, Turn: serving.Turn{}}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -178,7 +179,7 @@ func TestALostAnswerOfAnyOtherWriteLeavesTheRightOutcome(t *testing.T) {
 			t.Errorf("a HEARTBEAT that comes late: %+v, %v", rec, err)
 		}
 		take(t, q, "b")
-		rec, err = lose(func() (serving.Record, error) { return serving.HandOff(ctx, q, endingOf("a", 1)) })
+		rec, err = lose(func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("a", 1)) })
 		if _, held := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || held || !idleAt(rec, 1) || !rec.Present {
 			t.Errorf("hand-off: %+v, %v, want a refusal without the id", rec, err)
 		}
@@ -191,7 +192,7 @@ func TestALostAnswerOfAnyOtherWriteLeavesTheRightOutcome(t *testing.T) {
 			t.Errorf("the CLAIM after it: %+v, %v, want the first id with its ticket", rec, err)
 		}
 		rec, err = lose(func() (serving.Record, error) {
-			return serving.ReleaseFast(ctx, q, serving.Ending{ID: "b-2", Ticket: n(2), Turn: serving.Turn{Mean: time.Second}})
+			return serving.Release(ctx, q, serving.FormFast, serving.Ending{ID: "b-2", Ticket: n(2), Turn: serving.Turn{Mean: time.Second}})
 		})
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 2) || rec.Present || rec.Turn.Mean != time.Second {
 			t.Errorf("fast RELEASE: %+v, %v, want a refusal by an idle record", rec, err)
@@ -230,7 +231,7 @@ func TestALateClaimIsNeverGrantedBesideOrBelowALaterOne(t *testing.T) {
 		if err := claim("b-2", 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a claim of a busy lock gave %v", err)
 		}
-		if _, err := serving.HandOff(ctx, q, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(ctx, q, serving.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if err := claim("a-2", 1); !errors.Is(err, serving.ErrRefused) {
@@ -242,7 +243,7 @@ func TestALateClaimIsNeverGrantedBesideOrBelowALaterOne(t *testing.T) {
 		if err := claim("b-3", 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a claim beside a holder gave %v", err)
 		}
-		if _, err := serving.HandOff(ctx, q, endingOf("c-2", 3)); err != nil {
+		if _, err := serving.Release(ctx, q, serving.FormHandOff, endingOf("c-2", 3)); err != nil {
 			t.Fatal(err)
 		}
 		for _, ticket := range []int{2, 3} {
@@ -297,7 +298,7 @@ func TestTheFenceHoldsOnlyWhileTheLockIsHeld(t *testing.T) {
 	if err := fenced("b", 2); err == nil {
 		t.Error("a waiter's transaction was committed")
 	}
-	if _, err := serving.HandOff(t.Context(), q, endingOf("a", 1)); err != nil {
+	if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("a", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := serving.Claim(t.Context(), q, entryOf("b-2"), n(2)); err != nil {
@@ -327,4 +328,17 @@ func TestIDsWithDotsAreOneName(t *testing.T) {
 	if rec, err := serving.Evict(t.Context(), q, serving.Holder{ID: "a.b[0].c", Lease: rec.Holders[0].Lease}); !errors.Is(err, serving.ErrRefused) {
 		t.Errorf("its eviction at an older beat gave %+v, %v", rec, err)
 	}
+}
+
+// release sends the fast form if the queue is believed to be idle, and the hand-off if
+// that is refused, as a holder does. quiet says that RESET would now be granted.
+func release(ctx context.Context, q table.Queue, e serving.Ending, idle bool) (rec serving.Record, quiet bool, err error) {
+	if idle {
+		rec, err = serving.Release(ctx, q, serving.FormFast, e)
+		if !errors.Is(err, serving.ErrRefused) || !rec.Holds(e.ID, e.Ticket) {
+			return rec, false, err
+		}
+	}
+	rec, err = serving.Release(ctx, q, serving.FormHandOff, e)
+	return rec, err == nil && !idle && rec.Idle(e.Ticket), err
 }

@@ -23,6 +23,7 @@ var floors = []string{
 	"internal/picture",
 	"internal/eviction",
 	"internal/multi",
+	"internal/session",
 	"internal/waiter",
 	"internal/sweep",
 	"internal/localqueue",

@@ -134,14 +134,15 @@ var mutants = []mutant{
 		`was removed by`, 9,
 	},
 	{
-		"a release inside the transaction", "releasewith.go",
-		"	if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
-		"	id, name, update, condition := l.id, l.queue.Record().Layout().Table, \"REMOVE holders.#id SET released = :mark\", \"attribute_exists(holders.#id)\"\n" +
-			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": l.ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
-			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: l.queue.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
+		"a release inside the transaction", "internal/session/release.go",
+		"	if err := s.Transact(ctx, items...); err != nil {\n		return err\n",
+		"	q, id, update, condition := s.config.Queue, s.grant.ID, \"REMOVE holders.#id SET released = :mark\", \"attribute_exists(holders.#id)\"\n" +
+			"	name := q.Record().Layout().Table\n" +
+			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": s.grant.Ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
+			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: q.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
-			"	if err := l.queue.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		l.settled = l.finish(ErrReleased)\n		l.client.forget(l)\n		l.keeper.Stop()\n		return nil\n	} else if true {\n		return &UnknownOutcomeError{Key: l.key, Err: err}\n" +
-			"	} else if err := l.write(ctx, \"ReleaseWith\", items); err != nil {\n",
+			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return nil\n	} else if true {\n		return &UnknownError{Queue: q, Err: err}\n" +
+			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return err\n",
 		`an update is lost`, 67,
 	},
 	{
@@ -161,8 +162,8 @@ var mutants = []mutant{
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 66,
 	},
 	{
-		"a plain read after an eviction", "read.go",
-		"	return l.recent(l.marks.Released.Open) || evicted && ", "	return false && evicted && ",
+		"a plain read after an eviction", "internal/session/read.go",
+		"	return s.recent(marks.Released.Open) || evicted && ", "	return false && evicted && ",
 		`an update is lost`, 187,
 	},
 	{

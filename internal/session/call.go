@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// call is one call that releases the lock: all of its requests have the same number,
+// which the mark of a release names.
+type call struct {
+	session *Session
+	kind    kind
+	form    serving.Form // of the next request
+	queued  bool         // the fast form was refused, because others have queued
+	ending  serving.Ending
+	asks    bool // a condition of the caller's goes with the requests
+	open    bool // a request had no answer: it may have been applied, or may yet be
+	idle    bool // it was applied, and the queue is empty and not on the short path
+	send    func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
+}
+
+// newCall begins a call. The turnstile of the transactions is held.
+func (s *Session) newCall(k kind) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	c := &call{session: s, kind: k, form: serving.FormHandOff, ending: serving.Ending{
+		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)),
+	}}
+	// A lock that came by the queue expects others behind it: the fast form would be
+	// refused more often than not, and the lock idle for a round trip. If it was the
+	// last, RESET mends that afterwards.
+	if k != clears && !s.grant.Claimed && s.seen.Fast(s.grant.ID, s.grant.Ticket) {
+		c.form = serving.FormFast
+	}
+	switch last := s.transactions.last; {
+	case last.state == refused:
+		c.ending.Unmade = last.number
+	case last.state == unsettled:
+		c.ending.Open = s.tableTime(time.Now())
+	}
+	if mark := s.grant.Record.Marks.Released.Open; c.ending.Open.IsZero() && s.recent(mark) {
+		c.ending.Open = mark // the next holder may be granted a moment later
+	}
+	once := table.Once() // the call repeats requests itself
+	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
+		return serving.Release(ctx, s.config.Queue, form, e, once)
+	}
+	if k == clears {
+		c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
+			return serving.Release(ctx, s.config.Queue, form, e)
+		}
+	}
+	return c
+}
+
+// run sends the call until it is answered, and returns what the answer means with the
+// record. An error says that the last request had no answer.
+func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec serving.Record, err error) {
+	err = policy.Do(ctx, func(ctx context.Context) error {
+		v, rec, err = c.attempt(ctx)
+		return err
+	})
+	return v, rec, err
+}
+
+// attempt sends one request, and another at once where judge asks for it.
+func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
+	s := c.session
+	for {
+		rec, err := c.send(ctx, c.form, c.ending)
+		switch {
+		case err == nil:
+			c.idle = c.form == serving.FormHandOff && !c.queued && rec.Idle(s.grant.Ticket)
+			return released, rec, nil
+		case !errors.Is(err, serving.ErrRefused):
+			c.open = c.open || table.Applied(err, true)
+			return unknown, rec, err
+		}
+		switch v := judge(c.refusal(rec)); v {
+		case resend:
+			if !s.transactions.last.tx.visible(ctx) {
+				c.ending.Open = s.tableTime(time.Now())
+			}
+			c.ending.Unmade = 0
+		case handOff:
+			c.form, c.queued = serving.FormHandOff, true
+		default:
+			return v, rec, nil
+		}
+	}
+}
+
+// refusal is what is known of the record that refused a request.
+func (c *call) refusal(rec serving.Record) refusal {
+	s := c.session
+	_, entry := rec.Mine(s.grant.ID)
+	return refusal{
+		kind: c.kind, form: c.form, outcome: s.outcome(rec, c.ending.Call), entry: entry,
+		copied:   c.ending.Unmade != 0 && rec.Made(s.grant.ID, s.grant.Ticket, c.ending.Unmade) == serving.MadeYes,
+		fast:     rec.Fast(s.grant.ID, s.grant.Ticket),
+		asks:     c.asks,
+		open:     c.open,
+		first:    c.ending.Call == 1,
+		itemGone: s.config.Queue.Home != nil && len(rec.Item) == 0,
+	}
+}
+
+// outcome is what a record says of the lock and its release call.
+func (s *Session) outcome(rec serving.Record, call int64) serving.Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return rec.Outcome(s.grant.ID, s.grant.Ticket, call, s.seen.Marks)
+}
+
+// confirmRelease reports whether a lock that is not in its record was, or may have
+// been, released by a call of its own. If the record shows it, the session is released.
+func (s *Session) confirmRelease(rec serving.Record) bool {
+	s.mu.Lock()
+	phase, calls := s.state.Phase, s.calls
+	s.mu.Unlock()
+	switch {
+	case calls == 0:
+		return false // none was ever sent
+	case phase == Updating, phase == Released:
+		return true
+	case !s.outcome(rec, calls).Released():
+		return false
+	}
+	s.move(s.released())
+	return true
+}

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// UnknownError says that it is not known whether writes were made, or whether the lock
+// was released or lost.
+type UnknownError struct {
+	Queue table.Queue
+	Err   error // the last attempt's
+	Ctx   error // that of the caller's context, if it has ended
+	End   error // why the lock is not held any more, or nil
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("the outcome is not known: %v", errors.Join(e.Err, e.Ctx, e.End))
+}
+
+// UnreleasedError says that a lock without a lease may still be in the table.
+type UnreleasedError struct {
+	Queue  table.Queue
+	Ticket ticket.Number
+	Err    error
+	Loss   error // the Client's error of a loss, if the lock was lost; else nil
+}
+
+func (e *UnreleasedError) Error() string {
+	return fmt.Sprintf("ticket %s may still be in the table: %v", e.Ticket, e.Err)
+}
+
+// Unwrap returns Err, and Loss if there is one.
+func (e *UnreleasedError) Unwrap() []error {
+	if e.Loss != nil {
+		return []error{e.Loss, e.Err}
+	}
+	return []error{e.Err}
+}
+
+// ConditionError says that the condition of an UpdateAndRelease was false. Nothing was
+// written.
+type ConditionError struct {
+	Current table.Item // without the lock's attributes
+}
+
+func (e *ConditionError) Error() string { return "the update's condition was false" }
+
+// ReleaseError says that the writes of a ReleaseWith were made, and the release after
+// them failed.
+type ReleaseError struct {
+	Err error // that of Release
+}
+
+func (e *ReleaseError) Error() string {
+	return fmt.Sprintf("the writes were made, but the release failed: %v", e.Err)
+}
+
+// errOverwritten says that the marks on a record prove nothing about a lock.
+var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")

@@ -1,0 +1,179 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/serving"
+)
+
+// keep starts the heartbeat.
+func (s *Session) keep(ctx context.Context) {
+	terms, mode := s.config.Terms, s.config.Mode
+	first := terms.Interval
+	if s.grant.Lease.Until.IsZero() && !terms.FailClosed {
+		// It was granted before DynamoDB's time was known, so its entry does not say when
+		// the lease ends, and waiters must watch for a whole one. An early heartbeat
+		// mends that, late enough for a short turn to cost no request more.
+		first = min(first, terms.TTL/10, time.Second)
+	}
+	if others := mode.Permits > 1 || mode.Shared; others && first == terms.Interval {
+		// Their entries are in one item, and many may be granted at once.
+		first -= time.Duration(random.Float64(ctx) * float64(first/2))
+	}
+	renewals := lease.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease) // the keeper's alone: one renewal at a time
+	s.keeper = heartbeat.Start(ctx, s.grant.Sent, heartbeat.Config{
+		TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, First: first,
+		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: lease.Spread,
+	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
+}
+
+// errReleasing is what a heartbeat returns while its refusal may come from a write
+// that has released the lock.
+var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
+
+// renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
+func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
+	q, sent := s.config.Queue, time.Now()
+	until := renewals.Next(sent)
+	rec, err := serving.Heartbeat(ctx, q, s.grant.ID, s.grant.Ticket, serving.Renewal{
+		Until: until,
+		Since: lease.Middle(q.Clock(), s.grant.Sent),
+	})
+	if errors.Is(err, serving.ErrRefused) {
+		if s.confirmRelease(rec) {
+			return errReleasing
+		}
+		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
+	}
+	if err != nil {
+		return err
+	}
+	s.saw(rec)
+	if !s.config.Terms.Stands(q.Clock(), until, sent, time.Now()) {
+		return errors.New("DynamoDB's clock is ahead of what the renewal was reckoned by: this host was suspended, or a date was wrong")
+	}
+	return nil
+}
+
+// saw takes in a record that a request of the session's own returned, with the lock in
+// it. It may be older than the one before. One that could not be read says nothing.
+func (s *Session) saw(rec serving.Record) {
+	if rec.Problem != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen, s.seen.Item = rec, nil
+	if me, ok := rec.Mine(s.grant.ID); ok && me.Shared {
+		s.sharing = shared
+	}
+}
+
+// watch ends the session when the heartbeat reports its loss.
+func (s *Session) watch() {
+	select {
+	case <-s.keeper.Lost():
+		s.lose(s.keeper.Err())
+	case <-s.ctx.Done():
+	}
+	s.keeper.Stop()
+}
+
+// lose ends a session that is still held, because its lease is lost.
+func (s *Session) lose(err error) {
+	if !s.current().Phase.held() {
+		return
+	}
+	loss := new(heartbeat.LossError)
+	if how, ok := errors.AsType[*heartbeat.LossError](err); ok {
+		loss = how
+	}
+	if s.move(s.lost(Lost, loss)) {
+		s.client.Log.Error("queuelock: lost a lock", "queue", s.config.Queue.String(), "ticket", s.grant.Ticket, "cause", loss.Cause, "error", loss.Err)
+	}
+}
+
+// lost is the state of a session that was lost.
+func (s *Session) lost(p Phase, loss *heartbeat.LossError) State {
+	return State{p, s.client.Lost(s.config.Queue, s.grant.Ticket, loss), loss}
+}
+
+// fenced returns the error of a session that a record, which has refused a protected
+// write, does not hold any more, and ends the session.
+func (s *Session) fenced(rec serving.Record) error {
+	if s.confirmRelease(rec) {
+		return cmp.Or(s.current().Reason, s.client.Released)
+	}
+	return s.evicted()
+}
+
+// evicted ends a session whose record says that it is held no more.
+func (s *Session) evicted() error {
+	s.lose(&heartbeat.LossError{Cause: heartbeat.Evicted, Err: errors.New("a protected write was refused by the serving record")})
+	return s.current().Reason
+}
+
+// Remaining returns the time until the lease expires locally if no further renewal
+// succeeds: zero once the session has ended, lease.Forever without a lease.
+func (s *Session) Remaining() time.Duration {
+	if s.Err() != nil {
+		return 0
+	}
+	if s.config.Terms.FailClosed {
+		return lease.Forever
+	}
+	return max(0, time.Until(s.keeper.Deadline()))
+}
+
+// Extend renews the lease now. It returns the reason if the session has ended. One
+// request, which calls that wait at the same time share.
+func (s *Session) Extend(ctx context.Context) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	err := s.keeper.Extend(ctx)
+	if end := s.Err(); end != nil {
+		return end
+	}
+	if err != nil {
+		return fmt.Errorf("queuelock: extend %s: %w", s.config.Name, err)
+	}
+	return nil
+}
+
+// warnings are what the keeper calls when a margin is reached.
+func (s *Session) warnings() []heartbeat.Warning {
+	var all []heartbeat.Warning
+	for i, margin := range s.config.Warnings {
+		all = append(all, heartbeat.Warning{Margin: margin, Func: func() {
+			s.client.Background(func() { s.warn(i) })
+		}})
+	}
+	return all
+}
+
+// warn calls the caller's function for a margin, unless Release was called. Before the
+// delivery it waits for that, and calls it if the margin is still reached then.
+func (s *Session) warn(margin int) {
+	select {
+	case <-s.handover.decided:
+	default:
+		<-s.handover.decided
+		if s.Err() == nil && s.Remaining() > s.config.Warnings[margin] {
+			return
+		}
+	}
+	s.mu.Lock()
+	h := s.handover
+	s.mu.Unlock()
+	if h.custody == delivered {
+		h.warn(margin)
+	}
+}

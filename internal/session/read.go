@@ -1,0 +1,61 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// Get reads items that the lock protects in one TransactGetItems, which conflicts with
+// a transaction that is still being committed. It returns the reason if the session has
+// ended. One request, repeated until ctx or the session ends.
+func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read []table.Item, err error) {
+	if err := s.Err(); err != nil {
+		return nil, err
+	}
+	held, cancel := s.Within(ctx)
+	defer cancel()
+	conflicts := retry.Policy{Retryable: func(err error) bool {
+		return table.Passing(table.Reasons(err)) || table.Transient(err)
+	}}
+	err = conflicts.Do(held, func(ctx context.Context) (err error) {
+		read, err = s.config.Queue.TransactGet(ctx, items)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("queuelock: %s: get: %w", s.config.Name, errors.Join(err, ctx.Err(), s.Err()))
+	}
+	return read, s.Err()
+}
+
+// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is
+// gone. It states no bound; a recovery takes seconds.
+const unsettledFor = time.Minute
+
+// Unsettled reports whether a fenced transaction of an earlier turn may become visible
+// while this lock is held. It makes no request.
+func (s *Session) Unsettled() bool {
+	marks := s.grant.Record.Marks
+	eviction, evicted, previous := s.LastEviction()
+	return s.recent(marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
+}
+
+// recent reports whether that time, on DynamoDB's clock, is so short before the grant
+// that a transaction of then may not be visible yet. Zero is not.
+func (s *Session) recent(at time.Time) bool {
+	return !at.IsZero() && s.tableTime(s.grant.Sent).Sub(at) < unsettledFor
+}
+
+// LastEviction returns the mark of the last eviction before the grant, and whether no
+// turn was released after the evicted one; ok is false if there is no mark.
+func (s *Session) LastEviction() (mark serving.Evicted, ok, previous bool) {
+	marks := s.grant.Record.Marks
+	return marks.Evicted, !marks.Evicted.Ticket.IsZero(), marks.Released.Ticket.Less(marks.Evicted.Ticket)
+}

@@ -1,0 +1,241 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/grace"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// Release releases the lock and lets the next waiter in. The context of the session is
+// cancelled before anything is sent. It returns nil if this call or an earlier one
+// released the lock. Returns
+//
+//   - the reason if the lock was lost. What is left of it is removed.
+//   - *UnknownError if the record does not say whether it was released or lost.
+//   - *UnreleasedError if a lock without a lease may still be in the table.
+//   - any other error if the table did not answer. Release may be called again.
+//
+// Transient failures are repeated until the lease ends, or for Client.Timeout after ctx.
+func (s *Session) Release(ctx context.Context) error {
+	ctx, cancel := grace.Context(ctx, s.client.Timeout)
+	defer cancel()
+	if err := s.releases.Lock(ctx); err != nil {
+		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", s.config.Name, err)
+	}
+	defer s.releases.Unlock()
+	if st := s.current(); st.Phase.Final() {
+		s.keeper.Stop()
+		return s.result(st)
+	}
+	_ = s.Err() // a lease that has run out is a loss, not a release
+	s.mu.Lock()
+	s.handover.giveBack()
+	s.mu.Unlock()
+	s.move(State{Phase: Releasing, Reason: s.client.Released})
+	s.keeper.Stop()
+	end, err := s.giveBack(ctx)
+	if err != nil {
+		s.keepForClose()
+		return err
+	}
+	s.move(end)
+	return s.result(s.current())
+}
+
+// ReleaseWith makes the writes as Transact does, and then releases the lock. Only the
+// answer to the writes says that all of them are visible, and the next holder must see
+// them. It returns *ReleaseError if the writes were made and the release failed.
+func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
+	if err := s.Transact(ctx, items...); err != nil {
+		return err
+	}
+	if err := s.Release(ctx); err != nil {
+		return &ReleaseError{Err: err}
+	}
+	return nil
+}
+
+// released is the state of a session that was released.
+func (s *Session) released() State { return State{Phase: Released, Reason: s.client.Released} }
+
+// result is what Release returns of a session in a final state.
+func (s *Session) result(st State) error {
+	switch st.Phase {
+	case Released:
+		return nil
+	case Unknown:
+		return &UnknownError{Queue: s.config.Queue, Err: errOverwritten}
+	}
+	return st.Reason
+}
+
+// keepForClose leaves a session that could not be released to the client's Close, until
+// its lease has ended it.
+func (s *Session) keepForClose() {
+	if s.config.Terms.FailClosed {
+		return // nothing else ends it
+	}
+	if left := time.Until(s.keeper.Deadline()) + s.config.Terms.Margin; left > 0 {
+		time.AfterFunc(left, func() { s.client.forget(s) })
+	} else {
+		s.client.forget(s)
+	}
+}
+
+// giveBack takes the lock out of the record, and returns the final state. An error says
+// that the lock may still be in the table.
+func (s *Session) giveBack(ctx context.Context) (State, error) {
+	resume, err := s.settleTransactions(ctx)
+	if resume == nil {
+		return State{}, fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
+	}
+	defer resume()
+	switch st := s.current(); {
+	case st.Phase == Released: // a transaction has found that out
+		return st, nil
+	case st.Phase.Lost() && s.keepsClosed():
+		// A lock delay counts from the end of the lease, and the entry is what keeps the
+		// queue closed.
+		return State{Cleared, st.Reason, st.Loss}, nil
+	case st.Phase.Lost():
+		return s.clear(ctx, st)
+	case s.keepsClosed() && !s.wasDelivered():
+		// A Resume gave up. Requests of the earlier holder may be under way.
+		return s.released(), nil
+	case s.config.Terms.FailClosed:
+		return s.handBack(ctx)
+	}
+	deadline := s.keeper.Deadline()
+	ended := !time.Now().Before(deadline)
+	if ended { // an earlier Release failed
+		deadline = time.Now().Add(s.client.Timeout)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if ended && s.keepsClosed() {
+		return s.delayed(ctx), nil
+	}
+	return s.handBack(ctx)
+}
+
+// keepsClosed reports whether the lock's entry must stay after a loss, for its lock
+// delay. No request can be under way of a lock that was never delivered, unless it was
+// resumed.
+func (s *Session) keepsClosed() bool {
+	return s.config.Terms.Delay > 0 && (s.grant.Resumed || s.wasDelivered())
+}
+
+// delayed is the end of a lock with a lock delay whose lease ended before a release got
+// through. Its entry, if it is still there, keeps the queue closed.
+func (s *Session) delayed(ctx context.Context) State {
+	terms := s.config.Terms
+	if rec, err := serving.Get(ctx, s.config.Queue); err == nil {
+		s.mu.Lock()
+		calls := s.calls
+		s.mu.Unlock()
+		if s.outcome(rec, calls).Released() {
+			return s.released()
+		}
+	}
+	return s.lost(Cleared, &heartbeat.LossError{
+		Cause: heartbeat.Unreachable,
+		Err:   fmt.Errorf("its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", terms.TTL, terms.Delay),
+	})
+}
+
+// handBack sends RELEASE until it is answered, for as long as ctx lives.
+func (s *Session) handBack(ctx context.Context) (State, error) {
+	c := s.newCall(releases)
+	v, _, err := c.run(ctx, retry.Policy{Retryable: func(err error) bool { return table.Transient(err) || table.Renewable(err) }})
+	switch {
+	case err != nil && s.config.Terms.FailClosed:
+		return State{}, &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+	case err != nil:
+		return State{}, fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", s.config.Name, s.config.Terms.TTL, err)
+	}
+	switch v {
+	case released:
+		s.passOn(c)
+		return s.released(), nil
+	case unknown:
+		return State{Phase: Unknown, Reason: s.client.Released}, nil
+	}
+	end := s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Evicted})
+	if v == orphaned {
+		return s.removeOrphan(ctx, end)
+	}
+	return end, nil
+}
+
+// clear removes what is left of a lost lock, so that no waiter waits for its lease. It
+// is refused if the lock was evicted. If it fails the lease ends the lock, unless it
+// has none.
+func (s *Session) clear(ctx context.Context, st State) (State, error) {
+	end := State{Cleared, st.Reason, st.Loss}
+	v, _, err := s.newCall(clears).run(ctx, retry.Policy{Retryable: func(error) bool { return false }})
+	switch {
+	case err != nil:
+		return s.cleared(end, err)
+	case v == orphaned:
+		return s.removeOrphan(ctx, end)
+	case v == released:
+		s.client.Lines.Wake(s.config.Queue)
+	}
+	return end, nil
+}
+
+// removeOrphan removes an entry that a repeated request for a ticket has put into the
+// record after the lock had left it.
+func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
+	_, _, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
+	if err == nil {
+		s.client.Lines.Wake(s.config.Queue)
+	}
+	return s.cleared(end, err)
+}
+
+// cleared is the end of a lost lock. An error says that its entry may be left.
+func (s *Session) cleared(end State, err error) (State, error) {
+	if err != nil && s.config.Terms.FailClosed && !errors.Is(err, serving.ErrRefused) {
+		return State{}, &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err, Loss: end.Reason}
+	}
+	return end, nil
+}
+
+// passOn wakes the waiters of this process after a release, and puts an idle queue
+// back on the path where the next Acquire is one request.
+func (s *Session) passOn(c *call) {
+	s.client.Lines.Wake(s.config.Queue)
+	if c.idle {
+		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })
+	}
+}
+
+// GiveBack releases a lock that its caller will not get. If the lease of a lock with a
+// lock delay ended before a request got through, the delay would keep the queue closed,
+// so remove is then called with the grant's id, to remove it before end: the instant
+// from which others may. An error says that the lock may still be in the table.
+func (s *Session) GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error {
+	err, terms := s.Release(ctx), s.config.Terms
+	st := s.current()
+	switch {
+	case terms.Delay == 0 && !st.Phase.Final():
+		return err
+	case terms.Delay == 0, err == nil, st.Loss != nil && st.Loss.Cause == heartbeat.Evicted:
+		return nil
+	}
+	end := s.keeper.Deadline().Add(terms.Margin + terms.Delay)
+	if err := remove(ctx, s.grant.ID, end); err != nil {
+		return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for its lock delay of %v: %w", s.config.Name, s.grant.Ticket, terms.Delay, err)
+	}
+	return nil
+}

@@ -1,0 +1,362 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// transactions are the fenced transactions of a session. The turnstile lets one at a
+// time through, and guards last.
+type transactions struct {
+	turnstile turnstile
+	last      lastTransaction
+}
+
+// lastTransaction is the last transaction that a session has sent.
+type lastTransaction struct {
+	tx     *transaction
+	number int64 // by which the record says whether it was made; see serving.NextCall
+	state  transactionState
+}
+
+// transactionState is what is known of a transaction.
+type transactionState int
+
+const (
+	settled   transactionState = iota // made and visible, or never made
+	refused                           // it was refused; a late copy may still be made
+	unsettled                         // it may have been made, or may yet be, or is not visible yet
+)
+
+// transaction is one Transact, under one session or several.
+type transaction struct {
+	caller, held context.Context // held ends with caller and with each session
+	sessions     []*Session
+	end          func() error              // why the sessions are not all held; nil while they are
+	items        []types.TransactWriteItem // the caller's, and the fence of each session
+	token        string
+	begun        dbclock.Instant // when the token was first sent
+	renamed      bool            // it was sent with another token before
+	open         bool            // an attempt had no answer: it may have been made, or may yet be
+	doubt        bool            // open, or an attempt was refused by what proves nothing (table.Applied)
+}
+
+// Transact makes the writes, all or none, only if all of the sessions are held; end is
+// the reason if they are not. It returns nil if the writes were made, once. Returns
+//
+//   - end's error if a lock had ended. Nothing was written.
+//   - *UnknownError if an attempt had no answer and the table could not be asked.
+//   - any other error if an item was in the way, the table failed, or ctx had ended.
+//     Nothing was written.
+//
+// Conflicts, throttles and lost answers are repeated until ctx or a session ends.
+func Transact(ctx context.Context, sessions []*Session, end func() error, items []types.TransactWriteItem) error {
+	t := &transaction{caller: ctx, held: ctx, sessions: sessions, end: end, items: slices.Clone(items)}
+	if err := ctx.Err(); err != nil {
+		// A request of an ended context is never sent, but fails like one that was.
+		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", sessions[0].config.Name, err)
+	}
+	for _, s := range sessions {
+		var cancel func()
+		t.held, cancel = s.Within(t.held)
+		defer cancel()
+		if err := s.transactions.turnstile.Lock(t.held); err != nil {
+			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, errors.Join(ctx.Err(), end()))
+		}
+		defer s.transactions.turnstile.Unlock()
+		if err := t.number(s); err != nil {
+			return err
+		}
+	}
+	return t.run()
+}
+
+// Transact makes the writes only if the session is held: see the function Transact.
+func (s *Session) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
+	return Transact(ctx, []*Session{s}, s.Err, items)
+}
+
+// number gives the transaction its number in the session, and adds the fence that asks
+// for it. The session's turnstile is held.
+func (t *transaction) number(s *Session) error {
+	if err := t.end(); err != nil {
+		return err
+	}
+	if err := cmp.Or(s.settle(t.held), t.caller.Err()); err != nil {
+		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
+	}
+	s.transactions.last = lastTransaction{tx: t, number: serving.NextCall(s.transactions.last.number)}
+	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.isAlone(), s.transactions.last.number)
+	if err != nil {
+		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
+	}
+	t.items = append(t.items, types.TransactWriteItem{Update: &fence})
+	return nil
+}
+
+// tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes. Within
+// it, a refusal proves that no earlier attempt with the token was made.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+const tokenLife = 9 * time.Minute
+
+// answer is what came of one attempt.
+type answer struct {
+	end   answered
+	cause error
+}
+
+type answered int
+
+const (
+	answeredMade    answered = iota
+	answeredNever            // cause says why it was not made
+	answeredUnknown          // it may have been made, or is not visible yet
+	answeredFailed           // the last attempt failed, and another would
+	answeredAgain            // another attempt may succeed
+)
+
+// run sends the transaction until its outcome is known.
+func (t *transaction) run() error {
+	t.rename()
+	var last answer
+	repeat := retry.Policy{Retryable: func(error) bool { return last.end == answeredAgain }}
+	_ = repeat.Do(t.held, func(ctx context.Context) error {
+		last = t.attempt(ctx)
+		return last.cause
+	})
+	switch last.end {
+	case answeredMade:
+		return nil
+	case answeredNever:
+		return last.cause
+	case answeredUnknown:
+		return t.unknown(last.cause)
+	}
+	return t.failed(last.cause)
+}
+
+// rename gives the transaction a new token.
+func (t *transaction) rename() {
+	t.token, t.begun = random.Text(t.held), t.store().Clock().Mark(time.Now())
+}
+
+func (t *transaction) store() *table.Store { return t.sessions[0].config.Queue.Store }
+
+// attempt sends the transaction once, and finds out what a refusal by a fence means.
+func (t *transaction) attempt(ctx context.Context) answer {
+	err := t.store().Transact(ctx, t.token, t.items)
+	if err == nil {
+		return answer{}
+	}
+	if table.TokenMismatch(err) {
+		// DynamoDB Local takes some repetitions for another transaction. The number
+		// guards against a second one, whatever the token.
+		t.open, t.doubt, t.renamed, t.token = true, true, true, random.Text(ctx)
+		return answer{answeredAgain, err}
+	}
+	reasons := table.Reasons(err)
+	t.open = t.open || reasons == nil && table.Applied(err, true)
+	again := table.Passing(reasons) || table.Transient(err)
+	t.doubt = t.doubt || t.open || again
+	last := answer{answeredFailed, err}
+	if again {
+		last.end = answeredAgain
+	}
+	if t.fenced(reasons) {
+		if last = t.refused(ctx, err, reasons); last.end != answeredAgain {
+			return last
+		}
+	}
+	if !t.open {
+		t.rename() // it was cancelled, and no attempt is under way
+	}
+	return last
+}
+
+// fenced reports whether a fence was among the reasons of a refusal.
+func (t *transaction) fenced(reasons []string) bool {
+	return len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.sessions):], table.ReasonFailed)
+}
+
+// refused is what the records that refused an attempt say of the transaction.
+func (t *transaction) refused(ctx context.Context, err error, reasons []string) answer {
+	made, why := t.judge(ctx, err, reasons)
+	switch {
+	case made == serving.MadeYes && t.visible(ctx):
+		return answer{}
+	case made == serving.MadeYes:
+		return answer{answeredUnknown, ctx.Err()}
+	case made == serving.MadeUnknown && (t.renamed || t.store().Clock().Since(t.begun, time.Now()) > tokenLife):
+		return answer{answeredUnknown, why}
+	case made == serving.MadeNotYet:
+		return answer{answeredAgain, why}
+	}
+	return answer{answeredNever, why}
+}
+
+// judge says what the records that refused a transaction say of it, and why the first
+// of them refused.
+func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made serving.Made, why error) {
+	fences := len(t.items) - len(t.sessions)
+	for i, s := range t.sessions {
+		if reasons[fences+i] != table.ReasonFailed {
+			continue
+		}
+		rec, readErr := serving.Refusal(ctx, s.config.Queue, table.ReasonItem(err, fences+i))
+		if readErr != nil {
+			return serving.MadeNotYet, readErr
+		}
+		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.transactions.last.number); {
+		case m == serving.MadeYes:
+			return m, nil
+		case why != nil:
+		case m != serving.MadeNotYet:
+			made, why = m, s.fenced(rec)
+		default:
+			made, why = m, err
+		}
+	}
+	return made, why
+}
+
+// visible repeats a transaction that was made until an answer says that all of its
+// items are visible: the record alone may be. Within the life of its token that is a
+// success. Later it is refused by its number, and has long been visible.
+func (t *transaction) visible(ctx context.Context) bool {
+	always := retry.Policy{Retryable: func(error) bool { return true }}
+	return always.Do(ctx, func(ctx context.Context) error {
+		err := t.store().Transact(ctx, t.token, t.items)
+		if table.TokenMismatch(err) {
+			t.token = random.Text(ctx)
+		}
+		if reasons := table.Reasons(err); len(reasons) == len(t.items) && !slices.Contains(reasons, table.ReasonConflict) {
+			return nil
+		}
+		return err
+	}) == nil
+}
+
+// settleLimit bounds the requests that end the doubt about a transaction, after its
+// caller has given up.
+const settleLimit = time.Second
+
+// settlePatience bounds the same requests of a caller that waits for them.
+const settlePatience = 30 * time.Second
+
+// failed is the error of a transaction that ends with err. If an attempt had no answer
+// it asks the table first; nil says that the transaction was made.
+func (t *transaction) failed(err error) error {
+	if t.doubt {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
+		defer cancel()
+		made, ok := t.settle(ctx, t.sessions...)
+		if !ok {
+			return t.unknown(err)
+		}
+		if made {
+			return nil
+		}
+	} else {
+		t.leave(refused)
+	}
+	return fmt.Errorf("queuelock: %s: transact: %w", t.sessions[0].config.Name, errors.Join(err, t.caller.Err(), t.end()))
+}
+
+// unknown is the error of a transaction of which the outcome is not known, or that was
+// made and may not be visible yet.
+func (t *transaction) unknown(err error) error {
+	t.leave(unsettled)
+	return &UnknownError{Queue: t.sessions[0].config.Queue, Err: err, Ctx: t.caller.Err(), End: t.end()}
+}
+
+// leave notes in the sessions what is known of the transaction. Their turnstiles are
+// held.
+func (t *transaction) leave(state transactionState) {
+	for _, s := range t.sessions {
+		s.transactions.last.state = state
+	}
+}
+
+// settle asks the table whether the transaction was made, and keeps it from being made
+// later. It reports whether that is known and all that was made is visible. It must be
+// the last of those sessions, one of which is enough. Their turnstiles are held.
+func (t *transaction) settle(ctx context.Context, sessions ...*Session) (made, ok bool) {
+	for _, s := range sessions {
+		switch s.askMade(ctx) {
+		case serving.MadeYes:
+			return true, t.visible(ctx)
+		case serving.MadeNever:
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// askMade asks the record about the last transaction, and uses its number up. The
+// turnstile is held.
+func (s *Session) askMade(ctx context.Context) (made serving.Made) {
+	transient := table.Retryable
+	transient.Timeout = settlePatience
+	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
+		var rec serving.Record
+		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.transactions.last.number)
+		if made == serving.MadeUnknown && err == nil {
+			_ = s.fenced(rec)
+		}
+		return err
+	})
+	return made
+}
+
+// errUnsettled says that an earlier transaction of a lock may still be made, or become
+// visible.
+var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
+
+// settle settles the last transaction if it had no answer. The turnstile is held. Nil
+// says that none is left.
+func (s *Session) settle(ctx context.Context) error {
+	last := &s.transactions.last
+	if last.state != unsettled {
+		return nil
+	}
+	if _, ok := last.tx.settle(ctx, s); !ok {
+		return cmp.Or(s.Err(), errUnsettled)
+	}
+	last.state = settled
+	return nil
+}
+
+// settleTransactions waits for a transaction under way and settles one that had no
+// answer: a later holder would not see what it has yet to make visible. If it cannot be
+// settled it returns an error, and the mark of a release says so. No transaction begins
+// until resume is called. resume is nil if a transaction outlasted ctx.
+func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
+	if err := s.transactions.turnstile.Lock(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	return s.transactions.turnstile.Unlock, s.settle(ctx)
+}
+
+// Condition returns a check that the lock is held, for a transaction of the caller's
+// own. It makes no request.
+func (s *Session) Condition() types.ConditionCheck {
+	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.isAlone())
+	if err != nil {
+		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
+	}
+	return check
+}
