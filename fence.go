@@ -53,7 +53,7 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	if err := validItems("Transact", items); err != nil {
 		return err
 	}
-	return publicError(l.session.Transact(ctx, items...))
+	return l.session.Transact(ctx, items...)
 }
 
 func validItems(what string, items []types.TransactWriteItem) error {

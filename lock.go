@@ -45,6 +45,11 @@ func lostError(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error 
 	return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
 }
 
+// unknownError is the error of an outcome that is not known.
+func unknownError(q table.Queue, err, ctx, end error) error {
+	return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
+}
+
 // publicError makes the error that a caller gets of one that the session returned.
 func (l *Lock) publicError(err error) error {
 	if e, ok := err.(*session.ReleaseError); ok {
@@ -55,17 +60,15 @@ func (l *Lock) publicError(err error) error {
 
 // publicError makes the error that a caller gets of one that a session returned.
 func publicError(err error) error {
-	switch e := err.(type) {
-	case *session.UnknownError:
-		return &UnknownOutcomeError{Key: keyOf(e.Queue), Err: e.Err, Ctx: e.Ctx, End: e.End}
-	case *session.UnreleasedError:
-		public := &UnreleasedError{Key: keyOf(e.Queue), Ticket: e.Ticket, Err: e.Err}
-		if e.Loss != nil {
-			return errors.Join(e.Loss, public)
-		}
-		return public
+	e, unreleased := err.(*session.UnreleasedError)
+	if !unreleased {
+		return err
 	}
-	return err
+	public := &UnreleasedError{Key: keyOf(e.Queue), Ticket: e.Ticket, Err: e.Err}
+	if e.Loss != nil {
+		return errors.Join(e.Loss, public)
+	}
+	return public
 }
 
 // String prints the lock for people: "order-7" (lock) ticket 12.

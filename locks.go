@@ -144,5 +144,5 @@ func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem)
 	for _, lock := range ls.all {
 		held = append(held, lock.session)
 	}
-	return publicError(session.Transact(ctx, held, ls.Err, items))
+	return session.Transact(ctx, held, ls.Err, items)
 }

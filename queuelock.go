@@ -126,7 +126,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sessions = &session.Client{
 		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Lines: c.lines, Background: c.background.Run,
-		Released: ErrReleased, Lost: lostError,
+		Released: ErrReleased, Lost: lostError, Unknown: unknownError,
 	}
 	return c, nil
 }

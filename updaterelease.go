@@ -50,7 +50,7 @@ func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.Updat
 
 // updateError makes the error of an UpdateAndRelease of one that the session returned.
 func (l *ItemLock) updateError(err error) error {
-	switch e := publicError(err).(type) {
+	switch e := err.(type) {
 	case *session.ConditionError:
 		return &ConditionError{l.itemKey, e.Current}
 	case *UnknownOutcomeError:

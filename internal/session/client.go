@@ -25,9 +25,12 @@ type Client struct {
 	Lines      *localqueue.Queues
 	Background func(func()) // runs what the client's Close waits for
 	// Released is the reason of a session that was released, and Lost makes the one of
-	// a session that was lost. It is called once for each loss.
+	// a session that was lost. Unknown makes the error of an outcome that is not known:
+	// of the last request's error, of the caller's context if it has ended, and of the
+	// reason if the session has ended. They are the errors that users match.
 	Released error
 	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
+	Unknown  func(q table.Queue, err, ctx, end error) error
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // guarded by mu; held, or released in vain

@@ -24,5 +24,5 @@
 //
 // Errors that users see are made by package queuelock. Sessions get the error of a
 // loss and of a release from their Client, and return a few types of their own
-// (UnknownError, UnreleasedError, ConditionError), which that package translates.
+// (UnreleasedError, ReleaseError, ConditionError), which that package translates.
 package session

@@ -8,19 +8,6 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// UnknownError says that it is not known whether writes were made, or whether the lock
-// was released or lost.
-type UnknownError struct {
-	Queue table.Queue
-	Err   error // the last attempt's
-	Ctx   error // that of the caller's context, if it has ended
-	End   error // why the lock is not held any more, or nil
-}
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("the outcome is not known: %v", errors.Join(e.Err, e.Ctx, e.End))
-}
-
 // UnreleasedError says that a lock without a lease may still be in the table.
 type UnreleasedError struct {
 	Queue  table.Queue
@@ -57,6 +44,12 @@ type ReleaseError struct {
 
 func (e *ReleaseError) Error() string {
 	return fmt.Sprintf("the writes were made, but the release failed: %v", e.Err)
+}
+
+// unknown makes the Client's error of an outcome that is not known. ended is the error
+// of the caller's context, if it has ended, and end why the lock is not held any more.
+func (s *Session) unknown(err, ended, end error) error {
+	return s.client.Unknown(s.config.Queue, err, ended, end)
 }
 
 // errOverwritten says that the marks on a record prove nothing about a lock.

@@ -102,7 +102,7 @@ func (s *Session) lose(err error) {
 
 // lost is the state of a session that was lost.
 func (s *Session) lost(p Phase, loss *heartbeat.LossError) State {
-	return State{p, s.client.Lost(s.config.Queue, s.grant.Ticket, loss), loss}
+	return State{Phase: p, Reason: s.client.Lost(s.config.Queue, s.grant.Ticket, loss), Loss: loss}
 }
 
 // fenced returns the error of a session that a record, which has refused a protected

@@ -20,7 +20,7 @@ import (
 // released the lock. Returns
 //
 //   - the reason if the lock was lost. What is left of it is removed.
-//   - *UnknownError if the record does not say whether it was released or lost.
+//   - Client.Unknown's error if the record does not say whether it was released or lost.
 //   - *UnreleasedError if a lock without a lease may still be in the table.
 //   - any other error if the table did not answer. Release may be called again.
 //
@@ -34,7 +34,7 @@ func (s *Session) Release(ctx context.Context) error {
 	defer s.releases.Unlock()
 	if st := s.current(); st.Phase.Final() {
 		s.keeper.Stop()
-		return s.result(st)
+		return st.result()
 	}
 	_ = s.Err() // a lease that has run out is a loss, not a release
 	s.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Session) Release(ctx context.Context) error {
 		return err
 	}
 	s.move(end)
-	return s.result(s.current())
+	return s.current().result()
 }
 
 // ReleaseWith makes the writes as Transact does, and then releases the lock. Only the
@@ -66,17 +66,6 @@ func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteI
 
 // released is the state of a session that was released.
 func (s *Session) released() State { return State{Phase: Released, Reason: s.client.Released} }
-
-// result is what Release returns of a session in a final state.
-func (s *Session) result(st State) error {
-	switch st.Phase {
-	case Released:
-		return nil
-	case Unknown:
-		return &UnknownError{Queue: s.config.Queue, Err: errOverwritten}
-	}
-	return st.Reason
-}
 
 // keepForClose leaves a session that could not be released to the client's Close, until
 // its lease has ended it.
@@ -105,7 +94,7 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 	case st.Phase.Lost() && s.keepsClosed():
 		// A lock delay counts from the end of the lease, and the entry is what keeps the
 		// queue closed.
-		return State{Cleared, st.Reason, st.Loss}, nil
+		return State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}, nil
 	case st.Phase.Lost():
 		return s.clear(ctx, st)
 	case s.keepsClosed() && !s.wasDelivered():
@@ -167,7 +156,7 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 		s.passOn(c)
 		return s.released(), nil
 	case unknown:
-		return State{Phase: Unknown, Reason: s.client.Released}, nil
+		return State{Phase: Unknown, Reason: s.client.Released, unknown: s.unknown(errOverwritten, nil, nil)}, nil
 	}
 	end := s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Evicted})
 	if v == orphaned {
@@ -180,7 +169,7 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 // is refused if the lock was evicted. If it fails the lease ends the lock, unless it
 // has none.
 func (s *Session) clear(ctx context.Context, st State) (State, error) {
-	end := State{Cleared, st.Reason, st.Loss}
+	end := State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}
 	v, _, err := s.newCall(clears).run(ctx, retry.Policy{Retryable: func(error) bool { return false }})
 	switch {
 	case err != nil:

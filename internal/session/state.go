@@ -46,6 +46,16 @@ type State struct {
 	Reason error
 	// Loss is how the lock was lost; nil if it was not.
 	Loss *heartbeat.LossError
+
+	unknown error // the Client's, of the phase Unknown; else nil
+}
+
+// result is what Release returns in a final state.
+func (st State) result() error {
+	if st.Loss != nil {
+		return st.Reason
+	}
+	return st.unknown
 }
 
 // held reports whether the lock is held, as far as the session knows.

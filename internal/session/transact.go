@@ -57,7 +57,7 @@ type transaction struct {
 // the reason if they are not. It returns nil if the writes were made, once. Returns
 //
 //   - end's error if a lock had ended. Nothing was written.
-//   - *UnknownError if an attempt had no answer and the table could not be asked.
+//   - Client.Unknown's error if an attempt had no answer and the table could not be asked.
 //   - any other error if an item was in the way, the table failed, or ctx had ended.
 //     Nothing was written.
 //
@@ -278,7 +278,7 @@ func (t *transaction) failed(err error) error {
 // made and may not be visible yet.
 func (t *transaction) unknown(err error) error {
 	t.leave(unsettled)
-	return &UnknownError{Queue: t.sessions[0].config.Queue, Err: err, Ctx: t.caller.Err(), End: t.end()}
+	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
 }
 
 // leave notes in the sessions what is known of the transaction. Their turnstiles are

@@ -20,7 +20,7 @@ import (
 //   - *ConditionError if a condition was false. Nothing was written.
 //   - Client.Released if the lock had been released, also by an earlier call.
 //   - the reason if the lock had been lost. Nothing was written.
-//   - *UnknownError if the update may have been made, or may yet be.
+//   - Client.Unknown's error if the update may have been made, or may yet be.
 //   - any other error if the table failed. Nothing was written.
 func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expression, asks bool) (table.Item, error) {
 	const what = "update and release"
@@ -84,7 +84,7 @@ func (s *Session) updated(ctx context.Context, c *call, v verdict, rec serving.R
 // a request may have been applied.
 func (s *Session) updateFailed(ctx context.Context, open bool, err error) error {
 	if open {
-		return &UnknownError{Queue: s.config.Queue, Err: err, Ctx: ctx.Err(), End: s.Err()}
+		return s.unknown(err, ctx.Err(), s.Err())
 	}
 	return fmt.Errorf("queuelock: %s: update and release: %w", s.config.Name, errors.Join(err, ctx.Err(), s.Err()))
 }

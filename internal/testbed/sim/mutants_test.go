@@ -141,7 +141,7 @@ var mutants = []mutant{
 			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": s.grant.Ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
 			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: q.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
-			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return nil\n	} else if true {\n		return &UnknownError{Queue: q, Err: err}\n" +
+			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return nil\n	} else if true {\n		return s.unknown(err, nil, nil)\n" +
 			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return err\n",
 		`an update is lost`, 67,
 	},

@@ -1,0 +1,117 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/serving"
+)
+
+var verdictNames = map[verdict]string{
+	released: "released", earlier: "earlier", evicted: "evicted", orphaned: "orphaned", declined: "declined",
+	doubtful: "doubtful", unknown: "unknown", handOff: "handOff", resend: "resend",
+}
+
+func (v verdict) String() string { return verdictNames[v] }
+
+// anyOf are the answers to one line of the table of judge: of Release, of the Release
+// of a lost lock, and of UpdateAndRelease.
+type anyOf [3]verdict
+
+func TestJudge(t *testing.T) {
+	fast := func(r refusal) refusal { r.form = serving.FormFast; return r }
+	for _, line := range []struct {
+		name    string
+		refusal refusal
+		want    anyOf
+	}{
+		{"LateCopy", refusal{copied: true, entry: true, outcome: serving.OutcomeHeld}, anyOf{resend, resend, resend}},
+		{"LateCopyRefusedFastForm", fast(refusal{copied: true, entry: true}), anyOf{resend, resend, resend}},
+		{"LateCopyOfEvictedHolder", refusal{copied: true, outcome: serving.OutcomeEvicted}, anyOf{resend, resend, resend}},
+		{"Held", refusal{outcome: serving.OutcomeHeld, entry: true}, anyOf{orphaned, orphaned, declined}},
+		{"HeldAfterLostAnswer", refusal{outcome: serving.OutcomeHeld, entry: true, open: true}, anyOf{orphaned, orphaned, doubtful}},
+		{"ReleasedByThisCall", refusal{outcome: serving.OutcomeReleased}, anyOf{released, evicted, released}},
+		{"ReleasedEarlier", refusal{outcome: serving.OutcomeReleasedEarlier}, anyOf{released, evicted, earlier}},
+		{"ReleasedEarlierAfterLostAnswer", refusal{outcome: serving.OutcomeReleasedEarlier, open: true}, anyOf{released, evicted, earlier}},
+		{"ReleasedBySomeCall", refusal{outcome: serving.OutcomeReleasedSome}, anyOf{released, evicted, unknown}},
+		{"ReleasedBySomeCallAndOnlyOneWasSent", refusal{outcome: serving.OutcomeReleasedSome, first: true}, anyOf{released, evicted, released}},
+		{"ReleasedAndOrphaned", refusal{outcome: serving.OutcomeReleased, entry: true}, anyOf{released, orphaned, released}},
+		{"Evicted", refusal{outcome: serving.OutcomeEvicted}, anyOf{evicted, evicted, evicted}},
+		{"EvictedAndOrphaned", refusal{outcome: serving.OutcomeEvicted, entry: true}, anyOf{orphaned, orphaned, evicted}},
+		// The loss fell between the two forms: the fast one was refused by a record that
+		// held the lock, and the hand-off by one that did not.
+		{"EvictedBetweenTheForms", refusal{form: serving.FormHandOff, outcome: serving.OutcomeEvicted, open: true}, anyOf{evicted, evicted, evicted}},
+		{"EvictedBeforeTheFastForm", fast(refusal{outcome: serving.OutcomeEvicted}), anyOf{evicted, evicted, evicted}},
+		{"ReleasedBeforeTheFastForm", fast(refusal{outcome: serving.OutcomeReleased, open: true}), anyOf{released, evicted, released}},
+		{"NoRecord", refusal{outcome: serving.OutcomeGone}, anyOf{unknown, evicted, unknown}},
+		{"ItemDeleted", refusal{outcome: serving.OutcomeGone, itemGone: true}, anyOf{released, evicted, unknown}},
+		{"MarksReplaced", refusal{outcome: serving.OutcomeUnknown}, anyOf{unknown, evicted, unknown}},
+	} {
+		t.Run(line.name, func(t *testing.T) {
+			for k, want := range line.want {
+				r := line.refusal
+				r.kind = kind(k)
+				if got := judge(r); got != want {
+					t.Errorf("kind %d: judged %v, want %v", k, got, want)
+				}
+			}
+		})
+	}
+}
+
+// The fast form is refused although the lock is held: others have queued, or a
+// condition of the caller's was false.
+func TestJudgeFastForm(t *testing.T) {
+	for _, c := range []struct {
+		kind             kind
+		fast, asks, open bool
+		want             verdict
+	}{
+		{releases, false, false, false, handOff},
+		{releases, true, false, false, handOff},
+		{updates, false, false, false, handOff},
+		{updates, true, false, false, handOff},
+		{updates, false, true, false, handOff},
+		{updates, false, true, true, handOff},
+		{updates, true, true, false, declined},
+		{updates, true, true, true, doubtful},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			r := refusal{kind: c.kind, form: serving.FormFast, entry: true, fast: c.fast, asks: c.asks, open: c.open}
+			if got := judge(r); got != c.want {
+				t.Errorf("judged %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Whatever is known, a Release and an UpdateAndRelease never disagree about whether
+// the lock was released, and none takes a lock for released whose record says that it
+// was evicted.
+func TestJudgeNeverReleasesEvicted(t *testing.T) {
+	outcomes := []serving.Outcome{
+		serving.OutcomeHeld, serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome,
+		serving.OutcomeEvicted, serving.OutcomeGone, serving.OutcomeUnknown,
+	}
+	for _, outcome := range outcomes {
+		for bits := range 1 << 7 {
+			is := func(bit int) bool { return bits>>bit&1 == 1 }
+			r := refusal{
+				outcome: outcome, form: serving.FormHandOff, copied: is(0), entry: is(1), fast: is(2), asks: is(3), open: is(4), first: is(5), itemGone: is(6),
+			}
+			for k := range updates + 1 {
+				r.kind = k
+				switch got := judge(r); {
+				case got == handOff:
+					t.Errorf("%+v: a refused hand-off is repeated", r)
+				case got == released && (outcome == serving.OutcomeEvicted || outcome == serving.OutcomeHeld):
+					t.Errorf("%+v: judged released", r)
+				case (got == evicted || got == orphaned) && k != clears && outcome.Released():
+					t.Errorf("%+v: judged %v", r, got)
+				case (got == declined || got == doubtful) && (k != updates || outcome != serving.OutcomeHeld):
+					t.Errorf("%+v: judged %v", r, got)
+				}
+			}
+		}
+	}
+}
