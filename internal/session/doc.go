@@ -1,28 +1,36 @@
-// Package session keeps a lock that was granted: its heartbeat, its writes, and its
+// Package session keeps a lock that was granted: its heartbeat, its writes and its
 // release.
 //
-// A Session begins with a grant (Hold) and belongs to the library until it is
-// delivered (Deliver) to the caller that asked for the lock. It promises that a loss
-// is known here before any other client may be served, and that Err and Release
-// agree: if Release has returned nil, Err does not report a loss, and if Release has
-// returned a loss, Err reports it too.
+// A Session begins with a grant (Client.Hold). It belongs to the library until Deliver
+// gives it to the caller that asked for the lock.
 //
-// The table is authoritative. A session believes in its lease by the local clock, and
-// takes the record's word for how the lock ended.
+// # What it promises
 //
-//	         lease over, evicted              Release
-//	  Held ───────────────────────► Lost ───────────────► Cleared
-//	  │  ▲                           ▲ │
-//	  │  │ Update: refused, or no    │ │ the record shows the release
-//	  ▼  │ answer                    │ ▼
-//	Updating ────────────────────────┴──────────────────► Released
-//	  │                                                     ▲
-//	  ▼ Release (from Held)          the record shows it    │
-//	Releasing ──────────────────────────────────────────────┤
-//	                                                        ├► Cleared (evicted)
-//	                                                        └► Unknown
+// The holder learns of expiry first: the context of a session ends before any other
+// client may evict it. Err and Release agree: if Release has returned nil, Err does not
+// report a loss, and if Release has returned a loss, Err reports it too.
 //
-// Errors that users see are made by package queuelock. Sessions get the error of a
-// loss and of a release from their Client, and return a few types of their own
-// (UnreleasedError, ReleaseError, ConditionError), which that package translates.
+// # What is authoritative
+//
+// The table. A session believes in its lease by the local clock, and the record decides
+// how the lock ended. An UpdateAndRelease that the record shows as made has released the
+// lock, even if the lease had run out locally before the answer came.
+//
+// # States
+//
+//	                UpdateAndRelease
+//	        ┌──────────────────────────► Updating ──┐
+//	      Held ◄──── declined, no answer ────┘      │
+//	        │                                       │
+//	        ├── Release ──► Releasing ──┬──► Released ◄── the record shows a release
+//	        │                           ├──► Cleared      by the session's own call,
+//	        │                           └──► Unknown      from any state above or below
+//	        └── expired, evicted ──► Lost ── Release ──► Cleared
+//
+// Updating may become Lost as Held does. Released, Cleared and Unknown are final.
+//
+// # Errors
+//
+// Errors that users match are made by package queuelock, which gives their constructors
+// to the Client. It translates ConditionError, ReleaseError and UnreleasedError.
 package session
