@@ -18,14 +18,14 @@
 //
 // # States
 //
-//	                UpdateAndRelease
-//	        ┌──────────────────────────► Updating ──┐
-//	      Held ◄──── declined, no answer ────┘      │
-//	        │                                       │
-//	        ├── Release ──► Releasing ──┬──► Released ◄── the record shows a release
-//	        │                           ├──► Cleared      by the session's own call,
-//	        │                           └──► Unknown      from any state above or below
-//	        └── expired, evicted ──► Lost ── Release ──► Cleared
+//	          UpdateAndRelease
+//	  ┌──────────────────────────► Updating ──┐
+//	Held ◄──── declined, no answer ────┘      │
+//	  │                                       │
+//	  ├── Release ──► Releasing ──┬──► Released ◄── the record shows a release
+//	  │                           ├──► Cleared      by the session's own call,
+//	  │                           └──► Unknown      from any state above or below
+//	  └── expired, evicted ──► Lost ── Release ──► Cleared
 //
 // Updating may become Lost as Held does. Released, Cleared and Unknown are final.
 //

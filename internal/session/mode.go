@@ -13,7 +13,7 @@ type sharing int
 
 const (
 	alone    sharing = iota // no other can
-	unproven                // others may: a permit, or a downgrade of unknown outcome
+	notAlone                // others may: a permit, or a downgrade of unknown outcome
 	shared                  // the record says that others can
 )
 
@@ -24,7 +24,7 @@ func sharingOf(m serving.Mode) sharing {
 	case m == serving.Mode{}:
 		return alone
 	}
-	return unproven
+	return notAlone
 }
 
 // Shared reports whether the lock is known to be held together with others.
@@ -61,7 +61,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	if s.sharing == alone {
-		s.sharing = unproven
+		s.sharing = notAlone
 	}
 	s.mu.Unlock()
 	err = s.write(ctx, "downgrade", func(ctx context.Context) (serving.Record, error) {

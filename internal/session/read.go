@@ -42,9 +42,8 @@ const unsettledFor = time.Minute
 // Unsettled reports whether a fenced transaction of an earlier turn may become visible
 // while this lock is held. It makes no request.
 func (s *Session) Unsettled() bool {
-	marks := s.grant.Record.Marks
 	eviction, evicted, previous := s.LastEviction()
-	return s.recent(marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
+	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
 }
 
 // recent reports whether that time, on DynamoDB's clock, is so short before the grant

@@ -192,12 +192,17 @@ func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
 	return s.cleared(end, err)
 }
 
-// cleared is the end of a lost lock. An error says that its entry may be left.
+// cleared is the end of a lost lock. An error says that its entry may be left. It
+// reports a loss only if Err does.
 func (s *Session) cleared(end State, err error) (State, error) {
-	if err != nil && s.config.Terms.FailClosed && !errors.Is(err, serving.ErrRefused) {
-		return State{}, &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err, Loss: end.Reason}
+	if err == nil || !s.config.Terms.FailClosed || errors.Is(err, serving.ErrRefused) {
+		return end, nil
 	}
-	return end, nil
+	left := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+	if st := s.current(); st.Phase.Lost() {
+		left.Loss = st.Reason
+	}
+	return State{}, left
 }
 
 // passOn wakes the waiters of this process after a release, and puts an idle queue

@@ -49,9 +49,17 @@ type transaction struct {
 	token        string
 	begun        dbclock.Instant // when the token was first sent
 	renamed      bool            // it was sent with another token before
-	open         bool            // an attempt had no answer: it may have been made, or may yet be
-	doubt        bool            // open, or an attempt was refused by what proves nothing (table.Applied)
+	doubt        doubt           // of all attempts so far
 }
+
+// doubt is what the answers to the attempts leave open.
+type doubt int
+
+const (
+	none       doubt = iota // each attempt was refused, which proves that it was not made
+	unproven                // an attempt was refused by what proves nothing (table.Applied)
+	unanswered              // an attempt had no answer: it may have been made, or may yet be
+)
 
 // Transact makes the writes, all or none, only if all of the sessions are held; end is
 // the reason if they are not. It returns nil if the writes were made, once. Returns
@@ -163,23 +171,23 @@ func (t *transaction) attempt(ctx context.Context) answer {
 	if table.TokenMismatch(err) {
 		// DynamoDB Local takes some repetitions for another transaction. The number
 		// guards against a second one, whatever the token.
-		t.open, t.doubt, t.renamed, t.token = true, true, true, random.Text(ctx)
+		t.doubt, t.renamed, t.token = unanswered, true, random.Text(ctx)
 		return answer{answeredAgain, err}
 	}
 	reasons := table.Reasons(err)
-	t.open = t.open || reasons == nil && table.Applied(err, true)
-	again := table.Passing(reasons) || table.Transient(err)
-	t.doubt = t.doubt || t.open || again
 	last := answer{answeredFailed, err}
-	if again {
-		last.end = answeredAgain
+	if table.Passing(reasons) || table.Transient(err) {
+		last.end, t.doubt = answeredAgain, max(t.doubt, unproven)
+	}
+	if reasons == nil && table.Applied(err, true) {
+		t.doubt = unanswered
 	}
 	if t.fenced(reasons) {
 		if last = t.refused(ctx, err, reasons); last.end != answeredAgain {
 			return last
 		}
 	}
-	if !t.open {
+	if t.doubt < unanswered {
 		t.rename() // it was cancelled, and no attempt is under way
 	}
 	return last
@@ -248,17 +256,10 @@ func (t *transaction) visible(ctx context.Context) bool {
 	}) == nil
 }
 
-// settleLimit bounds the requests that end the doubt about a transaction, after its
-// caller has given up.
-const settleLimit = time.Second
-
-// settlePatience bounds the same requests of a caller that waits for them.
-const settlePatience = 30 * time.Second
-
 // failed is the error of a transaction that ends with err. If an attempt had no answer
 // it asks the table first; nil says that the transaction was made.
 func (t *transaction) failed(err error) error {
-	if t.doubt {
+	if t.doubt > none {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
 		made, ok := t.settle(ctx, t.sessions...)
@@ -287,68 +288,6 @@ func (t *transaction) leave(state transactionState) {
 	for _, s := range t.sessions {
 		s.transactions.last.state = state
 	}
-}
-
-// settle asks the table whether the transaction was made, and keeps it from being made
-// later. It reports whether that is known and all that was made is visible. It must be
-// the last of those sessions, one of which is enough. Their turnstiles are held.
-func (t *transaction) settle(ctx context.Context, sessions ...*Session) (made, ok bool) {
-	for _, s := range sessions {
-		switch s.askMade(ctx) {
-		case serving.MadeYes:
-			return true, t.visible(ctx)
-		case serving.MadeNever:
-			return false, true
-		}
-	}
-	return false, false
-}
-
-// askMade asks the record about the last transaction, and uses its number up. The
-// turnstile is held.
-func (s *Session) askMade(ctx context.Context) (made serving.Made) {
-	transient := table.Retryable
-	transient.Timeout = settlePatience
-	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
-		var rec serving.Record
-		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.transactions.last.number)
-		if made == serving.MadeUnknown && err == nil {
-			_ = s.fenced(rec)
-		}
-		return err
-	})
-	return made
-}
-
-// errUnsettled says that an earlier transaction of a lock may still be made, or become
-// visible.
-var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
-
-// settle settles the last transaction if it had no answer. The turnstile is held. Nil
-// says that none is left.
-func (s *Session) settle(ctx context.Context) error {
-	last := &s.transactions.last
-	if last.state != unsettled {
-		return nil
-	}
-	if _, ok := last.tx.settle(ctx, s); !ok {
-		return cmp.Or(s.Err(), errUnsettled)
-	}
-	last.state = settled
-	return nil
-}
-
-// settleTransactions waits for a transaction under way and settles one that had no
-// answer: a later holder would not see what it has yet to make visible. If it cannot be
-// settled it returns an error, and the mark of a release says so. No transaction begins
-// until resume is called. resume is nil if a transaction outlasted ctx.
-func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
-	if err := s.transactions.turnstile.Lock(ctx); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
-	defer cancel()
-	return s.transactions.turnstile.Unlock, s.settle(ctx)
 }
 
 // Condition returns a check that the lock is held, for a transaction of the caller's

@@ -163,7 +163,7 @@ var mutants = []mutant{
 	},
 	{
 		"a plain read after an eviction", "internal/session/read.go",
-		"	return s.recent(marks.Released.Open) || evicted && ", "	return false && evicted && ",
+		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
 		`an update is lost`, 187,
 	},
 	{
