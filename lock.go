@@ -74,24 +74,24 @@ func publicError(err error) error {
 // String prints the lock for people: "order-7" (lock) ticket 12.
 func (l *Lock) String() string { return fmt.Sprintf("%s ticket %s", l.key, l.Ticket()) }
 
-// Key is what is locked.
+// Key returns what is locked.
 func (l *Lock) Key() Key { return l.key }
 
-// Ticket is the lock's number in its queue, and its fencing token: it is
-// greater than that of every holder before, and less than that of every one
+// Ticket returns the lock's number in its queue, which is its fencing token. It is
+// greater than the tokens of all holders before, and less than those of all holders
 // after. It stays the same after the lock has ended.
 func (l *Lock) Ticket() ticket.Number { return l.session.Ticket() }
 
-// Context carries the values of the context given to Acquire, but not its end:
-// it is cancelled when the lock is lost or released, and context.Cause says
-// which, by ErrLost or ErrReleased. Its Err looks at the clock: a process that
-// stood still past its lease learns it there at once.
+// Context carries the values of the context given to Acquire, but not its end. It is
+// cancelled when the lock is lost or released, with ErrLost or ErrReleased as its cause.
+// Its Err looks at the clock, so a process that was paused past its lease learns of the
+// loss at once.
 func (l *Lock) Context() context.Context { return l.session.Context() }
 
 // Done is closed when the lock is lost or released.
 func (l *Lock) Done() <-chan struct{} { return l.session.Done() }
 
-// Err is nil while the lock is held, a *LostError after it was lost, and
-// ErrReleased after it was released. It looks at the clock, and makes no
-// request.
+// Err returns nil while the lock is held, a *LostError after it was lost, and
+// ErrReleased after it was released. After Release has reported how the lock ended, Err
+// agrees with it. Err looks at the clock, and makes no request.
 func (l *Lock) Err() error { return l.session.Err() }

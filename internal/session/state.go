@@ -6,7 +6,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 )
 
-// Phase is where a session stands between its grant and its end.
+// Phase is a part of a session's life, from its grant to its end.
 type Phase int
 
 // The phases.
