@@ -156,7 +156,7 @@ func (s *several) failure(ctx context.Context, failed *multi.Error) error {
 		if orphan, ok := errors.AsType[*multi.OrphanError](err); ok {
 			err = &UnreleasedError{Key: s.members[i].key, Ticket: orphan.Ticket, Err: orphan.Err}
 		}
-		errs = append(errs, err)
+		errs = append(errs, publicError(err))
 	}
 	return errors.Join(errs...)
 }
