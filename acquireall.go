@@ -88,7 +88,7 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 		}
 		key = key.normal()
 		if c.cfg.Scope == ScopeEntity && key.Entity != keys[0].Entity {
-			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, which have no common ticket with ScopeEntity: use ScopeShared", keys[0].Entity, key.Entity)
+			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)
 		}
 		if seen[key] {
 			continue

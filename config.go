@@ -95,7 +95,7 @@ type Scope = ticket.Scope
 const (
 	ScopeQueue  Scope = ticket.ScopeQueue  // each queue has a counter
 	ScopeEntity Scope = ticket.ScopeEntity // all queues of an entity share a counter
-	ScopeShared Scope = ticket.ScopeShared // all queues of the table share a counter
+	ScopeTable  Scope = ticket.ScopeTable  // all queues of the table share a counter
 )
 
 const (
@@ -154,8 +154,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
 	case c.RequestTimeout >= c.WaiterTTL/2-lease.Margin(c.WaiterTTL):
 		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v", c.RequestTimeout, c.WaiterTTL, lease.Margin(c.WaiterTTL))
-	case c.Scope < ScopeQueue || c.Scope > ScopeShared:
-		return fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeShared are possible", int(c.Scope))
+	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
+		return fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case len(c.Owner) > maxOwner:
 		return fmt.Errorf("Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:
@@ -175,7 +175,7 @@ func (c Config) waiterTerms() lease.Terms {
 }
 
 // counterName is the sort key of an entity's counter, and the partition key of
-// the shared one. No queue's item is there: its sort key would hold a slash.
+// the table's. No queue's item is there: its sort key would hold a slash.
 const counterName = "ticket-master"
 
 // counter is the ticket master of a queue; nil: its record is.
@@ -185,10 +185,10 @@ func (c Config) counter(q table.Queue) *waiter.Counter {
 	case ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)
 		return &waiter.Counter{Master: m, Scope: serving.ScopeEntity}
-	case ScopeShared:
+	case ScopeTable:
 		q.Entity = counterName
-		m.Key, m.What = q.Key("current"), "shared ticket master"
-		return &waiter.Counter{Master: m, Scope: serving.ScopeShared}
+		m.Key, m.What = q.Key("current"), "ticket master of the table"
+		return &waiter.Counter{Master: m, Scope: serving.ScopeTable}
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func present(errs ...error) []error {
 type MismatchError struct {
 	Key Key
 	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of
-	// ScopeShared".
+	// ScopeTable".
 	Is, Wanted string
 	remedy     string // "pass Permits(3)"
 }

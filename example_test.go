@@ -35,7 +35,7 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Renewals fail, and the lock will be lost: there is a moment left to save what
 // can be saved.
-func ExampleOnDanger() {
+func ExampleOnExpiring() {
 	ctx := context.Background()
 	db := newMemoryTable()
 	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
@@ -67,7 +67,7 @@ func ExampleOnDanger() {
 			case <-time.After(10 * time.Millisecond): // a piece of work
 			}
 		}
-	}, queuelock.OnDanger(1500*time.Millisecond, func(*queuelock.Lock) { close(save) }))
+	}, queuelock.OnExpiring(1500*time.Millisecond, func(*queuelock.Lock) { close(save) }))
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -347,7 +347,7 @@ func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
 func ExampleClient_AcquireAll() {
 	ctx := context.Background()
 	db := newMemoryTable()
-	locks, closed := scoped(db, queuelock.ScopeShared)
+	locks, closed := scoped(db, queuelock.ScopeTable)
 	defer closed()
 
 	if err := transfer(ctx, locks, "account-1", "account-2"); err != nil {

@@ -99,7 +99,7 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 }
 
 // Swept counts what Sweep removed.
-type Swept struct{ Rows, Holders int }
+type Swept struct{ Waiters, Holders int }
 
 // Evict ends the turn of a holder that fails closed (FailClosed), by the ticket that
 // Inspect and "queuelock status" show. The next waiter is served.

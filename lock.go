@@ -24,7 +24,7 @@ type Lock struct {
 // hold makes the session of a grant and starts its heartbeat.
 func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue, grant waiter.Grant) *session.Session {
 	var margins []time.Duration
-	for _, d := range cfg.dangers {
+	for _, d := range cfg.warnings {
 		margins = append(margins, d.margin)
 	}
 	return c.sessions.Hold(ctx, session.Config{Name: key.normal(), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins}, grant)
@@ -33,7 +33,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 // deliver makes the Lock of a session that is returned to the caller.
 func (c *Client) deliver(s *session.Session, cfg settings) *Lock {
 	l := &Lock{session: s, key: keyOf(s.Queue()), maxData: cfg.maxData()}
-	s.Deliver(func(margin int) { cfg.dangers[margin].call(l) })
+	s.Deliver(func(margin int) { cfg.warnings[margin].call(l) })
 	return l
 }
 

@@ -21,7 +21,7 @@ type options struct {
 	data  []byte
 	mode  serving.Mode
 
-	dangers  []danger
+	warnings []warning
 	progress func(Progress)
 	placed   func(Handle)
 
@@ -110,7 +110,7 @@ func LockDelay(d time.Duration) Option { return func(o *options) { o.delay = d }
 // returns *UnreleasedError, and so does an Acquire that could not take back what
 // it had confirmed.
 //
-// It cannot be combined with OnDanger, LockDelay or Client.Resume. All clients of a
+// It cannot be combined with OnExpiring, LockDelay or Client.Resume. All clients of a
 // queue must run a version that knows it.
 func FailClosed() Option { return func(o *options) { o.failClosed = true } }
 
@@ -140,24 +140,24 @@ func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress 
 // and does not wait for f.
 func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
 
-// OnDanger calls f when margin or less of the lock's time remains (see
+// OnExpiring calls f when margin or less of the lock's time remains (see
 // Lock.Remaining), because renewals failed or hung, or the process was paused. The
 // lock is still held then and may yet be renewed: stop long work and save results.
 //
 // Each call runs in a goroutine of its own, once until a renewal succeeds. After a
 // pause f may find the lock lost. There is no call after Release, or for an
-// operator's eviction. Close waits for f, so f must not call Close. Each OnDanger
+// operator's eviction. Close waits for f, so f must not call Close. Each OnExpiring
 // counts.
 //
 // margin is more than zero and at most TTL less its safety margin (a tenth, or 2 s
 // and a thousandth), HeartbeatInterval and RequestTimeout: 24.19 s by default. It
 // makes no request.
-func OnDanger(margin time.Duration, f func(*Lock)) Option {
-	return func(o *options) { o.dangers = append(o.dangers, danger{margin, f}) }
+func OnExpiring(margin time.Duration, f func(*Lock)) Option {
+	return func(o *options) { o.warnings = append(o.warnings, warning{margin, f}) }
 }
 
-// danger is one OnDanger.
-type danger struct {
+// warning is one OnExpiring.
+type warning struct {
 	margin time.Duration
 	call   func(*Lock)
 }
@@ -193,7 +193,7 @@ func (s settings) validate() error {
 			return err
 		}
 	}
-	for _, d := range s.dangers {
+	for _, d := range s.warnings {
 		if err := d.validate(s.Config); err != nil {
 			return err
 		}
@@ -256,23 +256,23 @@ func (s settings) validDelay() error {
 
 func (s settings) validFailClosed() error {
 	switch {
-	case s.failClosed && len(s.dangers) > 0:
-		return errors.New("FailClosed and OnDanger cannot be combined: a lock without a lease has no deadline")
+	case s.failClosed && len(s.warnings) > 0:
+		return errors.New("FailClosed and OnExpiring cannot be combined: a lock without a lease has no deadline")
 	case s.failClosed && s.delay > 0:
 		return errors.New("FailClosed and LockDelay cannot be combined: a lock without a lease is not lost by itself")
 	}
 	return nil
 }
 
-func (d danger) validate(c Config) error {
+func (d warning) validate(c Config) error {
 	most := c.TTL - lease.Margin(c.TTL) - c.HeartbeatInterval - c.RequestTimeout
 	switch {
 	case d.call == nil:
-		return errors.New("OnDanger: the function is nil")
+		return errors.New("OnExpiring: the function is nil")
 	case d.margin <= 0:
-		return fmt.Errorf("OnDanger: the margin is %v: more than zero is needed", d.margin)
+		return fmt.Errorf("OnExpiring: the margin is %v: more than zero is needed", d.margin)
 	case d.margin > most:
-		return fmt.Errorf("OnDanger: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v, HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would be a danger",
+		return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v, HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would cause a warning",
 			d.margin, most, c.TTL, lease.Margin(c.TTL), c.HeartbeatInterval, c.RequestTimeout)
 	}
 	return nil

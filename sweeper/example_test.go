@@ -21,7 +21,7 @@ func ExampleRun() {
 		return sweeper.Run(ctx, locks, sweeper.Fixed(queuelock.Key{Entity: "hourly-report"}), sweeper.Config{
 			Interval: 10 * time.Minute,
 			OnSwept: func(key queuelock.Key, swept queuelock.Swept) {
-				slog.Info("swept", "key", key, "rows", swept.Rows, "holders", swept.Holders)
+				slog.Info("swept", "key", key, "waiters", swept.Waiters, "holders", swept.Holders)
 			},
 			OnError: func(key queuelock.Key, err error) { slog.Warn("sweep failed", "key", key, "error", err) },
 		})
@@ -33,7 +33,7 @@ func ExampleRun() {
 func ExampleOnce() {
 	job := func(ctx context.Context, locks *queuelock.Client) error {
 		swept, err := sweeper.Once(ctx, locks, queuelock.Key{Entity: "order-7"}, queuelock.Key{Entity: "order-8"})
-		slog.Info("swept", "rows", swept.Rows, "holders", swept.Holders)
+		slog.Info("swept", "waiters", swept.Waiters, "holders", swept.Holders)
 		return err
 	}
 	_ = job

@@ -138,7 +138,7 @@ func Once(ctx context.Context, client *queuelock.Client, keys ...queuelock.Key) 
 	var errs []error
 	for _, key := range keys {
 		swept, err := client.Sweep(ctx, key)
-		total.Rows += swept.Rows
+		total.Waiters += swept.Waiters
 		total.Holders += swept.Holders
 		errs = append(errs, err)
 		if ctx.Err() != nil {

@@ -57,10 +57,10 @@ func TestRun(t *testing.T) {
 			if k != key {
 				t.Errorf("swept %v", k)
 			}
-			total.Rows += swept.Rows
+			total.Waiters += swept.Waiters
 			total.Holders += swept.Holders
 		}})
-		if !errors.Is(err, context.DeadlineExceeded) || total != (queuelock.Swept{Rows: 1, Holders: 1}) {
+		if !errors.Is(err, context.DeadlineExceeded) || total != (queuelock.Swept{Waiters: 1, Holders: 1}) {
 			t.Errorf("%v, after %+v", err, total)
 		}
 		if rounds := db.Counts()["Query"].Sent; rounds < 60 || rounds > 67 {
@@ -174,7 +174,7 @@ func TestOnce(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		c, db := client(t, table, "sweeper")
 		swept, err := sweeper.Once(t.Context(), c, queuelock.Key{}, key, queuelock.Key{Entity: "idle"})
-		if err == nil || swept != (queuelock.Swept{Rows: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
+		if err == nil || swept != (queuelock.Swept{Waiters: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
 			t.Errorf("%+v, %v, %v", swept, err, db.Counts())
 		}
 		if swept, err := sweeper.Once(t.Context(), c, key); err != nil || swept != (queuelock.Swept{}) {

@@ -18,11 +18,11 @@ const (
 	// ScopeEntity is a counter for each entity: one ticket for several reasons to lock
 	// it. Its item has the entity as partition key and the sort key "ticket-master".
 	ScopeEntity
-	// ScopeShared is one counter for the table: one ticket for queues of several
+	// ScopeTable is one counter for the table: one ticket for queues of several
 	// entities, in the same order everywhere. Its item has the partition key
 	// "ticket-master" and the sort key "current", and takes a write for each Acquire
 	// of all clients. DynamoDB allows about 1,000 a second.
-	ScopeShared
+	ScopeTable
 )
 
 func (s Scope) String() string {
@@ -31,8 +31,8 @@ func (s Scope) String() string {
 		return "ScopeQueue"
 	case ScopeEntity:
 		return "ScopeEntity"
-	case ScopeShared:
-		return "ScopeShared"
+	case ScopeTable:
+		return "ScopeTable"
 	}
 	return fmt.Sprintf("Scope(%d)", int(s))
 }

@@ -89,7 +89,7 @@ semaphore: up to N hold at once. All wait in one queue, in order. A lock is a se
 or none, for life.
 
 --scope says which counter issues the tickets: "queue", the lock's own; "entity", one for all
-locks of the entity; "shared", one for all locks of the table. A lock keeps its scope for
+locks of the entity; "table", one for all locks of the table. A lock keeps its scope for
 life. One that a program uses with Config.Scope needs the same here; "queuelock status" shows
 it, and like "queuelock evict" works in any.
 
@@ -146,7 +146,7 @@ Exit codes:
 	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a dead holder keeps others waiting as long")
 	cmd.Flags().BoolVar(&f.shared, "shared", false, "together with others that are shared")
 	cmd.Flags().IntVar(&f.permits, "permits", 0, "up to so many hold at once, at most 500; 0: a lock")
-	cmd.Flags().StringVar(&f.scope, "scope", "queue", "which counter issues the tickets: queue, entity or shared")
+	cmd.Flags().StringVar(&f.scope, "scope", "queue", "which counter issues the tickets: queue, entity or table")
 	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "for how long nobody is served after the lock was lost, at most 24h")
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not say that it waits")

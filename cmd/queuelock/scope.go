@@ -12,7 +12,7 @@ import (
 var scopes = map[string]queuelock.Scope{
 	"queue":  queuelock.ScopeQueue,
 	"entity": queuelock.ScopeEntity,
-	"shared": queuelock.ScopeShared,
+	"table":  queuelock.ScopeTable,
 }
 
 // scopeName is a scope's name on the command line.
@@ -29,7 +29,7 @@ func scopeName(s queuelock.Scope) string {
 func parseScope(name string) (queuelock.Scope, error) {
 	scope, ok := scopes[name]
 	if !ok {
-		return 0, usagef("--scope %s: need queue, entity or shared", name)
+		return 0, usagef("--scope %s: need queue, entity or table", name)
 	}
 	return scope, nil
 }

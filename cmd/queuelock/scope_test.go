@@ -81,7 +81,7 @@ func TestTheFirstUseByRunSetsTheScope(t *testing.T) {
 
 func TestEvictWorksInAnyScope(t *testing.T) {
 	e := newEngine(t)
-	lock, err := e.ofScope(t, queuelock.ScopeShared).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
+	lock, err := e.ofScope(t, queuelock.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ tickets are not its own ("run --scope") the scope. Where somebody shares the loc
 ("run --shared"), it says of each whether it is shared or exclusive.
 
 --json prints one object: entity, reason, issued (the last ticket), scope (queue, entity or
-shared), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), hold_time
+table), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), hold_time
 (mean_seconds and deviation_seconds of recent holders). Tickets are strings, durations numbers
 of seconds (ages and what is left of leases to a tenth), times RFC 3339, shared and expired
 booleans; what is not known is null, as are scope and permits before the first use, and hold_time

@@ -236,7 +236,7 @@ func TestStatusSaysWhatKindOfQueueItIs(t *testing.T) {
 	}{
 		"":                          {},
 		"semaphore, ":               {opts: []queuelock.Option{queuelock.Permits(3)}},
-		"scope shared, ":            {scope: queuelock.ScopeShared},
+		"scope table, ":             {scope: queuelock.ScopeTable},
 		"semaphore, scope entity, ": {scope: queuelock.ScopeEntity, opts: []queuelock.Option{queuelock.Permits(3)}},
 	} {
 		e := newEngine(t)

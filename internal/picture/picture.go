@@ -95,8 +95,8 @@ func scopeOf(s serving.Scope) ticket.Scope {
 	switch s {
 	case serving.ScopeEntity:
 		return ticket.ScopeEntity
-	case serving.ScopeShared:
-		return ticket.ScopeShared
+	case serving.ScopeTable:
+		return ticket.ScopeTable
 	}
 	return ticket.ScopeQueue
 }

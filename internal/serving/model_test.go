@@ -210,7 +210,7 @@ func TestRecordFollowsTheProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			runs := 0
-			for _, scope := range []serving.Scope{serving.ScopeQueue, serving.ScopeShared} {
+			for _, scope := range []serving.Scope{serving.ScopeQueue, serving.ScopeTable} {
 				rapid.Check(t, func(rt *rapid.T) {
 					runs++
 					followsTheProtocol(t, rt, tb, queueOf(tb, fmt.Sprint("e", runs)), scope)

@@ -88,8 +88,8 @@ func TestRegisterAsksForEachOfItsConditions(t *testing.T) {
 			{what: "the same ticket again", item: record(7, 0, 6, "other"), ticket: 7, refused: true, holders: 1, last: 7},
 			{what: "a later ticket came first", item: record(8, 0, 4), ticket: 7, refused: true, last: 8},
 			{what: "a later ticket came first and left", item: record(8, 8, -1), ticket: 7, refused: true, last: 8},
-			{what: "of the queue's own scope", item: with(record(5, 5, -1), "scope", nil), ticket: 7, say: "is a queue of ScopeQueue, and a queue of ScopeShared is asked for", last: 5},
-			{what: "of another scope", item: with(record(5, 5, -1), "scope", table.String("entity")), ticket: 7, say: "is a queue of ScopeEntity, and a queue of ScopeShared is asked for", last: 5},
+			{what: "of the queue's own scope", item: with(record(5, 5, -1), "scope", nil), ticket: 7, say: "is a queue of ScopeQueue, and a queue of ScopeTable is asked for", last: 5},
+			{what: "of another scope", item: with(record(5, 5, -1), "scope", table.String("entity")), ticket: 7, say: "is a queue of ScopeEntity, and a queue of ScopeTable is asked for", last: 5},
 			{what: "of no scope there is", item: with(record(5, 5, -1), "scope", table.String("galaxy")), ticket: 7, say: "galaxy"},
 			{what: "a semaphore", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, say: "is a semaphore of 3, and a lock is asked for", last: 5},
 			{what: "a semaphore of another number", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: serving.Mode{Permits: 2}, say: "is a semaphore of 3, and a semaphore of 2 is asked for", last: 5},
@@ -117,7 +117,7 @@ func TestRegisterAsksForEachOfItsConditions(t *testing.T) {
 			}
 			e := entryOf("me")
 			e.Mode = test.mode
-			rec, err := serving.Register(t.Context(), q, e, n(test.ticket), serving.ScopeShared, test.idleOnly)
+			rec, err := serving.Register(t.Context(), q, e, n(test.ticket), serving.ScopeTable, test.idleOnly)
 			switch {
 			case test.say != "":
 				if err == nil || errors.Is(err, serving.ErrRefused) || !strings.Contains(err.Error(), test.say) {
@@ -138,7 +138,7 @@ func TestRegisterAsksForEachOfItsConditions(t *testing.T) {
 			if mine != test.served || mine && me.Ticket != n(test.ticket) || len(rec.Holders) != test.holders || rec.TicketNumber != n(test.last) {
 				t.Errorf("%s: the record is %+v", test.what, rec)
 			}
-			if err == nil && test.say == "" && (rec.Scope != serving.ScopeShared || rec.Permits != test.mode.Permits || rec.Shared != test.mode.Shared) {
+			if err == nil && test.say == "" && (rec.Scope != serving.ScopeTable || rec.Permits != test.mode.Permits || rec.Shared != test.mode.Shared) {
 				t.Errorf("%s: of scope %q, %d permits, shared %v", test.what, rec.Scope, rec.Permits, rec.Shared)
 			}
 		}

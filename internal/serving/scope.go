@@ -14,7 +14,7 @@ type Scope string
 const (
 	ScopeQueue  Scope = ""       // the record itself; it has no such attribute
 	ScopeEntity Scope = "entity" // one counter for all queues of the entity
-	ScopeShared Scope = "shared" // one counter for all queues of the table
+	ScopeTable  Scope = "shared" // one counter for all queues of the table
 )
 
 // name returns the name of the scope in package queuelock.
@@ -22,8 +22,8 @@ func (s Scope) name() string {
 	switch s {
 	case ScopeEntity:
 		return "ScopeEntity"
-	case ScopeShared:
-		return "ScopeShared"
+	case ScopeTable:
+		return "ScopeTable"
 	}
 	return "ScopeQueue"
 }
@@ -47,8 +47,8 @@ func decodeScope(r *table.Reader, attribute string) Scope {
 		return ScopeQueue
 	}
 	s := Scope(r.Text(attribute))
-	if r.Err == nil && s != ScopeEntity && s != ScopeShared {
-		r.Fail(attribute, "is %.64q, %q or %q is needed", string(s), ScopeEntity, ScopeShared)
+	if r.Err == nil && s != ScopeEntity && s != ScopeTable {
+		r.Fail(attribute, "is %.64q, %q or %q is needed", string(s), ScopeEntity, ScopeTable)
 	}
 	return s
 }

@@ -96,7 +96,7 @@ func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec 
 }
 
 // Swept counts what a sweep removed.
-type Swept struct{ Rows, Holders int }
+type Swept struct{ Waiters, Holders int }
 
 // Queue looks at a whole queue and removes all that has expired, by the clock or by what
 // the observer has seen. It returns what it removed, and the first error.
@@ -108,7 +108,7 @@ func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept,
 	expired := snapshot.Decide(snapshot.Observe(q, observer), snapshot.Record.Floor(), serving.Mode{}, nil)
 	var swept Swept
 	var errs [2]error
-	swept.Rows, errs[0] = Rows(ctx, q, expired.ExpiredRows)
+	swept.Waiters, errs[0] = Rows(ctx, q, expired.ExpiredRows)
 	if len(expired.ExpiredHolders) > 0 {
 		_, swept.Holders, errs[1] = Holders(ctx, q, expired.ExpiredHolders)
 	}

@@ -80,7 +80,7 @@ func TestAThousandDeadGoInOnePass(t *testing.T) {
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	before := tb.Counts()
 	swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
-	if err != nil || swept != (sweep.Swept{Rows: dead, Holders: 1}) {
+	if err != nil || swept != (sweep.Swept{Waiters: dead, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want %d rows and a holder", swept, err, dead)
 	}
 	diff := tb.Counts().Sub(before)
@@ -228,7 +228,7 @@ func TestErrorsAreReportedBesideWhatWasRemoved(t *testing.T) {
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DeleteItem").After(5).Times(3))
 	swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
-	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweep.Swept{Rows: 17, Holders: 1}) {
+	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweep.Swept{Waiters: 17, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want 17 rows, the holder, and the error", swept, err)
 	}
 	fault := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query"))
@@ -241,7 +241,7 @@ func TestErrorsAreReportedBesideWhatWasRemoved(t *testing.T) {
 	if _, evicted, err := sweep.Holders(t.Context(), q, rec.Holders); err == nil || evicted != 0 {
 		t.Errorf("an eviction that failed gave %d, %v", evicted, err)
 	}
-	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweep.Swept{Rows: 3}) {
+	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweep.Swept{Waiters: 3}) {
 		t.Errorf("with an eviction that failed it swept %+v, %v, want the rows all the same", swept, err)
 	}
 }
@@ -272,7 +272,7 @@ func TestWithoutAClockTheDeadAreFoundByObservation(t *testing.T) {
 	}
 	for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
 	}
-	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{Rows: 1}) {
+	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{Waiters: 1}) {
 		t.Errorf("a ttl later it swept %+v, %v", swept, err)
 	}
 }

@@ -120,7 +120,7 @@ func TestServing(t *testing.T) {
 }
 
 func TestShortWait(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
 		locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 			cfg := queuelock.Config{Scope: scope}

@@ -124,7 +124,7 @@ func (c *costs) longQueue(t *testing.T) {
 
 func (c *costs) scopes(t *testing.T) {
 	table := newTable(t)
-	a, _ := open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeShared})
+	a, _ := open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
 	release(t, acquireAll(t, a, waitpolicy.Forever, "a", "b", "c"))
 	var locks *queuelock.Locks
 	c.add("acquire an idle lock, with a wider scope", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a") }))

@@ -200,7 +200,7 @@ func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest
 
 // playScopes plays NUMBER, ENTER and RAISE.
 func playScopes(t *testing.T, table *queuelocktest.Table) {
-	c, db := open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeShared})
+	c, db := open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeTable})
 	release(t, acquireAll(t, c, waitpolicy.NoWait, "x", "y"))
 	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
 	for _, item := range table.Items() { // deletes the counter

@@ -88,7 +88,7 @@ func TestEngineExtendAndDanger(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.Fast)
 		told := make(chan time.Duration, 1)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(200*time.Millisecond, func(l *queuelock.Lock) { told <- l.Remaining() }))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(200*time.Millisecond, func(l *queuelock.Lock) { told <- l.Remaining() }))
 		if err := lock.Extend(t.Context()); err != nil {
 			t.Fatal(err)
 		}

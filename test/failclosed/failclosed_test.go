@@ -195,8 +195,8 @@ func TestFailClosedMakesNoSenseWithADeadline(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.OnDanger(time.Second, func(*queuelock.Lock) {}))
-		locktest.Says(t, err, "FailClosed", "OnDanger", "no deadline")
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}))
+		locktest.Says(t, err, "FailClosed", "OnExpiring", "no deadline")
 		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.LockDelay(time.Second), queuelock.FailClosed())
 		locktest.Says(t, err, "FailClosed", "LockDelay")
 		if n := db.Counts().Total().Sent; n != 0 {
@@ -257,7 +257,7 @@ func TestAFailClosedLockIsNotResumed(t *testing.T) {
 
 // Several locks of one call are confirmed each.
 func TestSeveralFailClosedLocksAreAllConfirmed(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
 		locktest.InBubble(t, fmt.Sprint("scope ", scope), func(t *testing.T) {
 			cfg := locktest.TenSeconds
 			cfg.Scope = scope
@@ -300,7 +300,7 @@ func TestSeveralFailClosedLocksAreAllConfirmed(t *testing.T) {
 	}
 	locktest.InBubble(t, "one that cannot be taken back", func(t *testing.T) {
 		cfg := locktest.TenSeconds
-		cfg.Scope = queuelock.ScopeShared
+		cfg.Scope = queuelock.ScopeTable
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", cfg)
 		db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation))

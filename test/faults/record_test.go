@@ -241,7 +241,7 @@ func TestBadTicketNumber(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 				cfg := locktest.TenSeconds
-				cfg.Scope = queuelock.ScopeShared
+				cfg.Scope = queuelock.ScopeTable
 				a, db := locktest.Open(t, table, "a", cfg)
 				for _, key := range []queuelock.Key{bad, good} {
 					locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
@@ -278,7 +278,7 @@ func TestBadTicketNumber(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 			cfg := locktest.TenSeconds
-			cfg.Scope = queuelock.ScopeShared
+			cfg.Scope = queuelock.ScopeTable
 			a, _ := locktest.Open(t, table, "a", cfg)
 			const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
 			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(issued), "granted": attr.Num(issued), "scope": attr.Str("shared")}))

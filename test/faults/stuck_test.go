@@ -270,7 +270,7 @@ func TestStuckAcquireAll(t *testing.T) {
 		t.Helper()
 		return len(locktest.Must(c.Inspect(t.Context(), queuelock.Key{Entity: entity})).Serving)
 	}
-	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeShared} {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
 		cfg := queuelock.Config{Scope: scope}
 		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

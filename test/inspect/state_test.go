@@ -123,7 +123,7 @@ func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
 		dbDead.Partition()
 		dbHolder.Partition()
 		time.Sleep(locktest.TTL + 2*time.Second)
-		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{Rows: 1, Holders: 1}) {
+		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{Waiters: 1, Holders: 1}) {
 			t.Errorf("swept %+v, want a row and a holder", swept)
 		}
 		if n := len(table.Items()); n != 1 {

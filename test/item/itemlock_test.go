@@ -48,8 +48,8 @@ func TestAnItemIsReadUnderItsLockAndWrittenWithItsRelease(t *testing.T) {
 				_, whole := locktest.OrderItem()
 				whole = attr.With(whole, key)
 				u.Put(whole)
-				whole = u.Get(key)                                                                                       // numbers as the engine prints them
-				c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix, Scope: queuelock.ScopeShared}) // which does not apply
+				whole = u.Get(key)                                                                                      // numbers as the engine prints them
+				c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix, Scope: queuelock.ScopeTable}) // which does not apply
 				other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
 				attributes := prefix
 				if prefix == "" {

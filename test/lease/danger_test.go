@@ -18,7 +18,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// alarms remember when OnDanger called, and what it found.
+// alarms remember when OnExpiring called, and what it found.
 type alarms struct {
 	mu    sync.Mutex
 	start time.Time
@@ -41,14 +41,14 @@ func (a *alarms) times() []time.Duration {
 	return append([]time.Duration(nil), a.rung...)
 }
 
-func TestOnDangerIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
+func TestOnExpiringIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		first, second := newAlarms(), newAlarms()
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait,
-			queuelock.OnDanger(20*time.Second, first.ring), queuelock.OnDanger(24190*time.Millisecond, second.ring))
+			queuelock.OnExpiring(20*time.Second, first.ring), queuelock.OnExpiring(24190*time.Millisecond, second.ring))
 		time.Sleep(time.Hour + time.Second) // not at the instant of a heartbeat
 		if len(first.times())+len(second.times()) != 0 {
 			t.Fatalf("called at %v and %v while all was well", first.times(), second.times())
@@ -77,7 +77,7 @@ func TestEachDangerIsTold(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		told := newAlarms()
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(1500*time.Millisecond, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(1500*time.Millisecond, told.ring))
 		for round := range 3 {
 			time.Sleep(time.Minute)
 			db.Partition()
@@ -125,14 +125,14 @@ func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, s
 
 // Whoever stands still learns of it late, and not at all only if the lock was
 // released.
-func TestOnDangerIsLateRatherThanLeftOut(t *testing.T) {
+func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
 	locktest.InBubble(t, "granted late", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, standStill := stoppable(t, table)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		standStill(45 * time.Second)
 		told := newAlarms()
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(20*time.Second, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(20*time.Second, told.ring))
 		synctest.Wait()
 		if at := told.times(); len(at) != 1 || at[0] != 45*time.Second || lock.Err() != nil {
 			t.Errorf("called at %v, want when it was granted with 13 s left: %v", at, lock.Err())
@@ -146,7 +146,7 @@ func TestOnDangerIsLateRatherThanLeftOut(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			told := newAlarms()
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Nanosecond, told.ring))
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(time.Nanosecond, told.ring))
 			db.Inject(queuelocktest.SwallowRequest())
 			// At the very instant of the deadline this goroutine may run before
 			// any timer's.
@@ -166,13 +166,13 @@ func TestOnDangerIsLateRatherThanLeftOut(t *testing.T) {
 	})
 }
 
-func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
+func TestOnExpiringIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 	locktest.InBubble(t, "released, at the same instant", func(t *testing.T) {
 		for range 100 {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			var released atomic.Bool
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, func(*queuelock.Lock) {
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {
 				if released.Load() {
 					t.Error("called after Release")
 				}
@@ -191,7 +191,7 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		told := newAlarms()
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(time.Second, told.ring))
 		db.Partition()
 		time.Sleep(7 * time.Second)
 		_ = lock.Release(t.Context())
@@ -204,7 +204,7 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		told := newAlarms()
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, told.ring))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(time.Second, told.ring))
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
@@ -225,7 +225,7 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 44*time.Second)
 		defer cancel()
 		told := newAlarms()
-		if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnDanger(20*time.Second, told.ring)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnExpiring(20*time.Second, told.ring)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		if err := c.Close(t.Context()); err != nil {
@@ -239,7 +239,7 @@ func TestOnDangerIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 
 // Nothing is done under a lock that waits for the others of an AcquireAll.
 func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
-	cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeShared}
+	cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
 	for what, test := range map[string]struct {
 		cut, released time.Duration // until when heartbeats fail, and when the other lock is free
 		told          int
@@ -258,7 +258,7 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 			done := make(chan locktest.SeveralOutcome, 1)
 			begun := time.Now()
 			go func() {
-				locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.OnDanger(1500*time.Millisecond, told.ring))
+				locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.OnExpiring(1500*time.Millisecond, told.ring))
 				done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
 			}()
 			time.Sleep(100 * time.Millisecond)
@@ -283,18 +283,18 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 
 // What f does must not stand in the way of anything: it has the lock in its
 // hands.
-func TestOnDangerMayReleaseAndTakesItsTime(t *testing.T) {
+func TestOnExpiringMayReleaseAndTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		done := make(chan error, 1)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(time.Second, func(l *queuelock.Lock) {
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(time.Second, func(l *queuelock.Lock) {
 			db.Heal()
 			if l.Remaining() != time.Second || l.Err() != nil {
 				t.Errorf("%v remain, %v", l.Remaining(), l.Err())
 			}
 			done <- l.Release(context.Background())
-		}), queuelock.OnDanger(1100*time.Millisecond, func(l *queuelock.Lock) {
+		}), queuelock.OnExpiring(1100*time.Millisecond, func(l *queuelock.Lock) {
 			<-l.Done()
 			time.Sleep(5 * time.Second)
 		}))
@@ -321,11 +321,11 @@ func TestBadDangersAreRefusedWithoutARequest(t *testing.T) {
 			opts []queuelock.Option
 			says []string
 		}{
-			{[]queuelock.Option{queuelock.OnDanger(time.Second, nil)}, []string{"OnDanger", "function is nil"}},
-			{[]queuelock.Option{queuelock.OnDanger(0, f)}, []string{"OnDanger", "0s"}},
-			{[]queuelock.Option{queuelock.OnDanger(-time.Second, f)}, []string{"OnDanger", "-1s"}},
-			{[]queuelock.Option{queuelock.OnDanger(time.Second, f), queuelock.OnDanger(25*time.Second, f)}, []string{"25s", "24.19s", "TTL 1m0s", "HeartbeatInterval 30s", "RequestTimeout 3.75s"}},
-			{[]queuelock.Option{queuelock.OnDanger(10*time.Second, f), queuelock.WithTTL(10 * time.Second)}, []string{"10s", "1.5s"}},
+			{[]queuelock.Option{queuelock.OnExpiring(time.Second, nil)}, []string{"OnExpiring", "function is nil"}},
+			{[]queuelock.Option{queuelock.OnExpiring(0, f)}, []string{"OnExpiring", "0s"}},
+			{[]queuelock.Option{queuelock.OnExpiring(-time.Second, f)}, []string{"OnExpiring", "-1s"}},
+			{[]queuelock.Option{queuelock.OnExpiring(time.Second, f), queuelock.OnExpiring(25*time.Second, f)}, []string{"25s", "24.19s", "TTL 1m0s", "HeartbeatInterval 30s", "RequestTimeout 3.75s"}},
+			{[]queuelock.Option{queuelock.OnExpiring(10*time.Second, f), queuelock.WithTTL(10 * time.Second)}, []string{"10s", "1.5s"}},
 		} {
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, test.opts...)
 			locktest.Says(t, err, test.says...)
@@ -333,6 +333,6 @@ func TestBadDangersAreRefusedWithoutARequest(t *testing.T) {
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnDanger(1500*time.Millisecond, f), queuelock.WithTTL(10*time.Second)))
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(1500*time.Millisecond, f), queuelock.WithTTL(10*time.Second)))
 	})
 }

@@ -1,4 +1,4 @@
-// Package lease_test tests how long a lock lasts: clocks, heartbeats, Extend and OnDanger.
+// Package lease_test tests how long a lock lasts: clocks, heartbeats, Extend and OnExpiring.
 package lease_test
 
 import (

@@ -105,7 +105,7 @@ func TestAReleasedLockHasNoDelay(t *testing.T) {
 func TestALockThatWasNeverReturnedHasNoDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeShared}
+		cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -189,7 +189,7 @@ func TestALockDelayThatMakesNoSenseIsRefused(t *testing.T) {
 func TestLockDelayOfLostMember(t *testing.T) {
 	locktest.InBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
+		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeTable}
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -217,7 +217,7 @@ func TestLockDelayOfLostMember(t *testing.T) {
 	})
 	locktest.InBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeShared}
+		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeTable}
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")

@@ -167,7 +167,7 @@ func TestARecordThatDoesNotSayHowItsHoldersHoldIsNamedToAReader(t *testing.T) {
 						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
 					}
 					record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(2), "granted": attr.Num(0), "holders": attr.Object(entries)})
-					if cfg.Scope == queuelock.ScopeShared {
+					if cfg.Scope == queuelock.ScopeTable {
 						record["scope"] = attr.Str("shared")
 					}
 					locktest.Write(t, table, record)

@@ -64,9 +64,9 @@ func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
 		keys  []queuelock.Key
 		say   string
 	}{
-		{queuelock.ScopeShared, nil, "no keys"},
+		{queuelock.ScopeTable, nil, "no keys"},
 		{queuelock.ScopeQueue, []queuelock.Key{}, "no keys"},
-		{queuelock.ScopeShared, locktest.KeysOf("a", ""), "the entity is empty"},
+		{queuelock.ScopeTable, locktest.KeysOf("a", ""), "the entity is empty"},
 		{queuelock.ScopeEntity, locktest.KeysOf("a", "b"), `"a" and "b", which have no common ticket`},
 	} {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: test.scope})

@@ -16,7 +16,7 @@ import (
 )
 
 func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
@@ -28,7 +28,7 @@ func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
 				if !ok || busy.Key.Entity != "m" || busy.Serving == nil || busy.Serving.Owner != "a" {
 					t.Errorf("%v, want that m is busy", err)
 				}
-				if n := table.Counts()["PutItem"].Applied; scope == queuelock.ScopeShared && n != 1 {
+				if n := table.Counts()["PutItem"].Applied; scope == queuelock.ScopeTable && n != 1 {
 					t.Errorf("%d items were put, want the counter and no row", n)
 				}
 				begun := time.Now()
@@ -53,7 +53,7 @@ func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
 }
 
 func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		for _, how := range []string{"wait over", "cancelled", "closed"} {
 			t.Run(fmt.Sprint(scope, "/", how), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // longer: that of its locks, and that of its rows.
 func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{Scope: queuelock.ScopeShared, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
+		cfg := queuelock.Config{Scope: queuelock.ScopeTable, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
@@ -42,7 +42,7 @@ func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
 }
 
 func TestALockLostWhileOthersAreWaitedForBeginsAnew(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeQueue} {
+	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))

@@ -16,7 +16,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-var widerScopes = []queuelock.Scope{queuelock.ScopeEntity, queuelock.ScopeShared}
+var widerScopes = []queuelock.Scope{queuelock.ScopeEntity, queuelock.ScopeTable}
 
 func TestRequestsOfTheWiderScopes(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {

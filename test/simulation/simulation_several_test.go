@@ -29,7 +29,7 @@ func TestNothingIsBrokenUnderRandomFaultsWithSeveralLocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchedule(rt)
 		s.Turns = min(s.Turns, 4)
-		scope := rapid.SampledFrom([]queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeShared, queuelock.ScopeQueue}).Draw(rt, "scope")
+		scope := rapid.SampledFrom([]queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeTable, queuelock.ScopeQueue}).Draw(rt, "scope")
 		var problems []string
 		synctest.Test(t, func(t *testing.T) { problems = simulateSeveral(t, s, scope) })
 		if len(problems) > 0 {

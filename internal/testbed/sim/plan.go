@@ -126,7 +126,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	case 0:
 		p.Scope = queuelock.ScopeEntity
 	case 1:
-		p.Scope = queuelock.ScopeShared
+		p.Scope = queuelock.ScopeTable
 	}
 	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
 		p.Think, p.Hold = p.Think/2, 2*p.Hold // or few would ever hold together

@@ -336,7 +336,7 @@ func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 
 // counters is how many counters there are at the most, for two entities.
 func counters(s queuelock.Scope) int {
-	return map[queuelock.Scope]int{queuelock.ScopeEntity: 2, queuelock.ScopeShared: 1}[s]
+	return map[queuelock.Scope]int{queuelock.ScopeEntity: 2, queuelock.ScopeTable: 1}[s]
 }
 
 // judgeLeftovers counts the items: a record for each queue, and a register; and
