@@ -32,14 +32,6 @@ type Orphan struct {
 	Err    error // why it could not be removed
 }
 
-// confirmed confirms the grant, if it is to be fail-closed.
-func (w *Waiter) confirmed(ctx context.Context, grant Grant) (Grant, error) {
-	if !w.cfg.Entry.Terms.FailClosed {
-		return grant, nil
-	}
-	return w.claimant.confirm(ctx, grant)
-}
-
 // confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant
 // is gone. After any other error the grant is among those of unknown outcome.
 func (c *claimant) confirm(ctx context.Context, grant Grant) (Grant, error) {

@@ -10,7 +10,9 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // ErrBusy reports that the lock cannot be had without waiting.
@@ -47,6 +49,23 @@ func New(c Config) *Waiter {
 	return &Waiter{
 		cfg: c, requests: r, claimant: newClaimant(c, r), progress: newProgress(c),
 		registration: registration{counter: c.Counter, log: c.Log},
+	}
+}
+
+// Acquire runs a Waiter, and under waitpolicy.Attempts one after the other, each
+// without a place in the queue and with ids of its own. It returns the last. A busy
+// lock and a table that does not answer are tried again. Any other error ends it,
+// and so do ctx and an Orphan.
+func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
+	tries, _ := wait.Tries()
+	c.NoWait = tries > 0
+	for try := 1; ; try++ {
+		w := New(c)
+		grant, err := w.Run(ctx)
+		repeat := w.Orphan() == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
+		if err == nil || try >= tries || !repeat || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+			return w, grant, err
+		}
 	}
 }
 
@@ -190,11 +209,16 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 
 // served confirms a grant, if that is needed. The rows are deleted meanwhile.
 func (w *Waiter) served(ctx context.Context, grant Grant) (Grant, error) {
-	grant, err := w.confirmed(ctx, grant)
-	if err == nil && w.turn != nil {
+	if w.cfg.Entry.Terms.FailClosed {
+		var err error
+		if grant, err = w.claimant.confirm(ctx, grant); err != nil {
+			return Grant{}, err
+		}
+	}
+	if w.turn != nil {
 		w.cfg.Background(w.places.Wait)
 	}
-	return grant, err
+	return grant, nil
 }
 
 // leaveTurn ends the turn. Its row is deleted in the background.

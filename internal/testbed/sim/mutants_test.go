@@ -124,8 +124,8 @@ var mutants = []mutant{
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
 	},
 	{
-		"a fail-closed lock that was never confirmed", "internal/waiter/confirm.go",
-		"if !w.cfg.Entry.Terms.FailClosed {", "if true {",
+		"a fail-closed lock that was never confirmed", "internal/waiter/waiter.go",
+		"if w.cfg.Entry.Terms.FailClosed {", "if false {",
 		`believed to hold|was granted after ticket`, 29,
 	},
 	{
