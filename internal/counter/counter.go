@@ -50,10 +50,9 @@ var one = expression.Value(table.Int(1))
 // ticketNumber is the ticket.
 //
 // A missing counter is seeded with ticket 1, by a second request. Where its item
-// is the user's own and is missing, it is ErrNoItem: one request, and one more
-// for a process that has not seen yet whether the engine shows items. Refused by
-// the rider's condition, it returns *table.Refused with the item; or ErrSeeded
-// with it, after a third request, where an older engine sends no item.
+// is the user's own and is missing, it is ErrNoItem: one request, or two (see
+// table.Refused.Read). Refused by the rider's condition, it returns *table.Refused
+// with the item; or ErrSeeded with it, if only the seed's refusal has shown it.
 //
 // The SDK client's own retries are off: a retried increment would issue a
 // second number to one caller, and ride twice. After an error, MayHaveTaken
@@ -76,18 +75,22 @@ func (m Master) Take(ctx context.Context, rider Rider) (table.Item, error) {
 	if !ok {
 		return item, err
 	}
-	if m.Host {
-		if err := m.look(ctx, refused); err != nil {
+	if m.Host && !m.Create {
+		switch item, err := refused.Read(ctx); {
+		case err != nil:
 			return nil, err
+		case item == nil:
+			return nil, ErrNoItem
 		}
-		if m.fresh(refused.Item) {
-			return m.seedHost(ctx, rider)
-		}
-	} else if refused.Item == nil {
+	}
+	switch {
+	case m.Host && m.fresh(refused.Item):
+		return m.seedHost(ctx, rider)
+	case refused.Item == nil:
 		return m.seed(ctx, rider)
 	}
 	if problem := m.problem(refused.Item); problem != nil {
-		return nil, table.NotMade(problem)
+		return nil, table.NotApplied(problem)
 	}
 	return nil, err
 }
@@ -102,9 +105,8 @@ func (m Master) problem(item table.Item) error {
 	return r.Err
 }
 
-// seed writes the counter with ticket 1, if there is none. Where the engine
-// returned no item with the refused increment, this is also how a missing
-// counter is told from a refused rider.
+// seed writes the counter with ticket 1, if there is none. If the refused increment
+// has not shown whether there is one, its own condition finds out.
 func (m Master) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	item := table.Item{m.Attribute: ticket.FromUint64(1).Attribute()}
 	for name, value := range rider.Seed {
@@ -123,19 +125,19 @@ func (m Master) seed(ctx context.Context, rider Rider) (table.Item, error) {
 		return item, nil
 	case !ok:
 		return nil, err
-	case refused.Item == nil:
-		// Without a look at it, an item that will never be a counter is
-		// taken for one that was seeded, and tried for ever.
-		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
-			return nil, table.NotMade(err)
+	}
+	// Without a look at it, an item that will never be a counter is taken for one
+	// that was seeded, and tried for ever.
+	there, err := refused.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if there != nil {
+		if problem := m.problem(there); problem != nil {
+			return nil, table.NotApplied(problem)
 		}
 	}
-	if refused.Item != nil {
-		if problem := m.problem(refused.Item); problem != nil {
-			return nil, table.NotMade(problem)
-		}
-	}
-	return refused.Item, ErrSeeded
+	return there, ErrSeeded
 }
 
 // MayHaveTaken reports whether a Take that failed with err may have issued a

@@ -15,21 +15,6 @@ import (
 // missing. Nothing was written.
 var ErrNoItem = errors.New("there is no such item")
 
-// look sees to it that a refusal has the item that refused: it is read where
-// the engine is not known to show it. A missing one is ErrNoItem, unless it may
-// be created.
-func (m Master) look(ctx context.Context, refused *table.Refused) (err error) {
-	if refused.Item == nil && !m.Create && !m.Store.ShowsRefusing() {
-		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
-			return table.NotMade(err)
-		}
-	}
-	if refused.Item == nil && !m.Create {
-		return ErrNoItem
-	}
-	return nil
-}
-
 // fresh reports whether the item has nothing of the counter, or of what rides on
 // it.
 func (m Master) fresh(item table.Item) bool {
@@ -64,19 +49,17 @@ func (m Master) seedHost(ctx context.Context, rider Rider) (table.Item, error) {
 	if !ok {
 		return item, err
 	}
-	if refused.Item == nil {
-		if refused.Item, err = m.Store.Get(ctx, m.Key); err != nil {
-			return nil, table.NotMade(err)
-		}
-	}
+	there, err := refused.Read(ctx)
 	switch {
-	case refused.Item == nil && !m.Create:
+	case err != nil:
+		return nil, err
+	case there == nil && !m.Create:
 		return nil, ErrNoItem // deleted in between
-	case m.fresh(refused.Item):
+	case m.fresh(there):
 		return nil, ErrSeeded // and deleted since: take again
 	}
-	if problem := m.problem(refused.Item); problem != nil {
-		return nil, table.NotMade(problem)
+	if problem := m.problem(there); problem != nil {
+		return nil, table.NotApplied(problem)
 	}
-	return refused.Item, ErrSeeded
+	return there, ErrSeeded
 }

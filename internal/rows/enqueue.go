@@ -37,11 +37,9 @@ func put(ctx context.Context, q table.Queue, row Row, condition expression.Condi
 	if !ok {
 		return row.ID, err
 	}
-	item := refused.Item
-	if item == nil {
-		if item, err = q.Get(ctx, q.Key(q.SortKey(row.Ticket.Padded()))); err != nil {
-			return "", err
-		}
+	item, err := refused.Read(ctx)
+	if err != nil {
+		return "", err
 	}
 	if there := idOf(item); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
 		return there, nil
@@ -82,11 +80,9 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	if !ok {
 		return err
 	}
-	item := refused.Item
-	if item == nil {
-		if item, err = q.Get(ctx, key); err != nil {
-			return err
-		}
+	item, err := refused.Read(ctx)
+	if err != nil {
+		return err
 	}
 	if idOf(item) == row.ID {
 		return nil // a later heartbeat was applied first
@@ -118,7 +114,7 @@ func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 		And(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))
 	err := q.Delete(ctx, q.Key(sortKey(q, row.raw)), unchanged)
 	if _, ok := errors.AsType[*table.Refused](err); ok {
-		// Renewed, or swept by somebody else; the next look tells which.
+		// Renewed, or swept by another client: the next look shows which.
 		return false, nil
 	}
 	return err == nil, err

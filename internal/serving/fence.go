@@ -106,5 +106,5 @@ func Refusal(ctx context.Context, q table.Queue, item table.Item) (rec Record, e
 	} else {
 		rec, err = Get(ctx, q)
 	}
-	return rec, table.NotMade(err)
+	return rec, table.NotApplied(err)
 }

@@ -69,7 +69,7 @@ func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scop
 		expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists().Or(known))
 	if errors.Is(err, ErrRefused) {
 		if err := rec.refuses(q, e.Mode, scope); err != nil {
-			return Record{}, table.NotMade(err)
+			return Record{}, table.NotApplied(err)
 		}
 	}
 	return rec, err

@@ -80,7 +80,9 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	case err == nil:
 		return Decode(q, item)
 	case wasRefused:
-		item = refused.Item
+		if item, err = refused.Read(ctx); err != nil {
+			return Record{}, err
+		}
 	case !errors.Is(err, counter.ErrSeeded):
 		return Record{}, err
 	}
@@ -90,15 +92,15 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	}
 	if item == nil {
 		if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
-			return Record{}, table.NotMade(err)
+			return Record{}, table.NotApplied(err)
 		}
 	}
 	rec, err := Decode(q, item)
 	if err != nil {
-		return Record{}, table.NotMade(err)
+		return Record{}, table.NotApplied(err)
 	}
 	if err := rec.refuses(q, e.Mode, ScopeQueue); err != nil {
-		return Record{}, table.NotMade(err)
+		return Record{}, table.NotApplied(err)
 	}
 	return rec, ErrRefused
 }

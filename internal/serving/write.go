@@ -48,8 +48,8 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 	return Decode(q, item)
 }
 
-// write sends one conditional update of the record. After a refusal by an engine that
-// returns no item, it reads the record with a second request.
+// write sends one conditional update of the record. It returns the record as it is
+// afterwards, or the record that refused the update.
 func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...table.Option) (Record, error) {
 	item, err := q.Record().Update(ctx, q.RecordKey(), update, condition, opts...)
 	return written(ctx, q, item, err)
@@ -59,9 +59,13 @@ func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, 
 // that was applied succeeds even if the rest of the record is malformed.
 func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
 	if refused, ok := errors.AsType[*table.Refused](err); ok {
-		rec, err := Refusal(ctx, q, refused.Item)
+		item, err := refused.Read(ctx)
 		if err != nil {
 			return Record{}, err
+		}
+		rec, err := Decode(q, item)
+		if err != nil {
+			return Record{}, table.NotApplied(err)
 		}
 		return rec, ErrRefused
 	} else if err != nil {

@@ -23,7 +23,7 @@ func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read 
 	held, cancel := s.Within(ctx)
 	defer cancel()
 	conflicts := retry.Policy{Retryable: func(err error) bool {
-		return table.Passing(table.Reasons(err)) || table.Transient(err)
+		return table.RetryableReasons(table.Reasons(err)) || table.Transient(err)
 	}}
 	err = conflicts.Do(held, func(ctx context.Context) (err error) {
 		read, err = s.config.Queue.TransactGet(ctx, items)

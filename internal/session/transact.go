@@ -176,7 +176,7 @@ func (t *transaction) attempt(ctx context.Context) answer {
 	}
 	reasons := table.Reasons(err)
 	last := answer{answeredFailed, err}
-	if table.Passing(reasons) || table.Transient(err) {
+	if table.RetryableReasons(reasons) || table.Transient(err) {
 		last.end, t.doubt = answeredAgain, max(t.doubt, unproven)
 	}
 	if reasons == nil && table.Applied(err, true) {

@@ -9,8 +9,8 @@
 //     long as the operating system likes);
 //   - every answer, also a refusal, feeds the estimate of DynamoDB's clock
 //     (package dbclock);
-//   - a refused condition comes back as *Refused with the item that refused
-//     it, where the engine sends one;
+//   - a refused condition comes back as *Refused, which has the item that
+//     refused it, or reads it where an older engine does not send it;
 //   - an error says whether the request may have been applied all the same
 //     (Applied), whether trying again can help (Transient), and, where the
 //     table itself is the cause, what was found and what is needed

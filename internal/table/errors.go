@@ -20,34 +20,6 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// Refused says that a write's condition was false, so nothing was written by
-// the attempt that was answered. An SDK retry may have been refused by what
-// its own lost first attempt wrote: look for one's own id in the item.
-type Refused struct {
-	// Item is what stands in the table, or nil where there is no item and
-	// where the engine does not say (ReturnValuesOnConditionCheckFailure is
-	// of 2023: engines older than that leave it out).
-	Item Item
-}
-
-func (e *Refused) Error() string { return "the condition was false" }
-
-// NotMade makes the error of a write that was refused, where something else went
-// wrong after that: the item that refused it could not be read, or is not what it
-// was taken for. The write was not made, whatever the error is (Applied). Nil of
-// nil.
-func NotMade(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &notMade{err}
-}
-
-type notMade struct{ err error }
-
-func (e *notMade) Error() string { return e.err.Error() }
-func (e *notMade) Unwrap() error { return e.err }
-
 // Error is a request that failed.
 type Error struct {
 	Operation string // DynamoDB's name of it
@@ -83,9 +55,6 @@ func (l Layout) Need() string {
 
 func (s *Store) translate(ctx, bounded context.Context, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		if len(failed.Item) > 0 {
-			s.shows.Store(true)
-		}
 		return &Refused{Item: failed.Item}
 	}
 	if operation == transactWriteItems || operation == transactGetItems {
@@ -250,7 +219,7 @@ func Applied(err error, once bool) bool {
 	if !once {
 		return true
 	}
-	if _, ok := errors.AsType[*notMade](err); ok {
+	if _, ok := errors.AsType[*notApplied](err); ok {
 		return false
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)

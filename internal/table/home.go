@@ -106,7 +106,3 @@ func (s *Store) check(t *types.TableDescription) (found string, ok bool) {
 	}
 	return found, ok
 }
-
-// ShowsRefusing reports whether the engine has shown an item that refused a
-// write. If it has, a refusal without one says that there is no item.
-func (s *Store) ShowsRefusing() bool { return s.shows.Load() }

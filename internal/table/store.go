@@ -33,7 +33,7 @@ type Store struct {
 	clock   *dbclock.Clock
 	timeout time.Duration
 	home    *Home        // nil, but for the table of an item of the user's own
-	shows   *atomic.Bool // an item that refused a write was shown
+	shows   *atomic.Bool // an answer has shown an item that refused a write
 }
 
 // NewStore makes a Store. Each call of it is given timeout to answer, the SDK
@@ -93,7 +93,7 @@ func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (I
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	if err != nil {
-		return nil, err
+		return nil, s.refusable(key, err)
 	}
 	return out.Attributes, nil
 }
@@ -112,7 +112,8 @@ func (s *Store) Put(ctx context.Context, item Item, condition expression.Conditi
 		ExpressionAttributeValues:           e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
-	return err
+	key := Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}
+	return s.refusable(key, err)
 }
 
 // Delete removes the item. Refused by condition, it returns *Refused. One
@@ -130,7 +131,7 @@ func (s *Store) Delete(ctx context.Context, key Item, condition expression.Condi
 		ExpressionAttributeValues:           e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
-	return err
+	return s.refusable(key, err)
 }
 
 // Get reads the item, consistently; nil if there is none. One request.

@@ -168,6 +168,15 @@ func TestARefusalCarriesTheItemAndNothingIsApplied(t *testing.T) {
 				if _, there := refused.Item["mark"]; there != (engine == "current") {
 					t.Errorf("%s: the refusal carries %v", name, refused.Item)
 				}
+				for range 2 { // the second time it is known
+					if read, err := refused.Read(t.Context()); err != nil || read["mark"] == nil {
+						t.Errorf("%s: the refusal reads %v, %v", name, read, err)
+					}
+				}
+			}
+			want := map[string]int{"current": 0, "older": 3}[engine]
+			if reads := tb.Counts()["GetItem"].Sent; reads != want {
+				t.Errorf("%d reads, want %d", reads, want)
 			}
 			got, err := q.Get(t.Context(), q.RecordKey())
 			if err != nil || len(got) != 3 {
@@ -175,12 +184,44 @@ func TestARefusalCarriesTheItemAndNothingIsApplied(t *testing.T) {
 			}
 		})
 	}
-	if after := table.NotMade(errors.New("the item cannot be read")); table.Applied(after, true) || !table.Applied(after, false) || table.NotMade(nil) != nil {
+	if after := table.NotApplied(errors.New("the item cannot be read")); table.Applied(after, true) || !table.Applied(after, false) || table.NotApplied(nil) != nil {
 		t.Error("what went wrong after a refusal does not change it, unless the SDK may have tried before")
 	}
 	if !table.Applied(nil, true) || !table.Applied(nil, false) {
 		t.Error("a write that succeeded was not applied")
 	}
+}
+
+func TestRefusalWithoutItem(t *testing.T) {
+	read := func(t *testing.T, q table.Queue) (table.Item, error) {
+		refused, ok := errors.AsType[*table.Refused](q.Delete(t.Context(), q.Key("missing"), never))
+		if !ok {
+			t.Fatal("the delete was not refused")
+		}
+		return refused.Read(t.Context())
+	}
+	bubble(t, "IsReadUntilEngineHasShownAnItem", nil, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		if err := q.Put(t.Context(), q.RecordKey(), always); err != nil {
+			t.Fatal(err)
+		}
+		for shown, want := range []int{1, 1} {
+			if item, err := read(t, q); item != nil || err != nil {
+				t.Errorf("it reads %v, %v", item, err)
+			}
+			if reads := tb.Counts()["GetItem"].Sent; reads != want {
+				t.Errorf("%d reads after %d items were shown, want %d", reads, shown, want)
+			}
+			_ = q.Delete(t.Context(), q.RecordKey(), never)
+		}
+	})
+	bubble(t, "IsNotAppliedIfReadFails", nil, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c", retriesAtOnce))
+		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("GetItem"))
+		if _, err := read(t, q); !table.Transient(err) || table.Applied(err, true) {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 func TestOnceIsOneRequest(t *testing.T) {
@@ -380,8 +421,8 @@ func TestPassing(t *testing.T) {
 		"FailsForAReasonThatIsOther": {[]string{"ItemCollectionSizeLimitExceeded"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := table.Passing(test.reasons); got != test.passing {
-				t.Errorf("Passing(%v) is %v", test.reasons, got)
+			if got := table.RetryableReasons(test.reasons); got != test.passing {
+				t.Errorf("Retryable(%v) is %v", test.reasons, got)
 			}
 		})
 	}

@@ -92,8 +92,8 @@ const ReasonFailed = string(types.BatchStatementErrorCodeEnumConditionalCheckFai
 // ReasonConflict is the code of an item that another transaction holds.
 const ReasonConflict = "TransactionConflict"
 
-// passing are the codes of what another attempt may not meet.
-var passing = map[string]bool{
+// retryableReasons are the codes of what another attempt may not meet.
+var retryableReasons = map[string]bool{
 	"None":                          true,
 	ReasonConflict:                  true,
 	"ReplicatedWriteConflict":       true,
@@ -101,11 +101,11 @@ var passing = map[string]bool{
 	"ThrottlingError":               true,
 }
 
-// Passing reports whether a transaction was cancelled only by what trying
-// again can mend: other requests on the same items, and throttles.
-func Passing(reasons []string) bool {
+// RetryableReasons reports whether a transaction was cancelled only by what another
+// attempt may not meet: other requests on the same items, and throttles.
+func RetryableReasons(reasons []string) bool {
 	for _, code := range reasons {
-		if !passing[code] {
+		if !retryableReasons[code] {
 			return false
 		}
 	}

@@ -24,7 +24,7 @@ func TestAnswerToRegister(t *testing.T) {
 		"NoRoom":               {number: 6, err: serving.ErrRefused, noWait: true, want: serving.ErrRefused},
 		"RecordChanged":        {number: 6, err: serving.ErrRefused, want: errChanged},
 		"NoAnswer":             {err: lost, want: lost, unknown: true},
-		"NotApplied":           {err: table.NotMade(lost), want: lost},
+		"NotApplied":           {err: table.NotApplied(lost), want: lost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err, unknown := registered(serving.Record{TicketNumber: n(test.number)}, test.err, n(7), test.noWait)

@@ -1,0 +1,62 @@
+package table
+
+import "context"
+
+// Refused is the error of a write with a false condition: the attempt that was
+// answered wrote nothing. An SDK retry may have been refused by what its own lost
+// first attempt wrote: look for one's own id in the item.
+type Refused struct {
+	// Item is the item that refused the write, as the answer showed it. Nil: there is
+	// none, or the engine did not show it. See Read.
+	Item Item
+
+	read func(context.Context) (Item, error) // nil: Item is all there is
+}
+
+func (e *Refused) Error() string { return "the condition was false" }
+
+// Read returns the item that refused the write; nil if there is none. It makes no
+// request if the answer showed the item, or the engine is known to show items.
+// Engines older than 2023 do not: then the item is read, as it is now. The error of
+// that is NotApplied.
+func (e *Refused) Read(ctx context.Context) (Item, error) {
+	if e.read == nil {
+		return e.Item, nil
+	}
+	item, err := e.read(ctx)
+	if err != nil {
+		return nil, NotApplied(err)
+	}
+	e.Item, e.read = item, nil
+	return item, nil
+}
+
+// refusable completes the error of a write to the item with that key, if that is a
+// refusal.
+func (s *Store) refusable(key Item, err error) error {
+	refused, ok := err.(*Refused)
+	switch {
+	case !ok:
+	case len(refused.Item) > 0:
+		s.shows.Store(true)
+	case !s.shows.Load():
+		refused.read = func(ctx context.Context) (Item, error) { return s.Get(ctx, key) }
+	}
+	return err
+}
+
+// NotApplied makes the error of a write that was refused, where something else went
+// wrong after that: the item that refused it could not be read, or is not what it
+// was expected to be. The write was not applied, whatever the error is (Applied).
+// Nil of nil.
+func NotApplied(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notApplied{err}
+}
+
+type notApplied struct{ err error }
+
+func (e *notApplied) Error() string { return e.err.Error() }
+func (e *notApplied) Unwrap() error { return e.err }
