@@ -1,0 +1,168 @@
+package waiter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+var (
+	errTimeout   = &table.Error{Operation: "UpdateItem", Timeout: time.Second, Err: context.DeadlineExceeded}
+	errCancelled = &table.Error{Operation: "UpdateItem", Err: context.Canceled}
+	errMissing   = &table.SchemaError{Table: "t"}
+)
+
+// answers is a request that is answered by one after the other, and then by the last
+// again and again.
+func answers(calls *int, all ...error) func(context.Context) error {
+	return func(context.Context) error {
+		*calls++
+		return all[min(*calls, len(all))-1]
+	}
+}
+
+func newTestRequests() *requests {
+	return &requests{log: slog.New(slog.DiscardHandler), timeout: 10 * time.Second}
+}
+
+func TestRequests(t *testing.T) {
+	for name, test := range map[string]struct {
+		answers []error
+		end     time.Duration // of ctx; zero: never
+		want    error
+		calls   int // zero: any number
+		failure error
+	}{
+		"SucceedAtOnce":             {answers: []error{nil}, calls: 1},
+		"SucceedAfterFailures":      {answers: []error{errTimeout, errTimeout, nil}, calls: 3},
+		"AreRepeatedAfterChange":    {answers: []error{errChanged, nil}, calls: 2},
+		"EndWithRefusal":            {answers: []error{errTimeout, serving.ErrRefused}, want: serving.ErrRefused, calls: 2, failure: errTimeout},
+		"EndWithFatalError":         {answers: []error{errMissing}, want: errMissing, calls: 1},
+		"EndAfterTimeout":           {answers: []error{errTimeout}, want: errTimeout, failure: errTimeout},
+		"EndWithContext":            {answers: []error{errTimeout}, end: time.Second, want: context.DeadlineExceeded, failure: errTimeout},
+		"AreNotSentAfterContext":    {answers: []error{nil}, end: -1, want: context.DeadlineExceeded},
+		"EndWithCancellation":       {answers: []error{errCancelled}, want: errCancelled, calls: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, calls, r := t.Context(), 0, newTestRequests()
+				if test.end != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, test.end)
+					defer cancel()
+				}
+				err := r.send(ctx, r.series(), "try", answers(&calls, test.answers...))
+				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+					t.Errorf("error %v, want %v", err, test.want)
+				}
+				if test.calls > 0 && calls != test.calls || test.end < 0 && calls != 0 {
+					t.Errorf("%d calls, want %d", calls, test.calls)
+				}
+				if r.failure != test.failure {
+					t.Errorf("failure %v, want %v", r.failure, test.failure)
+				}
+			})
+		})
+	}
+	t.Run("ReportNoAnswerWithinGrace", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			r, begun := newTestRequests(), time.Now()
+			err := r.send(ctx, r.series(), "try", func(ctx context.Context) error {
+				cancel()
+				<-ctx.Done()
+				return errCancelled
+			})
+			if err != errCancelled || r.failure != errCancelled || time.Since(begun) != answerGrace {
+				t.Errorf("error %v, failure %v after %v", err, r.failure, time.Since(begun))
+			}
+		})
+	})
+	t.Run("ShareOneTimeout", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r, calls := newTestRequests(), 0
+			series := r.series()
+			_ = r.send(t.Context(), series, "first", answers(&calls, errTimeout))
+			first := calls
+			if err := r.send(t.Context(), series, "second", answers(&calls, errTimeout)); err != errTimeout || calls != first+1 {
+				t.Errorf("error %v after %d calls, want one call", err, calls-first)
+			}
+		})
+	})
+}
+
+func TestPauseAfterFailure(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		ended   bool
+		want    error
+		failure error
+	}{
+		"GoesOn":              {err: errTimeout, failure: errTimeout},
+		"EndsWithFatalError":  {err: errMissing, want: errMissing},
+		"EndsWithContext":     {err: errTimeout, ended: true, want: context.Canceled},
+		"EndsWithNewTicket":   {err: ErrNewTicket, want: ErrNewTicket},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if test.ended {
+					cancel()
+				}
+				r := newTestRequests()
+				if err := r.pause(ctx, r.series(), "claim", test.err); err != test.want || r.failure != test.failure {
+					t.Errorf("error %v, failure %v, want %v, %v", err, r.failure, test.want, test.failure)
+				}
+			})
+		})
+	}
+}
+
+func TestLook(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer  error
+		ended   bool
+		grace   time.Duration
+		want    error
+		failure error
+	}{
+		"ReturnsSnapshot":           {},
+		"EndsWithFatalError":        {answer: errMissing, want: errMissing},
+		"EndsAfterTimeout":          {answer: errTimeout, want: errTimeout, failure: errTimeout},
+		"ReportsNoAnswerWithGrace":  {answer: errCancelled, ended: true, grace: time.Second, want: context.Canceled, failure: errCancelled},
+		"LeavesAnswerToRowsRequest": {answer: errCancelled, ended: true, want: context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				r := newTestRequests()
+				snapshot, err := r.look(ctx, r.series(), test.grace, func(context.Context) (rows.Snapshot, error) {
+					if test.ended {
+						cancel()
+					}
+					return rows.SnapshotOf(record(7)), test.answer
+				})
+				if err != test.want || r.failure != test.failure || snapshot.Record.Present != (err == nil) {
+					t.Errorf("error %v, failure %v, want %v, %v", err, r.failure, test.want, test.failure)
+				}
+			})
+		})
+	}
+}
+
+func TestWithout(t *testing.T) {
+	a, b, c := rows.Row{Ticket: n(1), ID: "a"}, rows.Row{Ticket: n(2), ID: "b"}, rows.Row{Ticket: n(2), ID: "c"}
+	all := []rows.Row{a, b, c}
+	if got := without(all, []rows.Row{a, c}); len(got) != 1 || got[0].ID != "b" || len(all) != 3 || all[0].ID != "a" {
+		t.Errorf("%v of %v", got, all)
+	}
+}
