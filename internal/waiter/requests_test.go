@@ -40,15 +40,15 @@ func TestRequests(t *testing.T) {
 		calls   int // zero: any number
 		failure error
 	}{
-		"SucceedAtOnce":             {answers: []error{nil}, calls: 1},
-		"SucceedAfterFailures":      {answers: []error{errTimeout, errTimeout, nil}, calls: 3},
-		"AreRepeatedAfterChange":    {answers: []error{errChanged, nil}, calls: 2},
-		"EndWithRefusal":            {answers: []error{errTimeout, serving.ErrRefused}, want: serving.ErrRefused, calls: 2, failure: errTimeout},
-		"EndWithFatalError":         {answers: []error{errMissing}, want: errMissing, calls: 1},
-		"EndAfterTimeout":           {answers: []error{errTimeout}, want: errTimeout, failure: errTimeout},
-		"EndWithContext":            {answers: []error{errTimeout}, end: time.Second, want: context.DeadlineExceeded, failure: errTimeout},
-		"AreNotSentAfterContext":    {answers: []error{nil}, end: -1, want: context.DeadlineExceeded},
-		"EndWithCancellation":       {answers: []error{errCancelled}, want: errCancelled, calls: 1},
+		"SucceedAtOnce":          {answers: []error{nil}, calls: 1},
+		"SucceedAfterFailures":   {answers: []error{errTimeout, errTimeout, nil}, calls: 3},
+		"AreRepeatedAfterChange": {answers: []error{errChanged, nil}, calls: 2},
+		"EndWithRefusal":         {answers: []error{errTimeout, serving.ErrRefused}, want: serving.ErrRefused, calls: 2, failure: errTimeout},
+		"EndWithFatalError":      {answers: []error{errMissing}, want: errMissing, calls: 1},
+		"EndAfterTimeout":        {answers: []error{errTimeout}, want: errTimeout, failure: errTimeout},
+		"EndWithContext":         {answers: []error{errTimeout}, end: time.Second, want: context.DeadlineExceeded, failure: errTimeout},
+		"AreNotSentAfterContext": {answers: []error{nil}, end: -1, want: context.DeadlineExceeded},
+		"EndWithCancellation":    {answers: []error{errCancelled}, want: errCancelled, calls: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,10 +105,10 @@ func TestPauseAfterFailure(t *testing.T) {
 		want    error
 		failure error
 	}{
-		"GoesOn":              {err: errTimeout, failure: errTimeout},
-		"EndsWithFatalError":  {err: errMissing, want: errMissing},
-		"EndsWithContext":     {err: errTimeout, ended: true, want: context.Canceled},
-		"EndsWithNewTicket":   {err: ErrNewTicket, want: ErrNewTicket},
+		"GoesOn":             {err: errTimeout, failure: errTimeout},
+		"EndsWithFatalError": {err: errMissing, want: errMissing},
+		"EndsWithContext":    {err: errTimeout, ended: true, want: context.Canceled},
+		"EndsWithNewTicket":  {err: ErrNewTicket, want: ErrNewTicket},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
