@@ -157,11 +157,11 @@ func (c Config) validate() error {
 	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
 		return fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case len(c.Owner) > maxOwner:
-		return fmt.Errorf("Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
+		return fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:
 		return fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
-		return fmt.Errorf("Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
+		return fmt.Errorf("the field Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
 	}
 	return itemkey.ValidPrefix(c.ItemPrefix)
 }

@@ -90,7 +90,7 @@ func TestLocksArePrintedForPeople(t *testing.T) {
 			`"x" (lock) ticket 1, "y" (lock) ticket 1`: both,
 			itemWant: item,
 		} {
-			for _, got := range []string{fmt.Sprint(lock), fmt.Sprintf("%+v", lock), fmt.Sprintf("%s", lock)} {
+			for _, got := range []string{fmt.Sprint(lock), fmt.Sprintf("%+v", lock), lock.String()} {
 				if got != want {
 					t.Errorf("it is printed as %s, want %s", got, want)
 				}

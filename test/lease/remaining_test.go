@@ -43,7 +43,7 @@ func TestRemainingFallsToTheDeadlineAndIsNothingAfterTheEnd(t *testing.T) {
 		if got := lock.Remaining(); got != 1 {
 			t.Errorf("%v remain, want 1ns", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if got := lock.Remaining(); got != 0 || !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Errorf("%v remain of a lost lock, %v", got, lock.Err())
 		}

@@ -7,7 +7,7 @@ func TestMixAt(t *testing.T) {
 		m := Mix{{Refuse, 0.1}, {LoseResponse, 0.2}, {Duplicate, 0.05}}
 		differs := false
 		for n := range uint64(1000) {
-			if m.At(1, n) != m.At(1, n) {
+			if first := m.At(1, n); first != m.At(1, n) {
 				t.Fatalf("request %d has two fates", n)
 			}
 			differs = differs || m.At(1, n) != m.At(2, n)
