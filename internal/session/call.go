@@ -15,8 +15,8 @@ import (
 type call struct {
 	session *Session
 	kind    kind
+	first   serving.Form // the fast form if the queue is believed to be empty
 	form    serving.Form // of the next request
-	queued  bool         // the fast form was refused, because others have queued
 	ending  serving.Ending
 	asks    bool // a condition of the caller's goes with the requests
 	open    bool // a request had no answer: it may have been applied, or may yet be
@@ -29,15 +29,16 @@ func (s *Session) newCall(k kind) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	c := &call{session: s, kind: k, form: serving.FormHandOff, ending: serving.Ending{
+	c := &call{session: s, kind: k, first: serving.FormHandOff, ending: serving.Ending{
 		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)),
 	}}
 	// A lock that came by the queue expects others behind it: the fast form would be
 	// refused more often than not, and the lock idle for a round trip. If it was the
 	// last, RESET mends that afterwards.
 	if k != clears && !s.grant.Claimed && s.seen.Fast(s.grant.ID, s.grant.Ticket) {
-		c.form = serving.FormFast
+		c.first = serving.FormFast
 	}
+	c.form = c.first
 	switch last := s.transactions.last; {
 	case last.state == refused:
 		c.ending.Unmade = last.number
@@ -72,11 +73,14 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec ser
 // attempt sends one request, and another at once where judge asks for it.
 func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	s := c.session
+	if c.kind != updates {
+		c.form = c.first // other holders that share may have left since it was refused
+	}
 	for {
 		rec, err := c.send(ctx, c.form, c.ending)
 		switch {
 		case err == nil:
-			c.idle = c.form == serving.FormHandOff && !c.queued && rec.Idle(s.grant.Ticket)
+			c.idle = c.first == serving.FormHandOff && rec.Idle(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
 			c.open = c.open || table.Applied(err, true)
@@ -89,7 +93,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			}
 			c.ending.Unmade = 0
 		case handOff:
-			c.form, c.queued = serving.FormHandOff, true
+			c.form = serving.FormHandOff
 		default:
 			return v, rec, nil
 		}
