@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/callback"
-	"github.com/queuelock/queuelock/internal/multi"
+	"github.com/queuelock/queuelock/internal/multilock"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
@@ -120,8 +120,8 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 	defer end()
 	ctx, calls := callback.New(ctx, s.client.background.Run)
 	defer calls.Raise()
-	held, err := multi.Acquire(ctx, s.config(ctx, calls), wait)
-	if failed, ok := errors.AsType[*multi.Error](err); ok {
+	held, err := multilock.Acquire(ctx, s.config(ctx, calls), wait)
+	if failed, ok := errors.AsType[*multilock.Error](err); ok {
 		return nil, failed.Tried, s.failure(ctx, failed)
 	}
 	locks := make([]*Lock, len(held))
@@ -132,10 +132,10 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 }
 
 // config returns what the attempt goes by. ctx bounds it.
-func (s *several) config(ctx context.Context, calls *callback.Caller) multi.Config {
-	c := multi.Config{
+func (s *several) config(ctx context.Context, calls *callback.Caller) multilock.Config {
+	c := multilock.Config{
 		Numbered: s.numbered, Log: s.cfg.Logger,
-		Hold: func(ctx context.Context, i int, grant waiter.Grant) multi.Held {
+		Hold: func(ctx context.Context, i int, grant waiter.Grant) multilock.Held {
 			return s.client.hold(ctx, s.members[i].key, s.cfg, s.members[i].queue, grant)
 		},
 		Ready: func() error {
@@ -155,11 +155,11 @@ func (s *several) config(ctx context.Context, calls *callback.Caller) multi.Conf
 }
 
 // failure is the error of an attempt that failed, and of all that is left of it.
-func (s *several) failure(ctx context.Context, failed *multi.Error) error {
+func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	m := s.members[failed.Queue]
 	errs := []error{acquireError(ctx, m.key, failed.Err, s.client.served(m.queue, failed.Status), failed.Status, time.Since(s.begun))}
 	for i, err := range failed.Left {
-		if orphan, ok := errors.AsType[*multi.OrphanError](err); ok {
+		if orphan, ok := errors.AsType[*multilock.OrphanError](err); ok {
 			err = &UnreleasedError{Key: s.members[i].key, Ticket: orphan.Ticket, Err: orphan.Err}
 		}
 		errs = append(errs, publicError(err))
@@ -279,7 +279,7 @@ func (ls *Locks) Release(ctx context.Context) error {
 	_ = ls.Err() // a lease that has run out is a loss, not a release
 	ls.finish(ErrReleased)
 	errs := make([]error, len(ls.all))
-	multi.Each(len(ls.all), nil, func(i int) { errs[i] = ls.all[i].Release(ctx) })
+	multilock.Each(len(ls.all), nil, func(i int) { errs[i] = ls.all[i].Release(ctx) })
 	return errors.Join(errs...)
 }
 

@@ -22,7 +22,7 @@ var floors = []string{
 	"",
 	"internal/picture",
 	"internal/eviction",
-	"internal/multi",
+	"internal/multilock",
 	"internal/session",
 	"internal/waiter",
 	"internal/sweep",

@@ -1,4 +1,4 @@
-// Package multi acquires several locks, all or none.
+// Package multilock acquires several locks, all or none.
 //
 // With a common counter one number is the ticket in all queues. They are entered in
 // their order, each once the row in the one before is in the table, and then waited
@@ -22,4 +22,4 @@
 //
 // When Acquire fails, all that the table answered for has been given back. Error
 // names what is left: a lease ends it, unless it fails closed.
-package multi
+package multilock
