@@ -1,6 +1,8 @@
 // Package sim runs a whole cluster in one testing/synctest bubble: several
 // processes with clients of the library, the embedded engine on a clock of its
-// own, and a network and a scheduler that inject faults. Only tests use it.
+// own, and a network and a scheduler that inject faults. It is test apparatus; only
+// tests use it. Its neighbours are audit (the judge at the engine), fault and
+// faultnet (what happens to requests), and chaos (the same with real processes).
 //
 //	Plan (from a seed) ──► world ── nodes ── workers ── queuelock.Client
 //	                         │                              │ requests
@@ -33,6 +35,9 @@
 //     visible one after another, in random order, some of them seconds later.
 //     Turns read by a plain consistent read, or by Lock.Get where Lock.Unsettled
 //     asks for it.
+//   - Stalled goroutines. In an eighth of the runs a single request pauses before or
+//     after it is sent, for up to three leases, while the rest of its process
+//     continues. Copies arrive up to 15 seconds late there, many short leases later.
 //   - Stuck reads. A read hangs for one to three minutes and ignores its context,
 //     so its waiter does not continue, while the goroutine that renews the
 //     waiter's row does.
@@ -59,8 +64,12 @@
 //   - An Acquire that failed and a lock that was released leave nothing in the table,
 //     unless one of their requests is still on its way, or they reported it.
 //   - No process sends more requests in a second than its polls explain.
-//   - In the end the table is clean, and an idle lock costs one request to acquire
-//     and one to release.
+//   - In the end the table is clean, no queue has a holder or a waiter, and an idle
+//     lock costs one request to acquire and one to release.
+//
+// In another eighth of the runs most turns take one to five of five locks at once, in
+// three entities, with tickets of the table's or of each queue. A newcomer then takes
+// all of them.
 //
 // # Limits
 //

@@ -79,7 +79,7 @@ func (n *node) harmOne(fate *fault.Fate, req faultnet.Request, r *rand.Rand) {
 			n.harm("delayed request that lands anyway")
 		}
 	case fault.Duplicate, fault.Late:
-		d = time.Duration(r.Float64() * 3 * float64(n.plan.TTL))
+		d = time.Duration(r.Float64() * 3 * float64(n.plan.echo()))
 	}
 	fate.Add(kind, d)
 	n.harm(fate.Name)

@@ -176,6 +176,16 @@ var mutants = []mutant{
 		"\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n", "\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 140,
 	},
+	{
+		"an AcquireAll in the caller's order", "acquireall.go",
+		"\t\treturn cmp.Or(cmp.Compare(a.key.Entity, b.key.Entity), cmp.Compare(a.key.Reason, b.key.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.key.Entity, b.key.Entity))\n",
+		`some still wait`, 527,
+	},
+	{
+		"an AcquireAll that keeps its locks when it begins again", "acquireall.go",
+		"\t\t\terrs[i] = r.giveBack(w, lock)\n", "\t\t\tif errs[i] = nil; lock.Err() != nil {\n\t\t\t\terrs[i] = r.giveBack(w, lock)\n\t\t\t}\n",
+		`some still wait|has left|sent more than`, 49,
+	},
 }
 
 // mutantSeeds is how many runs a mistake has to show itself: no more than CI

@@ -44,6 +44,8 @@ type node struct {
 
 	stubborn bool // its HTTP client sends requests again on its own
 
+	ending atomic.Bool // its client is being closed
+
 	closing sync.WaitGroup // a Close in the middle of the work
 
 	mu      sync.Mutex
@@ -131,6 +133,7 @@ const fastestPoll = 400 * time.Millisecond
 // died is only tidied up, so that no goroutine of it is left: nothing that it
 // sends arrives.
 func (n *node) shutDown() {
+	n.ending.Store(true)
 	limit, dead := 2*n.plan.TTL+time.Minute, n.isDead()
 	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 99)), limit)
 	defer cancel()
@@ -213,12 +216,14 @@ func (n *node) heal() {
 // RoundTrip is the process's network stack. A process that stands still does
 // so before and after each request.
 func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
-	r, body := n.chances("stands still at "+n.count(req), 0), read(req)
+	name, body := n.count(req), read(req)
+	r := n.chances("stands still at "+name, 0)
 	n.looks(req, body)
 	// Of requests that are sent at the same instant, which is first is up to the
 	// goroutine scheduler; here it is up to the seed.
 	time.Sleep(time.Duration(1 + r.IntN(1<<16)))
-	if n.stand(r.Float64()) && r.IntN(2) == 0 {
+	stalls := n.chances("stalls at "+name, 0)
+	if (n.stand(r.Float64()) || n.stall(stalls)) && r.IntN(2) == 0 {
 		// It was about to send: its time-out fires at the same moment, and
 		// comes too late to keep it from that.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), patience)
@@ -228,6 +233,7 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.Header.Set(actorHeader, n.name)
 	resp, err := n.conn.RoundTrip(req)
 	n.stand(r.Float64())
+	n.stall(stalls)
 	for again := 0; n.stubborn && n.broke(req, resp, err) && again < 3; again++ {
 		// It says nothing of this to the SDK.
 		n.harm("request sent again")
@@ -265,9 +271,13 @@ func (n *node) count(req *http.Request) string {
 	}
 	n.inIt++
 	n.peak = max(n.peak, n.inIt)
-	// A waiter polls four times a second, and each of a process's workers has
-	// a few writes of its own. A sweep of many rows is rare.
-	if limit := 20 + 20*n.plan.Workers; n.inIt > limit && !n.flooded {
+	// A waiter polls four times a second in each queue, and each of a process's
+	// workers has a few writes of its own. A sweep of many rows is rare.
+	locks := 1
+	if n.plan.Several > 0 {
+		locks = len(n.keys)
+	}
+	if limit := 20 + 20*n.plan.Workers*locks; n.inIt > limit && !n.flooded {
 		n.flooded = true
 		n.violate("%s sent more than %d requests within a second", n.name, limit)
 	}

@@ -89,6 +89,9 @@ func (w *world) removed(by *http.Request, queue, ticket, owner string) {
 // isRelease says that a request which removes its sender's entry is a release, and
 // no clean-up after a loss: a release of any form changes more of the record.
 func isRelease(request []byte) bool {
+	if bytes.Contains(request, []byte(`evicted"`)) {
+		return false // an eviction, of which some ask for servingAfter too
+	}
 	for _, name := range []string{`"turn"`, `"released"`, `"lock_released"`, `servingAfter"`, `"amount"`} {
 		if bytes.Contains(request, []byte(name)) {
 			return true

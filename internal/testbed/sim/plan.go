@@ -36,6 +36,17 @@ type Plan struct {
 	Split embedded.Splitting
 	// EarlyTTL lets the table's TTL remove rows before their time.
 	EarlyTTL bool
+	// Several is the chance of a turn to take several locks, of which there are
+	// five then. Zero: the usual one in twelve, of two locks at most.
+	Several float64
+}
+
+// echo is a third of the longest delay after which a request arrives late.
+func (p Plan) echo() time.Duration {
+	if p.Chances.Stall > 0 {
+		return max(p.TTL, 5*time.Second) // many short leases later
+	}
+	return p.TTL
 }
 
 // Kind is what a queue is used for. The zero Kind is an exclusive lock.
@@ -69,6 +80,7 @@ type Chances struct {
 	SwallowRequest, SwallowResponse float64 // no answer until the caller gives up
 	Stale                           float64 // of a turn: a write with its fence after its end
 	Stubborn                        float64 // of a process: its HTTP client sends requests again on its own
+	Stall                           float64 // its goroutine alone pauses before or after it, for up to three leases
 }
 
 // Means are the mean times between two events in the cluster; zero is never.
@@ -141,5 +153,23 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if !p.Observe && !p.Dateless {
 		p.Means.Suspend = every(30*time.Second + p.TTL)
 	}
+	p.vary(rand.New(rand.NewPCG(seed, variation)), severity)
 	return p
+}
+
+// variation is the stream of the choices of vary. It is one in which the seeds of
+// the older mutants are not varied, so that they still find their mistakes.
+const variation = 268
+
+// vary draws what only some runs have, from a source of its own, so that the seeds
+// of the other runs keep their meaning.
+func (p *Plan) vary(r *rand.Rand, severity float64) {
+	if stalls := r.IntN(8) == 0; stalls && severity > 0 {
+		p.Chances.Stall = 0.03 * r.Float64()
+	}
+	if several := r.IntN(8) == 0; several {
+		p.Several = 0.3 + 0.6*r.Float64()
+		p.Queues, p.Kinds = 5, make([]Kind, 5)
+		p.Scope = []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeShared, queuelock.ScopeQueue}[r.IntN(3)]
+	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/queuelock/queuelock"
 )
 
+// most is how many locks of several are used: each takes its time.
+const most = 2
+
 // severalTurns takes several locks at once, and uses them.
 func (n *node) severalTurns(r *rand.Rand, owner string) {
 	var keys []queuelock.Key
@@ -19,7 +22,9 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 		}
 	}
 	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	if len(keys) < 2 {
+	if n.plan.Several > 0 {
+		keys = keys[:1+r.IntN(len(keys))]
+	} else if len(keys) < 2 {
 		return
 	}
 	a := n.newAttempt(r, owner)
@@ -56,7 +61,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 		go func() { defer close(h.watched); h.watch() }()
 		holds = append(holds, h)
 	}
-	for _, h := range holds {
+	for _, h := range holds[:min(len(holds), most)] {
 		h.use(r)
 		if locks.Err() != nil {
 			break

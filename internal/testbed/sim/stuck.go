@@ -66,8 +66,27 @@ func (n *node) looks(req *http.Request, body []byte) {
 	}
 	n.harm("stuck read")
 	n.add(n.name, "is stuck in a read for %v", hang)
+	n.halt(hang)
+}
+
+// stall pauses the goroutine of one request for up to three leases, while the rest
+// of its process continues. It reports whether it did.
+func (n *node) stall(r *rand.Rand) bool {
+	if r.Float64() >= n.plan.Chances.Stall || n.clear.Load() || n.ending.Load() {
+		return false
+	}
+	d := time.Duration(r.Float64() * 3 * float64(n.plan.TTL))
+	n.harm("stalled goroutine")
+	n.add(n.name, "has a goroutine that stalls for %v", d)
+	n.loose.Add(1)
+	n.halt(d)
+	return true
+}
+
+// halt pauses one goroutine for d, or until the weather clears or its process ends.
+func (n *node) halt(d time.Duration) {
 	begun := time.Now()
-	for time.Since(begun) < hang && !n.clear.Load() && n.ctx.Err() == nil {
+	for time.Since(begun) < d && !n.clear.Load() && !n.ending.Load() && n.ctx.Err() == nil {
 		time.Sleep(time.Second)
 	}
 	n.stood.Add(int64(time.Since(begun)))

@@ -23,8 +23,11 @@ func (n *node) work(k int) {
 	for turn := 0; n.ctx.Err() == nil && !n.isRetired() && time.Now().Before(n.end); turn++ {
 		n.stand(r.Float64())
 		owner := fmt.Sprintf("%s/%d-%d", n.name, k, turn)
-		key := n.keys[r.IntN(len(n.keys))]
-		switch r.IntN(12) {
+		key, what := n.keys[r.IntN(len(n.keys))], r.IntN(12)
+		if n.plan.Several > 0 && r.Float64() < n.plan.Several {
+			what = 2
+		}
+		switch what {
 		case 0:
 			_, err := n.client.Inspect(n.with(r), key)
 			n.add(n.name, "inspects %s: %v", key, err)

@@ -229,7 +229,13 @@ func (w *world) run() {
 }
 
 // longestTurn is what a worker may keep a lock for.
-func (w *world) longestTurn() time.Duration { return 6*w.plan.Hold + 3*w.plan.TTL }
+func (w *world) longestTurn() time.Duration {
+	one := 6*w.plan.Hold + 3*w.plan.TTL
+	if w.plan.Several > 0 {
+		return most * one // it uses one after the other
+	}
+	return one
+}
 
 // clearUp ends all faults.
 func (w *world) clearUp() {
@@ -265,6 +271,16 @@ func (w *world) judgeTheEnd(ctx context.Context) {
 	for _, key := range w.keys {
 		if err := w.useTwice(ctx, c, key); err != nil {
 			w.violate("newcomer at %s: %v", key, err)
+		}
+	}
+	if w.plan.Several > 0 {
+		if err := w.useAll(ctx, c); err != nil {
+			w.violate("newcomer at all locks: %v", err)
+		}
+	}
+	for _, key := range w.keys {
+		if state, err := c.Inspect(ctx, key); err != nil || len(state.Serving)+len(state.Waiting) > 0 {
+			w.violate("%s was left with %+v, %v", key, state, err)
 		}
 	}
 	if err := w.useItem(ctx, c); err != nil {
@@ -319,6 +335,24 @@ func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock
 		}
 	}
 	return w.sweep(ctx, c, key)
+}
+
+// useAll takes all locks at once.
+func (w *world) useAll(ctx context.Context, c *queuelock.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, 12*w.plan.TTL+2*time.Minute)
+	defer cancel()
+	locks, err := c.AcquireAll(ctx, w.keys, waitpolicy.Forever)
+	if err != nil {
+		return err
+	}
+	if n := len(locks.All()); n != len(w.keys) {
+		return fmt.Errorf("%d locks of %d", n, len(w.keys))
+	}
+	if err := locks.Release(ctx); err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // for what runs in the background
+	return nil
 }
 
 // sweep removes all that has expired. By observation it takes two looks, a lease
