@@ -1,27 +1,27 @@
-// Package audit watches an engine, request by request, and says when the
-// serving record or the queue breaks an invariant of the protocol. It is used
-// by tests only.
+// Package audit watches an engine, request by request, and reports when the
+// serving record or the queue breaks an invariant of the protocol. It is test
+// apparatus: testbed/sim and the tests of the library run on an audited engine.
 //
 // It has an engine of its own, which reports each change at the moment when it
-// becomes visible, and compares what stands in the table before and after. So it
-// judges what is in the table, not what clients say or believe, and sees late and
-// repeated requests, and the items of split transactions, when they are applied:
+// becomes visible, and compares the table before and after. So it judges what is in
+// the table, not what clients say or believe, and sees late and repeated requests,
+// and the items of split transactions, when they are applied:
 //
 //   - exclusion: never more holders in a record than may be: one, or any number
 //     that all share, or as many as a semaphore has permits;
 //   - fencing: tickets of successive grants strictly increase;
-//   - order: nobody is granted a ticket that was issued after a live row with
-//     a lower ticket, above the floor, already stood in the queue, and the
-//     floor rises with a grant only, to the ticket granted;
-//   - life: no row, and no holder, is removed by somebody else before its lease
-//     has ended (if Actor says who sends what);
-//   - the end and the beats of a lease that stands never fall;
+//   - order: no ticket is granted that was issued after a live row with a lower
+//     ticket, above the floor, was present in the queue, and the floor rises only
+//     with a grant, to the ticket granted;
+//   - life: no row, and no holder, is removed by another client before its lease
+//     has ended (if Actor names the sender of each request);
+//   - the end and the beats of a present lease never fall;
 //   - the counter and the floor never fall, and a record never disappears, nor
 //     changes its scope.
 //
-// In a queue of a wider scope a ticket counts as issued when it was registered. One
-// that came to its REGISTER after a later one was not, and is judged for the order
-// of others only. Counters of wider scopes are no records.
+// In a queue of a wider scope a ticket counts as issued when it was registered. A
+// ticket whose REGISTER came after that of a later one is judged for the order of
+// others only. Counters of wider scopes are no records.
 //
 // It does not know the protocol's operations: a change by any means is judged.
 package audit

@@ -1,5 +1,5 @@
 // Package conformance holds one suite of what queuelock relies on in DynamoDB, run against every engine of
-// internal/testbed/engines. It has no code of its own outside its tests.
+// internal/testbed/engines. It is test apparatus, and has no code outside its tests.
 //
 // # What it promises
 //

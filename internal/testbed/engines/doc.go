@@ -1,5 +1,5 @@
 // Package engines starts the DynamoDB engines that the test suites run on, and hands out SDK clients for them. It is
-// for tests only.
+// test apparatus. The suite that compares the engines is its neighbour conformance.
 //
 //	func TestTicketsOnlyRise(t *testing.T) {
 //		engines.Each(t, func(t *testing.T, e engines.Engine) {

@@ -183,6 +183,27 @@ func TestCopyLandsLater(t *testing.T) {
 	}
 }
 
+func TestStray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(faultnet.Config{})
+		var fate fault.Fate
+		fate.Add(fault.Stray, time.Minute)
+		client, _ := r.client("a", fate)
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := client.PutItem(ctx, put("k", false), once); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("got error %v after %v, want the caller's own end", err, time.Since(start))
+		}
+		if err := r.net.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.putTimes(); len(got) != 1 || got[0].Sub(start) != time.Minute {
+			t.Errorf("applied at %v, want once, a minute after it was sent", got)
+		}
+	})
+}
+
 func TestGateHoldsBeforeOrAfterTheWrite(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -1,0 +1,15 @@
+// Package testbed has no code: it is the map of the test apparatus, all of which is
+// below it. No package of the library imports any of it. The public package
+// queuelocktest and the command "queuelock demo" do.
+//
+//	fault        what can happen to a request: kinds, mixes, fates, refusals
+//	faultnet     plays fates in memory: for queuelocktest and sim
+//	faultproxy   plays fates over TCP: for chaos
+//	crew         worker processes: started, followed, killed; for demo and chaos
+//	turns        what workers report of their turns, and the judge of grants
+//	audit        an engine under watch: judges every change of the table
+//	sim          whole clusters in a synctest bubble, from a seed ("make sim")
+//	chaos        real processes, sockets and an engine that fail ("make chaos")
+//	engines      the DynamoDB engines that test suites run on
+//	conformance  the suite that compares these engines
+package testbed
