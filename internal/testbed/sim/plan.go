@@ -170,6 +170,6 @@ func (p *Plan) vary(r *rand.Rand, severity float64) {
 	if several := r.IntN(8) == 0; several {
 		p.Several = 0.3 + 0.6*r.Float64()
 		p.Queues, p.Kinds = 5, make([]Kind, 5)
-		p.Scope = []queuelock.Scope{queuelock.ScopeShared, queuelock.ScopeShared, queuelock.ScopeQueue}[r.IntN(3)]
+		p.Scope = []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeTable, queuelock.ScopeQueue}[r.IntN(3)]
 	}
 }
