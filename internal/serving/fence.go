@@ -98,13 +98,13 @@ func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call
 }
 
 // Refusal returns the record that refused a write, as the answer to that write
-// contained it. Where an engine returns no item, it is read with one request. An error
-// of that read is marked as one of a write that was not applied.
+// contained it. Where an engine returns no item, it is read with one request. After an
+// error of that read the write may have been applied.
 func Refusal(ctx context.Context, q table.Queue, item table.Item) (rec Record, err error) {
 	if len(item) > 0 {
 		rec, err = Decode(q, item)
-	} else {
-		rec, err = Get(ctx, q)
+		return rec, table.NotApplied(err)
 	}
-	return rec, table.NotApplied(err)
+	rec, err = Get(ctx, q)
+	return rec, table.Unread(err)
 }

@@ -224,6 +224,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 		}
 		rec, readErr := serving.Refusal(ctx, s.config.Queue, table.ReasonItem(err, fences+i))
 		if readErr != nil {
+			t.doubt = max(t.doubt, unproven) // a copy of the transport's may have been made
 			return serving.MadeNotYet, readErr
 		}
 		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.transactions.last.number); {

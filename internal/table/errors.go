@@ -213,6 +213,9 @@ func Applied(err error, once bool) bool {
 	if err == nil {
 		return true
 	}
+	if _, ok := errors.AsType[*unreadError](err); ok {
+		return true
+	}
 	if _, ok := errors.AsType[*Refused](err); ok {
 		return false
 	}

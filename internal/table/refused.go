@@ -17,15 +17,18 @@ func (e *Refused) Error() string { return "the condition was false" }
 
 // Read returns the item that refused the write; nil if there is none. It makes no
 // request if the answer showed the item, or the engine is known to show items.
-// Engines older than 2023 do not: then the item is read, as it is now. The error of
-// that is NotApplied.
+// Engines older than 2023 do not: then the item is read, as it is now.
+//
+// After an error of that read the write counts as one that may have been applied. A
+// transport that repeats requests on its own may have been refused by its own first
+// copy, and only the item would show it.
 func (e *Refused) Read(ctx context.Context) (Item, error) {
 	if e.read == nil {
 		return e.Item, nil
 	}
 	item, err := e.read(ctx)
 	if err != nil {
-		return nil, NotApplied(err)
+		return nil, Unread(err)
 	}
 	e.Item, e.read = item, nil
 	return item, nil
@@ -45,10 +48,22 @@ func (s *Store) refusable(key Item, err error) error {
 	return err
 }
 
-// NotApplied makes the error of a write that was refused, where something else went
-// wrong after that: the item that refused it could not be read, or is not what it
-// was expected to be. The write was not applied, whatever the error is (Applied).
-// Nil of nil.
+// Unread marks the error of reading the item that refused a write: the write may have
+// been applied (Applied). Nil of nil.
+func Unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &unreadError{err}
+}
+
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+// NotApplied marks the error of a write that was refused by an item that is not what it
+// was expected to be. The write was not applied (Applied). Nil of nil.
 func NotApplied(err error) error {
 	if err == nil {
 		return nil
