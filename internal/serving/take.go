@@ -80,9 +80,11 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	case err == nil:
 		return Decode(q, item)
 	case wasRefused:
-		if item, err = refused.Read(ctx); err != nil {
-			return Record{}, err
+		there, readErr := refused.Read(ctx)
+		if readErr != nil {
+			return Record{}, readErr
 		}
+		item = there
 	case !errors.Is(err, counter.ErrSeeded):
 		return Record{}, err
 	}
@@ -92,7 +94,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	}
 	if item == nil {
 		if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
-			return Record{}, table.NotApplied(err)
+			return Record{}, table.Unread(err)
 		}
 	}
 	rec, err := Decode(q, item)
