@@ -63,7 +63,43 @@ func (a *Audit) compare() {
 // judge compares a record with what was known of its queue. q.rows are still
 // those before the request.
 func (a *Audit) judge(key string, q *queue, it item) {
-	counter, granted := whole(it["ticketNumber"].N), whole(it["granted"].N)
+	a.judgeCounter(key, q, it)
+	after, present := it["servingAfter"]
+	servingAfter := whole(after.N)
+	holders := it["holders"].M
+	if crowded(it, holders) {
+		a.violate(key, "%d holders at once: %v", len(holders), holders)
+	}
+	a.judgeLeft(key, q, holders)
+	floorBefore := q.floor
+	highest := new(big.Int).Set(floorBefore)
+	now := map[string]holder{}
+	for id, entry := range holders {
+		h, granted := a.judgeHolder(key, q, id, entry.M, servingAfter, holders)
+		if granted {
+			highest = a.judgeGrant(key, q, h, highest)
+		}
+		now[id] = h
+	}
+	q.holders = now
+
+	floor := whole(it["granted"].N)
+	if next := new(big.Int).Add(servingAfter, big.NewInt(1)); present && next.Cmp(floor) > 0 {
+		floor = next
+	}
+	if floor.Cmp(q.floor) < 0 {
+		a.violate(key, "the floor fell from %s to %s", q.floor, floor)
+	}
+	if floor.Cmp(highest) > 0 {
+		a.violate(key, "the floor rose from %s to %s, and the highest ticket granted is %s", q.floor, floor, highest)
+	}
+	q.floor = floor
+}
+
+// judgeCounter judges the counter and the scope, and notes which tickets were
+// issued.
+func (a *Audit) judgeCounter(key string, q *queue, it item) {
+	counter := whole(it["ticketNumber"].N)
 	if counter.Cmp(q.counter) < 0 {
 		a.violate(key, "the counter fell from %s to %s", q.counter, counter)
 	}
@@ -80,78 +116,64 @@ func (a *Audit) judge(key string, q *queue, it item) {
 		q.issued[n.String()] = a.requests
 	}
 	q.exists, q.scope, q.counter = true, scope.S, counter
+}
 
-	after, present := it["servingAfter"]
-	servingAfter := whole(after.N)
-	holders := it["holders"].M
-	if crowded(it, holders) {
-		a.violate(key, "%d holders at once: %v", len(holders), holders)
-	}
-	floorBefore := q.floor
+// judgeLeft judges the holders that are in the record no more.
+func (a *Audit) judgeLeft(key string, q *queue, holders item) {
 	for id, h := range q.holders {
-		if _, stands := holders[id]; !stands {
-			if !h.ghost && !a.succeeded(q, h, holders) {
-				a.judgeRemoval(key, "holder "+id, h.life)
-			}
-			if !h.ghost && a.Removed != nil {
-				a.Removed(a.request, key, h.ticket, h.owner)
-			}
-		}
-	}
-	now := map[string]holder{}
-	highest := new(big.Int).Set(floorBefore)
-	for id, entry := range holders {
-		h, held := q.holders[id]
-		before := h.life
-		_, again := a.leases[id]
-		h.life = a.lives(id, entry.M)
-		if held {
-			a.judgeRenewal(key, "holder "+id, before, h.life)
-		}
-		if held {
-			now[id] = h
+		if _, present := holders[id]; present || h.ghost {
 			continue
 		}
-		ticket := new(big.Int).Add(servingAfter, big.NewInt(1))
-		if t, ok := entry.M["ticket"]; ok {
-			ticket = whole(t.N)
+		if !a.succeeded(q, h, holders) {
+			a.judgeRemoval(key, "holder "+id, h.life)
 		}
-		if a.succeeds(q, ticket, h.life, holders) {
-			h.ticket = ticket.String()
-			now[id] = h
-			continue
-		}
-		a.grants++
-		if ticket.Cmp(q.last) <= 0 {
-			a.violate(key, "ticket %s was granted after ticket %s", ticket, q.last)
-		}
-		a.judgeOrder(key, q, ticket, floorBefore)
-		q.last = ticket
-		if ticket.Cmp(highest) > 0 {
-			highest = ticket
-		}
-		// A TAKE or CLAIM that arrives once more puts its id there again: a ghost,
-		// which is nobody's, and which who saw the id before may end at once.
-		h.ghost = again
-		h.ticket = ticket.String()
-		now[id] = h
-		if a.Granted != nil {
-			a.Granted(key, h.ticket, h.owner)
+		if a.Removed != nil {
+			a.Removed(a.request, key, h.ticket, h.owner)
 		}
 	}
-	q.holders = now
+}
 
-	floor := granted
-	if next := new(big.Int).Add(servingAfter, big.NewInt(1)); present && next.Cmp(floor) > 0 {
-		floor = next
+// judgeHolder judges the lease of a holder. It reports whether it was granted by
+// this request: it was not there, and resumes no other.
+func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, servingAfter *big.Int, holders item) (h holder, granted bool) {
+	h, held := q.holders[id]
+	before := h.life
+	_, again := a.leases[id]
+	h.life = a.lives(id, entry)
+	if held {
+		a.judgeRenewal(key, "holder "+id, before, h.life)
+		return h, false
 	}
-	if floor.Cmp(q.floor) < 0 {
-		a.violate(key, "the floor fell from %s to %s", q.floor, floor)
+	ticket := new(big.Int).Add(servingAfter, big.NewInt(1))
+	if t, ok := entry["ticket"]; ok {
+		ticket = whole(t.N)
 	}
-	if floor.Cmp(highest) > 0 {
-		a.violate(key, "the floor rose from %s to %s, and the highest ticket granted is %s", q.floor, floor, highest)
+	h.ticket = ticket.String()
+	if a.succeeds(q, ticket, h.life, holders) {
+		return h, false
 	}
-	q.floor = floor
+	// A TAKE or CLAIM that arrives once more puts its id there again. That entry is
+	// orphaned, and a client that saw the id before may end it at once.
+	h.ghost = again
+	return h, true
+}
+
+// judgeGrant judges the ticket of a grant. It returns the highest ticket so far.
+func (a *Audit) judgeGrant(key string, q *queue, h holder, highest *big.Int) *big.Int {
+	ticket := whole(h.ticket)
+	a.grants++
+	if ticket.Cmp(q.last) <= 0 {
+		a.violate(key, "ticket %s was granted after ticket %s", ticket, q.last)
+	}
+	a.judgeOrder(key, q, ticket, q.floor)
+	q.last = ticket
+	if ticket.Cmp(highest) > 0 {
+		highest = ticket
+	}
+	if a.Granted != nil {
+		a.Granted(key, h.ticket, h.owner)
+	}
+	return highest
 }
 
 // crowded says that more hold than may: of a semaphore, more than there are

@@ -69,16 +69,23 @@ func (h *History) disturbed(dead turns.Turn, until Instant) (by string) {
 		}
 	}
 	rows := dead.KilledAt.Add(-h.WaiterTTL - slack)
-	if slices.ContainsFunc(h.Turns, func(t turns.Turn) bool {
-		return t.Entity == dead.Entity && t.Worker != dead.Worker &&
-			(killedWaiting(t) && t.KilledAt >= rows && t.KilledAt <= until ||
-				slices.ContainsFunc(h.Stops, func(s Span) bool {
-					return s.Worker == t.Worker && s.To >= rows && s.From <= until && t.Asked <= s.From && (t.Over() == 0 || t.Over() >= s.From)
-				}))
-	}) {
-		return "another was killed or stopped"
+	for _, t := range h.Turns {
+		if t.Entity == dead.Entity && t.Worker != dead.Worker && h.gapped(t, rows, until) {
+			return "another was killed or stopped"
+		}
 	}
 	return ""
+}
+
+// gapped reports whether the process was killed, or stopped, in that time while it
+// waited.
+func (h *History) gapped(t turns.Turn, from, to Instant) bool {
+	if killedWaiting(t) && t.KilledAt >= from && t.KilledAt <= to {
+		return true
+	}
+	return slices.ContainsFunc(h.Stops, func(s Span) bool {
+		return s.Worker == t.Worker && s.To >= from && s.From <= to && t.Asked <= s.From && (t.Over() == 0 || t.Over() >= s.From)
+	})
 }
 
 // killedWaiting reports whether the process was killed while it waited.

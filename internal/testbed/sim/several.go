@@ -15,16 +15,8 @@ const most = 2
 
 // severalTurns takes several locks at once, and uses them.
 func (n *node) severalTurns(r *rand.Rand, owner string) {
-	var keys []queuelock.Key
-	for _, key := range n.keys {
-		if n.kinds[key].Permits == 0 && (n.plan.Scope != queuelock.ScopeEntity || key.Entity == n.keys[0].Entity) {
-			keys = append(keys, key)
-		}
-	}
-	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	if n.plan.Several > 0 {
-		keys = keys[:1+r.IntN(len(keys))]
-	} else if len(keys) < 2 {
+	keys := n.drawKeys(r)
+	if keys == nil {
 		return
 	}
 	a := n.newAttempt(r, owner)
@@ -71,6 +63,23 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	for _, h := range holds {
 		<-h.watched
 	}
+}
+
+// drawKeys draws the locks of one AcquireAll, in any order; nil: there are too few.
+func (n *node) drawKeys(r *rand.Rand) (keys []queuelock.Key) {
+	for _, key := range n.keys {
+		if n.kinds[key].Permits == 0 && (n.plan.Scope != queuelock.ScopeEntity || key.Entity == n.keys[0].Entity) {
+			keys = append(keys, key)
+		}
+	}
+	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	switch {
+	case n.plan.Several > 0:
+		return keys[:1+r.IntN(len(keys))]
+	case len(keys) < 2:
+		return nil
+	}
+	return keys
 }
 
 // releaseAll gives all back by one call.

@@ -66,7 +66,7 @@ func (n *node) looks(req *http.Request, body []byte) {
 	}
 	n.harm("stuck read")
 	n.add(n.name, "is stuck in a read for %v", hang)
-	n.halt(hang)
+	n.halt((hang + time.Second - 1).Truncate(time.Second))
 }
 
 // stall pauses the goroutine of one request for up to three leases, while the rest
@@ -87,7 +87,7 @@ func (n *node) stall(r *rand.Rand) bool {
 func (n *node) halt(d time.Duration) {
 	begun := time.Now()
 	for time.Since(begun) < d && !n.clear.Load() && !n.ending.Load() && n.ctx.Err() == nil {
-		time.Sleep(time.Second)
+		time.Sleep(min(time.Second, d-time.Since(begun)))
 	}
 	n.stood.Add(int64(time.Since(begun)))
 }

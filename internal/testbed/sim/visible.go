@@ -108,33 +108,14 @@ func (s state) without(token string) state {
 	return s
 }
 
-// step is the specification. What nobody saw, such as a grant that was given
-// back before its answer came, is not in it.
+// step is the specification. Events that no client saw, such as a grant
+// that was given back before its answer came, are not in it.
 func step(s state, op operation) (bool, state) {
 	switch op.kind {
 	case opGrant:
-		if s.writer != "" || s.readers != "" && !op.shares || !less(s.last, op.token) {
-			return false, s
-		}
-		s.last, s.released = op.token, false
-		if op.shares {
-			s.readers += op.token + " "
-		} else {
-			s.writer, s.alone = op.token, op.token
-		}
-		return true, s
+		return s.grant(op)
 	case opResume:
-		// Holders that share come and go beside the one that is resumed.
-		if s.writer != "" || s.readers != "" && !op.shares || s.last != op.token && !op.shares ||
-			s.last == op.token && s.released || less(op.token, s.alone) {
-			return false, s
-		}
-		if op.shares {
-			s.readers += op.token + " "
-		} else {
-			s.writer = op.token
-		}
-		return true, s
+		return s.resume(op)
 	case opDowngrade:
 		if s.writer == op.token { // else it came to nothing
 			s.writer, s.readers = "", op.token+" "
@@ -148,8 +129,8 @@ func step(s state, op operation) (bool, state) {
 		s.released = s.released || op.kind == opRelease && s.last == op.token
 		return true, s
 	case opWrite:
-		// One who has given up its lease may still be in the record, and
-		// nobody else is: its write is as good as ever.
+		// A holder that has given up its lease may still be in the record, and no
+		// other is: its write is as good as ever.
 		if s.last != op.token || s.released {
 			return false, s
 		}
@@ -161,6 +142,37 @@ func step(s state, op operation) (bool, state) {
 		return s.value == op.value, s
 	}
 	panic("unknown operation")
+}
+
+// admits reports whether a holder may join: a lock that shares beside others that
+// do, and any lock where there is none.
+func (s state) admits(shares bool) bool { return s.writer == "" && (s.readers == "" || shares) }
+
+func (s state) grant(op operation) (bool, state) {
+	if !s.admits(op.shares) || !less(s.last, op.token) {
+		return false, s
+	}
+	s.last, s.released = op.token, false
+	if op.shares {
+		s.readers += op.token + " "
+	} else {
+		s.writer, s.alone = op.token, op.token
+	}
+	return true, s
+}
+
+// resume lets another process continue. Holders that share come and go beside it.
+func (s state) resume(op operation) (bool, state) {
+	latest := s.last == op.token
+	if !s.admits(op.shares) || !latest && !op.shares || latest && s.released || less(op.token, s.alone) {
+		return false, s
+	}
+	if op.shares {
+		s.readers += op.token + " "
+	} else {
+		s.writer = op.token
+	}
+	return true, s
 }
 
 func less(a, b string) bool {

@@ -50,13 +50,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		*seed = uint64(rand.Uint32())
 	}
 	if *engine == "" {
-		// The newest: versions stand in the names.
-		found, err := filepath.Glob(".tools/dynoxide-*/dynoxide")
-		if err != nil || len(found) == 0 {
+		if *engine = newestEngine(); *engine == "" {
 			fmt.Fprintln(stderr, "chaos: dynoxide is not installed: run make tools")
 			return exitFailed
 		}
-		*engine = slices.Max(found)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -98,7 +95,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// save writes a history, for whoever looks for the cause of a failure.
+// newestEngine is the newest dynoxide that `make tools` has installed: versions are
+// in the names. Empty: there is none.
+func newestEngine() string {
+	found, err := filepath.Glob(".tools/dynoxide-*/dynoxide")
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return slices.Max(found)
+}
+
+// save writes a history, to look for the cause of a failure.
 func save(name string, history *chaos.History) error {
 	text, err := json.Marshal(history)
 	if err != nil {
