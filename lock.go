@@ -106,7 +106,7 @@ func (l *Lock) Err() error { return l.session.Err() }
 // held until then. The table says so: each release leaves a mark. Returns
 //
 //   - an error that matches ErrLost if the lock was lost before. Its entry is
-//     removed if it is still there, so that no waiter waits for the lease.
+//     removed if it is still there, unless a transaction of the lock outlasts ctx.
 //   - *UnknownOutcomeError if the lock has left the table, and later turns have
 //     replaced the mark that would say whether it was released or evicted.
 //   - any other error if the table did not answer. The lock may still be in the

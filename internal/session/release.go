@@ -70,6 +70,7 @@ func (s *Session) released() State { return State{Phase: Released, Reason: s.cli
 // keepForClose leaves a session that could not be released to the client's Close, until
 // its lease has ended it.
 func (s *Session) keepForClose() {
+	s.client.remember(s) // a loss has taken it off the list
 	if s.config.Terms.FailClosed {
 		return // nothing else ends it
 	}
@@ -85,7 +86,7 @@ func (s *Session) keepForClose() {
 func (s *Session) giveBack(ctx context.Context) (State, error) {
 	resume, err := s.settleTransactions(ctx)
 	if resume == nil {
-		return State{}, fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
+		return State{}, s.outlasted(err)
 	}
 	defer resume()
 	switch st := s.current(); {
@@ -114,6 +115,22 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 		return s.delayed(ctx), nil
 	}
 	return s.handBack(ctx)
+}
+
+// outlasted returns the error of a Release whose context ended, with err, before a
+// transaction of the lock did. The entry of a lost lock may still be in the record.
+func (s *Session) outlasted(err error) error {
+	err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
+	st := s.current()
+	switch {
+	case s.config.Terms.FailClosed && st.Phase.Lost():
+		return &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err, Loss: st.Reason}
+	case s.config.Terms.FailClosed:
+		return &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+	case st.Phase.Lost():
+		return errors.Join(st.Reason, err)
+	}
+	return err
 }
 
 // keepsClosed reports whether the lock's entry must stay after a loss, for its lock

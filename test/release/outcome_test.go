@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,6 +202,82 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// hangingTransactions is an SDK client whose transactions hang while the gate is
+// set, whatever becomes of their context.
+type hangingTransactions struct {
+	*queuelocktest.Client
+	current *atomic.Pointer[locktest.Gate]
+}
+
+func (h hangingTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if g := h.current.Load(); g != nil {
+		g.Pass()
+	}
+	return h.Client.TransactWriteItems(ctx, in, opts...)
+}
+
+// A lost lock has a transaction under way, which outlasts the context of Release.
+// Its entry is back in the record.
+func TestReleaseOfLostLockBesideTransaction(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+		for how, again := range map[string]func(t *testing.T, c *queuelock.Client, lock *queuelock.Lock){
+			"Release": func(t *testing.T, _ *queuelock.Client, lock *queuelock.Lock) {
+				for range 2 {
+					err := lock.Release(t.Context())
+					if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
+						t.Errorf("the next Release: %v", err)
+					}
+				}
+			},
+			"Close": func(t *testing.T, c *queuelock.Client, _ *queuelock.Lock) {
+				if err := c.Close(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+					t.Errorf("Close: %v", err)
+				}
+				if err := c.Close(t.Context()); err != nil {
+					t.Errorf("the next Close: %v", err)
+				}
+			},
+		} {
+			locktest.InBubble(t, name+"/IsLostAndTriedAgainBy"+how, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				var current atomic.Pointer[locktest.Gate]
+				c := locktest.Must(queuelock.New(hangingTransactions{table.Client("a"), &current}, table.Name(), locktest.TenSeconds))
+				lock := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
+				g := locktest.NewGate(t)
+				current.Store(g)
+				transacted := make(chan error, 1)
+				go func() { transacted <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+				<-g.Entered
+				current.Store(nil)
+				before := table.Items()[0]
+				locktest.Evict(t, table, locktest.Order.Entity)
+				<-lock.Done()
+				locktest.Write(t, table, before)
+
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				err := lock.Release(ctx)
+				_, stands := errors.AsType[*queuelock.UnreleasedError](err)
+				if !errors.Is(err, queuelock.ErrLost) || !errors.Is(err, context.Canceled) || stands != (opts != nil) || !strings.Contains(err.Error(), "a transaction is still under way") {
+					t.Errorf("%v", err)
+				}
+				if _, holders := locktest.Record(t, table); len(holders) != 1 {
+					t.Errorf("%d holders: the release overtook the transaction", len(holders))
+				}
+				g.Open()
+				<-transacted
+				again(t, c, lock)
+				if _, holders := locktest.Record(t, table); len(holders) != 0 {
+					t.Errorf("%d holders are left", len(holders))
+				}
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
 }
 
 // The answers to a release are lost until the lease has ended, and another holder

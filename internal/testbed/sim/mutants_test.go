@@ -182,8 +182,8 @@ var mutants = []mutant{
 		`some still wait`, 527,
 	},
 	{
-		"an AcquireAll that keeps its locks when it begins again", "acquireall.go",
-		"\t\t\terrs[i] = r.giveBack(w, lock)\n", "\t\t\tif errs[i] = nil; lock.Err() != nil {\n\t\t\t\terrs[i] = r.giveBack(w, lock)\n\t\t\t}\n",
+		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/undo.go",
+		"\t\terr = lock.GiveBack(r.caller, w.Remove)\n", "\t\tif lock.Context().Err() != nil {\n\t\t\terr = lock.GiveBack(r.caller, w.Remove)\n\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
 	},
 }
