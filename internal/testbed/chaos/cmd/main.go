@@ -78,12 +78,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "chaos:", err)
 		return exitFailed
 	}
-	if *asJSON {
-		err = result.JSON(stdout)
-	} else {
-		fmt.Fprintln(stdout)
-		err = result.Print(stdout)
-	}
+	err = show(result, *asJSON, stdout)
 	failed := len(result.Problems) > 0
 	switch {
 	case err != nil:
@@ -93,6 +88,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// show prints a result.
+func show(result *chaos.Result, asJSON bool, stdout io.Writer) error {
+	if asJSON {
+		return result.JSON(stdout)
+	}
+	fmt.Fprintln(stdout)
+	return result.Print(stdout)
 }
 
 // newestEngine is the newest dynoxide that `make tools` has installed: versions are
