@@ -279,7 +279,7 @@ func (ls *Locks) Release(ctx context.Context) error {
 	_ = ls.Err() // a lease that has run out is a loss, not a release
 	ls.finish(ErrReleased)
 	errs := make([]error, len(ls.all))
-	multilock.Each(len(ls.all), nil, func(i int) { errs[i] = ls.all[i].Release(ctx) })
+	multilock.Each(ctx, len(ls.all), nil, func(ctx context.Context, i int) { errs[i] = ls.all[i].Release(ctx) })
 	return errors.Join(errs...)
 }
 

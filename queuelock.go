@@ -77,6 +77,7 @@ import (
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/logqueue"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -346,6 +347,7 @@ func (c *Client) releaseAll(ctx context.Context) error {
 	errs := make([]error, len(held))
 	var wg sync.WaitGroup
 	for i, lock := range held {
+		ctx := random.Fork(ctx)
 		wg.Go(func() {
 			if err := lock.Release(ctx); err != nil {
 				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(lock.Queue()), publicError(err))

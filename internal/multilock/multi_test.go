@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ func TestEach(t *testing.T) {
 				begun, calls := time.Now(), make([]int, test.n)
 				var mu sync.Mutex
 				running, most := 0, 0
-				Each(test.n, hurry, func(i int) {
+				Each(t.Context(), test.n, hurry, func(_ context.Context, i int) {
 					mu.Lock()
 					calls[i]++
 					running++

@@ -77,9 +77,9 @@ func (r *round) letGo() {
 	r.mu.Lock()
 	held := slices.Clone(r.locks)
 	r.mu.Unlock()
-	Each(len(held), nil, func(i int) {
+	Each(r.caller, len(held), nil, func(ctx context.Context, i int) {
 		if held[i] != nil {
-			_ = held[i].Release(r.caller)
+			_ = held[i].Release(ctx)
 		}
 	})
 }

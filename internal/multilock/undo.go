@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/random"
 )
 
 // undoTimeout is how long only some of what is given back is sent at a time.
@@ -17,7 +19,7 @@ func (r *round) undo() (left []error) {
 	// the other. None is left out, as nothing else ends a lock that fails closed.
 	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
-	Each(len(r.waiters), hurry.Done(), func(i int) { left[i] = r.undoOne(i) })
+	Each(r.caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) { left[i] = r.undoOne(ctx, i) })
 	a := r.acquisition
 	for _, w := range r.waiters {
 		if a.highest.Ticket.Less(w.Highest().Ticket) {
@@ -27,14 +29,14 @@ func (r *round) undo() (left []error) {
 	return left
 }
 
-func (r *round) undoOne(i int) (err error) {
+func (r *round) undoOne(ctx context.Context, i int) (err error) {
 	w, lock := r.waiters[i], r.locks[i]
 	switch {
 	case lock != nil:
-		err = lock.GiveBack(r.caller, w.Remove)
+		err = lock.GiveBack(ctx, w.Remove)
 		w.Wait()
 	case r.acquisition.cfg.Numbered:
-		w.Leave(r.caller)
+		w.Leave(ctx)
 	}
 	if orphan := w.Orphan(); orphan != nil {
 		return &OrphanError{*orphan}
@@ -47,19 +49,20 @@ func (r *round) undoOne(i int) (err error) {
 const sideBySide = 16
 
 // Each calls f for 0 to n-1, some at a time, and all that are left once hurry is
-// closed. A nil hurry never is.
-func Each(n int, hurry <-chan struct{}, f func(i int)) {
+// closed. A nil hurry never is. Each call has its own random source.
+func Each(ctx context.Context, n int, hurry <-chan struct{}, f func(ctx context.Context, i int)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, sideBySide)
 	for i := range n {
+		ctx := random.Fork(ctx)
 		select {
 		case slots <- struct{}{}:
 			wg.Go(func() {
 				defer func() { <-slots }()
-				f(i)
+				f(ctx, i)
 			})
 		case <-hurry:
-			wg.Go(func() { f(i) })
+			wg.Go(func() { f(ctx, i) })
 		}
 	}
 	wg.Wait()

@@ -183,7 +183,7 @@ var mutants = []mutant{
 	},
 	{
 		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/undo.go",
-		"\t\terr = lock.GiveBack(r.caller, w.Remove)\n", "\t\tif lock.Context().Err() != nil {\n\t\t\terr = lock.GiveBack(r.caller, w.Remove)\n\t\t}\n",
+		"\t\terr = lock.GiveBack(ctx, w.Remove)\n", "\t\tif lock.Context().Err() != nil {\n\t\t\terr = lock.GiveBack(ctx, w.Remove)\n\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
 	},
 }
