@@ -20,6 +20,7 @@ type call struct {
 	ending  serving.Ending
 	asks    bool // a condition of the caller's goes with the requests
 	open    bool // a request had no answer: it may have been applied, or may yet be
+	unread  bool // the last refusal did not show the record: a copy may have been applied
 	idle    bool // it was applied, and the queue is empty and not on the short path
 	send    func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
@@ -83,9 +84,14 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			c.idle = c.first == serving.FormHandOff && rec.Idle(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
-			c.open = c.open || table.Applied(err, true)
+			if table.IsUnread(err) {
+				c.unread = true
+			} else {
+				c.open = c.open || table.Applied(err, true)
+			}
 			return unknown, rec, err
 		}
+		c.unread = false
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
 			if !s.transactions.last.tx.visible(ctx) {

@@ -213,7 +213,7 @@ func Applied(err error, once bool) bool {
 	if err == nil {
 		return true
 	}
-	if _, ok := errors.AsType[*unreadError](err); ok {
+	if IsUnread(err) {
 		return true
 	}
 	if _, ok := errors.AsType[*Refused](err); ok {

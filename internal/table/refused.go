@@ -1,6 +1,9 @@
 package table
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Refused is the error of a write with a false condition: the attempt that was
 // answered wrote nothing. An SDK retry may have been refused by what its own lost
@@ -55,6 +58,12 @@ func Unread(err error) error {
 		return nil
 	}
 	return &unreadError{err}
+}
+
+// IsUnread reports whether err is marked by Unread.
+func IsUnread(err error) bool {
+	_, ok := errors.AsType[*unreadError](err)
+	return ok
 }
 
 type unreadError struct{ err error }
