@@ -9,14 +9,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/version"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 type attributes = version.Attributes
 

@@ -246,8 +246,8 @@ func TestSeedsOfPastMistakes(t *testing.T) {
 	for _, seed := range falseAlarms {
 		t.Run(fmt.Sprint("FalseAlarm/", seed), func(t *testing.T) { run(t, seed) })
 	}
-	for _, m := range mutants {
-		if m.seed != 0 && !done[m.seed] {
+	for i, m := range mutants {
+		if m.seed != 0 && !done[m.seed] && i%usualPast == 0 {
 			done[m.seed] = true
 			t.Run(m.name, func(t *testing.T) { run(t, m.seed) })
 		}

@@ -2,4 +2,4 @@
 
 package sim_test
 
-const usualMinutes, usualReplays = 10, 4
+const usualMinutes, usualReplays, usualPast = 10, 4, 1
