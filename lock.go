@@ -16,8 +16,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Lock is a lock that was acquired. It is held until Release, or until it is
-// lost. Its methods are safe for concurrent use.
+// Lock is an acquired lock. It is held until it is released or lost. Its methods are
+// safe for concurrent use.
 type Lock struct {
 	session *session.Session
 	key     Key
@@ -40,20 +40,17 @@ func (c *Client) deliver(s *session.Session, cfg settings) *Lock {
 	return l
 }
 
-// keyOf is the key of a lock in that queue.
 func keyOf(q table.Queue) Key { return Key{Entity: q.Entity, Reason: q.Reason} }
 
-// lostError is the error of a lock that was lost.
 func lostError(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
 	return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
 }
 
-// unknownError is the error of an outcome that is not known.
 func unknownError(q table.Queue, err, ctx, end error) error {
 	return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
 }
 
-// publicError makes the error that a caller gets of one that the session returned.
+// publicError makes the public error of an error of the session.
 func (l *Lock) publicError(err error) error {
 	if e, ok := err.(*session.ReleaseError); ok {
 		return &ReleaseError{Key: l.key, Err: publicError(e.Err)}
@@ -61,7 +58,7 @@ func (l *Lock) publicError(err error) error {
 	return publicError(err)
 }
 
-// publicError makes the error that a caller gets of one that a session returned.
+// publicError makes the public error of an error of a session.
 func publicError(err error) error {
 	e, unreleased := err.(*session.UnreleasedError)
 	if !unreleased {
@@ -81,62 +78,42 @@ func (l *Lock) String() string { return fmt.Sprintf("%s ticket %s", l.key, l.Tic
 func (l *Lock) Key() Key { return l.key }
 
 // Ticket returns the lock's number in its queue, which is its fencing token. It is
-// greater than the tokens of all holders before, and less than those of all holders
-// after. It stays the same after the lock has ended.
+// greater than the tokens of all earlier holders. It does not change when the lock
+// ends.
 func (l *Lock) Ticket() ticket.Number { return l.session.Ticket() }
 
-// Context carries the values of the context given to Acquire, but not its end. It is
-// cancelled when the lock is lost or released, with ErrLost or ErrReleased as its cause.
-// Its Err looks at the clock, so a process that was paused past its lease learns of the
-// loss at once.
+// Context returns a context with the values of the one given to Acquire, but not its
+// end. It is cancelled when the lock is lost or released, with the cause ErrLost or
+// ErrReleased. Its Err reads the clock, so a process that was paused past its lease
+// learns of the loss at once.
 func (l *Lock) Context() context.Context { return l.session.Context() }
 
-// Done is closed when the lock is lost or released.
+// Done returns a channel that is closed when the lock is lost or released.
 func (l *Lock) Done() <-chan struct{} { return l.session.Done() }
 
 // Err returns nil while the lock is held, a *LostError after it was lost, and
-// ErrReleased after it was released. After Release has reported how the lock ended, Err
-// agrees with it. Err looks at the clock, and makes no request.
+// ErrReleased after it was released. It agrees with what Release has returned. It reads
+// the clock and makes no request.
 func (l *Lock) Err() error { return l.session.Err() }
 
 // Release releases the lock and lets the next waiter in. The lock's context is
-// cancelled before anything is sent.
+// cancelled before anything is sent. Release retries until the lease ends, or for
+// Config.RequestTimeout after ctx has, so a deferred Release works although ctx has
+// ended. It returns nil if this call or an earlier one released the lock. Returns
 //
-// It returns nil if this call or an earlier one released the lock, which was
-// held until then. The table says so: each release leaves a mark. Returns
-//
-//   - an error that matches ErrLost if the lock was lost before. Its entry is
-//     removed if it is still there, unless a transaction of the lock outlasts ctx.
-//   - *UnknownOutcomeError if the lock has left the table, and later turns have
-//     replaced the mark that would say whether it was released or evicted.
-//   - any other error if the table did not answer. The lock may still be in the
-//     table, and its lease will end it. Release may be called again.
-//
-// Transient failures, and credentials that have expired, are retried until the
-// lease ends, or for Config.RequestTimeout after ctx has: a deferred Release
-// works although ctx has ended. See FailClosed for a lock without a lease.
-//
-// One request. Two if others have queued unnoticed; after a wait in the queue one
-// more in the background if it is empty.
+//   - an error that matches ErrLost if the lock was lost before.
+//   - *UnknownOutcomeError if the table no longer shows whether the lock was released.
+//   - *UnreleasedError if a lock that fails closed may still be in the table.
+//   - any other error if the table did not answer. The lease ends what may be left.
 func (l *Lock) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
 
-// ReleaseWith makes the writes, all or none, only if the lock is still held, and
-// then releases it. Items are as for Transact.
+// ReleaseWith makes the writes, all or none, only if the lock is still held, and then
+// releases it. Items are as for Transact. The release is sent after the writes are
+// answered, so the next holder sees them. Returns
 //
-// The release is sent after the answer to the writes: DynamoDB makes the items of
-// a transaction visible one after another, and only the answer says that all of
-// them are. Released with the writes, the lock could be granted to a holder that
-// still reads the old values.
-//
-// It returns nil if the writes were made, once, and the lock was released after
-// them. Returns
-//
-//   - *ReleaseError if the writes were made, and the release failed.
-//   - any other error as Transact does. The lock is then held as before, unless
-//     the error says otherwise, and must be released.
-//
-// Two requests. Three if others have queued unnoticed; after a wait in the queue
-// one more in the background if it is empty.
+//   - *ReleaseError if the writes were made and the release failed.
+//   - any other error as Transact. The lock is then held, unless the error says
+//     otherwise.
 func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
 	if err := validItems("ReleaseWith", items); err != nil {
 		return err
@@ -144,58 +121,34 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 	return l.publicError(l.session.ReleaseWith(ctx, items...))
 }
 
-// Remaining is for how long the lock is held at the least, should no renewal
-// get through any more: the time until the local deadline, at which it would be
-// lost. It is zero once the lock is lost or released. It looks at the clock, and
-// makes no request.
+// Remaining returns the time until the lease expires locally if no further renewal
+// succeeds. It is zero once the lock has ended, and the longest Duration for a lock
+// that fails closed. It reads the clock and makes no request.
 //
-// With defaults it falls from 57.94 s to about 28 s, and each heartbeat raises it
-// again. A process that stood still does not know how long it was between this
-// call and what it does next: so it is a reason to begin a piece of work, and
-// no permission to end it; see Lock.Condition.
-//
-// A lock that fails closed (FailClosed) has no deadline: it is the longest
-// Duration while the lock is held.
+// With defaults it falls from 57.94 s to about 28 s between heartbeats. A process may
+// be paused after the call: use it to decide whether to begin work, not to guard a
+// write.
 func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 
-// Extend renews the lease now, before a piece of work that needs more than is
-// left: Remaining is then that of a lock just acquired, less the time that the
-// request took. The next heartbeat is counted from it.
+// Extend renews the lease now by one request, sent after the call. Concurrent calls
+// share one. The next heartbeat counts from it. Of a lock that fails closed it checks
+// that the lock is still held.
 //
-// nil says that the lease was renewed by a request sent after the call began.
-// *LostError, which matches ErrLost, says that the lock is lost, perhaps
-// unknown until now, and ErrReleased that it was released. Any other error is
-// the table's, or ctx's: the lock is held as before, and the heartbeat goes on
-// to try. Calling it again is safe. Beside an UpdateAndRelease that was made, and
-// has no answer yet, it is an error that matches neither: that call will report
-// the release.
-//
-// One request, after that of a heartbeat under way, if there is one: renewals
-// of a lock are made one after the other. Calls that wait at the same time
-// share one. It takes at most Config.RequestTimeout for each.
-//
-// Of a lock that fails closed, which has no lease, it asks the table whether the
-// lock is still held.
+// It returns nil if the lease was renewed, and ErrLost, ErrReleased or another error as
+// in Outcomes. While an UpdateAndRelease that was made waits for its answer, the error
+// matches neither.
 func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
 
-// Shared reports whether the lock is held together with others, by the option
-// Shared or since Downgrade.
+// Shared reports whether the lock is held together with others, by the option Shared or
+// after Downgrade.
 func (l *Lock) Shared() bool { return l.session.Shared() }
 
-// Downgrade makes an exclusive lock a shared one, with nobody in between: what
-// was written under it can be read on, together with others. Readers that wait
-// are admitted from then on, up to the next writer in the queue. The ticket
-// stays the same. A write with a Condition or a Transact of before, that is still
-// on its way, is refused once one has joined.
+// Downgrade makes an exclusive lock a shared one, with no other writer in between. It
+// admits the readers that wait, up to the next writer. The ticket stays the same. A
+// protected write that is still on its way is refused once a reader has joined.
 //
-// nil says that it is shared, by this call or an earlier one. An error that
-// matches ErrLost says that the lock was lost, and ErrReleased that it was
-// released. A semaphore's permit cannot be downgraded, nor can an item's lock: an
-// error, and nothing is sent. Any other error is the table's, or that of ctx: the lock is held, and may be shared
-// already, or may yet become so. Calling again is safe.
-//
-// One request; none if it is known to be shared. Conflicts with transactions,
-// throttles and lost answers are retried until ctx or the lock ends.
+// Returns an error at once for a permit or an item's lock. After any error but ErrLost
+// and ErrReleased the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.session.Mode().Permits > 0 {
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.key)
@@ -206,21 +159,11 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	return l.session.Downgrade(ctx)
 }
 
-// SetData replaces the lock's data, WithData's or that of an earlier SetData;
-// nil removes it. At most as many bytes as WithData. It is written only while the lock is
-// held, whatever the caller's clock says, and does not renew the lease.
+// SetData replaces the lock's data while the lock is held; nil removes it. The limits
+// are those of WithData. It does not renew the lease. Calls take effect in the order in
+// which they began.
 //
-// Calls take effect in the order in which they began: one that is late on its
-// way, or arrives twice, never overwrites a later one's. nil says that the data
-// was written, and stands unless a later call has replaced it. An error that
-// matches ErrLost says that the lock was lost, and ErrReleased that it was
-// released: its data is gone with it. Of data that is too large nothing is
-// sent. Any other error is the table's, or that of ctx: the data may have been
-// written, or may yet be, while the lock is held and no later call was made.
-// Calling again is safe.
-//
-// One request. Conflicts with transactions, throttles and lost answers are
-// retried until ctx or the lock ends.
+// After any error but ErrLost and ErrReleased the data may have been written.
 func (l *Lock) SetData(ctx context.Context, data []byte) error {
 	most := l.maxData
 	if l.Shared() {

@@ -3,12 +3,12 @@
 //
 // # Life of a lock
 //
-// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the
-// same request grants it. Otherwise the client waits in a row of the queue, looks when
-// its turn may come, and takes the lock by one conditional write. Heartbeats renew
-// the lease of a [Lock], whose context is cancelled when it is lost. [Lock.Release]
-// lets the next waiter in. [Client.Do] does all of that around a function.
-// [Client.LockItem] keeps the lock on an item of your own and returns the item.
+// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the same
+// request grants it. Otherwise the client waits in a row of the queue, looks when its
+// turn may come, and takes the lock by one conditional write. Heartbeats renew the
+// lease of a [Lock], whose context is cancelled when it is lost. [Lock.Release] lets
+// the next waiter in. [Client.Do] does all of that around a function. [Client.LockItem]
+// keeps the lock on an item of your own and returns the item.
 //
 //	          Acquire                                     Release
 //	(nothing) ───────► waiting ───────► held ───────────────────► released
@@ -47,20 +47,28 @@
 //	| the table does not answer  | retried for one TTL, at least 30 s, then an error |
 //	| a fail-closed holder crashes | all wait for an operator (Client.Evict)       |
 //
-// # Requests
+// # Outcomes
 //
-// A request that was not answered may have been applied. Methods find that out from
-// the table, and say so in their errors where they cannot. Release, Close,
-// Sweep and Evict may be repeated after any error. Calls retry throttles and lost
-// answers, and end with ctx.
+// Calls on a lock, except Extend, retry throttles, conflicts and lost answers until ctx,
+// the lock or the client ends. A request that was not answered may have been applied, so
+// they read the outcome from the table. nil says that the call took effect, once.
+//
+//   - [ErrLost] and [ErrReleased] say that the lock had ended. The caller's writes were
+//     not made.
+//   - [UnknownOutcomeError] says that the table does not show whether they were made.
+//   - Any other error comes from the table, the arguments or ctx. The lock is held as
+//     before, unless the call was to release it, and the call may be repeated.
+//
+// Release, Close, Sweep and Evict may be repeated after any error.
+// The pages docs/costs.md and docs/errors.md list the requests and errors of each call.
 //
 // # Packages
 //
 // Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture
 // that [Client.Inspect] returns, and heartbeat the renewal of leases. Package sweeper
-// removes what crashed clients left in idle queues. Package version is for changes
-// that need no lock. Package queuelocktest has a table in memory, with faults, for
-// tests of your own code.
+// removes what crashed clients left in idle queues. Package version is for changes that
+// need no lock. Package queuelocktest has a table in memory, with faults, for tests of
+// your own code.
 package queuelock
 
 import (
@@ -84,14 +92,14 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Client acquires locks in one table. It is safe for concurrent use; a process
-// needs one. New makes it, and it must be closed with Close.
+// Client acquires locks in one table. It is safe for concurrent use. A process needs
+// one, which New returns and Close closes.
 type Client struct {
 	cfg      Config
 	logs     *logqueue.Queue // behind cfg.Logger
 	store    *table.Store
 	observer *lease.Observer
-	lines    *localqueue.Queues
+	local    *localqueue.Queues
 
 	ctx    context.Context // ends with Close, with cause ErrClosed
 	cancel context.CancelCauseFunc
@@ -104,9 +112,9 @@ type Client struct {
 	background group.Group // heartbeats, row deletes, RESET
 }
 
-// New returns a Client for a table that CreateTable made, or one like it. tableName is
-// a name (3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".") or an ARN. New makes no request
-// and starts no goroutine.
+// New returns a Client for a table as CreateTable makes it. tableName is a name (3 to
+// 255 of a-z, A-Z, 0-9, "_", "-" and ".") or an ARN. New makes no request and starts no
+// goroutine. Returns an error if an argument or a field of cfg is invalid.
 func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)
@@ -118,7 +126,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	case cfg.validate() != nil:
 		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
 	}
-	c := &Client{cfg: cfg, logs: new(logqueue.Queue), lines: localqueue.New(cfg.attention())}
+	c := &Client{cfg: cfg, logs: new(logqueue.Queue), local: localqueue.New(cfg.attention())}
 	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
 		c.cfg.Logger = slog.New(c.logs.Handler(h))
 	}
@@ -126,33 +134,28 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sessions = &session.Client{
-		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Lines: c.lines, Background: c.background.Run,
+		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Lines: c.local, Background: c.background.Run,
 		Released: ErrReleased, Lost: lostError, Unknown: unknownError,
 	}
 	return c, nil
 }
 
-// Acquire waits for its turn and returns the lock held. wait bounds the wait, and so
-// does ctx. The lock does not end with ctx, but with Release or when it is lost. Locks
-// are not reentrant. Returns
+// Acquire waits for its turn and returns the lock held. wait and ctx bound the wait.
+// The lock does not end with ctx, but with Release or when it is lost. Locks are not
+// reentrant. An Acquire that fails leaves the queue first, and leases end what it cannot
+// remove. Returns
 //
-//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first.
-//     It matches ctx's error as well if that ended the wait.
-//   - an error that matches ErrUnavailable if the table did not answer.
+//   - ErrClosed after Close.
 //   - *MismatchError if the queue is of another kind, *TableError if the table cannot
 //     be used, and *MalformedError if another program wrote the record.
-//   - ErrClosed after Close.
-//
-// An Acquire that fails leaves the queue, which takes up to about four seconds if the
-// table does not answer. What it could not undo ends with its leases.
-//
-// An idle lock costs one request, and its first use two. A client's first lock, and
-// the first after a quarter of an hour without requests, costs a read more.
+//   - ErrUnavailable if the table did not answer.
+//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first.
+//     It matches ctx's error too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	return c.acquire(ctx, key, wait, nil, opts)
 }
 
-// acquire is Acquire, and Resume if there is something to go on with.
+// acquire is Acquire, or Resume of a handle.
 func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, from *waiter.Handle, opts []Option) (*Lock, error) {
 	begun := time.Now()
 	cfg, q, err := c.prepare(key, wait, opts)
@@ -165,8 +168,8 @@ func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, fro
 	return c.serve(ctx, begun, key, cfg, q, wait, from)
 }
 
-// serve waits in that queue, as those settings say. If the wait is over before the
-// table was asked, it asks once.
+// serve waits in the queue q. If the wait is over before the first request, it tries
+// once without waiting.
 func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (*Lock, error) {
 	lock, tried, err := c.try(ctx, begun, key, cfg, q, wait, from)
 	if !tried && cfg.tooShort(ctx, begun, err) {
@@ -175,12 +178,12 @@ func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settin
 	return lock, err
 }
 
-// tooShort reports whether a wait was over before a request could be made in it.
+// tooShort reports whether a wait ended before a request could be made in it.
 func (s settings) tooShort(ctx context.Context, begun time.Time, err error) bool {
 	return errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(begun) < s.RequestTimeout
 }
 
-// try is serve without the second attempt. tried says that the table was asked.
+// try is serve without the second attempt. tried reports whether a request was made.
 func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (_ *Lock, tried bool, _ error) {
 	ctx, end, err := c.begin(ctx, wait)
 	if err != nil {
@@ -215,12 +218,11 @@ func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings
 }
 
 // Do runs fn while it holds the lock, and releases the lock afterwards, also after a
-// panic. fn's context is cancelled when the lock is lost and when ctx ends;
-// context.Cause says which.
+// panic. fn's context is cancelled when the lock is lost and when ctx ends, and
+// context.Cause says which. Returns
 //
-// Returns Acquire's error if the lock was not acquired; fn was not called then. Else
-// it joins fn's error with Release's, which matches ErrLost if the lock was lost. A
-// loss that fn returned is not joined twice.
+//   - Acquire's error if the lock was not acquired. fn was not called.
+//   - fn's error joined with Release's, which matches ErrLost if the lock was lost.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
 	if fn == nil {
 		return errors.New("queuelock: Do: the function is nil")
@@ -239,20 +241,19 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(
 	return fn(held, lock)
 }
 
-// reportsLoss reports whether err has the loss already with which Release ended.
+// reportsLoss reports whether err already has the loss that Release returned.
 func reportsLoss(err, end error) bool {
 	_, lost := end.(*LostError)
 	return lost && errors.Is(err, end)
 }
 
-// Close cancels all waiters, releases all locks, and waits for what runs in the
-// background, until ctx ends. The releases have Config.RequestTimeout even then, and
-// the Logger has one second for its last records. All methods return ErrClosed from
-// the start of Close.
+// Close cancels all waiters, releases all locks, and waits for background work until
+// ctx ends. The releases have Config.RequestTimeout even then, and the Logger has one
+// second. All methods return ErrClosed from its start.
 //
-// It returns nil if no goroutine of the client is left. Otherwise the error joins
-// those of the releases; leases end what was not released, unless it fails closed
-// (FailClosed). Another call repeats what failed.
+// Returns the errors of the releases, and one for each kind of work that still runs.
+// Leases end what was not released, unless it fails closed. Another call repeats what
+// failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
@@ -277,8 +278,7 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin enters a call, which ends with end. Its context is bounded by wait and by
-// Close, which waits for it.
+// begin enters a call, which ends with end. wait and Close bound its context.
 func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded context.Context, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -295,33 +295,31 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }, nil
 }
 
-// waiter is what an acquire goes by in one queue.
+// waiter returns the configuration of an acquire in one queue.
 func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progress)) waiter.Config {
 	return waiter.Config{
-		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.lines, Log: cfg.Logger,
+		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.Logger,
 		Entry: waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()}, Row: cfg.waiterTerms(),
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Progress: progress,
 	}
 }
 
-// errWaitOver is the cause with which a wait that is over ends a context.
+// errWaitOver is the cause of a context that ended because the wait is over.
 var errWaitOver = errors.New("the wait is over")
 
 // logGrace is how long Close waits for the Logger.
 const logGrace = time.Second
 
-// minAttention is the shortest attention. It exceeds the pauses between attempts
-// at a table that fails.
+// minAttention exceeds the pauses between attempts at a table that fails.
 const minAttention = 30 * time.Second
 
-// attention is after how long without a look a waiter counts as stuck. It is twice
-// what a waiter that works can take between two looks: the longest sleep and a
-// request.
+// attention is the time without a look after which a waiter counts as stuck. It is
+// twice the longest time between two looks: the longest sleep and a request.
 func (c Config) attention() time.Duration {
 	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), minAttention)
 }
 
-// made refuses what New has not made.
+// made refuses a Client that New has not made.
 func (c *Client) made() error {
 	if c.store == nil {
 		return errors.New("the Client is empty: New makes one")
@@ -341,7 +339,7 @@ func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings
 	return cfg, table.Queue{Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason}, nil
 }
 
-// releaseAll releases every lock, side by side.
+// releaseAll releases all locks concurrently.
 func (c *Client) releaseAll(ctx context.Context) error {
 	held := c.sessions.Sessions()
 	errs := make([]error, len(held))
