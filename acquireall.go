@@ -22,32 +22,17 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// AcquireAll acquires several locks, all or none. A key that is given twice is one
-// lock, and an empty list is an error.
+// AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and
+// ctx bound the whole, and opts apply to each lock. OnHandle is an error. Errors are
+// Acquire's, for the key that was not acquired.
 //
-// With a wider Config.Scope one number is the ticket in all queues. They are entered
-// in the order of keys: by entity, then by reason, byte by byte. Then AcquireAll waits
-// in all of them at the same time, and keeps what it is granted. If it is overtaken in
-// one of them, or loses a lock while it waits for the others, it gives everything back
-// and begins again with a new number. So calls never deadlock with each other. A
-// process that holds locks, and asks for more by another call, can wait for itself.
+// With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues
+// at the same time; if it is overtaken or loses a lock, it gives all back and begins
+// again. So calls never deadlock with each other. With ScopeEntity the keys must be of
+// one entity.
 //
-// With ScopeEntity the keys must be of one entity. With ScopeQueue, the default, there
-// is no common ticket, and the locks are acquired one after the other, in the order of
-// keys. Each that is held is idle until the last is.
-//
-// wait and ctx bound the whole, and opts are those of each lock, as for Acquire. With
-// NoWait the first lock that is busy ends the attempt. OnProgress receives the latest
-// Progress of each queue. OnHandle is an error: a wait for several locks is not resumed.
-//
-// Errors are those of Acquire, for the key that stood in the way, or the first that was
-// still waited for. Nothing of the attempt is left in the table, as for Acquire. A call
-// that gives up takes up to about four seconds more if the table does not answer.
-//
-// Of n idle locks: n + 1 requests, one after the other; 2n + 1 and the looks if it
-// is to wait in all, and another n for the claims. It looks often in at most 16 queues,
-// and in the others when it has been served in those, or each few seconds.
-// With ScopeQueue those of n Acquires.
+// With ScopeQueue, the default, it acquires the locks one after another in the order of
+// keys. A process that holds locks, and asks for more by another call, can deadlock.
 func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wait, opts ...Option) (*Locks, error) {
 	begun := time.Now()
 	s, err := c.prepareAll(keys, wait, opts)
@@ -80,7 +65,7 @@ type member struct {
 
 func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*several, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("queuelock: AcquireAll: no keys: name what is to be locked")
+		return nil, errors.New("queuelock: AcquireAll: there are no keys: name what is to be locked")
 	}
 	s := &several{client: c, numbered: c.cfg.Scope != ScopeQueue}
 	seen := map[Key]bool{}
@@ -110,8 +95,8 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 	return s, nil
 }
 
-// try is AcquireAll without the second attempt. tried reports whether the table was
-// asked.
+// try is AcquireAll without the second attempt. tried reports whether a request was
+// made.
 func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
 	ctx, end, err := s.client.begin(ctx, wait)
 	if err != nil {
@@ -131,7 +116,7 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 	return newLocks(ctx, s.given, locks, s.numbered), true, nil
 }
 
-// config returns what the attempt goes by. ctx bounds it.
+// config returns the configuration of the attempt that ctx bounds.
 func (s *several) config(ctx context.Context, calls *callback.Caller) multilock.Config {
 	c := multilock.Config{
 		Numbered: s.numbered, Log: s.cfg.Logger,
@@ -154,7 +139,7 @@ func (s *several) config(ctx context.Context, calls *callback.Caller) multilock.
 	return c
 }
 
-// failure is the error of an attempt that failed, and of all that is left of it.
+// failure makes the error of a failed attempt, joined with what it could not undo.
 func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	m := s.members[failed.Queue]
 	errs := []error{acquireError(ctx, m.key, failed.Err, s.client.served(m.queue, failed.Status), failed.Status, time.Since(s.begun))}
@@ -167,8 +152,8 @@ func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	return errors.Join(errs...)
 }
 
-// Locks are the locks that one AcquireAll acquired. Each is a Lock like any
-// other, with a heartbeat of its own. Its methods are safe for concurrent use.
+// Locks are the locks that one AcquireAll acquired. Each is a Lock of its own. Methods
+// are safe for concurrent use.
 type Locks struct {
 	all      []*Lock // as their keys were given
 	byKey    map[Key]*Lock
@@ -178,7 +163,7 @@ type Locks struct {
 	cancel context.CancelCauseFunc
 
 	mu  sync.Mutex
-	end error // guarded by mu; why not all are held any more
+	end error // guarded by mu; why the first of them ended
 }
 
 func newLocks(ctx context.Context, given []Key, held []*Lock, numbered bool) *Locks {
@@ -197,7 +182,7 @@ func newLocks(ctx context.Context, given []Key, held []*Lock, numbered bool) *Lo
 	return ls
 }
 
-// String prints the locks for people, as they were given.
+// String prints the locks for people.
 func (ls *Locks) String() string {
 	var all []string
 	for _, lock := range ls.all {
@@ -209,11 +194,11 @@ func (ls *Locks) String() string {
 // All returns the locks in the order in which their keys were given, each once.
 func (ls *Locks) All() []*Lock { return append([]*Lock{}, ls.all...) }
 
-// Get returns the lock of a key, or nil if it was not among those given.
+// Get returns the lock of a key, or nil if the key was not given.
 func (ls *Locks) Get(key Key) *Lock { return ls.byKey[key.normal()] }
 
-// Ticket is the number that all of the locks have in common, and the fencing
-// token of each of them. ok is false with ScopeQueue, where each has its own.
+// Ticket returns the common ticket, the fencing token of each lock. ok is false with
+// ScopeQueue, where each lock has its own.
 func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
 	if !ls.numbered {
 		return ticket.Number{}, false
@@ -221,17 +206,15 @@ func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
 	return ls.all[0].Ticket(), true
 }
 
-// Context carries the values of the context given to AcquireAll, but not its
-// end: it is cancelled when any of the locks is lost or released, and
-// context.Cause says how. Its Err looks at the clock, as that of Lock.Context.
+// Context returns a context like that of Lock.Context, which is cancelled when any of
+// the locks is lost or released.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
-// Done is closed when any of the locks is lost or released.
+// Done returns a channel that is closed when any of the locks is lost or released.
 func (ls *Locks) Done() <-chan struct{} { return ls.ctx.Done() }
 
-// Err is nil while all of the locks are held. Then it is the reason why the first
-// of them was not: a *LostError, or ErrReleased. It looks at the clock, and makes
-// no request.
+// Err returns nil while all of the locks are held, and then the first *LostError or
+// ErrReleased. It reads the clock and makes no request.
 func (ls *Locks) Err() error {
 	for _, lock := range ls.all {
 		if err := lock.Err(); err != nil {
@@ -244,7 +227,7 @@ func (ls *Locks) Err() error {
 	return ls.end
 }
 
-// finish ends the context for that reason, if no other has before.
+// finish ends the context, unless it has ended before.
 func (ls *Locks) finish(reason error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -254,8 +237,7 @@ func (ls *Locks) finish(reason error) {
 	}
 }
 
-// locksContext is a context that ends with the first of several locks; see
-// lockContext.
+// locksContext is a context whose Err reads the clock, as that of Lock.Context.
 type locksContext struct {
 	context.Context
 	locks *Locks
@@ -266,28 +248,19 @@ func (c locksContext) Err() error {
 	return c.Context.Err()
 }
 
-// Release releases all of the locks, at most 16 at a time, each tried whatever
-// becomes of the others. Context is cancelled before anything is sent.
-//
-// nil says that all were released, by this call or earlier ones. Otherwise it
-// joins the errors of Lock.Release: those that match ErrLost of locks that were
-// lost before; any other of locks that may still be in the table, until their
-// leases end. Then Release may be called again.
-//
-// Requests are those of Lock.Release, for each.
+// Release releases all of the locks, whether or not some of them fail. Context is
+// cancelled before anything is sent. Returns the joined errors of Lock.Release.
 func (ls *Locks) Release(ctx context.Context) error {
-	_ = ls.Err() // a lease that has run out is a loss, not a release
+	_ = ls.Err() // a lease that has ended is a loss, not a release
 	ls.finish(ErrReleased)
 	errs := make([]error, len(ls.all))
 	multilock.Each(ctx, len(ls.all), nil, func(ctx context.Context, i int) { errs[i] = ls.all[i].Release(ctx) })
 	return errors.Join(errs...)
 }
 
-// Transact makes the writes, all or none, only if all of the locks are still held
-// when they are made: see Lock.Transact, whose errors it has. One request, with
-// the Condition of each lock behind the items: DynamoDB takes 100 in all, so that
-// of items and locks together no more are possible. Each condition costs two write
-// units. In an UnknownOutcomeError, Key is the first lock's.
+// Transact makes the writes, all or none, only if all of the locks are still held.
+// Errors are those of Lock.Transact; an UnknownOutcomeError has the first lock's Key.
+// Items and locks together are at most 100.
 func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	if len(items) == 0 || len(items)+len(ls.all) > maxTransactItems+1 {
 		return fmt.Errorf("queuelock: Transact: %d items beside the conditions of %d locks: one item or more, and %d in all, are possible", len(items), len(ls.all), maxTransactItems+1)

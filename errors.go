@@ -20,31 +20,30 @@ import (
 )
 
 var (
-	// ErrNotAcquired reports that the lock was not acquired in the time given,
-	// and that the table answered: the lock was busy (NoWait, Attempts), the wait
-	// was over, or the context ended. *NotAcquiredError has the details.
+	// ErrNotAcquired reports that the lock was busy until the wait or the context
+	// ended, and that the table answered. *NotAcquiredError has the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 
-	// ErrUnavailable reports that the lock was not acquired because the last request
-	// of the attempt had no usable answer: the table did not answer, throttled or
-	// failed. It says nothing about the lock, and never matches ErrNotAcquired. The
-	// error also matches the context's error if that ended the wait. Try again later.
+	// ErrUnavailable reports that the last request of Acquire was not answered,
+	// throttled or failed. It says nothing about the lock and never matches
+	// ErrNotAcquired. It also matches the context's error if that ended the wait. Try
+	// again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
 
 	// ErrNoItem reports that the item for LockItem is missing, or was deleted during
-	// the wait. Nothing was created; see CreateItem.
+	// the wait. CreateItem creates it.
 	ErrNoItem = errors.New("queuelock: there is no such item")
 
-	// ErrGone reports that a handle cannot be resumed: its lock or its place in the
-	// queue has ended, or another process has taken it over.
-	ErrGone = errors.New("queuelock: the handle is of no use any more")
+	// ErrGone reports that the lock or the place of a handle has ended, or that another
+	// process has resumed it. Call Acquire.
+	ErrGone = errors.New("queuelock: the handle can no longer be resumed")
 
-	// ErrLost reports that the lock is held no more and was not released: stop what
-	// it protects. *LostError says how. It is the cause of the lock's context.
+	// ErrLost reports that the lock ended without a release: stop what it protects. It
+	// is the cause of the lock's context, as a *LostError.
 	ErrLost = errors.New("queuelock: lock lost")
 
-	// ErrReleased is the cause of the context of a lock that was released, and its
-	// Err. It is not a failure.
+	// ErrReleased reports that the lock was released before. It is the cause of the
+	// lock's context then, and not a failure.
 	ErrReleased = errors.New("queuelock: lock released")
 
 	// ErrClosed reports that the client was closed before the call or during it.
@@ -52,30 +51,28 @@ var (
 
 	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has
 	// ended, or it never had one.
-	ErrNotServed = errors.New("queuelock: nobody is served with this ticket")
+	ErrNotServed = errors.New("queuelock: no holder has this ticket")
 
 	// ErrLeased reports that the holder given to Evict has a lease, which ends by
 	// itself.
 	ErrLeased = errors.New("queuelock: this holder has a lease, which ends by itself")
 )
 
-// NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired,
-// Err and Blocked.
+// NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err
+// and Blocked.
 type NotAcquiredError struct {
 	Key Key
-	// Waited is for how long Acquire tried.
+	// Waited is the time for which Acquire tried.
 	Waited time.Duration
-	// Position is the caller's last place among the waiters: 1 was next. 0 if it did
-	// not queue.
+	// Position is the caller's last place among the waiters. 1 is next, and 0 means
+	// that it did not queue.
 	Position int
-	// Serving is the holder with the lowest ticket, as this client last saw it; nil if
-	// there was none. Its Age and Remaining count from when the error was made.
+	// Serving is the holder with the lowest ticket, as this client last saw it, or nil.
+	// Its ages count from when the error was made.
 	Serving *queue.Holder
-	// Err is the context's error, if that ended the wait; else nil.
+	// Err is the context's error if that ended the wait, or nil.
 	Err error
-	// Blocked is a *MalformedError about a row ahead or a holder's entry that cannot
-	// be read, or nil. Such a row is swept like that of a crashed waiter; such an
-	// entry is left alone.
+	// Blocked is a *MalformedError about a row ahead or a holder's entry, or nil.
 	Blocked error
 }
 
@@ -111,9 +108,8 @@ func present(errs ...error) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// MismatchError says that a queue is of another kind than Acquire asked for.
-// Nothing was acquired. A queue keeps its kind for life: ask for that kind, or use
-// another Reason.
+// MismatchError says that the queue is of another kind than Acquire asked for. A queue
+// keeps its kind for life: ask for that kind, or use another Reason.
 type MismatchError struct {
 	Key Key
 	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of
@@ -131,13 +127,13 @@ type Cause = heartbeat.Cause
 
 // The causes of a loss.
 const (
-	// Evicted: the table says that the lock was taken away, by another client after
-	// its lease had ended, or by an operator.
+	// Evicted: another client evicted the holder after its lease had ended, or an
+	// operator did.
 	Evicted = heartbeat.Evicted
-	// Expired: the lease ran out on the process's own clock and no renewal had
-	// failed, so the process was paused.
+	// Expired: the lease ended on the process's own clock and no renewal had failed, so
+	// the process was paused.
 	Expired = heartbeat.Expired
-	// Unreachable: the lease ran out because renewals failed or hung.
+	// Unreachable: the lease ended because renewals failed or hung.
 	Unreachable = heartbeat.Unreachable
 )
 
@@ -159,9 +155,9 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() []error { return present(ErrLost, e.Err) }
 
-// UnreleasedError says that a lock that fails closed may still be in the table,
-// where no lease ends it. If Release returned the error, call Release again.
-// Otherwise an operator must look (Client.Inspect) and evict it (Client.Evict).
+// UnreleasedError says that a lock that fails closed may still be in the table, where
+// no lease ends it. If Release returned it, call Release again. Otherwise an operator
+// looks with Client.Inspect and removes it with Client.Evict.
 type UnreleasedError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -169,19 +165,19 @@ type UnreleasedError struct {
 }
 
 func (e *UnreleasedError) Error() string {
-	return fmt.Sprintf("queuelock: %s ticket %s may still stand, without a lease that would end it: release it again, or evict it: %v", e.Key, e.Ticket, e.Err)
+	return fmt.Sprintf("queuelock: %s ticket %s may still be held, without a lease that would end it: release it again, or evict it: %v", e.Key, e.Ticket, e.Err)
 }
 
 func (e *UnreleasedError) Unwrap() error { return e.Err }
 
-// UnknownOutcomeError says that it is not known whether writes were made: they had
-// no answer, and the table does not say. Read them under the next lock. Release
-// returns it if the table does not say whether the lock was released or lost.
+// UnknownOutcomeError says that writes were not answered, and that the table does not
+// show whether they were made. Read the items under the next lock. Release returns it
+// if the table does not show whether the lock was released or lost.
 type UnknownOutcomeError struct {
 	Key Key
 	Err error // the last attempt's
 	Ctx error // the context's, if that has ended
-	End error // why the lock is not held any more, or nil
+	End error // why the lock has ended, or nil
 }
 
 func (e *UnknownOutcomeError) Error() string {
@@ -192,12 +188,12 @@ func (e *UnknownOutcomeError) Error() string {
 	return s
 }
 
-// Unwrap returns Ctx alone. Err and End may match ErrLost or
-// *types.TransactionCanceledException, which say that nothing was written.
+// Unwrap returns Ctx alone, because Err and End may match errors that say that nothing
+// was written.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
-// ReleaseError says that the writes of a ReleaseWith were made, and that the lock
-// was not released after them, or was lost before. Call Release.
+// ReleaseError says that the writes of ReleaseWith were made, and that the release
+// failed. Call Release.
 type ReleaseError struct {
 	Key Key
 	Err error // that of Release
@@ -207,12 +203,12 @@ func (e *ReleaseError) Error() string {
 	return fmt.Sprintf("queuelock: %s: the writes were made, but the release failed: %v", e.Key, e.Err)
 }
 
-// Unwrap returns nil: Err may match ErrLost, which says that the writes were not
-// made.
+// Unwrap returns nil, because Err may match ErrLost, which says that the writes were
+// not made.
 func (e *ReleaseError) Unwrap() error { return nil }
 
-// ConditionError says that the condition of an UpdateAndRelease was false. Nothing
-// was written, and the lock is held.
+// ConditionError says that a condition of UpdateAndRelease was false. Nothing was
+// written, and the lock is held.
 type ConditionError struct {
 	Item ItemKey
 	// Current is the item that refused, without the lock's attributes.
@@ -245,27 +241,25 @@ func (e *EvictError) Error() string {
 	switch {
 	case !errors.Is(e.Err, ErrNotServed):
 	case len(others) == 0:
-		s += ", nor with another"
+		s += ": the lock has no holder"
 	default:
-		s += "; served: " + strings.Join(others, ", ")
+		s += "; holders: " + strings.Join(others, ", ")
 	}
 	return s
 }
 
 func (e *EvictError) Unwrap() error { return e.Err }
 
-// TableError says that the table is missing or has other keys than are needed. It
-// names what was found and what is needed.
+// TableError says that the table is missing or has other keys than are needed.
 type TableError = queue.TableError
 
-// MalformedError says that an item in the queue was not written by this library,
-// and names the item and the attribute. Acquire returns it once no other holder is
-// in the way. A serving record is left alone, except that its ticketNumber may be
-// raised. A queue row is waited for, and swept, like that of a crashed waiter.
+// MalformedError says that an item in the queue was not written by this library.
+// Acquire returns it for a serving record, which is left alone. A malformed row is
+// waited for and swept like that of a crashed waiter.
 type MalformedError = queue.MalformedError
 
-// acquireError makes the error of an Acquire that ended with err, in a context
-// that may have ended first. served is who was being served, if anybody.
+// acquireError makes the error of an Acquire that ended with err. ctx may have ended
+// first. served is the holder that the waiter saw last, or nil.
 func acquireError(ctx context.Context, key Key, err error, served *queue.Holder, last waiter.Status, waited time.Duration) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
@@ -320,8 +314,8 @@ func (e *unavailableError) Error() string {
 	return s + e.failure.Error()
 }
 
-// Unwrap hides the context error of a request that the library gave up: only
-// the caller's own context is reported as ended.
+// Unwrap hides the context error of a request that the library gave up. Only the
+// caller's context is reported as ended.
 func (e *unavailableError) Unwrap() error {
 	if errors.Is(e.failure, context.Canceled) || errors.Is(e.failure, context.DeadlineExceeded) {
 		return errors.Join(ErrUnavailable, e.ended)
@@ -336,7 +330,7 @@ type goneError struct {
 }
 
 func (e *goneError) Error() string {
-	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, is of no use any more: %s", e.key, e.gone.Ticket, e.gone.Why)
+	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", e.key, e.gone.Ticket, e.gone.Why)
 }
 
 func (e *goneError) Unwrap() error { return ErrGone }

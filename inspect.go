@@ -17,8 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Inspect returns the holders and the waiters, in order, as one consistent query
-// shows them. It changes nothing. One request for each megabyte of rows.
+// Inspect returns the holders and the waiters, in order, as one consistent query shows
+// them. It changes nothing.
 func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -27,8 +27,8 @@ func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
 	return c.inspect(ctx, q, key.String())
 }
 
-// InspectItem returns the holder of an item's lock, and the waiters, as Inspect does.
-// A missing item has issued no ticket. Two consistent reads: the item, and the rows.
+// InspectItem returns the holder of an item's lock, and the waiters, as Inspect does. A
+// missing item has issued no ticket.
 func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*queue.State, error) {
 	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -51,14 +51,9 @@ func (c *Client) inspect(ctx context.Context, q table.Queue, what string) (*queu
 }
 
 // IsLocked reports whether the lock has a holder whose lease, lock delay included, has
-// not ended, by one consistent read. It changes nothing and takes no ticket. Leases
-// are judged as by a waiter: by DynamoDB's clock, or by observation.
-//
-// The result may be stale on return; do not use it to guard a write. False does not
-// mean that an Acquire is served at once, since others may wait. To take an idle lock
-// or do without it, call Acquire with NoWait.
-//
-// One request. On an error the result is false, and nothing is known.
+// not ended. It changes nothing. The result may be stale on return; do not use it to
+// guard a write. After false an Acquire may still have to wait. To take an idle lock or
+// do without it, call Acquire with NoWait.
 func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -77,10 +72,8 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	return picture.Locked(q, rec.Holders, c.observer, readAt), nil
 }
 
-// Sweep removes expired holders and waiters from a queue. Waiters do the same whenever
-// they look, so Sweep is for queues without waiters; package sweeper calls it in
-// intervals. One request for the look, one for each row removed, and one for each
-// forty holders. Calling it again is safe.
+// Sweep removes expired holders and waiters from a queue. Waiters do the same, so Sweep
+// is for queues without waiters; package sweeper calls it in intervals.
 func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -101,23 +94,14 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 // Swept counts what Sweep removed.
 type Swept struct{ Waiters, Holders int }
 
-// Evict ends the turn of a holder that fails closed (FailClosed), by the ticket that
-// Inspect and "queuelock status" show. The next waiter is served.
+// Evict ends the turn of a holder that fails closed, by the ticket that Inspect shows.
+// First make sure that its process has ended: a live one works on until its next
+// heartbeat. It returns nil if the holder is gone, evicted or released. Returns
 //
-// First make sure that the holder's process has ended. A live one learns of the
-// eviction with its next heartbeat and works on until then; only its protected writes
-// (Lock.Condition, Lock.Transact) are refused at once. Calling Evict again is safe,
-// and never evicts another holder.
-//
-// It returns nil if the holder is gone, by this call or by its own release. Returns
-//
-//   - *EvictError if nothing was done. It matches ErrNotServed if no holder has the
-//     ticket, and ErrLeased if the holder has a lease, which ends by itself.
 //   - ErrClosed after Close.
-//   - any other error if the table failed, or ctx ended. The holder may be gone.
-//
-// Two requests, and one more in the background if no client waits. Failures are
-// retried for 30 s.
+//   - *EvictError, which matches ErrNotServed or ErrLeased, if nothing was done.
+//   - any other error if the table failed for 30 s, or ctx ended. The holder may be
+//     gone.
 func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -140,7 +124,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 	case err != nil:
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", key.normal(), t, err)
 	}
-	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder, as an operator wants", "queue", q.String(), "ticket", t, "owner", holder.Owner)
+	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", q.String(), "ticket", t, "owner", holder.Owner)
 	c.local.Wake(q)
 	if rec.Present && len(rec.Holders) == 0 && rec.Quiet(t) {
 		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })

@@ -15,8 +15,8 @@ import (
 // DefaultReason is the reason of a Key that names none.
 const DefaultReason = "lock"
 
-// Key names a lock: a reason to lock an entity. Locks of different reasons on
-// one entity are independent of each other.
+// Key names a lock: a reason to lock an entity. Locks of different reasons on one
+// entity are independent.
 type Key struct {
 	// Entity is what is locked, 1 to 2048 bytes of UTF-8. It is the partition
 	// key of all its queues.
@@ -26,8 +26,7 @@ type Key struct {
 	Reason string
 }
 
-// String prints the key for people: "order-7" (lock). Of the lock of an item
-// (LockItem) it prints the item.
+// String prints the key for people: "order-7" (lock), or the item of a LockItem.
 func (k Key) String() string {
 	k = k.normal()
 	if k.Reason == ItemReason {

@@ -16,8 +16,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Option changes one Acquire. A nil Option changes nothing. Acquire returns an
-// error and sends nothing if an option is invalid.
+// Option changes one Acquire. A nil Option changes nothing. Acquire returns an error
+// and sends nothing if an option is invalid.
 type Option func(*options)
 
 type options struct {
@@ -43,45 +43,30 @@ func WithTTL(ttl time.Duration) Option { return func(o *options) { o.ttl = ttl }
 // WithOwner sets Config.Owner for one lock.
 func WithOwner(owner string) Option { return func(o *options) { o.owner = owner } }
 
-// WithData publishes data of the holder while the lock is held, such as a job's
-// name or a URL. Inspect and *NotAcquiredError show it as Holder.Data. At most
-// 4096 bytes, and less with Permits or Shared. The bytes are copied. The default
-// is no data.
-//
-// It costs no request, but each write to the serving record costs a write unit
-// more for each KB, and each look a read unit more for each 4 KB.
+// WithData publishes data of the holder while the lock is held. Inspect and
+// *NotAcquiredError show it as Holder.Data. At most 4096 bytes, 256 with Shared, and
+// less with many Permits. The bytes are copied. The default is no data.
 func WithData(data []byte) Option {
 	data = bytes.Clone(data)
 	return func(o *options) { o.data = data }
 }
 
-// Shared makes the lock a reader's: readers hold it together, and a writer, which
-// does not use this option, holds it alone. All wait in one queue. A reader that
-// comes after a waiting writer waits for that writer, so readers never starve
-// writers.
+// Shared makes the lock a reader's. Readers hold it together, and a writer, which does
+// not use this option, holds it alone. All wait in one queue, so readers never starve
+// writers. At most 500 readers hold together, about 180 at the default
+// HeartbeatInterval.
 //
-// Holders of lower tickets may still be there. A resource that refuses tokens
-// below the highest it has seen works for the writers only; readers need
-// Lock.Condition. A shared lock cannot be made exclusive: release it, acquire it
-// without Shared, and read again.
-//
-// At most 500 readers hold together, and about 180 at the default
-// HeartbeatInterval; the formula is that of Permits, with 256 bytes of data for
-// each. All clients of a queue must run a version that knows shared locks.
+// Holders of lower tickets may still be there: fence readers with Lock.Condition, not
+// by the highest ticket. There is no upgrade to a writer.
 func Shared() Option { return func(o *options) { o.mode.Shared = true } }
 
 // Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the
-// order of their tickets. The first use of a queue fixes n; any other kind is a
-// *MismatchError from then on. It cannot be combined with Shared, whose rule about
-// tickets applies here too.
+// order of their tickets. The first use of a queue fixes n, and another kind is a
+// *MismatchError. It cannot be combined with Shared, whose rule about tickets applies.
 //
-// Acquire refuses a semaphore whose heartbeats the table does not sustain:
-//
-//	size  = 1 KB + n * (200 bytes + Owner + data) is at most 350 KB
-//	units = n / HeartbeatInterval * size in KB is at most 500 a second
-//
-// At the default interval of 30 s, n is at most about 260 without data. WithData
-// and SetData take what these limits leave, at most 4096 bytes.
+// Acquire refuses a semaphore whose heartbeats need more than half of a partition's
+// capacity. At the default interval n is at most about 260; docs/costs.md has the
+// formula.
 func Permits(n int) Option {
 	return func(o *options) {
 		o.mode.Permits = n
@@ -91,72 +76,52 @@ func Permits(n int) Option {
 	}
 }
 
-// LockDelay keeps the queue closed for d after the lock is lost, beyond the end of
-// its lease. It protects a resource without a fencing token from requests of the
-// former holder that are still on their way. The holder's own deadline does not
-// change. A release opens the queue at once, as does Client.Evict.
+// LockDelay keeps the queue closed for d after the lease of a lost lock has ended. It
+// protects a resource without a fencing token from requests of the former holder that
+// are still on their way. A release opens the queue at once, as does Client.Evict.
+// Shared and Permits admit others beside the lost holder as beside a live one.
 //
-// The entry of the lost holder stays in place for d, so Shared and Permits admit
-// others beside it as beside a live holder. If a request of an Acquire that gave
-// up is applied late, the queue is closed for TTL and d.
-//
-// Zero, the default, is no delay. At most 24 h, in whole milliseconds. It costs no
-// request. All clients of a queue must run a version that knows lock delays.
+// Zero, the default, is no delay. At most 24 h, in whole milliseconds.
 func LockDelay(d time.Duration) Option { return func(o *options) { o.delay = d } }
 
-// FailClosed takes the lock without a lease. It ends with Release or with an
-// operator's Client.Evict, and in no other way: if its holder crashes, all wait
-// until an operator has looked. Use it where two holders at once are worse than
-// none and the resource checks no token.
+// FailClosed takes the lock without a lease. Only Release or an operator's Client.Evict
+// ends it: if its holder crashes, all wait until an operator has looked. Use it where
+// two holders at once are worse than none and the resource checks no token.
 //
-// The holder has no deadline. Its heartbeats go on, so that it learns of an
-// eviction, with the cause Evicted. Acquire costs one request more, which confirms
-// the grant; until then the grant has a short lease. A Release that gets no answer
-// returns *UnreleasedError, and so does an Acquire that could not take back what
-// it had confirmed.
-//
-// It cannot be combined with OnExpiring, LockDelay or Client.Resume. All clients of a
-// queue must run a version that knows it.
+// The holder has no deadline. Its heartbeats go on, so that it learns of an eviction. A
+// Release without an answer returns *UnreleasedError, and so does an Acquire that could
+// not take back its grant. It cannot be combined with OnExpiring, LockDelay or
+// Client.Resume.
 func FailClosed() Option { return func(o *options) { o.failClosed = true } }
 
 // CreateItem lets LockItem create a missing item, with only its key and the lock's
 // attributes. A late copy of the request may create an item again that was deleted
-// meanwhile; no client holds its lock, which is free when that lease ends.
+// meanwhile.
 func CreateItem() Option { return func(o *options) { o.createItem = true } }
 
 // OnProgress calls f with the queue position while Acquire waits: when it begins to
-// wait, and after each look that changes what Progress shows. The last OnProgress
-// counts. It makes no request. NoWait and an idle lock never call f.
+// wait, and after each look that changes what Progress shows. NoWait and an idle lock
+// never call f. The last OnProgress counts.
 //
-// One goroutine at a time calls f, and not that of Acquire. If f is slow, it
-// receives the latest Progress next. No call begins after the wait has ended.
-// Acquire waits up to one second for the call under way, and Close waits for it, so
-// f must not call Close. A panic of f ends the wait and continues in the caller of
-// Acquire.
+// One goroutine calls f, with the latest Progress each time. Acquire waits up to one
+// second for the call under way, and Close waits for it, so f must not call Close. A
+// panic of f ends the wait and continues in the caller of Acquire.
 func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }
 
-// OnHandle calls f with the handle of the place in the queue before Acquire takes
-// the place, and again before it takes another one. Save the handle for
-// Client.Resume. An idle lock has no place: save Lock.Handle. The last OnHandle
-// counts. It makes no request.
-//
-// The rules of OnProgress apply to f, except that Acquire takes the place only
-// after f has returned. A Resume has its place already, calls f with the new handle
-// and does not wait for f.
+// OnHandle calls f with the handle of the place in the queue, to be saved for
+// Client.Resume. Acquire takes the place after f has returned; Resume, which has its
+// place, does not wait for f. An idle lock has no place: save Lock.Handle. The other
+// rules of OnProgress apply.
 func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
 
-// OnExpiring calls f when margin or less of the lock's time remains (see
-// Lock.Remaining), because renewals failed or hung, or the process was paused. The
-// lock is still held then and may yet be renewed: stop long work and save results.
-//
-// Each call runs in a goroutine of its own, once until a renewal succeeds. After a
-// pause f may find the lock lost. There is no call after Release, or for an
-// operator's eviction. Close waits for f, so f must not call Close. Each OnExpiring
+// OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or
+// the process was paused. The lock may still be renewed: stop long work and save
+// results. f runs in its own goroutine, once until a renewal succeeds, and may find the
+// lock lost after a pause. Close waits for f, so f must not call Close. Each OnExpiring
 // counts.
 //
-// margin is more than zero and at most TTL less its safety margin (a tenth, or 2 s
-// and a thousandth), HeartbeatInterval and RequestTimeout: 24.19 s by default. It
-// makes no request.
+// margin is more than zero and at most TTL less its own margin, HeartbeatInterval and
+// RequestTimeout: 24.19 s by default.
 func OnExpiring(margin time.Duration, f func(*Lock)) Option {
 	return func(o *options) { o.warnings = append(o.warnings, warning{margin, f}) }
 }
@@ -173,7 +138,6 @@ type settings struct {
 	options
 }
 
-// with applies options.
 func (c Config) with(opts []Option) settings {
 	o := options{ttl: c.TTL, owner: c.Owner}
 	for _, opt := range opts {
@@ -206,7 +170,7 @@ func (s settings) validate() error {
 	return nil
 }
 
-// noItem refuses the options that are for LockItem only.
+// noItem refuses the options that only LockItem takes.
 func (s settings) noItem() error {
 	if s.createItem {
 		return errors.New("CreateItem is for LockItem only")
@@ -244,7 +208,7 @@ func validData(what string, data []byte, most int) error {
 	case len(data) > maxData:
 		return fmt.Errorf("%s: %d bytes: at most %d are possible", what, len(data), maxData)
 	case len(data) > most:
-		return fmt.Errorf("%s: %d bytes: at most %d are possible beside as many other holders", what, len(data), most)
+		return fmt.Errorf("%s: %d bytes: at most %d are possible with that many other holders", what, len(data), most)
 	}
 	return nil
 }
@@ -283,7 +247,7 @@ func (d warning) validate(c Config) error {
 	return nil
 }
 
-// waiterMode is the mode by which a waiter decides whether there is room.
+// waiterMode returns the mode by which a waiter decides whether there is room.
 func (s settings) waiterMode() serving.Mode {
 	mode := s.mode
 	if mode.Shared {
@@ -292,13 +256,13 @@ func (s settings) waiterMode() serving.Mode {
 	return mode
 }
 
-// load is what a holder with so much data adds to its record.
+// load returns what one holder with that data adds to its record.
 func (s settings) load(data int) serving.Load {
 	return serving.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
 }
 
-// maxData is how much data each holder may have. Several holders in one record
-// must leave room for each other.
+// maxData returns the limit of each holder's data. Holders of one record must leave
+// room for each other.
 func (s settings) maxData() int {
 	switch {
 	case s.mode.Shared:
@@ -313,7 +277,7 @@ func (s settings) holderTerms() lease.Terms {
 	return lease.Terms{TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed}
 }
 
-// grantTerms are the terms of the lease with which a grant begins.
+// grantTerms returns the terms of the lease with which a grant begins.
 func (s settings) grantTerms() lease.Terms {
 	terms := s.holderTerms()
 	if s.failClosed {
@@ -323,31 +287,26 @@ func (s settings) grantTerms() lease.Terms {
 	return terms
 }
 
-// Progress is the place of a waiting Acquire, as the last look showed it.
+// Progress is the place of a waiting Acquire, as its last look showed it.
 type Progress struct {
 	Key    Key
 	Ticket ticket.Number
-	// Position is its place among the waiters: 1 is next.
+	// Position is the place among the waiters. 1 is next.
 	Position int
-	// TicketsAhead is how many tickets were issued before its own that can
-	// still be served: those of the waiters ahead, of waiters whose rows are
-	// still on their way, and of some who have given up. Never less than
-	// Position-1, but for rows that some other program wrote. With a wider
-	// Config.Scope it is Position-1: other tickets are of other queues.
+	// TicketsAhead counts the earlier tickets that can still be served: waiters ahead,
+	// waiters without a row yet, and some that have given up. With a wider
+	// Config.Scope it is Position-1.
 	TicketsAhead int
-	// Serving is who is being served, of several the one with the lowest ticket;
-	// nil if nobody is.
+	// Serving is the holder with the lowest ticket, or nil.
 	Serving *queue.Holder
-	// Waited is for how long Acquire has tried.
+	// Waited is the time for which Acquire has tried.
 	Waited time.Duration
-	// EstimatedWait is how long it will take at the rate at which this waiter
-	// has seen others served, or, before it has, at which recent turns ended. A
-	// guess, of which nothing is promised. Zero if no rate is known, and if the
-	// turn may come at any moment.
+	// EstimatedWait is a guess from the rate of recent turns. Zero if no rate is known,
+	// and if the turn may come at any time.
 	EstimatedWait time.Duration
 }
 
-// progress returns the receiver of a waiter's Progress, which calls f; nil if f is.
+// progress returns the receiver of a waiter's Progress, which calls f; nil if f is nil.
 func (c *Client) progress(calls *callback.Caller, f func(Progress), key Key, q table.Queue, begun time.Time) func(waiter.Progress) {
 	if f == nil {
 		return nil
@@ -362,7 +321,7 @@ func (c *Client) progress(calls *callback.Caller, f func(Progress), key Key, q t
 	}
 }
 
-// served is the holder that a waiter saw last, or nil. Its ages are of now.
+// served returns the holder that a waiter saw last, or nil. Its ages are of now.
 func (c *Client) served(q table.Queue, last waiter.Status) *queue.Holder {
 	return picture.Seen(q, last.Serving, c.observer, last.SeenAt)
 }

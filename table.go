@@ -11,9 +11,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. For
-// Lock.Get, Lock.Transact and Lock.ReleaseWith it also needs the SDK's methods
-// TransactGetItems and TransactWriteItems.
+// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get,
+// Transact and ReleaseWith also need its TransactGetItems and TransactWriteItems.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -35,12 +34,11 @@ var (
 	_ TableAPI = (*dynamodb.Client)(nil)
 )
 
-// CreateTable creates the table that cfg describes, with on-demand billing, keys of
-// type S and TTL on the TTL attribute, and waits until it is active or ctx ends. It
-// checks a table that exists, and enables its TTL. Calling it again is safe.
+// CreateTable creates the table of cfg with on-demand billing, keys of type S and TTL
+// on the TTL attribute, and waits until it is active or ctx ends. It checks a table
+// that exists, and enables its TTL. Calling it again is safe.
 //
-// Returns *TableError if the table has other keys, or TTL on another attribute. The
-// table is left as it is.
+// Returns *TableError if the table has other keys, or TTL on another attribute.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
 	if isNil(db) {
 		return errors.New("queuelock: create table: the DynamoDB client is nil")
@@ -55,8 +53,7 @@ func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config)
 	return nil
 }
 
-// isNil reports whether an SDK client is nil, or an interface that holds a nil
-// pointer.
+// isNil reports whether an SDK client is nil or holds a nil pointer.
 func isNil(db any) bool {
 	v := reflect.ValueOf(db)
 	return db == nil || v.Kind() == reflect.Pointer && v.IsNil()

@@ -74,7 +74,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	// No holder has the ticket that is evicted.
-	if failed != 1 || !strings.Contains(string(out), "nobody is served with this ticket") {
+	if failed != 1 || !strings.Contains(string(out), "no holder has this ticket") {
 		t.Errorf("%d of %d commands failed, want the eviction alone:\n%s\n%s", failed, len(codes), pasted.String(), out)
 	}
 }

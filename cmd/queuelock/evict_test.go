@@ -37,7 +37,7 @@ func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
 		t.Errorf("%v: %s", err, o.stdout)
 	}
 
-	for _, words := range []string{"ticket 2", "nobody is served with this ticket", "somebody else (ticket 1)"} {
+	for _, words := range []string{"ticket 2", "no holder has this ticket", "somebody else (ticket 1)"} {
 		if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "2"); o.code != exitFailed || !strings.Contains(o.stderr, words) || o.stdout != "" {
 			t.Errorf("exit code %d, stdout %q, stderr %q does not say %q", o.code, o.stdout, o.stderr, words)
 		}
@@ -46,7 +46,7 @@ func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
 	if want := `{"entity":"pay roll","reason":"it's due","ticket":"1","evicted":true}` + "\n"; o.code != 0 || o.stdout != want || o.stderr != "" {
 		t.Errorf("%+v, want %q", o, want)
 	}
-	if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1"); o.code != exitFailed || !strings.Contains(o.stderr, "nor with another") {
+	if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1"); o.code != exitFailed || !strings.Contains(o.stderr, "the lock has no holder") {
 		t.Errorf("again: %+v", o)
 	}
 	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
@@ -112,7 +112,7 @@ func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
 	b.expect(t, "ready")
 	close(e.stuck)
 	openFIFO(t)
-	if o := b.wait(t); o.code != exitUnavailable || !strings.Contains(o.stderr, "may still stand") || !strings.Contains(o.stderr, "evict") {
+	if o := b.wait(t); o.code != exitUnavailable || !strings.Contains(o.stderr, "may still be held") || !strings.Contains(o.stderr, "evict") {
 		t.Errorf("%+v, want exit code %d and what to do", o, exitUnavailable)
 	}
 }

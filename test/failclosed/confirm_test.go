@@ -216,7 +216,7 @@ func TestAnUnknownConfirmationThatCannotBeTakenBackIsTold(t *testing.T) {
 			if !ok {
 				t.Fatalf("%v, want an *UnreleasedError", err)
 			}
-			locktest.Says(t, orphan, "order-7", "ticket 2", "may still stand", "evict")
+			locktest.Says(t, orphan, "order-7", "ticket 2", "may still be held", "evict")
 			if limit, limited := wait.Limit(); limited && limit > 0 && !errors.Is(err, queuelock.ErrUnavailable) {
 				t.Errorf("%v, want ErrUnavailable", err)
 			}

@@ -38,10 +38,10 @@ func TestEvictSaysWhyItDoesNothing(t *testing.T) {
 		gone := locktest.Acquire(t, c, waitpolicy.NoWait)
 		refused(gone, queuelock.ErrLeased, "a lease, which ends by itself: a, in ")
 		locktest.Release(t, gone)
-		refused(gone, queuelock.ErrNotServed, "nobody", "nor with another")
+		refused(gone, queuelock.ErrNotServed, "no holder has this ticket", "the lock has no holder")
 
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-		refused(gone, queuelock.ErrNotServed, "nobody", "served: a (ticket 2)")
+		refused(gone, queuelock.ErrNotServed, "no holder has this ticket", "holders: a (ticket 2)")
 		spent := locktest.Cost(table, func() {
 			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
 				t.Error(err)
@@ -51,7 +51,7 @@ func TestEvictSaysWhyItDoesNothing(t *testing.T) {
 			t.Errorf("it cost %+v, want a read and a write, and one to quieten the queue", spent)
 		}
 		<-lock.Done() // meanwhile the queue is quiet
-		refused(lock, queuelock.ErrNotServed, "nobody")
+		refused(lock, queuelock.ErrNotServed, "no holder has this ticket")
 		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait)) }); spent.Sent != 2 {
 			t.Errorf("the queue is off the path of one request: %+v", spent)
 		}

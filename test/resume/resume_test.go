@@ -84,7 +84,7 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("the same handle once more: %v", err)
 				}
-				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: somebody else holds the lock with this ticket, as after an earlier Resume")
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: somebody else holds the lock with this ticket, as after an earlier Resume")
 				time.Sleep(time.Minute)
 				if err := lock.Err(); err != nil {
 					t.Errorf("it is not kept: %v", err)
@@ -226,7 +226,7 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 				if !errors.Is(err, queuelock.ErrGone) || errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%s: %v, %v", what, lock, err)
 				}
-				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: "+why)
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: "+why)
 			}
 			if after := len(table.Items()); after != before {
 				t.Errorf("%s: %d items became %d", what, before, after)
