@@ -26,8 +26,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// A protected write commits only while the lock is held: the table refuses it
-// otherwise, whatever the process believes.
+// A protected write commits only while the lock is held, whatever the process believes.
 func ExampleLock_Transact() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -63,7 +62,7 @@ func ExampleLock_Transact() {
 	// true
 }
 
-// The work is committed exactly when the lock is given back: both or neither.
+// The work is committed only while the lock is held, and the lock is released after it.
 func ExampleLock_ReleaseWith() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -132,8 +131,8 @@ func addShipping(ctx context.Context, locks *queuelock.Client, key map[string]ty
 	return err
 }
 
-// A read, a change and a write of an item under a fair lock: two requests when
-// nobody waits.
+// A read, a change and a write of an item under a fair lock take two requests if no
+// client waits.
 func ExampleClient_LockItem() {
 	ctx := context.Background()
 	db, key, err := withAnOrder(ctx)
@@ -167,8 +166,7 @@ func ExampleClient_LockItem() {
 	// true
 }
 
-// An update whose own condition is false writes nothing, and the lock is held
-// on.
+// An update whose condition is false writes nothing, and the lock is still held.
 func ExampleItemLock_UpdateAndRelease() {
 	ctx := context.Background()
 	db, key, err := withAnOrder(ctx)
@@ -203,8 +201,8 @@ func ExampleItemLock_UpdateAndRelease() {
 	// released, with 3 attributes: true
 }
 
-// The ticket is a fencing token. What the lock protects keeps the highest it has
-// seen, and refuses a lower one.
+// The ticket is a fencing token. The protected resource keeps the highest one that it
+// has seen, and refuses a lower one.
 func ExampleLock_Ticket() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -266,24 +264,22 @@ func ExampleLock_Ticket() {
 	// refused: a later holder has written
 }
 
-// The token check for what stands outside DynamoDB: a row of an SQL database, and
-// an object in a store. In both, the check and the write are one step of the
-// resource; a check that the process makes by itself, before it writes, would
-// not do.
+// The next functions check the token outside DynamoDB, in an SQL database and in an
+// object store. In both the check and the write are one step of the resource. A check
+// by the process before it writes would not be enough.
 
-// errStaleToken says that somebody with a later ticket has written. Nothing was
-// written: the lock is lost, whatever its holder believes.
+// errStaleToken says that a holder with a later ticket has written. Nothing was
+// written, because the lock is lost.
 var errStaleToken = errors.New("a later holder of the lock has written")
 
-// sqlSetStatus is the whole check. The column token is a CHAR(38), and the token
-// in it and in the arguments is padded: 38 digits, of which every database
-// compares strings as it would the numbers.
+// sqlSetStatus is the whole check. The column token is a CHAR(38), and tokens are
+// padded to 38 digits, which every database compares as strings.
 //
-// A NUMERIC(38) and ticket.Number's String do as well where the column has 38
-// exact digits and the argument is compared as such a number. PostgreSQL does
-// both. MySQL compares a DECIMAL with a string as floating-point numbers, which
-// are exact to 2^53 only: it needs CAST(? AS DECIMAL(38)). SQLite has no exact
-// numbers above 2^63-1. A BIGINT holds tickets to 2^63-1, about 9·10^18.
+// A NUMERIC(38) and ticket.Number's String work as well where the column has 38 exact
+// digits and the argument is compared as such a number. PostgreSQL does both. MySQL
+// compares a DECIMAL with a string as floating-point numbers, which are exact to 2^53
+// only, and needs CAST(? AS DECIMAL(38)). SQLite has no exact numbers above 2^63-1. A
+// BIGINT holds tickets to 2^63-1, about 9·10^18.
 const sqlSetStatus = `UPDATE orders SET status = ?, token = ? WHERE id = ? AND (token IS NULL OR token <= ?)`
 
 // setStatusInSQL sets the status of an order, unless a later holder has written.
@@ -293,8 +289,8 @@ func setStatusInSQL(ctx context.Context, db *sql.DB, orderID, status string, loc
 	if err != nil {
 		return err
 	}
-	// Rows that the condition found, also if they held the same values before:
-	// for MySQL, its driver must be told to count so (clientFoundRows=true).
+	// It must count the rows that the condition found, also those with the same values
+	// before. The driver of MySQL needs clientFoundRows=true for that.
 	n, err := result.RowsAffected()
 	switch {
 	case err != nil:
@@ -305,15 +301,14 @@ func setStatusInSQL(ctx context.Context, db *sql.DB, orderID, status string, loc
 	return nil
 }
 
-// objectStore is what is needed of an object store: reads, and writes on the
-// condition that the object is as it was read.
+// objectStore reads objects, and writes them on the condition that they have not
+// changed.
 type objectStore interface {
-	// get reads an object; one without an ETag is not there.
+	// get reads an object. An object without an ETag does not exist.
 	get(ctx context.Context, name string) (storedObject, error)
-	// put writes an object if the one that stands there has that ETag
-	// (If-Match), or if there is none, for an empty ETag (If-None-Match: *).
-	// Otherwise the error is errPrecondition: 412, and of S3 409 as well, where two
-	// writes met.
+	// put writes an object if the stored one has that ETag (If-Match), or if there is
+	// none, for an empty ETag (If-None-Match: *). Otherwise the error is
+	// errPrecondition: status 412, and also 409 of S3 where two writes met.
 	put(ctx context.Context, name string, o storedObject, ifMatch string) error
 }
 
@@ -325,12 +320,12 @@ type storedObject struct {
 
 var errPrecondition = errors.New("412 Precondition Failed")
 
-// setStatusInObject writes an order's status into an object, unless a later
-// holder has written. Objects must not be deleted: their token goes with them.
+// setStatusInObject writes an order's status into an object, unless a later holder has
+// written. Objects must not be deleted, because their token would be lost.
 //
-// The token stands in the body as well. The ETag of some stores, S3's among
-// them, tells of the contents alone: two holders who write the same would leave
-// the same ETag, and the earlier one's late If-Match would pass.
+// The body has the token too. The ETag of some stores, such as S3, depends on the
+// contents alone. Two holders that write the same would leave the same ETag, and a late
+// If-Match of the earlier one would pass.
 func setStatusInObject(ctx context.Context, store objectStore, name, status string, lock *queuelock.Lock) error {
 	for {
 		found, err := store.get(ctx, name)
@@ -353,12 +348,12 @@ func setStatusInObject(ctx context.Context, store objectStore, name, status stri
 		if !errors.Is(err, errPrecondition) {
 			return err
 		}
-		// Somebody has written since it was read: with which token?
+		// Another client has written since the read: compare its token.
 	}
 }
 
-// An order in an SQL database, and a holder that is slow: it was stopped, or its
-// request was, and goes on when the next one has written.
+// A slow holder, or its request, was paused, and continues when the next holder has
+// written to the SQL database.
 func ExampleLock_Ticket_sql() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)

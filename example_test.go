@@ -20,7 +20,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// cable is a network that can be cut.
+// cable is a network that a test can interrupt.
 type cable struct {
 	http.RoundTripper
 	cut atomic.Bool
@@ -33,8 +33,8 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// Renewals fail, and the lock will be lost: there is a moment left to save what
-// can be saved.
+// Renewals fail, and the lock is about to be lost. The callback saves results while the
+// lock is still held.
 func ExampleOnExpiring() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -75,7 +75,7 @@ func ExampleOnExpiring() {
 	// saved; held: true
 }
 
-// Before a piece of work that takes longer than what may be left.
+// The work takes longer than what may be left of the lease.
 func ExampleLock_Extend() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", 10*time.Minute)
@@ -98,8 +98,8 @@ func ExampleLock_Extend() {
 	// there is time: true
 }
 
-// What the lock protects checks no token. So whoever comes after a holder that
-// was lost waits for as long as a request of it may be on its way.
+// The protected resource checks no token. The next holder waits for as long as a
+// request of a lost holder may be on its way.
 func ExampleLockDelay() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -131,8 +131,8 @@ func ExampleLockDelay() {
 	// a second or more after the loss: true
 }
 
-// Two at once would be worse than none: nobody is served after a holder that
-// died, until a person has looked.
+// Two holders at once would be worse than none. After a crash no client is served until
+// an operator has looked.
 func ExampleFailClosed() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -150,7 +150,7 @@ func ExampleFailClosed() {
 		fmt.Println(err)
 		return
 	}
-	network.cut.Store(true) // worker-1 dies
+	network.cut.Store(true) // worker-1 is partitioned
 
 	_, err = second.Acquire(ctx, key, waitpolicy.For(2*time.Second), queuelock.FailClosed())
 	var busy *queuelock.NotAcquiredError
@@ -161,7 +161,7 @@ func ExampleFailClosed() {
 	stuck := busy.Serving
 	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.FailClosed)
 
-	// A person has made sure that worker-1 is dead.
+	// An operator believes that worker-1 has ended.
 	if err := second.Evict(ctx, key, stuck.Ticket); err != nil {
 		fmt.Println(err)
 		return
@@ -176,7 +176,7 @@ func ExampleFailClosed() {
 		fmt.Println(err)
 	}
 
-	network.cut.Store(false) // worker-1 was not dead after all, and learns of it
+	network.cut.Store(false) // worker-1 still runs, and learns of the eviction
 	fmt.Println(errors.Is(lock.Release(ctx), queuelock.ErrLost))
 	// Output:
 	// worker-1 holds it with ticket 1, without a lease: true
@@ -208,7 +208,7 @@ func ExampleClient_Evict() {
 	// it is gone: true
 }
 
-// Two read a report at the same time; who writes it is alone.
+// Two clients read a report at the same time. A writer holds the lock alone.
 func ExampleShared() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "alice", time.Minute)
@@ -233,7 +233,7 @@ func ExampleShared() {
 	// busy for a writer: true
 }
 
-// A report is written, and then read on while others may read it too.
+// The writer of a report continues as a reader, together with others.
 func ExampleLock_Downgrade() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "alice", time.Minute)
@@ -279,7 +279,7 @@ func ExamplePermits() {
 	// busy: true
 }
 
-// Somebody who waits is told where he stands.
+// A waiter receives its place in the queue.
 func ExampleOnProgress() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -341,9 +341,8 @@ func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
 	return ctx.Err()
 }
 
-// A transfer locks both accounts with one ticket, whichever is named first: so
-// does the transfer in the other direction, and neither waits for the other for
-// ever.
+// A transfer locks both accounts with one ticket. A transfer in the other direction
+// takes the same locks, and the two never deadlock.
 func ExampleClient_AcquireAll() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -387,8 +386,7 @@ func ExampleScope() {
 	// stock with ticket 3
 }
 
-// The snippets of README.md and docs/ stand here, letter for letter: test/repository
-// sees to that.
+// README.md and docs/ repeat parts of this file, and test/docs compares them.
 
 // memory carries requests to a DynamoDB in memory. Tests use package
 // queuelocktest; an example has no testing.TB to give it.
@@ -516,7 +514,7 @@ func ExampleClient_Acquire() {
 	// shipping order-7 with ticket 1
 }
 
-// A lock that is busy tells who is being served.
+// The error of a busy lock names the holder.
 func ExampleNotAcquiredError() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -537,7 +535,7 @@ func ExampleNotAcquiredError() {
 	// alice is being served, with ticket 1
 }
 
-// An operator takes a lock away. Its holder is told.
+// An operator takes a lock away, and its holder learns of the loss.
 func ExampleLostError() {
 	ctx := context.Background()
 	db := newMemoryTable()
@@ -552,9 +550,9 @@ func ExampleLostError() {
 				"pk": &types.AttributeValueMemberS{Value: lock.Key().Entity},
 				"sk": &types.AttributeValueMemberS{Value: fmt.Sprintf("%s/%038d", lock.Key().Reason, 0)},
 			},
-			UpdateExpression:          aws.String("SET holders = :nobody"),
+			UpdateExpression:          aws.String("SET holders = :none"),
 			ConditionExpression:       aws.String("attribute_exists(holders)"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
 		})
 		return err
 	}
@@ -656,7 +654,7 @@ func ExampleClient_IsLocked() {
 	// locked: false
 }
 
-// A holder tells those who look how far it has come.
+// A holder publishes how far it has come.
 func ExampleLock_SetData() {
 	ctx := context.Background()
 	db := newMemoryTable()

@@ -26,6 +26,6 @@ func ExampleStart() {
 	fmt.Println(keeper.Err())
 	fmt.Println("renewals:", renewals)
 	// Output:
-	// lease lost (evicted): the lease was removed by somebody else
+	// lease lost (evicted): the lease was removed by another client
 	// renewals: 3
 }

@@ -8,14 +8,13 @@ import (
 // ErrStopped is what Extend returns once Stop was called.
 var ErrStopped = errors.New("the lease is not kept any more")
 
-// Extend renews the lease now: by one renewal, sent after the call, and after
-// the answer of the one under way, if there is one. Calls that wait at the same
-// time share one. The next renewal is counted from it.
+// Extend renews the lease now by one renewal, sent after the call and after the answer
+// of one under way. Concurrent calls share one. The next renewal counts from it. If ctx
+// ends first, the renewal is made all the same. Returns
 //
-// nil says that the lease runs for its full length from after the call; a
-// *LossError that it is lost; ErrStopped that Stop was called. Any other error
-// is the renewal's: it is tried again as ever, and the lease is what it was. If
-// ctx ends while it is under way, the renewal is made all the same.
+//   - ctx's error, or ErrStopped after Stop.
+//   - *LossError if the lease is lost.
+//   - any other error of the renewal, which is retried. The lease is as before.
 func (k *Keeper) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -40,26 +39,27 @@ func (k *Keeper) Extend(ctx context.Context) error {
 	return err
 }
 
-// askers are those who wait for a renewal: the goroutine of the Keeper's alone.
+// askers are the calls of Extend that wait for a renewal. Only the Keeper's goroutine
+// uses them.
 type askers struct {
 	underWay bool         // a renewal
-	of       []chan error // those whose renewal it is
-	next     []chan error // those who came since
+	of       []chan error // the calls that it answers
+	next     []chan error // later calls
 }
 
-// ask adds one. It reports whether a renewal is to be sent now.
+// ask adds a call, and reports whether a renewal is to be sent now.
 func (a *askers) ask(answer chan error) bool {
 	a.next = append(a.next, answer)
 	return !a.underWay
 }
 
-// send says that a renewal is sent, which is that of all who have asked.
+// send notes that a renewal is sent for all calls so far.
 func (a *askers) send() {
 	a.underWay, a.of, a.next = true, a.next, nil
 }
 
-// answer passes the answer of the renewal on; kept says that the lease is kept
-// on. It reports whether another is to be sent at once.
+// answer passes the answer of the renewal on, and reports whether another one is to be
+// sent at once. kept says that the lease is still kept.
 func (a *askers) answer(err error, kept bool) bool {
 	if err == nil && !kept {
 		err = ErrStopped // or lost: its answer came too late

@@ -12,9 +12,9 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// ErrEvicted is what a Renew returns when the table says that the lease is no
-// longer there: a loss at once.
-var ErrEvicted = errors.New("the lease was removed by somebody else")
+// ErrEvicted is what a Renew returns when the table says that the lease was removed.
+// The lease is lost at once.
+var ErrEvicted = errors.New("the lease was removed by another client")
 
 // Cause says how a lease was lost.
 type Cause int
@@ -53,14 +53,13 @@ func (e *LossError) Error() string {
 
 func (e *LossError) Unwrap() error { return e.Err }
 
-// Renew renews the lease once. It must return when ctx ends. nil says that the
-// lease runs for its full length from before the call; an error that is
-// ErrEvicted that it is lost; any other that the renewal failed and should be
-// tried again.
+// Renew renews the lease once, and must return when ctx ends. nil says that the lease
+// has its full length from before the call, and ErrEvicted that it is lost. Any other
+// error is retried.
 type Renew func(ctx context.Context) error
 
-// Config is the rhythm of a Keeper. TTL, Interval and, with an end, Margin are
-// required.
+// Config is the rhythm of a Keeper. TTL and Interval are required, and so is Margin for
+// a lease with an end.
 type Config struct {
 	TTL      time.Duration // length of the lease
 	Interval time.Duration // from a renewal to the next; less than TTL
@@ -69,9 +68,8 @@ type Config struct {
 	Spread   float64       // a renewal comes earlier by up to this part of its wait, at random; zero: none
 	Warnings []Warning     // of a deadline that comes near
 
-	// Endless says that the lease has no end: there is no deadline, Margin is not
-	// used and Warnings are not given; TTL is what the rhythm of retries is taken
-	// from.
+	// Endless says that the lease has no end. Margin and Warnings are not used then,
+	// and TTL sets only the rhythm of retries.
 	Endless bool
 }
 
@@ -93,10 +91,9 @@ type Keeper struct {
 	loss     error     // guarded by mu
 }
 
-// Start begins to keep a lease that was taken, or last renewed, by a request
-// sent at that instant. It starts one goroutine, and one more for each attempt;
-// Stop, or the loss of the lease, ends them. ctx carries values to Renew; its
-// cancellation does not end the lease.
+// Start begins to keep a lease that was taken or renewed by a request sent at that
+// instant. It starts one goroutine, and one for each attempt, which end with Stop or
+// the loss. ctx carries values to Renew; its end does not end the lease.
 func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Keeper{
@@ -113,27 +110,26 @@ func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	return k
 }
 
-// Lost is closed when the lease is lost; Err then says how.
+// Lost returns a channel that is closed when the lease is lost. Err then says how.
 func (k *Keeper) Lost() <-chan struct{} { return k.lost }
 
-// Err returns nil while the lease is kept, and the *LossError once it is lost.
-// It does not look at the clock; see Check.
+// Err returns nil while the lease is kept, and the *LossError once it is lost. It does
+// not read the clock; see Check.
 func (k *Keeper) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.loss
 }
 
-// Deadline is when the lease is lost unless it is renewed before; zero if it
-// has no end.
+// Deadline returns when the lease is lost unless it is renewed; zero if it has no end.
 func (k *Keeper) Deadline() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.deadline
 }
 
-// Check returns Err, after declaring the lease lost if its deadline has
-// passed: a process that stood still need not wait for its timers to fire.
+// Check returns Err after reading the clock, so that a process that was paused past the
+// deadline reports the loss at once.
 func (k *Keeper) Check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,8 +137,8 @@ func (k *Keeper) Check() error {
 	return k.loss
 }
 
-// look gives the warnings that are due, and then declares the lease lost if
-// its deadline has passed; k.mu is held.
+// look gives the warnings that are due, and declares the loss if the deadline has
+// passed. k.mu is held.
 func (k *Keeper) look() {
 	if k.loss != nil || k.config.Endless {
 		return
@@ -154,10 +150,9 @@ func (k *Keeper) look() {
 	}
 }
 
-// Stop ends the renewals and waits until the one under way, if any, has
-// returned. The lease stays as it is, and Lost is not closed by itself any more;
-// Check still looks at the clock. No warning is given once it was called.
-// Calling it again is safe.
+// Stop ends the renewals and the warnings, and waits for the renewal under way. It does
+// not end the lease. Lost is closed only by Check from then on. Calling it again is
+// safe.
 func (k *Keeper) Stop() {
 	k.mu.Lock()
 	k.warnings = nil
@@ -166,7 +161,7 @@ func (k *Keeper) Stop() {
 	<-k.ended
 }
 
-// missed is the loss of a deadline that passed; k.mu is held.
+// missed returns the loss of a deadline that passed. k.mu is held.
 func (k *Keeper) missed() *LossError {
 	if k.failed != nil || k.busy {
 		return &LossError{Cause: Unreachable, Err: k.failed}
@@ -174,7 +169,7 @@ func (k *Keeper) missed() *LossError {
 	return &LossError{Cause: Expired}
 }
 
-// lose reports the loss once; k.mu is held.
+// lose reports the loss once. k.mu is held.
 func (k *Keeper) lose(loss *LossError) {
 	if k.loss == nil {
 		k.loss = loss
@@ -182,8 +177,8 @@ func (k *Keeper) lose(loss *LossError) {
 	}
 }
 
-// run waits for the next attempt, for one that is asked for, for the answer of
-// the one under way, and for a warning or the deadline, whichever comes first.
+// run waits for the next attempt, a call of Extend, an answer, a warning or the
+// deadline.
 func (k *Keeper) run(ctx context.Context, sent time.Time) {
 	defer close(k.ended)
 	attempt := time.NewTimer(time.Until(sent.Add(k.early(ctx, k.config.First))))
@@ -194,7 +189,7 @@ func (k *Keeper) run(ctx context.Context, sent time.Time) {
 	answers := make(chan answer, 1)
 	var asked askers
 	send := func() {
-		// The deadline may have passed, if the process stood still.
+		// The deadline may have passed if the process was paused.
 		if k.Check() != nil {
 			return
 		}
@@ -242,13 +237,13 @@ func (k *Keeper) run(ctx context.Context, sent time.Time) {
 	}
 }
 
-// answer is what came of an attempt that was sent at that instant.
+// answer is the result of an attempt that was sent at that instant.
 type answer struct {
 	sent time.Time
 	err  error
 }
 
-// attempt renews once, for at most what is left until the deadline.
+// attempt renews once, at most until the deadline.
 func (k *Keeper) attempt(ctx context.Context) answer {
 	a := answer{sent: time.Now()}
 	if !k.config.Endless {
@@ -260,23 +255,22 @@ func (k *Keeper) attempt(ctx context.Context) answer {
 	return a
 }
 
-// settle takes an answer in, and returns after how long to try next; false if
-// there is nothing left to keep.
+// settle applies an answer, and returns the time until the next attempt, or false if
+// the lease is lost or no longer kept.
 func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.ExponentialBackOff) (time.Duration, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
 	if k.loss == nil && ctx.Err() == nil {
-		// Due, and late if the process stood still: also if this answer takes
-		// the danger away.
+		// A process that was paused is warned even if this answer renews the lease.
 		k.warn(time.Now())
 	}
 	switch {
 	case k.loss != nil || ctx.Err() != nil:
 		return 0, false
 	case a.err == nil:
-		// An answer that came after the deadline has lost the race with the
-		// timer only by chance; what counts is when it was sent.
+		// An answer after the deadline counts if the timer has not fired yet: the new
+		// deadline is taken from the time at which the renewal was sent.
 		k.failed = nil
 		if !k.config.Endless {
 			k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
@@ -291,8 +285,8 @@ func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.Exponentia
 	return random.Around(ctx, retry.NextBackOff()), true
 }
 
-// early is a wait, shortened at random: leases that were taken at the same time
-// are not renewed at the same time for as long as they last.
+// early shortens a wait at random, so that leases taken together are not renewed
+// together.
 func (k *Keeper) early(ctx context.Context, wait time.Duration) time.Duration {
 	if k.config.Spread == 0 {
 		return wait
@@ -300,8 +294,7 @@ func (k *Keeper) early(ctx context.Context, wait time.Duration) time.Duration {
 	return wait - time.Duration(float64(wait)*k.config.Spread*random.Float64(ctx))
 }
 
-// drain waits for the attempt under way, so that nothing of the lease's own is
-// sent after Stop has returned.
+// drain waits for the attempt under way, so that nothing is sent after Stop.
 func (k *Keeper) drain(answers <-chan answer) {
 	k.mu.Lock()
 	busy := k.busy
@@ -311,9 +304,8 @@ func (k *Keeper) drain(answers <-chan answer) {
 	}
 }
 
-// retries is the schedule of attempts after one that failed: quick at first,
-// and some twenty of them in half a lease, if they fail at once. Without an end
-// there is no hurry, and they slow down to the interval.
+// retries returns the schedule of attempts after a failure: quick at first, and some
+// twenty in half a lease. Without an end they slow down to the interval.
 func (k *Keeper) retries() *backoff.ExponentialBackOff {
 	slowest := k.config.TTL / 40
 	if k.config.Endless {

@@ -2,8 +2,8 @@ package queue
 
 import "fmt"
 
-// MalformedError says that an item in the queue was not written by this library.
-// Such an item is never taken for a lock and never overwritten.
+// MalformedError says that an item in the queue was not written by this library. Such
+// an item is never taken for a lock and never overwritten.
 type MalformedError struct {
 	Item      string // what and where: `serving record of "order-7 lock"`
 	Attribute string // the attribute's path
@@ -14,8 +14,7 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("malformed %s: attribute %s %s", e.Item, e.Attribute, e.Problem)
 }
 
-// TableError says that the table cannot hold queues, because it is missing or has
-// other keys than are needed.
+// TableError says that the table is missing or has other keys than queues need.
 type TableError struct {
 	Table string
 	Found string // what is there

@@ -22,10 +22,10 @@ type State struct {
 	Serving []Holder
 	// Waiting lists the waiters in the order of their tickets.
 	Waiting []Waiter
-	// HoldTime is how long recent holders had the lock; zero if none has released it.
+	// HoldTime is zero if no holder has released the lock.
 	HoldTime HoldTime
-	// ReadAt is when the read was answered, on DynamoDB's clock, or on the host's if
-	// DynamoDB's is not known.
+	// ReadAt is the time of the read on DynamoDB's clock, or on the host's if that is
+	// not known.
 	ReadAt time.Time
 }
 
@@ -50,15 +50,15 @@ func (s *State) Next() (Waiter, bool) {
 	return s.Waiting[i], true
 }
 
-// Position returns the place of that ticket among the waiters. 1 is next; 0 means
+// Position returns the place of that ticket among the waiters. 1 is next, and 0 means
 // that no waiter has the ticket.
 func (s *State) Position(t ticket.Number) int {
 	return 1 + slices.IndexFunc(s.Waiting, func(w Waiter) bool { return w.Ticket == t })
 }
 
-// EstimatedWait estimates how long the waiter at that position will wait, if those
-// ahead hold for the mean of HoldTime. It is zero if the mean is not known. Shared
-// holders may be admitted much earlier.
+// EstimatedWait estimates how long the waiter at that position will wait, from the mean
+// of HoldTime. It is zero if the mean is not known. Shared holders may be admitted much
+// earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
 	if position < 1 || s.HoldTime.Mean <= 0 {
 		return 0

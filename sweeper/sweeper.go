@@ -1,31 +1,24 @@
-// Package sweeper removes expired holders and waiters from queues in which no
-// client waits.
+// Package sweeper removes expired holders and waiters from queues in which no client
+// waits.
 //
 // # When it is needed
 //
-// Waiters remove what has expired whenever they look, so a busy queue needs no
-// sweeper. In a queue without waiters the entries of crashed clients stay until the
-// next Acquire, or until the table's TTL removes them. A sweeper keeps such queues
-// small, and what Client.Inspect shows current.
-//
-// Use [Once] in a cron job, and [Run] in a process that lives longer.
+// Waiters remove what has expired whenever they look, so a busy queue needs no sweeper.
+// In a queue without waiters the entries of crashed clients stay until the next
+// Acquire, or until the table's TTL removes them. Use [Once] in a cron job, and [Run]
+// in a process that lives longer.
 //
 // # What it promises
 //
-// Only what has expired is removed: each removal is a conditional write, which fails
-// if the owner has renewed its lease. Any number of sweepers may run at the same
-// time. Run starts no goroutine, ends with its context, and retries what failed at
-// the next interval.
+// Only what has expired is removed: each removal is a conditional write, which fails if
+// the owner has renewed its lease. Any number of sweepers may run at the same time. Run
+// starts no goroutine, ends with its context, and retries failures at the next
+// interval.
 //
 // # What it does not promise
 //
 // A sweep finds what had expired at the time of its read. A lock that fails closed
 // never expires; Client.Evict removes it.
-//
-// # Costs
-//
-// A sweep is one Query for each key, and one write for each row or each forty
-// holders that it removes.
 package sweeper
 
 import (
@@ -64,12 +57,11 @@ const (
 	spread          = 0.1 // the part of Interval by which a round may begin earlier
 )
 
-// Run sweeps the queues of those keys once in each interval, beginning now, one key
-// after the other. It returns when ctx ends, with ctx's error, or when the client is
-// closed, with queuelock.ErrClosed. The functions of cfg are called by the caller's
-// goroutine.
+// Run sweeps the queues once in each interval, beginning now, one key after another. It
+// calls the functions of cfg in the caller's goroutine. Returns
 //
-// Returns another error at once if an argument is wrong.
+//   - an error at once if an argument is invalid.
+//   - ctx's error when ctx ends, and queuelock.ErrClosed when the client is closed.
 func Run(ctx context.Context, client *queuelock.Client, keys Keys, cfg Config) error {
 	if cfg.Interval == 0 {
 		cfg.Interval = defaultInterval
@@ -127,9 +119,8 @@ func (c Config) report(ctx context.Context, key queuelock.Key, swept queuelock.S
 	return nil
 }
 
-// Once sweeps each of the queues once, and returns what it removed in all. A key that
-// fails does not keep it from the others; the error joins those of all keys. Calling
-// it again is safe.
+// Once sweeps each of the queues once, and returns what it removed in all. The error
+// joins those of all keys. Calling it again is safe.
 func Once(ctx context.Context, client *queuelock.Client, keys ...queuelock.Key) (queuelock.Swept, error) {
 	if client == nil {
 		return queuelock.Swept{}, errors.New("sweeper: the client is nil")

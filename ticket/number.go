@@ -11,23 +11,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Digits is the number of digits of a padded Number, and the precision to
-// which DynamoDB keeps numbers.
+// Digits is the number of digits of a padded Number, and the precision of DynamoDB's
+// numbers.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 const Digits = 38
 
-// ErrExhausted says that a counter stands at its last number, 10^38 - 1. At a
-// billion tickets a second that is in 3·10^21 years; a counter that says so
-// was written by something else. The queue must be drained and its record
-// deleted by an operator.
-var ErrExhausted = errors.New("ticket numbers are exhausted: the counter stands at 10^38-1")
+// ErrExhausted says that a counter has reached 10^38-1. Another program must have
+// written it. An operator drains the queue and deletes its record.
+var ErrExhausted = errors.New("ticket numbers are exhausted: the counter is at 10^38-1")
 
-// Number is a ticket number: 1 to 10^38-1. The zero Number is no ticket; it
-// comes before all others and is the counter's value before the first ticket.
-// Numbers are comparable with == and may be map keys.
+// Number is a ticket number, 1 to 10^38-1. The zero Number is no ticket and comes
+// before all others. Numbers are comparable with == and may be map keys.
 type Number struct{ high, low uint64 }
 
-// Max is the last ticket number, 10^38 - 1.
+// Max is the last ticket number, 10^38-1.
 var Max = mustParse(strings.Repeat("9", Digits))
 
 func mustParse(s string) Number {
@@ -38,11 +35,11 @@ func mustParse(s string) Number {
 	return n
 }
 
-// FromUint64 makes a Number.
+// FromUint64 returns the Number n.
 func FromUint64(n uint64) Number { return Number{low: n} }
 
-// Parse reads a whole decimal number from 0 to 10^38-1, padded or not. Signs,
-// spaces, fractions and exponents are refused.
+// Parse reads a whole decimal number from 0 to 10^38-1, padded or not. It refuses
+// signs, spaces, fractions and exponents.
 func Parse(s string) (Number, error) {
 	if s == "" {
 		return Number{}, errors.New("ticket number: empty, a decimal number is needed")
@@ -68,7 +65,7 @@ func (n Number) times10(digit uint64) Number {
 	return Number{high: n.high*10 + carry + c, low: low}
 }
 
-// Attribute is the number as DynamoDB's type N.
+// Attribute returns the number as DynamoDB's type N.
 func (n Number) Attribute() types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: n.String()}
 }
@@ -83,18 +80,16 @@ func (n Number) String() string {
 	return b.Or(b, new(big.Int).SetUint64(n.low)).String()
 }
 
-// Padded prints the number in 38 digits, so that the order of strings is the
-// order of numbers.
+// Padded prints the number in 38 digits, so that strings sort as numbers.
 func (n Number) Padded() string {
 	s := n.String()
 	return strings.Repeat("0", Digits-len(s)) + s
 }
 
-// MarshalText prints the number in decimal. In JSON it thereby is a string:
-// most readers of JSON numbers lose digits after the sixteenth.
+// MarshalText prints the number in decimal, so it is a string in JSON.
 func (n Number) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// UnmarshalText is Parse.
+// UnmarshalText parses the number as Parse does.
 func (n *Number) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err == nil {
@@ -106,8 +101,8 @@ func (n *Number) UnmarshalText(text []byte) error {
 // IsZero reports whether n is no ticket.
 func (n Number) IsZero() bool { return n == Number{} }
 
-// Compare returns -1 if n was issued before o, 0 if they are the same, and 1
-// if n was issued later.
+// Compare returns -1 if n was issued before o, 0 if they are the same, and 1 if n was
+// issued later.
 func (n Number) Compare(o Number) int {
 	_, borrow := n.minus(o)
 	switch {
@@ -128,7 +123,7 @@ func (n Number) minus(o Number) (difference Number, borrow bool) {
 	return Number{high: high, low: low}, b != 0
 }
 
-// Next is the number after n, or ErrExhausted.
+// Next returns the number after n, or ErrExhausted.
 func (n Number) Next() (Number, error) {
 	if n.Compare(Max) >= 0 {
 		return Number{}, ErrExhausted
@@ -137,7 +132,7 @@ func (n Number) Next() (Number, error) {
 	return Number{high: n.high + carry, low: low}, nil
 }
 
-// Previous is the number before n; that of zero is zero.
+// Previous returns the number before n, and zero for zero.
 func (n Number) Previous() Number {
 	if n.IsZero() {
 		return n
@@ -146,8 +141,7 @@ func (n Number) Previous() Number {
 	return p
 }
 
-// After is how many numbers n comes after o: n - o, at least 0, and at most
-// what fits.
+// After returns n - o, at least 0 and at most what fits.
 func (n Number) After(o Number) uint64 {
 	d, borrow := n.minus(o)
 	switch {

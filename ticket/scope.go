@@ -6,22 +6,21 @@ import "fmt"
 // its first use for life.
 //
 // In the wider scopes a counter beside the queues issues the ticket, which is then
-// registered in the queue. Tickets of one queue still increase from holder to
-// holder, with gaps for the tickets of other queues. The library never deletes a
-// counter; one that was lost is raised above the tickets of its queues.
+// registered in the queue. Tickets of one queue still increase, with gaps for the
+// tickets of other queues. A counter that was lost is raised above the tickets of its
+// queues.
 type Scope int
 
 const (
-	// ScopeQueue is a counter for each queue, in its serving record. It is the
-	// default: an idle lock costs one request, and queues share no item.
+	// ScopeQueue is a counter for each queue, in its serving record. It is the default.
 	ScopeQueue Scope = iota
 	// ScopeEntity is a counter for each entity: one ticket for several reasons to lock
 	// it. Its item has the entity as partition key and the sort key "ticket-master".
 	ScopeEntity
 	// ScopeTable is one counter for the table: one ticket for queues of several
-	// entities, in the same order everywhere. Its item has the partition key
-	// "ticket-master" and the sort key "current", and takes a write for each Acquire
-	// of all clients. DynamoDB allows about 1,000 a second.
+	// entities. Its item has the partition key "ticket-master" and the sort key
+	// "current". It takes a write for each Acquire of all clients, and DynamoDB allows
+	// about 1,000 a second.
 	ScopeTable
 )
 

@@ -20,36 +20,33 @@ type Schedule struct {
 // Default is the Schedule that the library uses.
 var Default = Schedule{Fastest: 20 * time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
 
-// Observation is what a waiter knows when it decides when to look again.
-// Unknown durations are zero.
+// Observation is what a waiter knows when it decides when to look again. Unknown
+// durations are zero.
 type Observation struct {
-	// Ahead is how many live waiters are ahead; zero: this one is next.
+	// Ahead counts the live waiters ahead. Zero means that this one is next.
 	Ahead int
-	// Serving says that somebody is being served.
+	// Serving says that there is a holder.
 	Serving bool
-	// Elapsed is for how long the present turn has lasted at the least.
+	// Elapsed is a lower bound of the length of the present turn so far.
 	Elapsed time.Duration
-	// Mean and Deviation are of recent turns, as their holders left them on
-	// the record.
+	// Mean and Deviation are those of recent turns, from the record.
 	Mean, Deviation time.Duration
-	// Pace is the mean time between two grants that this waiter has seen
-	// itself, where it has seen any: what Mean leaves out is the time between
-	// turns, and what it may exaggerate are turns cut short.
+	// Pace is the mean time between two grants that this waiter has seen itself. It
+	// includes the time between turns, and turns that ended early.
 	Pace time.Duration
-	// Still is for how long nothing has changed that this waiter can see.
+	// Still is the time since the last change that this waiter has seen.
 	Still time.Duration
-	// ClearIn is in how long, at the least, all that is ahead will have
-	// expired should none of it move any more.
+	// ClearIn is a lower bound of the time until all that is ahead expires without
+	// renewals.
 	ClearIn time.Duration
 }
 
-// Delay returns after how long to look again. jitter is a random number in
-// [0, 1): up to a fifth is taken off, so that waiters do not march in step and
-// no bound is overshot.
+// Delay returns the time until the next look. jitter is a random number in [0, 1), by
+// which up to a fifth is taken off, so that waiters do not look in step.
 func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 	delay := s.next(o)
 	if o.Ahead > 0 {
-		// Half of what is left at the least: those ahead may leave, too.
+		// Half of the lower bound, because waiters ahead may leave.
 		delay = max(delay, s.turns(o)/2)
 	}
 	if o.ClearIn > 0 {
@@ -59,15 +56,14 @@ func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 	return shortened(delay, jitter)
 }
 
-// shortened is d with up to a fifth taken off.
+// shortened returns d with up to a fifth taken off.
 func shortened(d time.Duration, jitter float64) time.Duration {
 	return d - time.Duration(float64(d)*min(max(jitter, 0), 1)/5)
 }
 
-// turns is how long the turns of those ahead take at the least: their mean
-// time, less two and a half deviations of the sum, which grow with the root of
-// their number. (A mean deviation is four fifths of a standard one, so that is
-// two of those.)
+// turns returns a lower bound of the length of the turns ahead: their mean time, less
+// two and a half deviations of the sum, which grow with the root of their number. A
+// mean deviation is four fifths of a standard deviation.
 func (s Schedule) turns(o Observation) time.Duration {
 	mean, deviation := o.Mean, o.Deviation
 	if o.Pace > 0 && (mean == 0 || o.Pace < mean) {
@@ -77,9 +73,8 @@ func (s Schedule) turns(o Observation) time.Duration {
 		deviation = mean / 2
 	}
 	if mean == 0 {
-		// Nothing is known of turns, and one is taken to last for a look:
-		// otherwise all that wait for the first turn of a queue would look as
-		// often as the next in line.
+		// Without this, all waiters for the first turn of a queue would look as often
+		// as the next in line.
 		mean = s.Fastest
 	}
 	n := float64(o.Ahead)
@@ -91,9 +86,8 @@ func (s Schedule) turns(o Observation) time.Duration {
 	return time.Duration(min(max(least, 0), 2*float64(s.Slowest)))
 }
 
-// lowerBound is how long a turn takes at the least, as far as is known: two
-// deviations below the mean, and no more than this waiter has seen a turn to
-// take. Zero says that turns vary too much to tell.
+// lowerBound returns a lower bound of the length of a turn: two deviations below the
+// mean, and at most what this waiter has seen. Zero means that turns vary too much.
 func (o Observation) lowerBound() time.Duration {
 	bound := max(0, o.Mean-2*o.Deviation)
 	if o.Pace > 0 && (o.Mean == 0 || o.Pace < bound) {
@@ -102,14 +96,14 @@ func (o Observation) lowerBound() time.Duration {
 	return bound
 }
 
-// next is the delay of one whose turn comes with the end of the present one.
+// next returns the delay of the next in line.
 func (s Schedule) next(o Observation) time.Duration {
 	if turn := o.lowerBound(); o.Serving && o.Elapsed < turn {
 		return turn - o.Elapsed
 	}
-	// It may come at any time. A look each eighth of a turn idles the lock for
-	// a sixteenth of its time on average; without a measure of turns, the time
-	// that has passed without a change is one.
+	// The turn may come at any time. A look each eighth of a turn idles the lock for a
+	// sixteenth of its time on average. Without a mean, the time since the last change
+	// is used.
 	scale := o.Mean
 	if scale == 0 || o.Still > scale {
 		scale = max(scale, o.Still)

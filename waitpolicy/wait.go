@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Wait says for how long, or how often, a caller tries to be served. Values are comparable. The zero Wait is NoWait.
+// Wait says for how long, or how often, Acquire tries. Values are comparable. The zero
+// Wait is NoWait.
 //
-//	| wait              | a busy lock                              | requests while busy | in order |
-//	|-------------------|------------------------------------------|---------------------|----------|
-//	| NoWait            | is refused at once                       | 1                   | –        |
-//	| For(d), Forever   | is waited for in the queue               | 4 and the looks     | yes      |
-//	| Attempts(n, every)| is tried n times, without a place in it  | n                   | no       |
+//	| wait              | a busy lock                              | in order |
+//	|-------------------|------------------------------------------|----------|
+//	| NoWait            | is refused at once                       | –        |
+//	| For(d), Forever   | is waited for in the queue               | yes      |
+//	| Attempts(n, every)| is tried n times, without a place in it  | no       |
 type Wait struct {
 	limit   time.Duration
 	forever bool
@@ -24,28 +25,23 @@ type Wait struct {
 }
 
 var (
-	// NoWait is one quick answer: a busy lock is refused with one request, and
-	// no ticket is burnt.
+	// NoWait refuses a busy lock with one request, and takes no ticket.
 	NoWait = Wait{}
 	// Forever waits until the lock is served or the context ends.
 	Forever = Wait{forever: true}
 )
 
 // For waits for at most d. For(0) is NoWait. If d is too short for a request, one
-// attempt is made, as with NoWait. A negative d is refused by Validate.
+// attempt is made, as with NoWait. Validate refuses a negative d.
 func For(d time.Duration) Wait { return Wait{limit: d} }
 
-// Attempts tries n times with NoWait, and pauses for every between the end of one
-// and the next. A lock that is busy all n times costs n requests and write units,
-// and no ticket. It is for work that may as well be done later or by somebody
-// else: those who wait in the queue go first, so that in a busy one none of the
-// attempts may succeed. To wait for one's turn, use For.
+// Attempts tries n times with NoWait, and pauses between two attempts for every,
+// shortened at random by up to a fifth. Clients that wait in the queue go first, so in
+// a busy queue all attempts may fail. It is for work that can be done later or by
+// another client.
 //
-// Each pause is shortened at random by up to a fifth, so that processes which
-// were started together do not try in step; all take at most (n-1)·every besides
-// the requests. A table that does not answer is tried for 3 s in each attempt,
-// and then it counts as one that failed. Attempts(1, every) is NoWait. Fewer than
-// one attempt, and pauses of less than a millisecond, are refused by Validate.
+// A table that does not answer is tried for 3 s in each attempt. Attempts(1, every) is
+// NoWait. Validate refuses n below 1 and pauses below a millisecond.
 func Attempts(n int, every time.Duration) Wait {
 	if n == 1 && every >= 0 {
 		return NoWait
@@ -53,10 +49,9 @@ func Attempts(n int, every time.Duration) Wait {
 	return Wait{repeated: true, attempts: n, every: every}
 }
 
-// shortestPause keeps Attempts from being a busy loop.
 const shortestPause = time.Millisecond
 
-// Parse reads "forever", "0", a duration as time.ParseDuration has it, or
+// Parse reads "forever", "0", a duration in the form of time.ParseDuration, or
 // attempts, such as "5x2s".
 func Parse(s string) (Wait, error) {
 	if s == "forever" {
@@ -79,7 +74,7 @@ func Parse(s string) (Wait, error) {
 	return w, w.Validate()
 }
 
-// Validate says what is wrong with the wait, if anything.
+// Validate returns an error if the wait is invalid.
 func (w Wait) Validate() error {
 	switch {
 	case w.limit < 0:
@@ -92,12 +87,11 @@ func (w Wait) Validate() error {
 	return nil
 }
 
-// Limit is for how long to wait at the most, or false if no time limits the
-// wait: Forever, and Attempts.
+// Limit returns the longest wait, or false for Forever and Attempts, which have none.
 func (w Wait) Limit() (time.Duration, bool) { return w.limit, !w.forever && !w.repeated }
 
-// Tries is how often to try without a place in the queue, and the longest pause
-// between two tries: 1 for NoWait. It is 0 for a wait in the queue.
+// Tries returns how often to try without a place in the queue, and the longest pause
+// between two tries. It is 1 for NoWait, and 0 for a wait in the queue.
 func (w Wait) Tries() (n int, every time.Duration) {
 	if w.IsNoWait() {
 		return 1, 0
@@ -105,8 +99,8 @@ func (w Wait) Tries() (n int, every time.Duration) {
 	return w.attempts, w.every
 }
 
-// Pause is how long to pause before the next try. jitter is a random number in
-// [0, 1): up to a fifth is taken off.
+// Pause returns the pause before the next try. jitter is a random number in [0, 1), by
+// which up to a fifth is taken off.
 func (w Wait) Pause(jitter float64) time.Duration { return shortened(w.every, jitter) }
 
 // IsNoWait reports whether the wait is NoWait.
