@@ -31,8 +31,8 @@ func TestExtendRenewsAtOnceAndTheNextRenewalCountsFromIt(t *testing.T) {
 	})
 }
 
-// One is under way, sent before the call: its answer says nothing of a lease
-// that runs from now. Those who wait for it share the next.
+// A renewal sent before the call says nothing of a lease that runs from now. The
+// calls that wait for it share the next.
 func TestExtendWaitsForTheRenewalUnderWayAndSendsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -166,7 +166,7 @@ func TestExtendEndsWithItsCallersContext(t *testing.T) {
 	})
 }
 
-// Whoever calls, and whatever becomes of renewals, never two at one time.
+// There is at most one renewal at a time, for all callers and outcomes.
 func TestRenewalsStayOneByOneWhoeverAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(func(_ context.Context, n int) error {

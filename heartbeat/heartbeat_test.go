@@ -353,7 +353,7 @@ func TestTheCauseSaysWhetherTheTableOrTheProcessFailed(t *testing.T) {
 			t.Errorf("%d renewals were sent, want none", len(sent))
 		}
 	})
-	// A process that stood still finds both its timers due at once.
+	// A process that was paused finds both its timers due at once.
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
 			tb := newTable(nil)
@@ -491,8 +491,8 @@ func TestStopMayBeCalledByManyAndAfterALoss(t *testing.T) {
 	})
 }
 
-// The goroutine of the keeper has not run yet, or its timers are late: whoever
-// asks finds out.
+// Check reports the loss although the goroutine of the keeper has not run yet, or
+// its timers are late.
 func TestCheckLooksAtTheClockItself(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {

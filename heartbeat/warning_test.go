@@ -113,9 +113,8 @@ func TestAWarningIsNotGivenAfterStopNorOfAnEviction(t *testing.T) {
 	})
 }
 
-// A process that stood still past a margin, or past the deadline, is warned all
-// the same, and before the loss is told. The keeper is held up here by the
-// first warning, as a stopped process would be.
+// A process that was paused past a margin, or past the deadline, is warned before
+// the loss is reported. The first warning holds the keeper up here, as a pause would.
 func TestAWarningIsLateRatherThanLeftOut(t *testing.T) {
 	stall := func(c *heartbeat.Config, margin, stands time.Duration) {
 		c.Warnings = append(c.Warnings, heartbeat.Warning{Margin: margin, Func: func() { time.Sleep(stands) }})
@@ -139,7 +138,7 @@ func TestAWarningIsLateRatherThanLeftOut(t *testing.T) {
 			close(started)
 			<-k.Lost()
 			if len(b.rung) != 1 || b.rung[0] < time.Hour || told {
-				t.Errorf("rung at %v, with the loss told before: %v", b.rung, told)
+				t.Errorf("rung at %v, with the loss reported before: %v", b.rung, told)
 			}
 			k.Stop()
 		}
@@ -162,7 +161,7 @@ func TestAWarningIsLateRatherThanLeftOut(t *testing.T) {
 			k.Stop()
 		}
 	})
-	bubble("found out by one who asks", t, func(t *testing.T) {
+	bubble("found out by Check", t, func(t *testing.T) {
 		for range 50 {
 			c, b := warned(10 * time.Second)
 			c.First = 2 * time.Hour

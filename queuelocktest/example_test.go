@@ -74,10 +74,10 @@ func Example() {
 	err := book(t.Context(), alice.Client, table.Name(), "12A")
 
 	var taken *types.ConditionalCheckFailedException
-	fmt.Println("seat taken by somebody else:", errors.As(err, &taken))
+	fmt.Println("seat taken by another caller:", errors.As(err, &taken))
 	fmt.Println("seats booked:", len(table.Items()))
 	// Output:
-	// seat taken by somebody else: true
+	// seat taken by another caller: true
 	// seats booked: 1
 }
 

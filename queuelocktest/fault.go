@@ -88,7 +88,7 @@ func SwallowResponse() Fault {
 }
 
 // Duplicate applies and answers the request as if nothing were wrong, and
-// applies it once more after d, when nobody hears the answer any longer.
+// applies it once more after d, without an answer.
 func Duplicate(d time.Duration) Fault {
 	return one(fault.Duplicate, " after "+d.String(), d)
 }

@@ -20,9 +20,9 @@ type Injection struct {
 	fired int
 }
 
-// Reached is closed when the first request meets the fault: when it stands at
-// the gate, when its response is about to be lost after the write, when its
-// delay begins. Wait for it to know how far a client has come.
+// Reached is closed when the first request meets the fault: when it waits at
+// the gate, when its response is about to be lost after the write, or when its delay
+// begins. A test waits for it to know how far a client has come.
 func (i *Injection) Reached() <-chan struct{} { return i.gate.Reached() }
 
 // Release lets go all requests that [HoldRequest], [HoldResponse] or

@@ -26,8 +26,7 @@ type Table struct {
 }
 
 // cleanupLimit bounds how long the end of a test waits for requests under way.
-// They are told to end first, so that this is only ever needed if the engine
-// itself hangs.
+// They are cancelled first, so the limit matters only if the engine itself hangs.
 const cleanupLimit = 10 * time.Second
 
 // NewTable creates an engine with one table, as queuelock needs it: a string

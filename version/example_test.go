@@ -64,7 +64,7 @@ func status(item version.Item) string {
 	return s.Value
 }
 
-// An order is shipped, whoever else changes it at the time.
+// An order is shipped while other clients change it.
 func ExampleTable_Update() {
 	ctx := context.Background()
 	_, orders := newOrders(ctx)

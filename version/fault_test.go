@@ -159,7 +159,7 @@ func TestALostAnswerIsFoundOutAmongLaterWrites(t *testing.T) {
 func TestALostAnswerOfAnItemThatIsGoneIsUnknown(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.LoseResponse(), "not made": queuelocktest.LoseRequest()} {
 		for _, remade := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, made anew: %v", name, remade), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 					items, db := open(t, table, "a", version.Config{})
 					other, _ := open(t, table, "b", version.Config{})
@@ -187,7 +187,7 @@ func TestALostAnswerOfAnItemThatIsGoneIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", version.Config{})
 		other, _ := open(t, table, "b", version.Config{})
-		for _, then := range []string{"gone", "made anew", "changed"} {
+		for _, then := range []string{"gone", "made again", "changed"} {
 			item := save(t, items, fresh(1))
 			fault := queuelocktest.LoseResponse()
 			if then == "changed" {
@@ -200,7 +200,7 @@ func TestALostAnswerOfAnItemThatIsGoneIsUnknown(t *testing.T) {
 			<-gate.Reached()
 			var want error
 			switch then {
-			case "made anew":
+			case "made again":
 				want = version.ErrUnknown
 				save(t, other, fresh(2))
 			case "changed":
@@ -250,7 +250,7 @@ func TestWhatDoesNotPassEndsWithWhatIsKnown(t *testing.T) {
 						t.Errorf("%s: %v, want that it is unknown: %v", what, err, unknown)
 					}
 					if errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%s: %v matches a deadline that nobody has set", what, err)
+						t.Errorf("%s: %v matches a deadline that no caller has set", what, err)
 					}
 					if n := injected.Fired() - fired; n != c.tries {
 						t.Errorf("%s: %d tries, want %d", what, n, c.tries)

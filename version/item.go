@@ -13,16 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Attributes are an item's, or a key's, as the SDK has them; its package
-// attributevalue makes them of structs.
+// Attributes are those of an item or a key, as the SDK has them.
 type Attributes = map[string]types.AttributeValue
 
-// Item is an item with the version it has in the table. Items that are not in
-// the table yet are written as Item{Attributes: …}; those that are come from
-// Load, and keep their version when Attributes are changed or replaced.
+// Item is an item with its version in the table. New items are written as
+// Item{Attributes: …}. Others come from Load, and keep their version when Attributes
+// change.
 type Item struct {
-	// Attributes are the item's own, its key among them and the version's left
-	// out.
+	// Attributes are the item's own with its key, without those of the version.
 	Attributes Attributes
 
 	stored  bool // it is in the table
@@ -31,15 +29,15 @@ type Item struct {
 	key     Attributes
 }
 
-// Version is how often the item was saved. 0: never.
+// Version returns how often the item was saved. Zero means never.
 func (i Item) Version() int64 { return i.version }
 
 // Exists reports whether the item was in the table when it was loaded.
 func (i Item) Exists() bool { return i.stored }
 
-// Tag is a short text that is equal for two items of one key only if nothing
-// was saved in between, deletions included: an HTTP ETag. Empty if the item is
-// not in the table. Items without a version all have the tag "0".
+// Tag returns a short text, such as for an HTTP ETag, that is equal for two items of
+// one key only if nothing was saved in between. It is empty if the item is not in the
+// table, and "0" for items without a version.
 func (i Item) Tag() string {
 	switch {
 	case !i.stored:
@@ -50,11 +48,10 @@ func (i Item) Tag() string {
 	return fmt.Sprintf("%d-%s", i.version, i.tokens[0])
 }
 
-// Wrote reports whether one of the 16 latest writes to the item had the token
-// (see WithToken).
+// Wrote reports whether one of the 16 latest writes to the item had the token.
 func (i Item) Wrote(token string) bool { return slices.Contains(i.tokens, token) }
 
-// state is for errors.
+// state names the version in errors.
 func (i Item) state() string {
 	switch {
 	case !i.stored:
@@ -65,14 +62,14 @@ func (i Item) state() string {
 	return fmt.Sprintf("version %d", i.version)
 }
 
-// maxTokens is how many writes an item remembers. It is the same for all, so
-// that an item with fewer tokens is known to have forgotten none.
+// maxTokens is how many writes an item remembers. It is the same for all programs, so
+// an item with fewer tokens has forgotten none.
 const maxTokens = 16
 
 // maxVersion leaves room for one more.
 const maxVersion = math.MaxInt64 - 1
 
-// decode takes the version out of what stands in the table.
+// decode takes the version out of an item of the table.
 func (t *Table) decode(found Attributes) (Item, error) {
 	i := Item{Attributes: maps.Clone(found), stored: true, key: t.keyOf(found)}
 	version, hasVersion := found[t.cfg.VersionAttribute]
@@ -109,7 +106,7 @@ func parseVersion(s string) (int64, bool) {
 	return n, err == nil && n >= 1 && n <= maxVersion && strconv.FormatInt(n, 10) == s
 }
 
-// next is the item as a save with that token leaves it.
+// next returns the item as a save with that token leaves it.
 func (t *Table) next(i Item, token string) Item {
 	next := Item{Attributes: maps.Clone(i.Attributes), stored: true, version: i.version + 1, key: t.keyOf(i.Attributes)}
 	next.tokens = append([]string{token}, i.tokens...)
@@ -117,7 +114,7 @@ func (t *Table) next(i Item, token string) Item {
 	return next
 }
 
-// encode is the item with its version, as it stands in the table.
+// encode returns the item with its version, as it is in the table.
 func (t *Table) encode(i Item) Attributes {
 	stored := maps.Clone(i.Attributes)
 	stored[t.cfg.VersionAttribute] = &types.AttributeValueMemberN{Value: strconv.FormatInt(i.version, 10)}
@@ -152,8 +149,7 @@ func (t *Table) validate(i Item) error {
 	return nil
 }
 
-// validateKey checks that the key attributes are there, and of types that a key
-// can have.
+// validateKey checks that the key attributes exist and have a type of a key.
 func (t *Table) validateKey(attributes Attributes) error {
 	for _, name := range t.keys {
 		ok := false
@@ -185,7 +181,7 @@ func (t *Table) show(attributes Attributes) string {
 	return strings.Join(parts, ", ")
 }
 
-// show names a value's type, and the value of simple ones.
+// show names a value's type, and a simple value.
 func show(value types.AttributeValue) string {
 	if value == nil {
 		return "missing"

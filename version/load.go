@@ -8,10 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Load reads the item with its version, consistently: one request. key has the
-// key attributes; others are ignored. Without an item the error matches
-// ErrNotFound; a version that is none gives a *MalformedError; other errors are
-// DynamoDB's, ctx's, or a wrong key's. Nothing is changed.
+// Load reads the item with its version, consistently. key has the key attributes;
+// others are ignored. Returns
+//
+//   - an error at once if the key is invalid.
+//   - ErrNotFound if the item does not exist.
+//   - *MalformedError if its version cannot be read.
+//   - any other error of DynamoDB or ctx.
 func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
 	if err := t.validateKey(key); err != nil {
 		return Item{}, fmt.Errorf("version: load: %w", err)
@@ -42,7 +45,7 @@ func (t *Table) read(ctx context.Context, key Attributes) (*Item, error) {
 	return t.pointer(found)
 }
 
-// pointer is decode, for what may be absent.
+// pointer is decode with a pointer as its result.
 func (t *Table) pointer(found Attributes) (*Item, error) {
 	item, err := t.decode(found)
 	if err != nil {

@@ -16,22 +16,21 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// outcome is what became of a request that was sent until it was answered.
+// outcome is the result of a request and its repetitions.
 type outcome struct {
 	err error // of the last try
-	// lost says that an earlier try, or the last one, got no answer: it may
-	// have been applied, or may yet be.
+	// lost says that a try was not answered: it may have been applied, or may yet be.
 	lost bool
 }
 
-// refused returns DynamoDB's word that the last try's condition was false.
+// refused returns DynamoDB's answer that the last try's condition was false.
 func (o outcome) refused() (*types.ConditionalCheckFailedException, bool) {
 	var refused *types.ConditionalCheckFailedException
 	return refused, errors.As(o.err, &refused)
 }
 
-// send makes a request, up to Tries times if it fails in passing. Each try has
-// RequestTimeout, and the SDK client none of its own besides.
+// send makes a request, up to Tries times if it fails transiently, without the retries
+// of the SDK client.
 func (t *Table) send(ctx context.Context, request func(context.Context, ...func(*dynamodb.Options)) error) outcome {
 	var o outcome
 	for try := 1; ; try++ {
@@ -61,12 +60,10 @@ func (t *Table) send(ctx context.Context, request func(context.Context, ...func(
 	}
 }
 
-// once turns the SDK client's own retries off.
 func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
-// answered reports whether DynamoDB has refused the request: it does so with a
-// status of 400, and before it writes. Anything else leaves open whether the
-// write was made.
+// answered reports whether DynamoDB refused the request before it wrote: its status is
+// 400.
 func answered(err error) bool {
 	var response *smithyhttp.ResponseError
 	return errors.As(err, &response) && response.HTTPStatusCode() == http.StatusBadRequest
@@ -74,7 +71,7 @@ func answered(err error) bool {
 
 var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
 
-// passing reports whether sending it again can help.
+// passing reports whether a repetition can succeed.
 func passing(err error) bool {
 	var conflict *types.TransactionConflictException
 	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err) == aws.TrueTernary
@@ -88,13 +85,13 @@ const (
 	longestPause  = time.Second
 )
 
-// delay is how long to pause after the nth failure.
+// delay returns the pause after the nth failure.
 func delay(n int, shortest time.Duration) time.Duration {
 	return min(shortest<<min(n-1, 10), longestPause)
 }
 
-// pause waits for d, shortened or lengthened at random by up to a half, or until
-// ctx ends.
+// pause waits for d, shortened or lengthened at random by up to a half, or until ctx
+// ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(random.Around(ctx, d))
 	defer timer.Stop()

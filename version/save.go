@@ -23,23 +23,19 @@ type options struct {
 	create bool
 }
 
-// WithToken names the write, so that it can be repeated, by another process
-// too: a write that is refused by an item that has its token counts as made,
-// and an Update that loads such an item does not change it again. An item
-// remembers its 16 latest writes. The token must be as good as unique among the
-// item's writes (a request id, an idempotency key): 1 to 40 printable ASCII
-// characters without spaces. Without it, each call has one of its own.
+// WithToken names the write, so that it can be repeated, also by another process. A
+// write is not made twice while the item remembers its token, as one of the latest 16.
+// The token must be unique among the item's writes: 1 to 40 printable ASCII characters
+// without spaces. The default is a random one for each call.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
-// OrCreate lets Update start from an item that has its key and nothing else if
-// there is none. Save needs no such thing: it creates what was not loaded.
+// OrCreate lets Update start from an item with only its key if there is none.
 func OrCreate() Option { return func(o *options) { o.create = true } }
 
 // maxToken bounds what sixteen tokens add to an item.
 const maxToken = 40
 
-// tokenLength is that of the package's own: 65 random bits. It need not be
-// unique but among an item's writes.
+// tokenLength is that of the package's own tokens: 65 random bits.
 const tokenLength = 13
 
 func with(ctx context.Context, opts []Option) (options, error) {
@@ -53,17 +49,14 @@ func with(ctx context.Context, opts []Option) (options, error) {
 	return o, nil
 }
 
-// Save writes the whole item, with a version one higher, if it is in the table
-// as it was loaded; one that was not loaded, if there is none with its key. It
-// returns the item as it then is, which can be changed and saved again.
+// Save writes the whole item with a version one higher, if it is in the table as it was
+// loaded, or if it was not loaded and does not exist. It returns the item as it then
+// is, which may have later changes of others if an answer was lost. Returns
 //
-// One request: a PutItem. On a *ConflictError, which matches ErrConflict,
-// nothing was written; after an error that matches ErrUnknown, the write may
-// have been made; other errors (DynamoDB's, a *MalformedError, a wrong item)
-// say that it was not. If an answer was lost and the write is found to have been
-// made, the item may have been changed by others since, and is returned as it
-// now is. Calling Save again with the same item is safe: if it was written, that
-// is a conflict, or with WithToken a success.
+//   - *ConflictError, which matches ErrConflict. Nothing was written.
+//   - ErrUnknown if the write may have been made.
+//   - any other error if the item is invalid, or if DynamoDB refused or ctx ended
+//     first. Nothing was written.
 func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, error) {
 	o, err := with(ctx, opts)
 	if err = cmp.Or(err, t.validate(item)); err != nil {
@@ -89,14 +82,13 @@ func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, erro
 	case current != nil && current.Wrote(o.token):
 		return *current, nil
 	case sent.lost && !remembers(current, item):
-		return Item{}, t.failed("save", item, fmt.Errorf("an answer was lost, and the item does not tell any more: %w", sent.err), true)
+		return Item{}, t.failed("save", item, fmt.Errorf("an answer was lost, and the item does not show any more whether the write was made: %w", sent.err), true)
 	}
 	return Item{}, t.conflict(item, current)
 }
 
-// Delete removes the item if it is in the table as it was loaded. One request:
-// a DeleteItem. Errors are those of Save. An item that is gone after an answer
-// was lost counts as removed by this call, whoever did it.
+// Delete removes the item if it is in the table as it was loaded. Errors are those of
+// Save. An item that is gone after an answer was lost counts as removed by this call.
 func (t *Table) Delete(ctx context.Context, item Item) error {
 	part, err := t.DeleteItem(item)
 	if err != nil {
@@ -126,8 +118,8 @@ func (t *Table) Delete(ctx context.Context, item Item) error {
 	return t.conflict(item, current)
 }
 
-// whatRefused is the item that refused a write, nil if there is none. It is
-// read if the refusal does not have it. An error that is no refusal is returned.
+// whatRefused returns the item that refused a write, or nil if it does not exist. It
+// reads the item if the refusal lacks it.
 func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item, error) {
 	refused, ok := sent.refused()
 	switch {
@@ -139,8 +131,8 @@ func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item
 	return t.pointer(refused.Item)
 }
 
-// remembers reports whether current has the tokens of all writes since item was
-// loaded, so that one that it does not have was not made.
+// remembers reports whether current has the tokens of all writes since item was loaded.
+// Then a write whose token it lacks was not made.
 func remembers(current *Item, item Item) bool {
 	switch {
 	case current == nil:
@@ -151,7 +143,7 @@ func remembers(current *Item, item Item) bool {
 	return len(current.tokens) < maxTokens
 }
 
-// failed is the error of a write that was not refused, or not by what is known.
+// failed makes the error of a write that was not refused, or whose outcome is unknown.
 func (t *Table) failed(what string, item Item, err error, unknown bool) error {
 	if unknown {
 		return fmt.Errorf("%w: %s %s: %w", ErrUnknown, what, t.show(item.Attributes), err)
@@ -167,16 +159,15 @@ func (t *Table) conflict(item Item, current *Item) *ConflictError {
 	return &ConflictError{Current: current, key: t.show(item.Attributes), expected: item.state()}
 }
 
-// condition is a condition expression and what it names.
+// condition is a condition expression with its names and values.
 type condition struct {
 	expression string
 	names      map[string]string
 	values     Attributes
 }
 
-// unchanged holds while the item is in the table as it was loaded: with its
-// version, and with its tokens, which tell it from one that was deleted and made
-// anew.
+// unchanged holds while the item is in the table as it was loaded. The tokens
+// distinguish it from an item that was deleted and created again.
 func (t *Table) unchanged(item Item) condition {
 	version, tokens := t.cfg.VersionAttribute, t.cfg.TokenAttribute
 	n := &types.AttributeValueMemberN{Value: strconv.FormatInt(item.version, 10)}

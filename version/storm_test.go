@@ -100,9 +100,9 @@ func storm(t *testing.T, seed uint64) {
 		t.Errorf("n = %d, want %d, or %d more that are unknown", n, made, unknown)
 	}
 	if removes && n < made-unknown {
-		// A late create may have brought back what was removed; and what was
-		// removed by somebody else counts for two deletes whose answers were lost.
-		t.Errorf("n = %d, want %d at the least, less %d that are unknown", n, made, unknown)
+		// A late create may have brought back what was removed; and what
+		// another worker removed counts for two deletes whose answers were lost.
+		t.Errorf("n = %d, want at least %d, less %d that are unknown", n, made, unknown)
 	}
 	if made+2 < workers*each*3/4 {
 		t.Errorf("%d of %d were made", made, workers*each)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// DynamoDB is what the package needs of an SDK client; *dynamodb.Client has it.
+// DynamoDB is what the package needs of an SDK client, such as a *dynamodb.Client.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -20,29 +20,27 @@ type DynamoDB interface {
 
 var _ DynamoDB = (*dynamodb.Client)(nil)
 
-// Config changes how a Table works. The zero value is right for a table that
-// has a partition key only. It is copied, and never written into.
+// Config changes how a Table works. The zero value is right for a table with only a
+// partition key. It is copied.
 type Config struct {
 	// SortKey names the table's sort key. Zero means that it has none.
 	SortKey string
 
-	// VersionAttribute (N) and TokenAttribute (S) name the two attributes that
-	// saves add to an item. Zero means "version" and "versionTokens". They must
-	// differ from each other and from the keys, and be the same in all programs
-	// that write the item.
+	// VersionAttribute (N) and TokenAttribute (S) name the two attributes that saves
+	// add to an item. Zero means "version" and "versionTokens". They must differ from
+	// each other and from the keys, and be the same in all programs.
 	VersionAttribute, TokenAttribute string
 
-	// Attempts is how often Update loads, changes and saves before it gives up
-	// with the last conflict. Zero means 10, which takes 4.3 s on average
-	// besides the requests. At least 1.
+	// Attempts is how often Update loads, changes and saves before it returns the last
+	// conflict. Zero means 10, which takes 4.3 s on average besides the requests. At
+	// least 1.
 	Attempts int
 
-	// Tries is how often one request is sent that fails in passing: lost
-	// connections, time-outs, throttles, faults of the server, transactions
-	// that hold the item. Zero means 5. At least 1.
+	// Tries is how often a request is sent that fails transiently. Zero means 5. At
+	// least 1.
 	Tries int
 
-	// RequestTimeout bounds each of these. Zero means 2 s. At least 1 ms.
+	// RequestTimeout bounds each try. Zero means 2 s. At least 1 ms.
 	RequestTimeout time.Duration
 }
 
@@ -55,8 +53,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Table is a table whose items have versions. It is safe for concurrent use,
-// needs no closing, and starts no goroutine.
+// Table is a table whose items have versions. It is safe for concurrent use, and starts
+// no goroutine.
 type Table struct {
 	db   DynamoDB
 	name string
@@ -64,8 +62,8 @@ type Table struct {
 	cfg  Config
 }
 
-// New returns a Table. partitionKey is the name of the table's partition key.
-// It makes no request. The error says which argument or field is wrong.
+// New returns a Table whose partition key has that name. It makes no request. Returns
+// an error if an argument or a field is invalid.
 func New(db DynamoDB, tableName, partitionKey string, cfg Config) (*Table, error) {
 	cfg = cfg.withDefaults()
 	t := &Table{db: db, name: tableName, keys: []string{partitionKey}, cfg: cfg}
@@ -90,8 +88,7 @@ func New(db DynamoDB, tableName, partitionKey string, cfg Config) (*Table, error
 	return t, nil
 }
 
-// maxName is DynamoDB's limit on the names of key attributes, which is the
-// shorter one.
+// maxName is DynamoDB's limit on the names of key attributes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxName = 255
 

@@ -8,14 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SaveItem is Save as a part of a TransactWriteItems of the caller's own, so
-// that other items are written if and only if it is. It returns that part, and
-// the item as it is once the transaction is made: pass it to Outcome with the
-// transaction's error. It makes no request, and costs two write units in the
-// transaction. The error says what is wrong with the item.
-//
-// The SDK sends a transaction with a ClientRequestToken, so that one whose
-// answer was lost is not made twice by its repetitions within ten minutes.
+// SaveItem returns Save as a part of a TransactWriteItems of the caller's own, and the
+// item as it then is, for Outcome. It makes no request. Returns an error if the item is
+// invalid. The SDK's ClientRequestToken keeps a transaction from being made twice
+// within ten minutes.
 func (t *Table) SaveItem(item Item, opts ...Option) (types.TransactWriteItem, Item, error) {
 	o, err := with(context.Background(), opts)
 	if err == nil {
@@ -32,7 +28,7 @@ func (t *Table) SaveItem(item Item, opts ...Option) (types.TransactWriteItem, It
 	}}, next, nil
 }
 
-// DeleteItem is Delete as a part of a transaction, as SaveItem is Save.
+// DeleteItem returns Delete as a part of a transaction, as SaveItem does Save.
 func (t *Table) DeleteItem(item Item) (types.TransactWriteItem, error) {
 	err := t.validate(item)
 	if err == nil && !item.stored {
@@ -49,9 +45,8 @@ func (t *Table) DeleteItem(item Item) (types.TransactWriteItem, error) {
 	}}, nil
 }
 
-// CheckItem lets a transaction be made only if the item, which it reads but does
-// not write, is as it was loaded; or is still absent, if it was not loaded. It
-// makes no request, and costs two write units in the transaction.
+// CheckItem returns a part by which a transaction is made only if the item is as it was
+// loaded, or still absent if it was not loaded. It makes no request.
 func (t *Table) CheckItem(item Item) (types.TransactWriteItem, error) {
 	if err := t.validate(item); err != nil {
 		return types.TransactWriteItem{}, fmt.Errorf("version: check: %w", err)
@@ -64,12 +59,12 @@ func (t *Table) CheckItem(item Item) (types.TransactWriteItem, error) {
 	}}, nil
 }
 
-// Outcome says what the error of a transaction means for the item that SaveItem
-// returned and that was its part number at, counted from 0. If that part was
-// refused, it is a *ConflictError, which matches ErrConflict (its Current is nil
-// also on engines that do not return it), joined with err; or nil, if the item
-// has the write in it: the transaction was made before. Any other err, nil too,
-// is returned as it is. It makes no request.
+// Outcome returns what the error of a transaction means for the item that SaveItem
+// returned as its part number at, counted from 0. It makes no request. Returns
+//
+//   - nil if the item already has the write, because the transaction was made before.
+//   - *ConflictError, joined with err, if that part was refused. Current may be nil.
+//   - err as it is otherwise.
 func (t *Table) Outcome(err error, at int, saved Item) error {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) || at < 0 || at >= len(canceled.CancellationReasons) {

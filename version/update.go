@@ -7,22 +7,16 @@ import (
 	"maps"
 )
 
-// Update loads the item, calls change with it, and saves what change returns,
-// again from the start after a conflict: up to Config.Attempts times in all,
-// with pauses of 20 ms at first, doubled up to a second, each shortened or
-// lengthened at random by up to a half. It returns the item as saved.
+// Update loads the item, calls change with a copy, and saves the Attributes that change
+// returns. After a conflict it begins again, up to Config.Attempts times, with random
+// pauses of 20 ms that double up to a second. change must have no outside effects.
+// Returns
 //
-// change is called once for each attempt, with an item of its own; it must have
-// no effects outside of it. Of what it returns, the Attributes are saved. An
-// error of it ends the Update: nothing is written, and errors.Is finds it.
-//
-// Without an item the error matches ErrNotFound, unless OrCreate is given. When
-// all attempts were in vain, and when ctx ends in a pause, it matches ErrConflict,
-// and nothing was written. Other errors are those of Load and Save. Calling it
-// again is safe where nothing was written, and after ErrUnknown with the same
-// WithToken, while no more than 15 others have written since.
-//
-// Two requests, and two more for each conflict.
+//   - ErrNotFound if the item does not exist, unless OrCreate is given.
+//   - the error of change. Nothing was written.
+//   - ErrConflict if all attempts failed, or ctx ended in a pause. Nothing was written.
+//   - any other error of Load or Save. After ErrUnknown repeat it with the same
+//     WithToken.
 func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (Item, error), opts ...Option) (Item, error) {
 	o, err := with(ctx, opts)
 	if err == nil && change == nil {

@@ -109,7 +109,7 @@ func TestConflictsHaveTheItemAsItIs(t *testing.T) {
 					t.Fatalf("%s: %v, want a conflict with the item", what, err)
 				}
 				if diff := cmp.Diff(changed, *conflict.Current, cmp.AllowUnexported(version.Item{}), sdk); diff != "" {
-					t.Errorf("%s: not the item that stands there (-want +got):\n%s", what, diff)
+					t.Errorf("%s: not the item in the table (-want +got):\n%s", what, diff)
 				}
 				if !strings.Contains(err.Error(), "pk=order-7, sk=header") || !strings.Contains(err.Error(), "has version 2") {
 					t.Errorf("%s: %v, want it to name the item and its version", what, err)
@@ -240,7 +240,7 @@ func TestItemsWithoutAVersionAreTakenOn(t *testing.T) {
 	}
 }
 
-// One who changes the version alone, as other implementations do, is seen.
+// A client that changes only the version, as other implementations do, is seen.
 func TestWritersThatChangeTheVersionAreSeen(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", version.Config{})

@@ -22,7 +22,7 @@ type drain struct {
 	waiters  looks // by the time of their next look
 
 	served  int           // how many have been granted
-	busy    bool          // somebody is being served
+	busy    bool          // there is a holder
 	since   time.Duration // the present turn's begin
 	ends    time.Duration // and end
 	turn    serving.Turn  // as the last holder left it
@@ -120,7 +120,7 @@ func (w *waiterSim) observe(d *drain) waitpolicy.Observation {
 }
 
 // Draining N waiters costs a number of looks of the order of N log N, and as
-// many as the waiters' leases ask for in the time it takes: nobody may sleep
+// many as the waiters' leases ask for in the time it takes: no waiter may sleep
 // past the end of all leases ahead. And the lock idles little between turns.
 func TestDrainingAQueueCostsFewLooksAndLittleIdleTime(t *testing.T) {
 	steady := func(length time.Duration) func(*rand.Rand) time.Duration {
@@ -148,7 +148,7 @@ func TestDrainingAQueueCostsFewLooksAndLittleIdleTime(t *testing.T) {
 					t.Logf("%d looks: %.1f for each waiter, %.2f N log N, at most %d in a second; drained in %v; the lock idles for %.0f ms after a turn, %.1f%% of it",
 						d.looks, float64(d.looks)/float64(n), float64(d.looks)/float64(n)/logN, d.mostNow, d.now.Round(time.Second),
 						idle/1e6, 100*idle/float64(length))
-					// The next in line looks once a second at the least, in long
+					// The next in line looks at least once a second, in long
 					// turns of any length, and jitter shortens that by a fifth.
 					if most := float64(n)*(12*logN+40) + (float64(n)/10+1.25)*d.now.Seconds(); float64(d.looks) > most {
 						t.Errorf("%d looks, want at most %.0f", d.looks, most)

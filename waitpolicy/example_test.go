@@ -57,7 +57,7 @@ func ExampleAttempts() {
 		// Meanwhile, elsewhere:
 		err := locks.Do(ctx, report, waitpolicy.Attempts(3, 20*time.Millisecond), write)
 		if errors.Is(err, queuelock.ErrNotAcquired) {
-			fmt.Println("somebody else writes it")
+			fmt.Println("another worker writes it")
 			return nil
 		}
 		return err
@@ -66,6 +66,6 @@ func ExampleAttempts() {
 		fmt.Println(err)
 	}
 	// Output:
-	// somebody else writes it
+	// another worker writes it
 	// writing the report
 }

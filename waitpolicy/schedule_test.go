@@ -101,7 +101,7 @@ func TestTheNextInLineNeverSleepsLongPastTheLowerBound(t *testing.T) {
 			t.Fatalf("the next in line sleeps for %v, %v of them for the turn", got, bound)
 		}
 		if !o.Serving && s.Delay(o, jitter) > s.SlowestNext {
-			t.Fatal("the next in line sleeps although nobody is being served")
+			t.Fatal("the next in line sleeps although there is no holder")
 		}
 	})
 }
@@ -142,7 +142,7 @@ func TestDelaysOfTypicalObservations(t *testing.T) {
 		"next, the turn has just begun":         {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: 100 * ms}, 800 * ms},
 		"next, halfway":                         {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, Mean: time.Second, Deviation: 100 * ms}, 300 * ms},
 		"next, past the lower bound":            {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
-		"next, nobody served":                   {waitpolicy.Observation{Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
+		"next, no holder":                       {waitpolicy.Observation{Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
 		"next, turns of any length":             {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: time.Second}, 125 * ms},
 		"four ahead":                            {waitpolicy.Observation{Ahead: 4, Serving: true, Mean: time.Second, Deviation: 100 * ms}, 2150 * ms},
 		"a hundred ahead":                       {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second}, 15 * time.Second},

@@ -88,7 +88,7 @@ func TestAttemptsReadAndPrintWithoutLoss(t *testing.T) {
 			t.Fatalf("%v is limited to %v: pauses and requests take their time", w, limit)
 		}
 		if pause := w.Pause(drawJitter(t)); pause < every/5*4 || pause > every {
-			t.Fatalf("a pause of %v, want four fifths of %v at the least", pause, every)
+			t.Fatalf("a pause of %v, want at least four fifths of %v", pause, every)
 		}
 	})
 	for w, want := range map[waitpolicy.Wait]int{waitpolicy.NoWait: 1, waitpolicy.Attempts(1, time.Hour): 1, waitpolicy.For(time.Second): 0, waitpolicy.Forever: 0} {

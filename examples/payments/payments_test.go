@@ -69,7 +69,7 @@ func (w *world) process(name string) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = locks.Close(context.Background()) }) // of a process that is cut off, it fails
+	w.t.Cleanup(func() { _ = locks.Close(context.Background()) }) // fails for a partitioned process
 	p := &process{net: net, store: payments.Store{DB: net.Client, Table: paymentsTable}}
 	p.pessimistic = &payments.Pessimistic{Store: p.store, Gateway: w.gateway, Locks: locks, Wait: waitpolicy.Forever}
 	if p.optimistic, err = payments.NewOptimistic(p.store, w.gateway); err != nil {
@@ -329,7 +329,7 @@ func TestAnAmountIsNotChangedAfterAChargeWhoseRecordWasLost(t *testing.T) {
 		a, b := w.process("a"), w.process("b")
 		w.gateway.taking = func(context.Context, int) { a.net.Partition() }
 		if intent, err := charge[kind](a, t.Context()); err == nil {
-			t.Fatalf("a process that is cut off says %+v", intent)
+			t.Fatalf("a partitioned process returns %+v", intent)
 		}
 		if intent, err := changeAmount[kind](b, t.Context(), 200); !errors.Is(err, payments.ErrTooLate) {
 			t.Errorf("%+v: %v, want that it is too late", intent, err)
@@ -341,8 +341,8 @@ func TestAnAmountIsNotChangedAfterAChargeWhoseRecordWasLost(t *testing.T) {
 	})
 }
 
-// The limit of a lock: a process stands still right before it calls the gateway.
-// When it wakes, the lock is another's, and the amount was changed.
+// The limit of a lock: a process is paused right before it calls the gateway.
+// When it wakes, another process has the lock and has changed the amount.
 func TestALateChargeIsRecordedAsWhatWasTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -473,7 +473,7 @@ func TestWhatIsChargedIsWhatTheIntentSays(t *testing.T) {
 	}
 }
 
-// Without trouble, and where nobody waits.
+// Without failures and without waiters.
 func TestRequestsOfACharge(t *testing.T) {
 	for kind, want := range map[string]struct {
 		requests int
