@@ -1,12 +1,10 @@
 package queuelocktest
 
-// Code is an error that DynamoDB answers with, by the name under which the SDK
-// reports it. Others than the ones below can be used too: they are answered with
-// status 400.
+// Code is the name of an error with which DynamoDB answers. Other names than those
+// below are answered with status 400.
 type Code string
 
-// The errors a lock has to live with. The SDK retries all but the last two by
-// itself.
+// The errors that a lock meets. The SDK retries all but the last two.
 const (
 	ThroughputExceeded Code = "ProvisionedThroughputExceededException"
 	Throttling         Code = "ThrottlingException"
@@ -14,8 +12,8 @@ const (
 	InternalError      Code = "InternalServerError" // status 500
 	Unavailable        Code = "ServiceUnavailable"  // status 503
 
-	// TransactionConflict is a write to an item that a transaction is changing
-	// at the same time. A transaction sees it as a TransactionCanceledException.
+	// TransactionConflict is the answer to a write to an item that a transaction is
+	// changing. A transaction gets a TransactionCanceledException instead.
 	TransactionConflict Code = "TransactionConflictException"
 	AccessDenied        Code = "AccessDeniedException"
 )

@@ -13,11 +13,10 @@ import (
 // Tally counts requests.
 //
 // A write whose condition fails consumes write capacity without reporting it.
-// WriteUnits includes it as DynamoDB documents it: one unit for each KB of the
-// larger of the old item and the new. The old one is known only to a request
-// that asked for the item of a failed condition; otherwise it is taken to be no
-// larger than the new one, or than 1 KB. A transaction which a condition
-// cancelled is counted as if it had been committed.
+// WriteUnits includes it as DynamoDB documents it: one unit for each KB of the larger
+// of the old item and the new. Only a request that asked for the item of a failed
+// condition knows the old one, and otherwise it counts as no larger than the new one,
+// or than 1 KB. A cancelled transaction is counted as if it had been committed.
 type Tally struct {
 	Sent             int     // attempts, retries of the SDK and requests that never arrived included
 	Applied          int     // requests the table processed, failed conditions and late duplicates included
@@ -26,8 +25,7 @@ type Tally struct {
 	WriteUnits       float64 // consumed write capacity units
 }
 
-// Counts is a snapshot of tallies by operation, such as "UpdateItem". Operations
-// that were never sent are not in it.
+// Counts has the tallies of operations, such as "UpdateItem", that were sent.
 type Counts map[string]Tally
 
 func countsOf(operations map[string]faultnet.Tally) Counts {
@@ -38,8 +36,8 @@ func countsOf(operations map[string]faultnet.Tally) Counts {
 	return counts
 }
 
-// Sub is what was counted between an earlier snapshot and this one. Operations
-// without any difference are not in it.
+// Sub returns what was counted since an earlier snapshot, without operations that have
+// no difference.
 func (c Counts) Sub(before Counts) Counts {
 	diff := Counts{}
 	for operation, now := range c {
@@ -58,7 +56,7 @@ func (c Counts) Sub(before Counts) Counts {
 	return diff
 }
 
-// Total is the sum over all operations.
+// Total returns the sum over all operations.
 func (c Counts) Total() Tally {
 	var total faultnet.Tally
 	for _, tally := range c {
@@ -67,7 +65,7 @@ func (c Counts) Total() Tally {
 	return Tally(total)
 }
 
-// String is a table with one line for each operation, and their total.
+// String prints a table with one line for each operation, and their total.
 func (c Counts) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

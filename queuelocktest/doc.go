@@ -1,5 +1,5 @@
-// Package queuelocktest gives a test a DynamoDB table in memory, real SDK
-// clients for it, and a network between the two that fails on command.
+// Package queuelocktest provides a DynamoDB table in memory, real SDK clients for it,
+// and a network between the two that fails when a test asks for it.
 //
 //	func TestAPartitionLosesTheLock(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -23,32 +23,27 @@
 //		})
 //	}
 //
-// Close the client inside the bubble: a lock that is held has a goroutine, and a
-// bubble ends only when all of its goroutines have. The file lock_test.go of
-// this package has this test, and one in which the answer to a grant is lost.
-// Tables of your own code are made with CreateTable of the same SDK client.
+// Close the client inside the bubble, because a lock has a goroutine and a bubble ends
+// only when all of its goroutines have. The file lock_test.go of this package has this
+// test. Make tables of your own code with CreateTable of the same SDK client.
 //
 // # What it promises
 //
-// The table behaves as DynamoDB does for the operations a lock uses, and every
-// client is the real one, with its own retries. Nothing opens a socket and
-// nothing is started before it is needed or left behind, so that a test can run
-// in a [testing/synctest] bubble, where an hour of heartbeats takes
-// milliseconds, and outside of one just as well. Create the table, its clients
-// and its faults inside the bubble that uses them.
+// The table behaves as DynamoDB does for the operations that a lock uses, and every
+// client is the real one with its own retries. There are no sockets, and no goroutine is
+// left behind, so a test can run in a [testing/synctest] bubble, where an hour of
+// heartbeats takes milliseconds. Create the table, its clients and its faults inside the
+// bubble that uses them.
 //
-// Faults are deterministic: the same requests in the same order meet the same
-// faults, also those with a probability, which have a seed. Requests and
-// capacity units are counted exactly, whether or not the code under test asks
-// for its consumed capacity.
+// Faults are deterministic: the same requests in the same order meet the same faults.
+// A fault with a probability has a seed. Requests and capacity units are counted exactly.
 //
 // # What it does not promise
 //
-// It is no benchmark: by default a request takes no time at all (see
-// [WithLatency]). It checks neither signatures nor permissions. And the order of
-// requests which several goroutines send at the same moment is the scheduler's:
-// where a test needs one interleaving and no other, it holds requests
-// ([HoldRequest], [HoldResponse]) and lets them go one by one.
+// It is no benchmark: by default a request takes no time (see [WithLatency]). It checks
+// neither signatures nor permissions. The scheduler orders requests that several
+// goroutines send at the same moment. A test that needs one order holds requests with
+// [HoldRequest] or [HoldResponse] and lets them go one by one.
 //
 // # What the table supports
 //
@@ -111,20 +106,17 @@
 //	// alice has a ticket and no row: now let bob overtake her
 //	gate.Release()
 //
-// The faults of one client come before those of the table, and among each the
-// earlier injected before the later. The first that matches a request is played,
-// and the others do not see it. The SDK tries a failed call again: each attempt
-// is a request of its own ([Request.Attempt]).
+// The faults of one client come before those of the table, and earlier ones before later
+// ones. A request meets only the first fault that matches it. Each attempt of the SDK is
+// a request of its own ([Request.Attempt]).
 //
 // # Split transactions
 //
-// DynamoDB's transactions are serializable, but not strictly serializable: their
-// items become visible one after another, usually within milliseconds, and only
-// the client that sent the transaction learns, from its answer, that all are
-// visible. By default this table is kinder, and shows all items at once. Under
-// [SplitTransaction], [SplitTransactions] and [WithSplitTransactions] it does as
-// DynamoDB does. As long as an item of a transaction is pending, one that is only
-// checked included,
+// DynamoDB's transactions are serializable, but not strictly serializable: their items
+// become visible one after another, usually within milliseconds. Only the answer to the
+// transaction says that all are visible. By default this table shows all items at once.
+// Under [SplitTransaction], [SplitTransactions] and [WithSplitTransactions] it does as
+// DynamoDB does. While an item of a transaction is pending, a checked item included,
 //
 //   - GetItem, Query, Scan and BatchGetItem return the old item, also with
 //     ConsistentRead;

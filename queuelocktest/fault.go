@@ -11,10 +11,9 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
-// Fault is something that goes wrong with a request, together with the requests
-// it goes wrong with: all of them, until it is narrowed down. It is a value: each
-// method returns a changed copy, and one Fault can be injected many times. Put it
-// to work with [Table.Inject] or [Client.Inject].
+// Fault is a failure, and the requests that it meets: all, until it is narrowed down.
+// It is a value: each method returns a changed copy, and one Fault can be injected many
+// times with [Table.Inject] or [Client.Inject].
 type Fault struct {
 	name  string
 	holds bool // has a gate, and is over once that is open
@@ -40,26 +39,25 @@ func LoseRequest() Fault {
 	return one(fault.LoseRequest, "", 0)
 }
 
-// LoseResponse applies the request and then makes the connection fail. The SDK
-// retries it: the way a conditional write fails on its own success.
+// LoseResponse applies the request and then makes the connection fail. The SDK retries
+// it, and a conditional write then fails because of its own success.
 func LoseResponse() Fault {
 	return one(fault.LoseResponse, "", 0)
 }
 
-// DelayRequest lets time pass before the request is applied. A caller that gives
-// up meanwhile takes its request with it, unless it is [Fault.LandingAnyway].
+// DelayRequest delays the request before it is applied. It is dropped if its caller
+// gives up meanwhile, unless it is [Fault.LandingAnyway].
 func DelayRequest(d time.Duration) Fault {
 	return one(fault.DelayRequest, " "+d.String(), d)
 }
 
-// DelayResponse applies the request at once, and lets time pass before it is
-// answered.
+// DelayResponse applies the request at once and delays its answer.
 func DelayResponse(d time.Duration) Fault {
 	return one(fault.DelayResponse, " "+d.String(), d)
 }
 
-// HoldRequest stops requests before they are applied, until [Injection.Release].
-// A caller that gives up meanwhile takes its request with it, unless it is
+// HoldRequest stops requests before they are applied, until [Injection.Release]. A
+// request is dropped if its caller gives up meanwhile, unless it is
 // [Fault.LandingAnyway].
 func HoldRequest() Fault {
 	return Fault{name: "hold request", holds: true, shape: func(g *fault.Gate) fault.Fate {
@@ -101,8 +99,7 @@ func HoldDuplicate() Fault {
 	}}
 }
 
-// LandLate makes the connection fail at once, and applies the request after d
-// all the same: the caller retries or gives up, and then its request arrives.
+// LandLate makes the connection fail at once, and applies the request after d.
 func LandLate(d time.Duration) Fault {
 	return one(fault.Late, " by "+d.String(), d)
 }
@@ -117,20 +114,18 @@ func Refuse(code Code) Fault {
 	}}
 }
 
-// SplitTransaction makes the items of a TransactWriteItems visible one by one, the
-// first after the first delay, and so on. Items without a delay are visible at
-// once. The package comment says what other requests see meanwhile.
-//
-// The client is answered when all items are visible. If it gives up before that,
-// the transaction is completed all the same.
+// SplitTransaction makes the items of a TransactWriteItems visible one by one, each
+// after its delay, or at once without a delay. The package comment says what other
+// requests see meanwhile. The client is answered when all items are visible. If it
+// gives up before that, the transaction is completed all the same.
 func SplitTransaction(delays ...time.Duration) Fault {
 	delays = append([]time.Duration{}, delays...) // never nil: that would be no split
 	return split(fmt.Sprint("split transaction ", delays), func(int, int) []time.Duration { return delays })
 }
 
-// SplitTransactions is [SplitTransaction] with delays that are drawn for each
-// transaction: its items become visible in random order within a random part of
-// the window. The same seed and the same transactions give the same delays.
+// SplitTransactions is [SplitTransaction] with random delays: the items of a
+// transaction become visible in random order within a random part of the window. The
+// same seed and the same transactions give the same delays.
 func SplitTransactions(window time.Duration, seed uint64) Fault {
 	s := embedded.Splitting{Window: window}
 	return split("split transaction within "+window.String(), func(fired, items int) []time.Duration {
@@ -145,7 +140,7 @@ func split(name string, delays func(fired, items int) []time.Duration) Fault {
 	return f
 }
 
-// one is a fault of that kind. The gate is reached when a request meets it.
+// one returns a fault of that kind. The gate is reached when a request meets it.
 func one(kind fault.Kind, detail string, d time.Duration) Fault {
 	return Fault{name: kind.String() + detail, shape: func(g *fault.Gate) (fate fault.Fate) {
 		fate.Add(kind, d).Reached = g.Reach
@@ -159,9 +154,8 @@ func (f Fault) Of(operations ...string) Fault {
 	return f.Where(func(r Request) bool { return slices.Contains(operations, r.Operation) })
 }
 
-// On narrows the fault down to requests that name the item with this key; an
-// empty sort key stands for every item of the partition. A Query names no item:
-// use Mentioning for it.
+// On narrows the fault down to requests that name the item with this key. An empty sort
+// key means every item of the partition. A Query names no item: use Mentioning for it.
 func (f Fault) On(partition, sort string) Fault {
 	return f.Where(func(r Request) bool {
 		return slices.ContainsFunc(r.Items(), func(k ItemKey) bool {
@@ -176,18 +170,15 @@ func (f Fault) Mentioning(text string) Fault {
 	return f.Where(func(r Request) bool { return strings.Contains(r.Expression(), text) })
 }
 
-// Where narrows the fault down to requests for which the function is true, in
-// addition to whatever narrows it already. The function is called from the
-// goroutines that send; it must not send requests itself.
+// Where narrows the fault down further, to requests for which match returns true. match
+// is called from the goroutines that send, and must not send requests.
 func (f Fault) Where(match func(Request) bool) Fault {
 	f.where = append(slices.Clip(f.where), match)
 	return f
 }
 
-// WithProbability narrows the fault down to a share of the requests that match
-// otherwise, between 0 (none) and 1 (all). One number is drawn for each, from a
-// generator of the injection's own: the same seed and the same requests give the
-// same faults.
+// WithProbability narrows the fault down to a random share p of the requests that match
+// otherwise. The same seed and the same requests give the same faults.
 func (f Fault) WithProbability(p float64, seed uint64) Fault {
 	f.chance = &chance{p, seed}
 	return f
@@ -205,16 +196,15 @@ func (f Fault) After(n int) Fault {
 	return f
 }
 
-// Nth is the k-th request that matches, counted from 1, and no other.
+// Nth narrows the fault down to the k-th request that matches, counted from 1.
 func (f Fault) Nth(k int) Fault { return f.After(k - 1).Times(1) }
 
-// LandingAnyway lets a request go on when its caller gives up while it is
-// delayed or held on its way to the table: it is applied when the delay is over
-// or the gate is open.
+// LandingAnyway lets a request that is delayed or held on its way to the table be
+// applied although its caller has given up.
 func (f Fault) LandingAnyway() Fault {
 	f.anyway = true
 	return f
 }
 
-// String names the fault as the log does.
+// String returns the name of the fault in the log.
 func (f Fault) String() string { return f.name }

@@ -8,7 +8,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
-// Injection is a [Fault] at work.
+// Injection is a [Fault] that is in effect.
 type Injection struct {
 	fault Fault
 	gate  *fault.Gate
@@ -20,29 +20,26 @@ type Injection struct {
 	fired int
 }
 
-// Reached is closed when the first request meets the fault: when it waits at
-// the gate, when its response is about to be lost after the write, or when its delay
-// begins. A test waits for it to know how far a client has come.
+// Reached returns a channel that is closed when the first request meets the fault: when
+// it waits at the gate, when its delay begins, or when its response is about to be
+// lost.
 func (i *Injection) Reached() <-chan struct{} { return i.gate.Reached() }
 
-// Release lets go all requests that [HoldRequest], [HoldResponse] or
-// [HoldDuplicate] stopped, and holds no more. On other faults it does nothing.
-// Releasing again does nothing.
+// Release lets go all requests that [HoldRequest], [HoldResponse] or [HoldDuplicate]
+// stopped, and holds no more. It has no effect on other faults, or a second time.
 func (i *Injection) Release() { i.gate.Open() }
 
-// Remove ends the fault for requests that are still to come. Those under way go
-// on to meet it; held ones stay held until Release.
+// Remove ends the fault for later requests. Held requests stay held until Release.
 func (i *Injection) Remove() { i.rules.remove(i) }
 
-// Fired is the number of requests for which the fault has been chosen.
+// Fired returns the number of requests that met the fault.
 func (i *Injection) Fired() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.fired
 }
 
-// meets decides whether the fault happens to this request, and returns how many
-// requests have met it.
+// meets reports whether the request meets the fault, and how many have met it.
 func (i *Injection) meets(r Request) (fired int, ok bool) {
 	if i.fault.holds && i.gate.IsOpen() {
 		return 0, false
@@ -88,7 +85,7 @@ func (rs *rules) remove(i *Injection) {
 	rs.list = slices.DeleteFunc(slices.Clone(rs.list), func(other *Injection) bool { return other == i })
 }
 
-// fate is that of the first injection which meets the request.
+// fate returns that of the first injection that meets the request.
 func (rs *rules) fate(r Request) (fault.Fate, bool) {
 	rs.mu.Lock()
 	list := rs.list

@@ -15,22 +15,21 @@ type Request struct {
 	keys [2]string
 }
 
-// Expression is all expressions of the request in one line of text, with names
-// and values in the place of their placeholders: a key condition or an update
-// first, a condition after IF. For example:
+// Expression returns all expressions of the request in one line, with names and values
+// in the place of their placeholders: a key condition or an update first, a condition
+// after IF. For example:
 //
 //	SET granted = 5 REMOVE servingAfter IF size(holders) = 0 AND granted < 5
 //
-// Strings are in double quotes, maps in braces. The actions of a transaction
-// are joined by "; ". A request without expressions gives "".
+// Strings are in double quotes, maps in braces. The actions of a transaction are joined
+// by "; ". A request without expressions gives "".
 func (r Request) Expression() string { return r.wire.Expression() }
 
 // ItemKey is the primary key of an item.
 type ItemKey struct{ Partition, Sort string }
 
-// Items are the keys of the items the request names, in its order: one for a
-// GetItem, PutItem, UpdateItem or DeleteItem, several for batches and
-// transactions. A Query or Scan names none.
+// Items returns the keys of the items that the request names, in its order. A Query or
+// Scan names none.
 func (r Request) Items() []ItemKey {
 	var keys []ItemKey
 	for _, item := range r.wire.Items() {

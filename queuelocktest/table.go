@@ -15,8 +15,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
-// Table is a DynamoDB table in memory behind a network that can fail. Its
-// methods may be called from several goroutines.
+// Table is a DynamoDB table in memory behind a network that can fail. It is safe for
+// concurrent use.
 type Table struct {
 	tb     testing.TB
 	cfg    config
@@ -25,17 +25,13 @@ type Table struct {
 	direct *dynamodb.Client // around the faults, the counts and the log
 }
 
-// cleanupLimit bounds how long the end of a test waits for requests under way.
-// They are cancelled first, so the limit matters only if the engine itself hangs.
+// cleanupLimit bounds how long the end of a test waits for requests under way. They are
+// cancelled first, so it matters only if the engine hangs.
 const cleanupLimit = 10 * time.Second
 
-// NewTable creates an engine with one table, as queuelock needs it: a string
-// partition key and a string sort key, and a TTL attribute. It fails the test if
-// it cannot.
-//
-// When the test ends, requests which still wait in the network are dropped,
-// late duplicates included (see [Table.Settle]), and a test that failed prints
-// the latest requests.
+// NewTable creates an engine with one table as queuelock needs it. It fails the test if
+// it cannot. When the test ends, requests that still wait in the network are dropped
+// (see [Table.Settle]), and a failed test prints the latest requests.
 func NewTable(tb testing.TB, opts ...Option) *Table {
 	tb.Helper()
 	cfg := config{name: "queuelock", pk: "pk", sk: "sk", ttl: "expiresAt"}
@@ -59,7 +55,7 @@ func NewTable(tb testing.TB, opts ...Option) *Table {
 	return t
 }
 
-// logLimit is how many requests a failed test shows.
+// logLimit is how many requests a failed test prints.
 const logLimit = 200
 
 func (t *Table) create() {
@@ -99,28 +95,27 @@ func (t *Table) cleanup() {
 	}
 }
 
-// Name is the name of the table.
+// Name returns the name of the table.
 func (t *Table) Name() string { return t.cfg.name }
 
-// Inject makes a fault meet the requests of all clients, from now on and until
-// it is removed or used up.
+// Inject adds a fault to the requests of all clients, until it is removed or used up.
 func (t *Table) Inject(f Fault) *Injection { return t.rules.add(f) }
 
-// Counts is what all clients together have sent and consumed so far. The
-// requests of NewTable and of Items are not among it.
+// Counts returns what all clients have sent and consumed so far, without the requests
+// of NewTable and Items.
 func (t *Table) Counts() Counts { return countsOf(t.net.Counts("")) }
 
-// Log is the latest requests of all clients, one on a line, with the faults they
-// met and what became of them.
+// Log returns the latest requests of all clients, one on a line, with their faults and
+// results.
 func (t *Table) Log() string { return t.net.Log() }
 
-// Settle waits until every late duplicate, and every request that goes on
-// without its caller, has been applied. It fails only when ctx ends. A test that
-// looks at what its faults left behind calls it first.
+// Settle waits until every late duplicate, and every request that goes on without its
+// caller, has been applied. It fails only when ctx ends. Call it before a look at what
+// faults have left behind.
 func (t *Table) Settle(ctx context.Context) error { return t.net.Settle(ctx) }
 
-// Items returns all items of the table, ordered by partition key and then sort
-// key. It reads around faults, counts and log, and fails the test if it cannot.
+// Items returns all items of the table in the order of their keys. It reads without
+// faults, counts and log, and fails the test if it cannot.
 func (t *Table) Items() []map[string]types.AttributeValue {
 	t.tb.Helper()
 	var items []map[string]types.AttributeValue
