@@ -7,37 +7,36 @@ import (
 
 // Gateway takes money. It is slow, and its answers can be lost.
 type Gateway interface {
-	// Charge takes the amount, at most once for a key: a second call with the
-	// key and the amount gives the outcome of the first, and one with another
-	// amount ErrKeyUsed. A card that is declined is an outcome, and no error.
-	// After any other error the money may have been taken, or may yet be.
+	// Charge takes the amount, at most once for a key. A second call with the same key
+	// and amount returns the outcome of the first, and another amount is ErrKeyUsed. A
+	// declined card is an outcome and no error. After any other error the money may
+	// have been taken, or may yet be.
 	Charge(ctx context.Context, key string, amount int64) (Outcome, error)
 
-	// Find says what became of the charge with the key, for as long as the
-	// gateway keeps charges. That is for good, while keys of requests are
-	// often forgotten after a day. False: nothing has yet.
+	// Find returns the outcome of the charge with the key, or false if there is none.
+	// The gateway keeps charges permanently, while it may forget keys of requests after
+	// a day.
 	Find(ctx context.Context, key string) (Outcome, bool, error)
 }
 
-// Outcome is what became of a charge. It is final.
+// Outcome is the final result of a charge.
 type Outcome struct {
 	Charge   string // the gateway's id
 	Amount   int64  // what was taken, or asked for
 	Declined string // why it was not taken; empty if it was
 }
 
-// ErrKeyUsed says that a charge of another amount has the key: Find has it.
+// ErrKeyUsed says that a charge of another amount has the key. Find returns it.
 var ErrKeyUsed = errors.New("payments: the key has been used for another amount")
 
-// key is what the gateway knows a charge of the intent by. It comes from the
-// intent alone. With the number of the attempt in it, a repetition would be a
-// second charge; with the amount in it, one before a change of the amount and
-// one after would be two.
+// key returns the gateway's name for a charge of the intent. It comes from the intent
+// alone: with the number of the attempt or the amount in it, a repetition could be a
+// second charge.
 func (i Intent) key() string { return "payment/" + i.ID }
 
-// charge has the intent's money taken, by this call or an earlier one, of this
-// process or another. It asks first: a process may have died between the charge
-// and its record, longer ago than the gateway remembers the keys of requests.
+// charge charges the intent, or finds the charge of an earlier call. It asks first,
+// because a process may have crashed between the charge and its record, longer ago than
+// the gateway remembers keys of requests.
 func charge(ctx context.Context, gateway Gateway, i Intent) (Outcome, error) {
 	outcome, found, err := gateway.Find(ctx, i.key())
 	if err != nil || found {
@@ -46,8 +45,7 @@ func charge(ctx context.Context, gateway Gateway, i Intent) (Outcome, error) {
 	return gateway.Charge(ctx, i.key(), i.Amount)
 }
 
-// settled is the intent after the outcome. The amount is what was taken, which
-// the gateway knows, and not what was asked for.
+// settled returns the intent after the outcome, with the amount that the gateway took.
 func (i Intent) settled(o Outcome) Intent {
 	i.Charge = o.Charge
 	if o.Declined != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Intent is a payment that somebody means to make, as it stands in the table.
+// Intent is a planned payment, as it is in the table.
 type Intent struct {
 	ID     string
 	Amount int64 // in the smallest unit of its currency; of a charged one, what was taken
@@ -38,15 +38,15 @@ const (
 )
 
 var (
-	// ErrTooLate says that the amount was not changed: the charge has been
-	// requested, or made. The intent returned beside it says which.
+	// ErrTooLate says that the amount was not changed, because the charge has been
+	// requested or made. The intent that is returned with it says which.
 	ErrTooLate = errors.New("payments: the amount cannot be changed any more")
 
-	// ErrOtherAmount says that the intent is charged, with another amount than
-	// it had: the one that was taken, which now stands in it.
+	// ErrOtherAmount says that the intent is charged with another amount than it had.
+	// The intent now has the amount that was taken.
 	ErrOtherAmount = errors.New("payments: another amount was taken")
 
-	// ErrNotFound says that there is no such intent.
+	// ErrNotFound says that the intent does not exist.
 	ErrNotFound = errors.New("payments: no such intent")
 )
 
@@ -56,7 +56,7 @@ type Store struct {
 	Table string
 }
 
-// Create puts a new intent into the table, and changes nothing if it is there.
+// Create puts a new intent into the table, and changes nothing if it exists.
 func (s Store) Create(ctx context.Context, id string, amount int64) error {
 	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &s.Table, Item: Intent{ID: id, Amount: amount, State: Created}.attributes(),
@@ -92,7 +92,7 @@ func intentKey(id string) attributes {
 	return attributes{"pk": text("intent/" + id), "sk": text("intent")}
 }
 
-// attributes is the intent as an item.
+// attributes returns the intent as an item.
 func (i Intent) attributes() attributes {
 	item := intentKey(i.ID)
 	i.into(item)
@@ -105,7 +105,7 @@ func (i Intent) into(item attributes) {
 	item["charge"], item["reason"] = text(i.Charge), text(i.Reason)
 }
 
-// decode is the other way round.
+// decode returns the intent of an item.
 func decode(item attributes) (Intent, error) {
 	var i Intent
 	var problem error

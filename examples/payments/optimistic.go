@@ -14,17 +14,16 @@ import (
 	"github.com/queuelock/queuelock/version"
 )
 
-// Optimistic charges without a lock. A state, CHARGE_REQUESTED, keeps everybody
-// else away from the intent while the gateway is at work: a lock that is held by
-// the intent and not by a process, so that it needs no heartbeat and no lease, and
-// no crash takes it away.
+// Optimistic charges without a lock. The state CHARGE_REQUESTED keeps other changes
+// away from the intent during the charge. Unlike a lock it needs no heartbeat and no
+// lease, and stays after a crash.
 type Optimistic struct {
 	store   Store
 	gateway Gateway
 	intents *version.Table
 }
 
-// NewOptimistic makes no request.
+// NewOptimistic returns an Optimistic. It makes no request.
 func NewOptimistic(store Store, gateway Gateway) (*Optimistic, error) {
 	intents, err := version.New(store.DB, store.Table, "pk", version.Config{SortKey: "sk"})
 	if err != nil {
@@ -33,12 +32,12 @@ func NewOptimistic(store Store, gateway Gateway) (*Optimistic, error) {
 	return &Optimistic{store, gateway, intents}, nil
 }
 
-// RequestCharge has the intent charged by the worker, with the amount that it has
-// now. nil says that this stands in the table, by this call or an earlier one;
-// the intent returned says how far it has come. Calling it again is safe.
+// RequestCharge lets the worker charge the intent with its present amount. nil says
+// that the request is in the table, by this call or an earlier one, and the intent says
+// how far it has come. Calling it again is safe.
 //
-// Two requests. The intent and a row of the outbox are written in one
-// transaction: a crash leaves both or none.
+// It writes the intent and a row of the outbox in one transaction, so a crash leaves
+// both or none. It costs two requests.
 func (o *Optimistic) RequestCharge(ctx context.Context, id string) (Intent, error) {
 	return o.change(ctx, id, func(i Intent) (Intent, []types.TransactWriteItem, error) {
 		if i.State != Created {
@@ -62,14 +61,12 @@ func (o *Optimistic) ChangeAmount(ctx context.Context, id string, amount int64) 
 	})
 }
 
-// Work is one pass of the worker: it settles what stands in the outbox, one
-// after the other, and says how many. What failed stays there for the next pass;
-// the error joins what went wrong. Call it in a loop, or for each event of the
-// table's stream.
+// Work is one pass of the worker. It settles the rows of the outbox one after another,
+// and returns how many. Failed rows remain for the next pass, and the error joins their
+// errors. Call it in a loop, or for each event of the table's stream.
 //
-// A row may be worked on by several workers at a time, and by another one after
-// a crash: the gateway takes the money once, because all of them use the
-// intent's key.
+// Several workers may settle one row. The gateway takes the money once, because all of
+// them use the intent's key.
 func (o *Optimistic) Work(ctx context.Context) (settled int, err error) {
 	rows := dynamodb.NewQueryPaginator(o.store.DB, &dynamodb.QueryInput{
 		TableName: &o.store.Table, ConsistentRead: aws.Bool(true),
@@ -94,13 +91,13 @@ func (o *Optimistic) Work(ctx context.Context) (settled int, err error) {
 	return settled, errors.Join(failed...)
 }
 
-// settle charges one intent, and writes what came of it.
+// settle charges one intent and writes the outcome.
 func (o *Optimistic) settle(ctx context.Context, id string) error {
 	intent, err := o.store.Load(ctx, id)
 	if err != nil || intent.State != ChargeRequested {
 		return err // another worker was first
 	}
-	// From here on nobody changes the amount, until it is settled.
+	// From here on no client changes the amount until it is settled.
 	outcome, err := charge(ctx, o.gateway, intent)
 	if err != nil {
 		return err
@@ -117,9 +114,9 @@ func (o *Optimistic) settle(ctx context.Context, id string) error {
 
 func outboxKey(id string) attributes { return attributes{"pk": text("outbox"), "sk": text(id)} }
 
-// change loads an intent, and saves what decide makes of it together with the
-// other items: all or none, and only if nobody has saved the intent meanwhile.
-// If somebody has, it begins anew. Nothing is written if decide changes nothing.
+// change loads an intent, and saves the result of decide together with the other items,
+// all or none, only if no other client has saved the intent meanwhile. Otherwise it
+// begins again. It writes nothing if decide changes nothing.
 func (o *Optimistic) change(ctx context.Context, id string, decide func(Intent) (Intent, []types.TransactWriteItem, error)) (Intent, error) {
 	const attempts = 10
 	for n := 1; ; n++ {
@@ -154,7 +151,7 @@ func (o *Optimistic) change(ctx context.Context, id string, decide func(Intent) 
 		case !errors.As(err, &cancelled), n == attempts:
 			return Intent{}, err
 		}
-		// Somebody has saved it, or is about to.
+		// Another client has saved it, or is about to.
 		select {
 		case <-time.After(time.Duration(n) * 20 * time.Millisecond):
 		case <-ctx.Done():

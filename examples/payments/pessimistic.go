@@ -12,8 +12,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Pessimistic charges under a locking read of the intent: whoever else wants to
-// charge or change it waits, in order, until the gateway has answered.
+// Pessimistic charges under a lock on the intent. Other calls that charge or change it
+// wait in order until the gateway has answered.
 type Pessimistic struct {
 	Store   Store
 	Gateway Gateway
@@ -21,14 +21,13 @@ type Pessimistic struct {
 	Wait    waitpolicy.Wait // for the lock
 }
 
-// gatewayTimeout is for how long a lock is kept for the gateway.
+// gatewayTimeout is how long a lock is held for the gateway.
 const gatewayTimeout = 2 * time.Minute
 
-// Charge charges the intent with the amount that it has once it is locked. It
-// returns the intent as it is then, CHARGED or CHARGE_FAILED, by this call or an
-// earlier one. After an error the money may have been taken: call it again, from
-// any process, and it is found out. ErrOtherAmount says that it was taken by an
-// earlier call, before the amount was changed.
+// Charge charges the intent with the amount that it has once it is locked. It returns
+// the intent, CHARGED or CHARGE_FAILED, by this call or an earlier one. After an error
+// the money may have been taken: call it again from any process. ErrOtherAmount says
+// that an earlier call took the amount before it was changed.
 func (p *Pessimistic) Charge(ctx context.Context, id string) (after Intent, err error) {
 	lock, err := p.lock(ctx, id)
 	if err != nil {
@@ -38,8 +37,8 @@ func (p *Pessimistic) Charge(ctx context.Context, id string) (after Intent, err 
 	if lock.intent.State != Created {
 		return lock.intent, nil
 	}
-	// Its context ends when the lock is lost. It does not end with the caller's:
-	// what is under way may have been done already.
+	// This context ends with the lock and not with the caller's, because a charge that
+	// is under way may have been made already.
 	held, cancel := context.WithTimeout(lock.Context(), gatewayTimeout)
 	defer cancel()
 	outcome, err := charge(held, p.Gateway, lock.intent)
@@ -56,8 +55,8 @@ func (p *Pessimistic) Charge(ctx context.Context, id string) (after Intent, err 
 	return after, nil
 }
 
-// ChangeAmount changes the amount of an intent that is not charged. During a
-// charge it waits, and is refused by what it finds then.
+// ChangeAmount changes the amount of an intent that is not charged. It waits during a
+// charge, and returns ErrTooLate after it.
 func (p *Pessimistic) ChangeAmount(ctx context.Context, id string, amount int64) (after Intent, err error) {
 	lock, err := p.lock(ctx, id)
 	if err != nil {
@@ -66,8 +65,7 @@ func (p *Pessimistic) ChangeAmount(ctx context.Context, id string, amount int64)
 	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
 	after = lock.intent
 	if after.State == Created {
-		// It may be charged all the same: a process may have died between the
-		// charge and its record.
+		// A process may have crashed between the charge and its record.
 		outcome, found, err := p.Gateway.Find(ctx, after.key())
 		switch {
 		case err != nil:
@@ -93,8 +91,8 @@ type lockedIntent struct {
 	intent Intent
 }
 
-// lock waits for the intent's lock, and has the intent from the request that was
-// granted it: one request if nobody else is there.
+// lock waits for the intent's lock, which returns the intent: one request if no other
+// client holds it.
 func (p *Pessimistic) lock(ctx context.Context, id string) (*lockedIntent, error) {
 	lock, err := p.Locks.LockItem(ctx, queuelock.ItemKey{Table: p.Store.Table, Key: intentKey(id)}, p.Wait)
 	if errors.Is(err, queuelock.ErrNoItem) {
@@ -110,9 +108,8 @@ func (p *Pessimistic) lock(ctx context.Context, id string) (*lockedIntent, error
 	return &lockedIntent{lock, intent}, nil
 }
 
-// saveAndRelease writes the intent and gives the lock back, both or neither, if
-// the lock is still held, whatever this process believes: one request. The error
-// is queuelock.ErrLost if it is not.
+// saveAndRelease writes the intent and releases the lock, both or neither, only if the
+// lock is still held. The error matches queuelock.ErrLost otherwise.
 func (l *lockedIntent) saveAndRelease(ctx context.Context, i Intent) error {
 	_, err := l.UpdateAndRelease(ctx, expression.
 		Set(expression.Name("amount"), expression.Value(number(i.Amount))).
