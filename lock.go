@@ -132,11 +132,11 @@ func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 
 // Extend renews the lease now by one request, sent after the call. Concurrent calls
 // share one. The next heartbeat counts from it. Of a lock that fails closed it checks
-// that the lock is still held.
+// that the lock is still held. Returns
 //
-// It returns nil if the lease was renewed, and ErrLost, ErrReleased or another error as
-// in Outcomes. While an UpdateAndRelease that was made waits for its answer, the error
-// matches neither.
+//   - an error that matches ErrLost or ErrReleased if the lock has ended.
+//   - any other error if the renewal failed. The lock is held as before, unless an
+//     UpdateAndRelease that was made waits for its answer.
 func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
 
 // Shared reports whether the lock is held together with others, by the option Shared or

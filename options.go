@@ -103,7 +103,7 @@ func CreateItem() Option { return func(o *options) { o.createItem = true } }
 // wait, and after each look that changes what Progress shows. NoWait and an idle lock
 // never call f. The last OnProgress counts.
 //
-// One goroutine calls f, with the latest Progress each time. Acquire waits up to one
+// One goroutine at a time calls f, with the latest Progress. Acquire waits up to one
 // second for the call under way, and Close waits for it, so f must not call Close. A
 // panic of f ends the wait and continues in the caller of Acquire.
 func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }

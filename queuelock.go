@@ -140,7 +140,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Acquire waits for its turn and returns the lock held. wait and ctx bound the wait.
+// Acquire waits for its turn and returns the lock. wait and ctx bound the wait.
 // The lock does not end with ctx, but with Release or when it is lost. Locks are not
 // reentrant. An Acquire that fails leaves the queue first, and leases end what it cannot
 // remove. Returns

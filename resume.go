@@ -18,8 +18,8 @@ import (
 type Handle struct {
 	Key    Key
 	Ticket ticket.Number
-	// ID is that of the Acquire, 26 letters and digits. It is a secret, because it is
-	// enough to take the lock over.
+	// ID is that of the Acquire, 26 letters and digits. Any process that has it can take
+	// the lock over.
 	ID string
 	// Shared and Permits are the options of the Acquire.
 	Shared  bool `json:",omitempty"`
@@ -42,10 +42,10 @@ func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
 // writes are refused at once, and its next heartbeat reports the loss. One of several
 // Resumes succeeds and makes the handle invalid: save the new lock's.
 //
-// Options are those of Acquire, without FailClosed. The handle has Shared and Permits,
-// and the data and the lock delay stay unless new ones are given. Returns Acquire's
-// errors, and ErrGone if the lock or the place has ended. A Resume that fails gives the
-// lock back, or leaves it to its lease and lock delay.
+// Options are those of Acquire, without FailClosed. The handle has Shared and Permits.
+// The data stays unless WithData is given, and the lock delay unless a longer one is.
+// Returns Acquire's errors, and ErrGone if the lock or the place has ended. A Resume that
+// fails gives the lock back, or leaves it to its lease and lock delay.
 func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	if h.ID == "" || h.Ticket.IsZero() {
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
