@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"time"
 
@@ -165,6 +166,15 @@ func (c Config) layout(tableName string) table.Layout {
 
 func (c Config) waiterTerms() lease.Terms {
 	return lease.Terms{TTL: c.WaiterTTL, Interval: c.WaiterTTL / 2, Margin: lease.Margin(c.WaiterTTL)}
+}
+
+// minAttention exceeds the pauses between attempts at a table that fails.
+const minAttention = 30 * time.Second
+
+// attention is the time without a look after which a waiter counts as stuck. It is
+// twice the longest time between two looks: the longest sleep and a request.
+func (c Config) attention() time.Duration {
+	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), minAttention)
 }
 
 // counterName is the sort key of an entity's counter, and the partition key of the

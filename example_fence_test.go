@@ -430,7 +430,7 @@ func twoTurns(ctx context.Context, locks *queuelock.Client) (slow, fast *queuelo
 	return turns[0], turns[1]
 }
 
-// A holder whose lease has ended, and who does not ask before it writes.
+// A holder whose lease has ended writes without a check of its own.
 func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T) (func(*queuelock.Lock, string) error, func() string){
 		"sql": func(t *testing.T) (func(*queuelock.Lock, string) error, func() string) {

@@ -76,7 +76,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
@@ -309,15 +308,6 @@ var errWaitOver = errors.New("the wait is over")
 
 // logGrace is how long Close waits for the Logger.
 const logGrace = time.Second
-
-// minAttention exceeds the pauses between attempts at a table that fails.
-const minAttention = 30 * time.Second
-
-// attention is the time without a look after which a waiter counts as stuck. It is
-// twice the longest time between two looks: the longest sleep and a request.
-func (c Config) attention() time.Duration {
-	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), minAttention)
-}
 
 // made refuses a Client that New has not made.
 func (c *Client) made() error {

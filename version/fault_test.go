@@ -155,7 +155,7 @@ func TestALostAnswerIsFoundOutAmongLaterWrites(t *testing.T) {
 	}
 }
 
-// What was deleted meanwhile cannot tell.
+// An item that was deleted meanwhile does not show the outcome.
 func TestALostAnswerOfAnItemThatIsGoneIsUnknown(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.LoseResponse(), "not made": queuelocktest.LoseRequest()} {
 		for _, remade := range []bool{false, true} {

@@ -147,7 +147,7 @@ func TestDelaysOfTypicalObservations(t *testing.T) {
 		"four ahead":                            {waitpolicy.Observation{Ahead: 4, Serving: true, Mean: time.Second, Deviation: 100 * ms}, 2150 * ms},
 		"a hundred ahead":                       {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second}, 15 * time.Second},
 		"turns were seen to be quicker":         {waitpolicy.Observation{Ahead: 10, Mean: time.Second, Pace: 200 * ms}, time.Second},
-		"a dead waiter ahead":                   {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second, ClearIn: 700 * ms}, 700 * ms},
+		"an expired waiter ahead":               {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second, ClearIn: 700 * ms}, 700 * ms},
 		"the holder's lease ends":               {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Mean: time.Minute, Still: time.Hour, ClearIn: 30 * ms}, 30 * ms},
 		"the holder's lease ends in an instant": {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Still: time.Hour, ClearIn: 1}, 20 * ms},
 		"nothing known":                         {waitpolicy.Observation{}, 20 * ms},

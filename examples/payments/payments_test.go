@@ -290,7 +290,7 @@ func TestAnAmountIsNotChangedDuringACharge(t *testing.T) {
 	})
 }
 
-// The process dies when the money was taken and nothing is written yet.
+// The process crashes after the money was taken and before anything is written.
 func TestAProcessThatDiesDuringAChargeIsRecoveredWithoutASecondOne(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		a, b := w.process("a"), w.process("b")
@@ -302,7 +302,7 @@ func TestAProcessThatDiesDuringAChargeIsRecoveredWithoutASecondOne(t *testing.T)
 			die()
 		}()
 		if intent, err := charge[kind](a, ctx); err == nil {
-			t.Fatalf("a dead process says %+v", intent)
+			t.Fatalf("a crashed process returns %+v", intent)
 		}
 		if intent, err := b.store.Load(t.Context(), "7"); err != nil || intent.State == payments.Charged {
 			t.Fatalf("%+v: %v", intent, err)
@@ -323,7 +323,7 @@ func TestAProcessThatDiesDuringAChargeIsRecoveredWithoutASecondOne(t *testing.T)
 	})
 }
 
-// The first who comes after it wants to change the amount.
+// The next process wants to change the amount.
 func TestAnAmountIsNotChangedAfterAChargeWhoseRecordWasLost(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		a, b := w.process("a"), w.process("b")
