@@ -1,15 +1,15 @@
-/* One lease, its owner, and one who may end it, in abstract time: what
- * queuelock.pml leaves to EVICT. Holders and queue rows work alike.
+/* One lease, its owner, and an observer that may end it, in abstract time. In
+ * queuelock.pml EVICT replaces all of this. Holders and queue rows work alike.
  *
- * The owner believes in its lease until its deadline, by its own clock. Checked:
- * nobody removes the entry before that. Heartbeats may be late, and be given up
- * by an owner that then sends the next; their ends, until, are asked for by an
- * estimate of the table's clock that errs by 0 to ERR on the late side.
+ * The owner relies on its lease until its deadline, by its own clock. The check is
+ * that no other process removes the entry before that. A heartbeat may be late, and
+ * the owner may give it up and send the next. The end of the lease that a heartbeat
+ * writes, until, comes from an estimate of the table's clock that is 0 to ERR late.
  *
- * The owner's clock may fall behind by DRIFT in all, and the observer's run
- * ahead by FAST. MARGIN is how much sooner the owner's deadline is than TTL.
- * With DELAY, a lock delay, others end the lease so much later, and the owner,
- * when it learns of its loss, leaves its entry to them. BUG_... plants a mistake.
+ * The owner's clock may fall behind by DRIFT in total, and the observer's clock may
+ * run ahead by FAST. The owner's deadline is MARGIN before the end of TTL. With a
+ * lock delay, DELAY, others end the lease that much later, and an owner that learns
+ * of its loss leaves its entry to them. BUG_... plants a mistake.
  */
 #ifndef TTL
 #define TTL 5
@@ -18,7 +18,7 @@
 #define MARGIN 2
 #endif
 #ifndef DELAY
-#define DELAY 0           /* a lock delay: between the owner's belief and the next holder */
+#define DELAY 0           /* a lock delay, between the owner's deadline and the next holder */
 #endif
 #define DRIFT 1
 #define FAST 1
@@ -30,10 +30,10 @@
 #define BEATS 3           /* heartbeats sent */
 #endif
 
-/* The checks, by the names that pan prints. They are never set. */
+/* The names of the checks, as pan prints them. The variables are never set. */
 hidden byte broken_belief, broken_delay, broken_outrun;
 
-byte now = 0, lag = 0;    /* the table's clock, and how far the owner's is behind */
+byte now = 0, lag = 0;    /* the table's clock, and how far the owner's clock is behind it */
 #define LOCAL (now - lag)
 
 /* The entry, or row. */
@@ -41,17 +41,17 @@ bool there = 1;
 byte until = 0, beat = 0; /* until 0: absent */
 byte applied = 0;         /* only for the check: the last heartbeat applied */
 
-/* The owner: internal/lease.Renewals and heartbeat.Keeper. */
+/* The owner: Renewals of internal/lease, and Keeper of heartbeat. */
 byte deadline = TTL - MARGIN;
 bool lost = 0;
 byte last = 0;            /* Renewals.until: the ends it writes never fall */
 byte sent = 0;            /* heartbeats sent */
 #define BELIEVES (!lost && LOCAL < deadline)
-/* The table's clock when the owner's belief ended; only for the check. */
+/* Only for the check: the table's clock at the owner's deadline. */
 byte ended = 0;
 
-/* Two heartbeats at most are under way: the one that is awaited, and one that
- * was given up. State: 0 none, 1 on the way, 2 refused, 3 done. */
+/* At most two heartbeats are on their way: the current one, and one that was given
+ * up. State: 0 none, 1 on its way, 2 refused, 3 applied. */
 byte st[2], at[2], end_[2], no[2];
 bool given[2];
 
@@ -78,7 +78,7 @@ end:	do
 
 active proctype Owner() {
 	byte i = 0, e;
-	/* The grant was sent at 0, with an end if the table's clock was known. */
+	/* The grant was sent at 0. It has an end if the table's clock was known. */
 	if :: until = TTL; last = until :: until = TTL + ERR; last = until :: true fi;
 end:	do
 	:: atomic { !lost && LOCAL >= deadline -> lost = 1 }
@@ -93,7 +93,7 @@ end:	do
 #endif
 		last = e; sent++;
 		st[i] = 1; at[i] = LOCAL; end_[i] = e; no[i] = sent; given[i] = 0; i = 0; e = 0 }
-	/* a time-out: it is given up, and still on its way */
+	/* a timeout: it is given up, and is still on its way */
 	:: atomic { st[0] != 0 && !given[0] && sent < BEATS -> given[0] = 1 }
 	:: atomic { st[1] != 0 && !given[1] && sent < BEATS -> given[1] = 1 }
 	/* an answer */
@@ -110,14 +110,14 @@ answer:	atomic {
 			deadline = at[i] + TTL - MARGIN
 #endif
 		:: !given[i] && !lost && st[i] == 2 && !there -> lost = 1
-		:: !given[i] && !lost && st[i] == 2 && there -> skip /* outrun: no loss */
+		:: !given[i] && !lost && st[i] == 2 && there -> skip /* a later heartbeat was applied: no loss */
 		fi;
 		st[i] = 0; at[i] = 0; end_[i] = 0; no[i] = 0; given[i] = 0; i = 0;
 		goto end
 	}
 }
 
-/* The network: what is on its way is applied at any time. */
+/* The network applies heartbeats at any time. */
 active proctype Net() {
 	byte i = 0;
 end:	do
@@ -136,7 +136,7 @@ come:	atomic {
 	}
 }
 
-/* EVICT, or SWEEP, with the beat b that was judged. */
+/* EVICT or SWEEP, with the beat b that was judged. */
 #ifdef BUG_EVICT_UNCONDITIONAL
 #define SAME(b) 1
 #else
@@ -158,14 +158,14 @@ inline remove(b) {
 #else
 #define LATER DELAY
 #endif
-/* internal/lease.Observer, of a waiter. */
+/* Observer of internal/lease, in a waiter. */
 active proctype Other() {
 	byte from = 0, seen = 0;
 end:	do
 	/* by the clock */
 	:: atomic { there && until != 0 && now >= until + LATER -> seen = beat }; remove(seen); seen = 0
-	/* by observation: the same beat for the whole of TTL, counted from after the
-	 * read in which it was first seen */
+	/* by observation: the same beat for all of TTL, counted from after the read
+	 * that first showed it */
 	:: atomic { there ->
 #ifdef BUG_OBSERVED_FROM_BEFORE
 		from = now };

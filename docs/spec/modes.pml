@@ -1,28 +1,29 @@
-/* Shared and counted locks, fail-closed locks, downgrade and resume, with a
- * ticket counter for each queue. What queuelock.pml shows for exclusive locks,
- * and in more detail, is not repeated: a row is put before the first look, the
- * row's own heartbeats are left out, and the record is there from the start.
+/* Shared locks and semaphores, fail-closed locks, downgrade and resume, with a
+ * ticket counter for each queue. It has less detail than queuelock.pml: a row is
+ * put before the first look, rows have no heartbeats, and the record is present
+ * from the start.
  *
- * One request is one atomic step, judged by the table when it is applied. What
- * its answer leads to is decided in the same step; the request that follows is
- * a step of its own. So any stall lies between any two requests.
+ * One request is one atomic step. The table judges it when it is applied. The
+ * reaction to its answer is decided in the same step, and the next request is a
+ * step of its own. A process can therefore pause between any two requests.
  *
- * -D options: N processes, CYCLES turns each; READERS, CLOSED, DOWN, OLD: masks
- * of those that take the lock shared, fail closed, downgrade it while they hold
- * it, and are of a version without modes; PERMITS (0: a lock); RESUMERS that take
- * process 0's lock over by its handle, or, with PLACE, its place in the queue; EXISTS (1: the record is idle, 2: holders
- * is {} after an exclusive turn with ticket 1, 3: the same, with no holdMode);
- * and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP,
- * OPER (an operator removes a live fail-closed holder), CUT (the REMOVE of
- * CLEANUP never gets through). HB: heartbeats of holders. With ONCE, a request
- * that was answered does not come again. BUG_... plants a mistake.
+ * -D options: N processes, CYCLES turns each. Masks of processes: READERS take the
+ * lock shared, CLOSED fail closed, DOWN downgrade it while they hold it, OLD run a
+ * version without modes. PERMITS (0: a lock). RESUMERS: processes that resume the
+ * lock of process 0 by its handle or, with PLACE, its place in the queue. EXISTS
+ * (1: the record is idle, 2: holders is {} after an exclusive turn with ticket 1,
+ * 3: the same, without holdMode). The faults, and how often each may happen: LOST,
+ * DUP, CRASH, EVICT, SWEEP, GIVEUP, OPER (an operator removes a live fail-closed
+ * holder), CUT (the REMOVE of CLEAN UP never reaches the table). HB: heartbeats of
+ * holders. With ONCE, a request that was answered is not applied again. BUG_...
+ * plants a mistake.
  *
- * UPD: a mask of those that release the lock together with an update of the item
- * that carries the record, in one conditional request (UpdateAndRelease), up to
- * twice if the first call ends without an answer. They have one turn, and read
- * in the marks on the record what became of it (outcomes.pml). DROP: how often
- * somebody deletes that item and makes it anew. With NOITEM a refusal does not
- * show the record, which is read afterwards.
+ * UPD: a mask of processes that release the lock together with an update of the
+ * item that carries the record, in one conditional request (UpdateAndRelease), and
+ * up to twice if the first call ends without an answer. They have one turn, and
+ * read its outcome from the marks on the record (outcomes.pml). DROP: how often the
+ * item is deleted and created again. With NOITEM a refusal does not show the
+ * record, which is read afterwards.
  */
 #ifndef N
 #define N 2
@@ -89,13 +90,13 @@
 #define K 16              /* attempts of one process are below this */
 #define S 4               /* entries of holders */
 #if DUP > 1
-#define SLOTS DUP         /* requests under way that come later */
+#define SLOTS DUP         /* requests that are applied later */
 #else
 #define SLOTS 1
 #endif
 
-/* The checks, by the names that pan prints with an assertion that fails. They
- * are never set. */
+/* The names of the checks. pan prints a name with the assertion that fails. The
+ * variables are never set. */
 hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken_fifo, broken_overtaking, broken_judged, broken_known,
 	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model,
 	broken_written, broken_told, broken_settled;
@@ -117,9 +118,9 @@ hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken
 #define oCONF 15
 #define oRESUME 16
 #define oPLACE 17
-#define oUPD 18           /* RELEASE with an update of the caller's */
+#define oUPD 18           /* RELEASE with an update by the caller */
 
-/* Modes of the record, of an entry, of what a process believes. */
+/* Modes of the record, of an entry, and of the belief of a process. */
 #define EXCL 1
 #define SHRD 2
 
@@ -135,14 +136,14 @@ byte hmd[S];              /* only for the checks: its mode */
 /* The rows: 0, or owner and number of the row's id. */
 byte row[T];
 
-/* Only for the checks: the last ticket granted to each process, the last that
- * was granted exclusively, the first ticket issued while its row stood above
- * the floor, the tickets that were confirmed, and those whose turns have ended. */
+/* Only for the checks: the last ticket granted to each process, its last exclusive
+ * ticket, the first ticket issued while its row was in the table, above the floor,
+ * the tickets that were confirmed, and the tickets of turns that have ended. */
 byte g[NP], gx[NP], owed[NP];
 short conf = 0, ended = 0;
 
 /* What each process knows. */
-short lv[NP];             /* its ids that it would adopt, or holds */
+short lv[NP];             /* its ids that it holds, or would adopt */
 short unk[NP];            /* its ids whose requests were not answered */
 byte wtk[NP];             /* the ticket it waits with; 0: it does not wait */
 byte bel[NP];             /* it believes that it holds, in this mode */
@@ -154,44 +155,44 @@ byte won = 0;             /* RESUMEs that were applied */
 byte srow = 0;            /* with PLACE, the handle is a row: owner and id, and its ticket in stk */
 
 #if UPD > 0
-/* The marks: the last release, by which call, and the last eviction; 0: none. */
+/* The marks: the last release and its call, and the last eviction; 0: none. */
 byte mr = 0, mrt = 0, mrc = 0, me = 0, met = 0;
-/* What each process knows: its grant, and the marks of the last record in which it was. */
+/* What each process knows: its grant, and the marks of the last record that had its entry. */
 byte gid[NP], gtk[NP], srid[NP], srtk[NP], srcall[NP], seid[NP], setk[NP];
-/* Only for the checks: how its turn ended (1 + the call that released), and the update. */
+/* Only for the checks: how its turn ended (1 + the call that released it), and its update. */
 byte by[NP];
 #define TAKEN 10
-byte wr[NP];              /* the update was made: 1 + by which call */
-byte denied[NP];          /* calls that said that nothing was written */
+byte wr[NP];              /* the update was made: 1 + the call that made it */
+byte denied[NP];          /* calls that reported that nothing was written */
 bool settled[NP];         /* a Release has returned since */
 byte bDrop = DROP;
 #endif
 
-/* Requests that are still under way and will be applied later. */
+/* Requests that are sent, and will be applied later. */
 byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS];
 short db[SLOTS];
 
 byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP,
      bGiveup = GIVEUP, bOper = OPER, bCut = CUT, bHB = HB;
-bool twice = 0;           /* a request that was answered has come once more */
-bool leased = 0;          /* something was left behind that only its lease ends */
+bool twice = 0;           /* a request that was answered was applied again */
+bool leased = 0;          /* something is left that only the end of its lease removes */
 
-bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
+bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 
 #define ID(p,i)   (((p)+1)*K + (i))
 #define OWNER(i)  ((i)/K - 1)
 #define BIT(i)    (1 << ((i)%K))
 #define HAS(m,p)  (((m) >> (p)) & 1)
-/* One that takes over asks for what process 0 had. */
+/* A process that resumes asks for the mode of process 0. */
 #define WHO(p)    ((p) < N -> (p) : 0)
 #define MODE(p)   (PERMITS > 0 -> 0 : (HAS(READERS,WHO(p)) -> SHRD : EXCL))
 #define CLOSEDID(i) HAS(CLOSED,WHO(OWNER(i)))
 #define MINE1(p,s) (n > s && OWNER(hid[s]) == (p) && (lv[p] & BIT(hid[s])))
 #define MINE(p)   (MINE1(p,0) || MINE1(p,1) || MINE1(p,2) || MINE1(p,3))
 #define IN(i)     ((n > 0 && hid[0] == (i)) || (n > 1 && hid[1] == (i)) || (n > 2 && hid[2] == (i)) || (n > 3 && hid[3] == (i)))
-/* Somebody renews the entry, or is about to remove it. */
+/* The entry has an owner, which renews it or is about to remove it. */
 #define LIVE(i)   ((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i))
-/* A process may judge it by its lease: a confirmed one has none. */
+/* Processes may judge the entry by its lease; a confirmed entry has none. */
 #ifdef BUG_EVICT_CONFIRMED
 #define LEASED(s) 1
 #else
@@ -217,15 +218,15 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 #define AHEAD_(t) (AHEAD1(1,t) || AHEAD1(2,t) || AHEAD1(3,t) || AHEAD1(4,t) || AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t))
 #define OPEN(p)  (n == 0 || (PERMITS > 0 && n < PERMITS) || (MODE(p) == SHRD && mode == SHRD))
 #define NOROW(p,t) (t > FLOOR && (row[t] == 0 || ROWNER(row[t]) != p))
-/* A look would lead to something, with or without a fault. */
+/* A look would lead to an action, with or without a fault. */
 #define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || FOREIGN(t) || GONE(t) || DEADIN || (bEvict > 0 && ALIVEIN) || \
 	(OPEN(p) && !AHEAD(p,t)) || NOROW(p,t) || (bSweep > 0 && AHEAD_(t)) || bGiveup > 0)
 
-/* The item was deleted since, and made anew: order is not kept across that. */
+/* The item was deleted and created again: order is not kept across that. */
 #if DROP > 0
 #define MADEANEW (bDrop < DROP)
-#define FOREIGN(t) ((t) > tn) /* of another item's counter */
-/* A TAKE that is repeated after that brings back an id with its old ticket. */
+#define FOREIGN(t) ((t) > tn) /* issued by the deleted item's counter */
+/* A TAKE that is repeated after that puts an id back with its old ticket. */
 #define ANEW (MADEANEW && DUP > 0)
 #else
 #define MADEANEW 0
@@ -235,8 +236,8 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 
 hidden byte x, y, z, mo, fb, verdict;
 
-/* The floor is about to rise to v without a grant: no ticket with which
- * somebody waits is passed. */
+/* The floor is about to rise to v without a grant. It must not pass the ticket of
+ * a waiter. */
 inline raise(v) {
 	y = 0;
 	do
@@ -259,8 +260,8 @@ inline grant(v, q) {
 	if :: mo == EXCL -> gx[q] = v :: else fi
 }
 
-/* Ticket v is about to be issued: its owner is a newcomer to all whose rows
- * stand above the floor. */
+/* Ticket v is about to be issued. Its owner is a newcomer to all waiters whose rows
+ * are in the table, above the floor. */
 inline issued(v) {
 	assert(v < T-1 || broken_tickets);
 	y = 0;
@@ -275,20 +276,20 @@ inline issued(v) {
 	od
 }
 
-/* z becomes the place of id i; n if it is not there. */
+/* z becomes the index of id i, or n if it is absent. */
 inline find(i) {
 	z = 0;
 	do :: z < n && hid[z] != (i) -> z++ :: else -> break od
 }
 
-/* Who is together in holders, and who believes what. */
+/* Checks the entries of holders, and the beliefs of processes. */
 inline together() {
 	assert(PERMITS == 0 || n <= PERMITS || broken_exclusion);
 	y = 0;
 	do
 	:: y < n ->
 		assert(PERMITS > 0 || n == 1 || hmd[y] == SHRD || broken_exclusion);
-		/* a holder whose entry stands, and who believes to be alone, is */
+		/* a holder that is in the record, and believes that it is alone, is alone */
 		assert(PERMITS > 0 || n == 1 || bel[OWNER(hid[y])] != EXCL || !(lv[OWNER(hid[y])] & BIT(hid[y])) || broken_alone);
 		y++
 	:: else -> break
@@ -296,7 +297,7 @@ inline together() {
 	y = 0;
 	do
 	:: y < NP ->
-		/* a fail-closed holder that nobody has put out is in */
+		/* a fail-closed holder is in the record until an operator or RESUME ends its turn */
 		assert(!bel[y] || !HAS(CLOSED,y) || out[y] || (n > 0 && (MINE(y) || IN(sid))) || broken_confirm);
 		y++
 	:: else -> break
@@ -310,13 +311,13 @@ inline put(i, t, m, b) {
 }
 
 #define TICKETAT(s) (htk[s] -> htk[s] : sa+1)
-/* EVICT asks for the ticket for the sake of its mark. */
+/* EVICT requires the ticket so that its mark is right. */
 #if UPD > 0
 #define TICKETOF(s) TICKETAT(s)
 #else
 #define TICKETOF(s) 0
 #endif
-/* The entry at z goes. */
+/* Removes the entry at z. */
 inline cut() {
 	n--;
 	do
@@ -326,7 +327,7 @@ inline cut() {
 	hid[n] = 0; htk[n] = 0; hmd[n] = 0; hbt[n] = 0
 }
 
-/* With its turn. */
+/* Removes the entry at z and ends its turn. */
 inline end_turn() {
 	ended = ended | (1 << TICKETAT(z));
 	cut()
@@ -345,7 +346,7 @@ inline droprow(u) {
 	row[u] = 0
 }
 
-/* The conditions that can be left out. */
+/* The conditions that a planted mistake leaves out. */
 #ifdef BUG_READER_NAMES
 #define cNAMED 1
 #else
@@ -434,8 +435,8 @@ inline droprow(u) {
 #endif
 
 #if UPD > 0
-/* A release with an update: which of the sender's calls it is, and the form: 1
- * fast, 0 a hand-off. */
+/* A release with an update: the number of the sender's call, and the form: 1 fast,
+ * 0 hand-off. */
 #define ASKS(call,form) ((call) + 4*(form))
 #define ASKSCALL(b) ((b)%4)
 #define ASKSFAST(b) ((b)/4)
@@ -456,11 +457,11 @@ inline droprow(u) {
 #else
 #define cCOUNTER (tn >= t)
 #endif
-/* It is in the record, by the grant of its ticket. */
+/* The id is in the record with its ticket. */
 #define HELD1(s,i,t) (n > s && hid[s] == (i) && TICKETAT(s) == (t))
 #define HELD(i,t) (HELD1(0,i,t) || HELD1(1,i,t) || HELD1(2,i,t) || HELD1(3,i,t))
 
-/* The turn of process q, if that is the entry, has ended. */
+/* The turn of process q has ended, if the entry is its own. */
 inline turnover(q, h, v, how) {
 	if
 	:: gid[q] == (h) && gtk[q] == (v) -> assert(by[q] == 0 || ANEW || broken_settled); by[q] = how
@@ -478,7 +479,7 @@ inline releaseMark(q, h, v, c, quick) {
 inline newMark(h) { if :: me == 0 -> me = h; met = 0 :: else fi }
 inline see(q) { srid[q] = mr; srtk[q] = mrt; srcall[q] = mrc; seid[q] = me; setk[q] = met }
 
-/* serving.Outcome. */
+/* Record.Outcome of package serving. */
 #define uHELD 1
 #define uTHIS 2
 #define uEARLIER 3
@@ -515,10 +516,10 @@ inline decide(q, i, t, c) {
 #define cCOUNTER 1
 #endif
 
-/* A turn that has ended does not come back. */
+/* The turn of ticket t has not ended. */
 #define NOTENDED(t) assert(!(ended & (1 << (t))) || broken_ended)
 
-/* The table applies a request of process p: id, ticket and a further number. */
+/* The table applies a request of process p, with id, ticket and a further number. */
 inline apply(o, p, i, t, b) {
 	d_step {
 	res = 0; mo = MODE(p); fb = FIRSTBEAT(i);
@@ -558,7 +559,7 @@ inline apply(o, p, i, t, b) {
 		if
 		:: z < n && cTICKET && (b != EXCL || WIDE) ->
 			NOTENDED(t);
-			/* the handle's lock was taken over: nobody renews it any more */
+			/* the handle's lock was resumed: its old id is never renewed */
 			assert(won == 0 || i != sid || broken_resume);
 			if :: hbt[z] < 2 -> hbt[z]++ :: else fi; res = 1
 		:: else
@@ -601,7 +602,7 @@ inline apply(o, p, i, t, b) {
 			end_turn(); res = 1
 		:: else
 		fi
-	:: o == oREM -> /* every id of which there was no answer */
+	:: o == oREM -> /* every id whose request had no answer */
 		x = 0;
 		do
 		:: x < n ->
@@ -624,7 +625,7 @@ inline apply(o, p, i, t, b) {
 #else
 		:: z < n && hbt[z] == b && cEVICT ->
 #endif
-			/* what was confirmed goes by its holder or by an operator */
+			/* only its holder or an operator removes a confirmed entry */
 			assert(!CLOSEDID(i) || !(conf & (1 << TICKETAT(z))) || broken_confirm);
 #if UPD > 0
 			y = OWNER(i);
@@ -652,8 +653,8 @@ inline apply(o, p, i, t, b) {
 		:: z < n && cTICKET && cFENCE ->
 			NOTENDED(t);
 			assert(won == 0 || i != sid || broken_resume);
-			/* the write commits. One that was meant to be alone is; and nobody
-			 * was granted the lock exclusively in between. */
+			/* the write commits: an exclusive holder is alone, and no other
+			 * process was granted the lock exclusively in between */
 			assert(b != EXCL || n == 1 || broken_fence);
 			y = 0;
 			do :: y < NP -> assert(y == p || gx[y] <= t || broken_fence); y++ :: else -> break od;
@@ -665,8 +666,8 @@ inline apply(o, p, i, t, b) {
 		find(i);
 		if
 		:: cUPD && (ASKSFAST(b) == 0 || cIDLEUPD) ->
-			/* the update is made: once, by one who holds, and not after it
-			 * was told that it was not */
+			/* the update is made: once, by a holder, and not after a call
+			 * reported that it was not made */
 			assert(wr[p] == 0 || ANEW || broken_written);
 			assert(!(denied[p] & (1 << ASKSCALL(b))) || ANEW || broken_told);
 			assert(!settled[p] || ANEW || broken_settled);
@@ -715,7 +716,7 @@ inline apply(o, p, i, t, b) {
 #endif
 			won++;
 			assert(won < 2 || broken_resume);
-			/* who passed the row has passed it for good */
+			/* a process that passed the row has passed it permanently */
 			owed[p] = owed[0]; owed[0] = 0; row[t] = ROW(p, b); res = 1
 		:: else -> res = (row[t] != 0 && ROWNER(row[t]) == p)
 		fi
@@ -733,16 +734,16 @@ inline later(o, p, i, t, b) {
 	}
 }
 
-/* What becomes of a request. */
+/* The fates of a request. */
 #define ANSWERED 0
-#define NOANSWER 1   /* it is applied, and the answer is lost */
+#define NOANSWER 1   /* it is applied, and its answer is lost */
 #define NOREQUEST 2  /* it is lost */
 #define LATER 3      /* it is late */
-#define TWICE 4      /* it comes twice */
+#define TWICE 4      /* it is applied twice */
 hidden byte fate;
 
-/* Process p sends a request. unkn: there was no answer; it may have been
- * applied, may get applied later, or never. */
+/* Process p sends a request. unkn: there was no answer. The request may have been
+ * applied already, may be applied later, or never. */
 inline send(o, p, i, t, b) {
 	unkn = 0; fate = ANSWERED;
 	if
@@ -768,7 +769,7 @@ inline send(o, p, i, t, b) {
 }
 
 #if DUP > 0
-/* The network: requests that are late are applied at any time, in any order. */
+/* The network applies late requests at any time, in any order. */
 active proctype Net() {
 	byte m = 0;
 end:	do
@@ -786,7 +787,7 @@ come:	atomic {
 #endif
 
 #if CRASH > 0
-/* A process dies, at any time. */
+/* A process crashes at any time. */
 active proctype Death() {
 	byte p = 0;
 end:	do
@@ -806,8 +807,8 @@ end:	do
 #endif
 
 #if CLOSED > 0
-/* An operator ends a fail-closed lock: one whose holder is known to be dead, and
- * by mistake OPER times. Client.Evict. */
+/* An operator ends a fail-closed lock (Client.Evict) after its holder has crashed,
+ * and OPER times by mistake. */
 #define ORPHAN(s) (n > s && CLOSEDID(hid[s]) && hbt[s] > 0 && dead[OWNER(hid[s])])
 active proctype Operator() {
 end:	do
@@ -822,8 +823,8 @@ end:	do
 #endif
 
 #if DROP > 0
-/* Somebody deletes the item that carries the record, and makes it anew: its
- * tickets begin at 1 again. What is checked of tickets is of one item. */
+/* Another program deletes the item that carries the record and creates it again.
+ * Its tickets start at 1 again. The checks of tickets apply to one item. */
 active proctype Drop() {
 end:	do
 	:: atomic { bDrop > 0 && fin < NP ->
@@ -839,8 +840,8 @@ end:	do
 }
 #endif
 
-/* ahead: live rows ahead of ticket t; gone: the first dead one; more: there are
- * further dead ones. */
+/* ahead: live rows ahead of ticket t; gone: the first expired row; more: there are
+ * further expired rows. */
 inline rows(t) {
 	d_step {
 	ahead = 0; gone = 0; more = 0; x = 1;
@@ -863,20 +864,20 @@ inline rows(t) {
 
 #define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
 
-/* A process, or, from N on, one that takes over the lock of process 0 by its
+/* A process. From N on, a process that resumes the lock of process 0 by its
  * handle. */
 proctype Main(byte p) {
 	byte nx = 0;      /* the next attempt */
 	byte t = 0;       /* my ticket */
-	byte id = 0;      /* of the attempt under way, then of the grant */
-	byte md = MODE(p); /* the mode of what I hold, or ask for */
+	byte id = 0;      /* of the current attempt, then of the grant */
+	byte md = MODE(p); /* the mode of the lock, held or requested */
 	byte rid = 0;     /* of my row */
 	bool claimed = 0, fast = 0, more = 0, fenced = 0, wants = HAS(DOWN,p);
 	bool ahead = 0;
 	byte gone = 0, gb = 0, tgt = 0, tb = 0, tt = 0, cycle = 0;
 #if UPD > 0
-	byte call = 0;    /* of UpdateAndRelease, and then of Release */
-	bool form = 0;    /* the fast one */
+	byte call = 0;    /* number of the release call: UpdateAndRelease, then Release */
+	bool form = 0;    /* the fast form */
 #endif
 	{
 	if :: p >= N -> goto resume :: p < N fi;
@@ -899,7 +900,7 @@ enqueue: skip;
 		if
 		:: unkn && rid < 3 -> unkn = 0; rid++; goto enqueue
 		:: !unkn && res -> rid = row[t]%4; res = 0; goto wait
-		:: !unkn && !res -> /* somebody else's: a place that was taken over, or a ticket of another item's counter */
+		:: !unkn && !res -> /* the row of another process: a resumed place, or a ticket of the deleted item's counter */
 			assert(won > 0 || MADEANEW || broken_model); goto anew
 		fi
 	}
@@ -907,8 +908,8 @@ wait:	skip;
 #ifdef PLACE
 	atomic { if :: p == 0 && stk == 0 && row[t] != 0 && ROWNER(row[t]) == 0 -> stk = t; srow = row[t] :: else fi }
 #endif
-	/* LOOK: the record and the rows ahead, in one read. One that would only
-	 * lead to another is left out, so a waiter that nothing ever serves is a
+	/* LOOK: the record and the rows ahead, in one read. A look that leads only
+	 * to another look is left out, so a waiter that is never granted is a
 	 * deadlock. */
 	atomic {
 		TURN(p,t);
@@ -925,7 +926,7 @@ wait:	skip;
 			x = 0;
 			do :: !(DEAD1(x)) -> x++ :: else -> break od;
 			tgt = hid[x]; tb = hbt[x]; tt = TICKETOF(x); x = 0; goto evict
-		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(0) -> /* so is a live holder */
+		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(0) -> /* a live holder is judged to have expired */
 			bEvict--; tgt = hid[0]; tb = hbt[0]; tt = TICKETOF(0); goto evict
 		:: !MINE(p) && gone == 0 && !DEADIN && bEvict > 0 && ALIVE1(1) ->
 			bEvict--; tgt = hid[1]; tb = hbt[1]; tt = TICKETOF(1); goto evict
@@ -956,14 +957,15 @@ anew:	skip; /* the row is deleted before the next TAKE */
 		send(oDEL, p, 0, t, 0);
 		if :: unkn -> unkn = 0; goto anew :: !unkn -> res = 0; t = 0; goto take fi
 	}
-	/* The labels that are reached within the step before stand inside: a jump to
-	 * one before an atomic sequence would end the step. Nothing comes by the false. */
+	/* Labels that are reached within the previous step are inside an atomic
+	 * sequence, because a jump to a label before the sequence would end the step.
+	 * The false keeps the sequence from being entered from above. */
 	atomic { false;
 found:		more = 0; ahead = 0; gone = 0;
 		x = 0;
 		do :: !(MINE1(p,x)) -> x++ :: else -> break od;
 		id = hid[x]; claimed = (htk[x] != 0);
-		/* a row that stands is deleted in the background, and counts for nothing */
+		/* a row that is left is deleted in the background, and has no effect */
 		if :: t != 0 && row[t] != 0 && ROWNER(row[t]) == p -> row[t] = 0 :: else fi;
 		t = TICKETAT(x); wtk[p] = 0; owed[p] = 0;
 #ifdef BUG_FORGET_BEFORE_CONFIRM
@@ -982,7 +984,7 @@ confirm: skip;
 		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0;
 			if :: goto confirm :: bGiveup > 0 -> bGiveup--; goto leave fi
 		:: !unkn && res -> res = 0; goto hold
-		:: !unkn && !res && IN(id) -> goto hold /* my own, of which there was no answer */
+		:: !unkn && !res && IN(id) -> goto hold /* an own request without an answer was applied */
 		:: !unkn && !res && !IN(id) -> goto again /* overtaken, or evicted; the other ids are kept */
 		fi
 	}
@@ -1023,7 +1025,7 @@ held:	skip;
 			:: !unkn && res -> res = 0; goto held
 			:: !unkn && !res ->
 #endif
-				/* a loss: it is one */
+				/* a reported loss is a loss */
 				assert(!IN(id) || twice || broken_known); goto lost
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, md); unkn = 0; res = 0; goto held
@@ -1032,7 +1034,7 @@ held:	skip;
 #endif
 		:: wants ->
 #ifndef BUG_DOWN_BELIEF
-			/* from the call on, whatever it returns */
+			/* from the call on, whatever its outcome */
 			bel[p] = SHRD;
 #endif
 			wants = 0; goto down
@@ -1070,7 +1072,7 @@ judge:		decide(p, id, t, call);
 		:: verdict == uEVICTED -> verdict = 0;
 			assert(wr[p] != 1 + call || ANEW || broken_told);
 			denied[p] = denied[p] | (1 << call); goto lost
-		:: else -> verdict = 0; goto end_ /* by the call before; or nobody knows */
+		:: else -> verdict = 0; goto end_ /* released by the previous call, or unknown */
 		fi
 	}
 	atomic { false;
@@ -1101,7 +1103,7 @@ lost:	skip;
 		:: else -> unkn = 0; res = 0; goto end_
 		fi
 	}
-	/* a TAKE that came twice has put the id there once more */
+	/* a TAKE that was applied twice has put the id back */
 orphan:	skip;
 	atomic { send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto end_ }
 quick:	skip;
@@ -1163,7 +1165,7 @@ remove:	skip;
 		fi
 	}
 	atomic { false;
-gone_:		/* nothing that was applied before is left behind */
+gone_:		/* nothing that was applied before is left */
 		x = 0;
 		do :: x < n -> assert(OWNER(hid[x]) != p || twice || broken_left); x++ :: else -> break od;
 		x = 0; goto end_ }
@@ -1226,7 +1228,7 @@ init {
 		:: else -> break
 		od
 	}
-	/* Everybody has ended, and what they sent has come. */
+	/* All processes have ended, and all their requests were applied. */
 	atomic {
 		fin == NP && ALLCOME;
 		if
@@ -1234,7 +1236,7 @@ init {
 			assert(n == 0 || broken_clean);
 			i = 1;
 			do :: i < T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
-			/* without any fault, the next TAKE is served at once */
+			/* without any fault, the next TAKE is granted at once */
 			assert(!pres || OLD || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bOper < OPER || broken_reset)
 		:: else
 		fi

@@ -1,20 +1,21 @@
-/* What a holder learns from the marks on the record, and from the number of its
- * last fenced transaction. There is no clock, and no count of attempts.
+/* The outcomes that a holder reads from the marks on the record, and from the number
+ * of its last fenced transaction. There is no clock, and no count of attempts.
  *
- * Holder is one holder with all its requests. Env is everybody else: clients,
- * operators, a resumed process, the owner of the item. It does what their
- * conditional writes can do, in any order, and is not asked whether they would:
- * queue rows and beats are left out, so it does more than real clients can.
+ * Holder is one holder with all its requests. Env is everything else: other clients,
+ * operators, a resumed process, the owner of the item. It makes any of their
+ * conditional writes, in any order. Queue rows and beats are left out, so it does
+ * more than real clients can.
  *
- * -D options: ROOM: how many hold at once (1: exclusive); IDS: how many others
- * there are; CALLS: release calls; TRANS: fenced transactions; HB: heartbeats.
- * How often each fault may happen: LOST and DUP (as in modes.pml), AGAIN (a client
- * that retries on its own: the request is made twice, and only the second answer
+ * -D options: ROOM: how many hold at once (1: exclusive); IDS: the number of other
+ * ids; CALLS: release calls; TRANS: fenced transactions; HB: heartbeats; TOKENS:
+ * transactions have tokens; NOITEM: a refusal does not show the record, which is
+ * read afterwards. The faults, and how often each may happen: LOST and DUP (as in
+ * modes.pml), AGAIN (the SDK's client repeats a request, and only the second answer
  * arrives), ORPHAN (a repeated TAKE puts the id back with another ticket), RESUME,
- * DROP (the item is deleted; another client makes it anew), HAND (a person
- * removes the entry without a mark), OLD (a client that knows no marks evicts or releases),
- * FORGET (DynamoDB forgets the transaction's token). TOKENS: transactions have tokens. NOITEM: a refusal does not
- * show the record, which is read afterwards. BUG_... plants a mistake.
+ * DROP (the item is deleted, and another client creates it again), HAND (an operator
+ * removes the entry without a mark), OLD (a client of a version without marks evicts
+ * or releases), FORGET (DynamoDB forgets the transaction's token). BUG_... plants a
+ * mistake.
  */
 #ifndef ROOM
 #define ROOM 1
@@ -67,22 +68,22 @@
 #define SLOTS 1
 #endif
 
-/* The checks, by the names that pan prints. They are never set. */
+/* The names of the checks, as pan prints them. The variables are never set. */
 hidden byte broken_told, broken_denied, broken_rare, broken_once, broken_written, broken_known, broken_model;
 
 /* Requests of the holder. */
 #define oHB 1
 #define oREL 2            /* b: 2 * call + 1 for the fast form */
-#define oTX 3             /* b: which transaction; its number is 2*b, and 2*b + 1 once it is used up */
+#define oTX 3             /* b: the transaction. Its number is 2*b, and 2*b + 1 once it is settled */
 #define oREM 4            /* a removal without a mark */
-#define oSETTLE 5         /* b: the number that it uses up */
+#define oSETTLE 5         /* b: the transaction that it settles */
 
-/* Ids: the holder's, then two that were there before, then the others. */
+/* Ids: the holder's, then two of earlier turns, then the others. */
 #define ME 1
 #define FIRST 4
 #define END (FIRST+IDS)
 
-/* The record. Of the holder's entry: its ticket, and the last transaction. */
+/* The record. tk and made are the ticket and the last transaction in the holder's entry. */
 bool exists = 1;
 short in = 0;             /* ids in holders, one bit each */
 byte tk = 0, made = 0;
@@ -90,37 +91,37 @@ byte tk = 0, made = 0;
  * Other ids have one ticket, written as 1; a new record's mark has ticket 0. */
 byte rid = 0, rtk = 0, rcall = 0;
 byte eid = 0, etk = 0, em = 0;
-byte tokens = 0;          /* of transactions that were made, if DynamoDB still knows */
+byte tokens = 0;          /* of transactions that were made, while DynamoDB remembers them */
 
-/* What the holder knows: marks of the last record in which its entry was. */
+/* What the holder knows: the marks of the last record that had its entry. */
 byte sr = 0, srt = 0, src = 0, se = 0, set_ = 0;
-#define T 1               /* its ticket; an orphan of its id has ticket 2 */
-byte call = 0;            /* the release call under way, or the last */
-byte opened = 0;          /* calls whose end it does not know, one bit each */
+#define T 1               /* its ticket; an orphaned entry of its id has ticket 2 */
+byte call = 0;            /* the current release call, or the last */
+byte opened = 0;          /* calls with an unknown outcome, one bit each */
 byte num = 0;             /* the number of its last transaction */
-bool topen = 0;           /* an attempt at it had no answer */
+bool topen = 0;           /* one of its attempts had no answer */
 bool granted = 0;         /* it has been granted */
 bool forgot = 0;          /* more than ten minutes have passed */
 
-/* The truth. */
+/* What really happened. */
 #define EVICTED 10
 #define DROPPED 11
 #define REMOVED 12
-byte truth = 0;           /* how its turn ended: 0, the call that released, or one of these */
-byte done = 0, denied = 0; /* transactions that were made; that are said not to have been, and never to be */
+byte truth = 0;           /* how its turn ended: 0, the call that released it, or one of these */
+byte done = 0, denied = 0; /* transactions that were made; transactions reported as never made */
 bool cond = 1;            /* the caller's own condition of its updates */
 bool anew = 0;            /* the item was deleted since the grant */
-bool relSince = 0, evSince = 0; /* another's release, or eviction, was marked since the record last seen */
-byte after = 0;           /* grants of others since its turn ended */
+bool relSince = 0, evSince = 0; /* another release, or eviction, was marked since the record last seen */
+byte after = 0;           /* later grants since its turn ended */
 byte past = 0;            /* ids of others that were released or evicted */
 
 byte bLost = LOST, bDup = DUP, bAgain = AGAIN, bOrphan = ORPHAN, bResume = RESUME, bDrop = DROP, bHand = HAND, bOld = OLD, bHB = HB, bForget = FORGET, bCond = COND;
 byte nxt = FIRST;
 bool ended = 0, ready = 0;
-byte dop[SLOTS], db[SLOTS]; /* requests that come later */
+byte dop[SLOTS], db[SLOTS]; /* requests that are applied later */
 
-bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
-bool again = 0;           /* the client below repeats it, unseen */
+bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
+bool again = 0;           /* the SDK's client repeats the request */
 hidden byte x, y, fate, out;
 
 #define BIT(i) (1 << (i))
@@ -130,7 +131,7 @@ hidden byte x, y, fate, out;
 #define FREE   (COUNT < ROOM)
 #define HELD   (exists && IN(ME) && tk == T)
 
-/* The holder's entry goes, if it is that of its turn. */
+/* Removes the holder's entry, and ends its turn if the entry has its ticket. */
 inline gone(how) {
 	if
 	:: tk == T -> assert(truth == 0 || broken_once); truth = how
@@ -148,7 +149,7 @@ inline evictMark(i, t, m) {
 	if :: i != ME || t != T -> evSince = 1 :: else fi
 }
 
-/* What TAKE, ENTER and the seeds write beside. */
+/* The mark that TAKE, ENTER and the seeds write. */
 #ifdef BUG_TAKE_NO_MARK
 #define newMark(i)
 #else
@@ -268,7 +269,7 @@ come:	atomic { apply(dop[m], db[m]); res = 0; dop[m] = 0; db[m] = 0; m = 0; goto
 }
 #endif
 
-/* Somebody else's entry: y. 0: there is none. */
+/* y becomes the id of another entry, or 0. */
 inline other() {
 	y = 0;
 	if
@@ -339,7 +340,7 @@ end:	do
 	/* a TAKE of the holder's is repeated after its turn */
 	:: atomic { GOING && bOrphan > 0 && exists && granted && !IN(ME) && FREE -> bOrphan--; newMark(ME); in = in | BIT(ME); tk = 2; made = 0;
 		if :: after < 3 -> after++ :: else fi }
-	/* the same of another's, and a request about its turn is repeated */
+	/* the same for another client, and a request of its turn is repeated */
 #ifdef BUG_RELEASE_NO_TICKET
 	:: atomic { GOING && bOrphan > 0 && exists && FREE && rid != 0 && srt == 1 && sr >= FIRST -> bOrphan--; releaseMark(sr, 1, 0) }
 #endif
@@ -363,14 +364,14 @@ end:	do
 	od
 }
 
-/* What a record without its entry says, of call c (0: a heartbeat): the pure
- * function of serving.Outcome. */
+/* The outcome of call c (0: a heartbeat) by a record without the entry: the pure
+ * function Record.Outcome of package serving. */
 #define oHELD 1
 #define oGONE 2
 #define oTHIS 3           /* released, by call c */
 #define oEARLIER 4        /* released, by another call */
 #define oEVICTED 5
-#define oRELEASED 6       /* released, by one of the calls that have no known end */
+#define oRELEASED 6       /* released, by one of the calls with an unknown outcome */
 #define oUNKNOWN 7
 /* The mark of the last eviction names the holder. */
 #define NAMED (exists && eid == ME && MINE(etk) && etk != 0)
@@ -386,7 +387,7 @@ end:	do
 #endif
 #define SAMERELEASED (rid == sr && rtk == srt && rcall == src)
 #define SAMEEVICTED  (eid == se && etk == set_)
-/* As first designed: wrong once the new record has seen an eviction. */
+/* The first design. It is wrong once the new record has seen an eviction. */
 #ifdef BUG_ABSENT
 #define NONEYET (rid == 0 && sr == 0 && !(eid == 0 || (etk == 0 && !SAMEEVICTED)))
 #else
@@ -419,13 +420,13 @@ inline decide(c) {
 	fi
 }
 
-/* By this call: where no other was ever sent. */
+/* Released by this call: only if no other call was ever sent. */
 #ifdef BUG_WHICH
 #define ONLY(c) (!(opened & ~BIT(c)))
 #else
 #define ONLY(c) ((c) == 1)
 #endif
-/* What a call may then say. */
+/* The outcome that a call may report. */
 inline judged(c) {
 #ifdef BUG_COUNT
 	if :: out == oUNKNOWN && !(opened & BIT(c)) -> out = oEVICTED :: else fi;
@@ -435,9 +436,9 @@ inline judged(c) {
 	assert(out != oEARLIER || (truth < EVICTED && truth != 0 && truth != (c)) || broken_told);
 	assert(out != oEVICTED || truth >= EVICTED || broken_told);
 	assert(out != oRELEASED || (truth < EVICTED && truth != 0) || broken_told);
-	/* which call: said only where no other is open */
+	/* the call is named only if no other call is open */
 	assert(out != oRELEASED || (c) == 0 || !ONLY(c) || truth == (c) || broken_told);
-	/* unknown only where two marks were overwritten, or the item is another */
+	/* unknown only if both marks were overwritten, or the item was created again */
 #ifndef NO_RARE
 	assert(out != oUNKNOWN || anew || (rid == 0 && sr == 0 && evSince && (ROOM > 1 || after >= 1)) || (relSince && evSince && (ROOM > 1 || after >= 2)) || broken_rare)
 #else
@@ -558,7 +559,7 @@ over:	atomic { ended = 1; form = 0; res = 0; unkn = 0 }
 }
 
 init {
-	/* The record before: one of an older format, a new one, or one with a past. */
+	/* The record at the start: of an older format, absent, new, or with a past. */
 	atomic {
 		if
 		:: skip

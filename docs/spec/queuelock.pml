@@ -1,17 +1,18 @@
-/* The protocol of queuelock as the code performs it: exclusive locks, a ticket
- * counter for each queue. README.md says what each part stands for, run.sh
- * which bounds are searched.
+/* The protocol of queuelock as the code performs it: exclusive locks, with a ticket
+ * counter for each queue. README.md explains each part. run.sh lists the bounds
+ * that are searched.
  *
- * One request is one atomic step, judged by the table when it is applied. What
- * its answer leads to is decided in the same step; the request that follows is
- * a step of its own. So any stall lies between any two requests.
+ * One request is one atomic step. The table judges it when it is applied. The
+ * reaction to its answer is decided in the same step, and the next request is a
+ * step of its own. A process can therefore pause between any two requests.
  *
- * -D options: N processes, CYCLES turns each, NOWAIT (mask of processes that
- * will not wait), EXISTS (0: the record must be seeded, 1: it is idle, 2: holders
- * is {} after a turn with ticket 1), and how often each fault may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTDEL; HB and WHB
- * are the heartbeats of holders and of waiters. With ONCE, a request that was
- * answered does not come again. BUG_... plants a mistake, and STRICT_FIFO asks
- * for more than the protocol gives.
+ * -D options: N processes, CYCLES turns each, NOWAIT (mask of processes that do
+ * not wait), EXISTS (0: the record must be seeded, 1: it is idle, 2: holders is {}
+ * after a turn with ticket 1). The faults, and how often each may happen: LOST,
+ * DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTDEL. HB and WHB are the heartbeats of
+ * holders and of waiters. With ONCE, a request that was answered is not applied
+ * again. BUG_... plants a mistake. STRICT_FIFO checks more than the protocol
+ * promises.
  */
 #ifndef N
 #define N 2
@@ -55,13 +56,13 @@
 #define T 10              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
 #if DUP > 1
-#define SLOTS DUP         /* requests under way that come later */
+#define SLOTS DUP         /* requests that are applied later */
 #else
 #define SLOTS 1
 #endif
 
-/* The checks, by the names that pan prints with an assertion that fails. They
- * are never set. */
+/* The names of the checks. pan prints a name with the assertion that fails. The
+ * variables are never set. */
 hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, broken_judged, broken_rowkept, broken_disowned, broken_orphan,
 	broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model;
 
@@ -97,43 +98,43 @@ byte hbt = 0;             /* its beat */
 byte row[T];
 
 /* Only for the checks: the last ticket granted to each process, and the first
- * ticket issued while its row stood above the floor. */
+ * ticket issued while its row was in the table, above the floor. */
 byte g[N], owed[N];
 
 /* What each process knows. */
-short lv[N];              /* its ids that it would adopt, or holds */
+short lv[N];              /* its ids that it holds, or would adopt */
 short unk[N];             /* its ids whose requests were not answered */
 byte wtk[N];              /* the ticket it waits with; 0: it does not wait */
 bool dead[N];
 /* The keeper of its row: ticket, number of the row's id, state, whether the
- * waiter has gone, whether an ENQUEUE was sent, whether the row has stood; and
- * the row of the ticket before, while it is deleted. */
+ * waiter has left, whether an ENQUEUE was sent, whether the row was in the table.
+ * Then the row of the previous ticket, while it is deleted. */
 byte pt[N], prid[N], pst[N], ot[N], orid[N];
 bool plv[N], psent[N], stood[N];
-byte qt[N];               /* a RESET to be sent in the background, with this ticket */
+byte qt[N];               /* the ticket of a RESET to send in the background */
 byte fin = 0;             /* processes that have ended */
 
-/* Requests that are still under way and will be applied later. */
+/* Requests that are sent, and will be applied later. */
 byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS];
 short db[SLOTS];
 
 byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP,
      bGiveup = GIVEUP, bLostdel = LOSTDEL, bHB = HB, bWHB = WHB;
-bool twice = 0;           /* a request that was answered has come once more */
-bool leased = 0;          /* something was left behind that only its lease ends */
+bool twice = 0;           /* a request that was answered was applied again */
+bool leased = 0;          /* something is left that only the end of its lease removes */
 
-bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
+bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 
 #define ID(p,i)   (((p)+1)*K + (i))
 #define OWNER(i)  ((i)/K - 1)
 #define BIT(i)    (1 << ((i)%K))
 #define MINE(p)   (pres && hid != 0 && OWNER(hid) == (p) && (lv[p] & BIT(hid)))
-/* Somebody renews the entry, or is about to remove it. */
+/* The entry has an owner, which renews it or is about to remove it. */
 #define LIVE(i)   ((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i))
 #define ROW(p,r,b) (((p)+1)*32 + (r)*4 + (b))
 #define ROWNER(v) ((v)/32 - 1)
 #define ROWID(v)  ((v)/4)
-/* The floor of the protocol, and the one that processes reckon with. */
+/* The floor of the protocol, and the floor that processes compute. */
 #define TRUEFLOOR ((pres && sa+1 > gr) -> sa+1 : gr)
 #ifdef BUG_FLOOR
 #define FLOOR     gr
@@ -155,14 +156,14 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 	GONE1(5,t) || GONE1(6,t) || GONE1(7,t) || GONE1(8,t))
 #define AHEAD(t) (AHEAD1(1,t) || AHEAD1(2,t) || AHEAD1(3,t) || AHEAD1(4,t) || \
 	AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t) || AHEAD1(8,t))
-/* A look would lead to something, with or without a fault. */
+/* A look would lead to an action, with or without a fault. */
 #define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || (hid != 0 && (!LIVE(hid) || bEvict > 0)) || \
 	(hid == 0 && !AHEAD(t)) || (bSweep > 0 && AHEAD(t)) || bGiveup > 0)
 
 hidden byte x, y;
 
-/* The floor is about to rise to n without a grant: no ticket with which
- * somebody waits is passed. */
+/* The floor is about to rise to n without a grant. It must not pass the ticket of
+ * a waiter. */
 inline raise(n) {
 	y = 0;
 	do
@@ -182,7 +183,7 @@ inline grant(n, q) {
 #else
 		assert(y == q || owed[y] == 0 || owed[y] > n || wtk[y] <= TRUEFLOOR || broken_fifo);
 #endif
-		/* whoever is passed has its row, or is about to put it */
+		/* a waiter that is passed has its row, or is about to put it */
 		assert(y == q || wtk[y] == 0 || wtk[y] <= TRUEFLOOR || wtk[y] > n || pt[y] != wtk[y] ||
 			pst[y] != IDLE || plv[y] || broken_rowkept);
 		y++
@@ -191,8 +192,8 @@ inline grant(n, q) {
 	g[q] = n
 }
 
-/* Ticket n is about to be issued: its owner is a newcomer to all whose rows
- * stand above the floor. */
+/* Ticket n is about to be issued. Its owner is a newcomer to all waiters whose rows
+ * are in the table, above the floor. */
 inline issued(n) {
 	assert(n < T || broken_tickets);
 	y = 0;
@@ -213,7 +214,7 @@ inline droprow(u) {
 	row[u] = 0
 }
 
-/* The conditions that can be left out. */
+/* The conditions that a planted mistake leaves out. */
 #ifdef BUG_TAKE_BARGES
 #define cBARGE 1
 #else
@@ -260,7 +261,7 @@ inline droprow(u) {
 #define cFENCE (gr <= t)
 #endif
 
-/* The table applies a request of process p: id, ticket and a further number. */
+/* The table applies a request of process p, with id, ticket and a further number. */
 inline apply(o, p, i, t, b) {
 	d_step {
 	res = 0;
@@ -337,14 +338,14 @@ inline apply(o, p, i, t, b) {
 		:: else
 		fi
 	:: o == oDEL ->
-		if /* by any of the ids that it was put with */
+		if /* by any of the ids with which it was put */
 		:: row[t] != 0 && ROWNER(row[t]) == p -> droprow(t); res = 1
 		:: else
 		fi
 	:: o == oFENCE ->
 		if
 		:: pres && hid == i && cFENCE ->
-			/* the write commits: nobody else was granted a later ticket */
+			/* the write commits: no other process was granted a later ticket */
 			y = 0;
 			do :: y < N -> assert(y == p || g[y] < t || broken_fencing); y++ :: else -> break od;
 			res = 1
@@ -362,16 +363,16 @@ inline later(o, p, i, t, b) {
 	}
 }
 
-/* What becomes of a request. */
+/* The fates of a request. */
 #define ANSWERED 0
-#define NOANSWER 1   /* it is applied, and the answer is lost */
+#define NOANSWER 1   /* it is applied, and its answer is lost */
 #define NOREQUEST 2  /* it is lost */
 #define LATER 3      /* it is late */
-#define TWICE 4      /* it comes twice */
+#define TWICE 4      /* it is applied twice */
 hidden byte fate;
 
-/* Process p sends a request. unkn: there was no answer; it may have been
- * applied, may get applied later, or never. */
+/* Process p sends a request. unkn: there was no answer. The request may have been
+ * applied already, may be applied later, or never. */
 inline send(o, p, i, t, b) {
 	unkn = 0; fate = ANSWERED;
 	if
@@ -390,7 +391,7 @@ inline send(o, p, i, t, b) {
 	fate = 0
 }
 
-/* The network: requests that are late are applied at any time, in any order. */
+/* The network applies late requests at any time, in any order. */
 active proctype Net() {
 	byte n = 0;
 end:	do
@@ -406,8 +407,8 @@ come:	atomic {
 	}
 }
 
-/* A process dies, at any time; also one that has ended, with what it still
- * does in the background. */
+/* A process crashes at any time. A process that has ended may crash too, and with it
+ * the requests that it still makes in the background. */
 active proctype Death() {
 	byte p = 0;
 end:	do
@@ -426,9 +427,9 @@ end:	do
 	od
 }
 
-/* The keeper of a waiter's row: internal/waiter/place.go. One request after the
- * other; the delete of a row that was left may run beside the next ENQUEUE.
- * And the RESET that a release leaves to the background. */
+/* The keeper of a waiter's row (internal/waiter/place.go). It makes one request
+ * after the other, but the delete of the previous row may run beside the next
+ * ENQUEUE. It also sends the RESET that a release leaves to the background. */
 #define NOPLACE(p) pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0
 proctype Place(byte p) {
 	{
@@ -442,7 +443,7 @@ end:	do
 		:: !unkn -> assert(res || broken_model); prid[p] = (row[pt[p]]/4)%8; pst[p] = STAND; stood[p] = 1
 		fi; unkn = 0; res = 0 }
 	:: atomic { pst[p] == PUT && plv[p] && !psent[p] -> NOPLACE(p) }
-	:: atomic { pst[p] == PUT && plv[p] && psent[p] -> /* never answered: the last id sent */
+	:: atomic { pst[p] == PUT && plv[p] && psent[p] -> /* no answer: the last id sent counts */
 		if :: prid[p] > 0 -> prid[p]-- :: else fi; pst[p] = STAND }
 	:: atomic { pst[p] == STAND && !plv[p] && ROWID(row[pt[p]]) != ROWID(ROW(p, prid[p], 0)) ->
 		/* a heartbeat finds that the row was swept */
@@ -460,7 +461,7 @@ end:	do
 	:: atomic { pst[p] == STAND && plv[p] ->
 		send(oDEL, p, 0, pt[p], prid[p]);
 		if :: unkn :: !unkn -> NOPLACE(p) fi; unkn = 0; res = 0 }
-	:: atomic { bLostdel > 0 && pst[p] == STAND && plv[p] -> /* the delete never gets through */
+	:: atomic { bLostdel > 0 && pst[p] == STAND && plv[p] -> /* the delete never reaches the table */
 		bLostdel--; NOPLACE(p) }
 	:: atomic { ot[p] != 0 ->
 		send(oDEL, p, 0, ot[p], orid[p]);
@@ -471,8 +472,8 @@ end:	do
 	} unless { dead[p] }
 }
 
-/* ahead: live rows ahead of ticket t; gone: the first dead one; more: there are
- * further dead ones. */
+/* ahead: live rows ahead of ticket t; gone: the first expired row; more: there are
+ * further expired rows. */
 inline rows(t) {
 	d_step {
 	ahead = 0; gone = 0; more = 0; x = 1;
@@ -489,7 +490,7 @@ inline rows(t) {
 	}
 }
 
-/* What a look leads to: Sight.Judge and turn.act. */
+/* The action after a look: Snapshot.Decide and turn.act. */
 #define pWAIT 0
 #define pOVER 1
 #define pANEW 2
@@ -508,7 +509,7 @@ inline judge(p, t) {
 		fi
 	fi
 }
-/* An entry that nobody owns is seen: some fault must have left it. */
+/* An entry without an owner is seen: a fault must have left it. */
 #define ORPHAN assert(!pres || hid == 0 || LIVE(hid) || bCrash < CRASH || bDup < DUP || bEvict < EVICT || \
 	bLostdel < LOSTDEL || broken_orphan)
 #ifdef BUG_FORGET_IDS
@@ -516,14 +517,14 @@ inline judge(p, t) {
 #else
 #define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
 #endif
-/* The process has left the queue. What is still under way may leave an orphan;
- * nothing that was applied before may. */
+/* The process has left the queue. A request that is applied later may leave an
+ * orphaned entry, but no request that was applied before. */
 #define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || twice || broken_left)
 
 proctype Main(byte p) {
 	byte nx = 0;      /* the next attempt */
 	byte t = 0;       /* my ticket */
-	byte id = 0;      /* of the attempt under way, then of the grant */
+	byte id = 0;      /* of the current attempt, then of the grant */
 	bool careful = 0, asked = 0, first = 0, claimed = 0, idle = 0, more = 0, fenced = 0;
 	byte ahead = 0, gone = 0, gb = 0, plan = 0, tgt = 0, tb = 0, cycle = 0, rounds = 0;
 	bool nowait = ((NOWAIT >> p) & 1);
@@ -544,7 +545,7 @@ take:	skip;
 		:: !unkn && MINE(p) -> t = (res -> tn : 0); res = 0; goto found
 		:: !unkn && !MINE(p) && res -> res = 0; t = tn; wtk[p] = t; first = (FLOOR + 1 != t); goto enqueue
 		:: !unkn && !MINE(p) && !res && !ex -> goto seed
-		:: !unkn && !MINE(p) && !res && ex && nowait -> /* refused: somebody is served */
+		:: !unkn && !MINE(p) && !res && ex && nowait -> /* refused: there is a holder */
 			ORPHAN;
 			if
 			:: !LIVE(hid) -> tgt = hid; tb = hbt; goto evict
@@ -576,8 +577,8 @@ enqueue:	skip;
 			pt[p] = t; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0; pst[p] = PUT
 		fi
 	}
-wait:	skip; /* LOOK: the record and the rows ahead, in one read. One that would only
-	 * lead to another is left out, so a waiter that nothing ever serves is a
+wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that leads only
+	 * to another look is left out, so a waiter that is never granted is a
 	 * deadlock. */
 	atomic {
 		(nowait || ((!asked || stood[p]) && TURN(p,t)));
@@ -591,11 +592,11 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. One that would 
 			bSweep--; gone = 1;
 			do :: gone <= FLOOR || row[gone] == 0 -> gone++ :: else -> break od;
 			ahead--; judge(p, t)
-		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) -> /* so is the holder */
+		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) -> /* the holder is judged to have expired */
 			bEvict--; plan = pEVICT; tgt = hid; tb = hbt
 		:: !SEEN(p,t) && (nowait || gone != 0 || PRODUCTIVE(t)) -> judge(p, t)
 		fi;
-		if :: first -> asked = 1 :: else -> first = 1 fi; /* what TAKE returned was the first look */
+		if :: first -> asked = 1 :: else -> first = 1 fi; /* the answer of TAKE was the first look */
 		ahead = (ahead > 0);
 		if
 		:: gone != 0 -> gb = row[gone]; goto sweep
@@ -628,7 +629,7 @@ evict:	skip;
 		:: t == 0 -> unkn = 0; goto take
 		:: t != 0 && unkn -> unkn = 0; ahead = 0; goto wait
 		:: t != 0 && !unkn ->
-			/* judged again with the record that came back, and the rows of before */
+			/* decided again with the record in the answer, and the rows read before */
 			if
 			:: !MINE(p) && pres && hid == 0 && t > FLOOR && ahead == 0 -> goto claim
 			:: else -> ahead = 0; goto wait
@@ -658,7 +659,7 @@ claim:	skip;
 	}
 #ifdef BUG_SDK_RETRIES
 again:	skip;
-	atomic { /* the same request once more, and its refusal is believed */
+	atomic { /* the same request is sent again, and its refusal is believed */
 		send(oCLAIM, p, id, t, 0);
 		if
 		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0; goto wait
@@ -673,15 +674,16 @@ anew:		wtk[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; t = 0; first = 0;
 		owed[p] = 0;
 #endif
 		goto take }
-	/* The labels that are reached within the step before stand inside: a jump to
-	 * one before an atomic sequence would end the step. Nothing comes by the false. */
+	/* Labels that are reached within the previous step are inside an atomic
+	 * sequence, because a jump to a label before the sequence would end the step.
+	 * The false keeps the sequence from being entered from above. */
 	atomic { false;
-found:		/* waiter.served */
+found:		/* claimant.adopt */
 		more = 0; ahead = 0; gone = 0;
 		if
 		:: id = hid; t = MYTICKET; claimed = (htk != 0); idle = (!claimed && IDLEFOR(t));
 			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
-		:: bEvict > 0 -> /* too late to be used: removed */
+		:: bEvict > 0 -> /* found too late: removed */
 			bEvict--; tgt = hid; unk[p] = unk[p] | BIT(tgt); lv[p] = lv[p] & ~BIT(tgt); goto late
 		fi
 	}
@@ -725,7 +727,7 @@ reset: /* in the background, beside the next turn */
 		qt[p] == 0; qt[p] = t;
 #endif
 		goto over }
-late:	skip; /* waiter.served: the grant is removed, with RESET, and the wait goes on */
+late:	skip; /* claimant.remove: the grant is removed, RESET follows, and the wait continues */
 	atomic {
 		send(oREM, p, 0, 0, BIT(tgt));
 		if
@@ -807,7 +809,7 @@ init {
 		:: else -> break
 		od
 	}
-	/* Everybody has ended, and what they sent has come. */
+	/* All processes have ended, and all their requests were applied. */
 	atomic {
 		fin == N && ALLCOME && ALLSETTLED;
 		if
@@ -815,7 +817,7 @@ init {
 			assert(hid == 0 || broken_clean);
 			i = 1;
 			do :: i < T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
-			/* without any fault, the next TAKE is served at once */
+			/* without any fault, the next TAKE is granted at once */
 			assert(!pres || NOWAIT || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || broken_reset)
 		:: else
 		fi

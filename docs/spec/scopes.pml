@@ -1,18 +1,18 @@
-/* Wider ticket scopes and several locks with one ticket: one counter, one or
- * two queues, exclusive locks. Each process takes a number, registers it in each
- * of its queues, waits, and is served when it holds all of them.
+/* Wider ticket scopes, and several locks with one ticket: one counter, one or two
+ * queues, exclusive locks. Each process takes a number, enters each of its queues
+ * with it, and waits until it holds all its locks.
  *
- * One request is one atomic step, judged by the table when it is applied. What
- * its answer leads to is decided in the same step; the request that follows is
- * a step of its own. So any stall lies between any two requests. A process
- * attends to its queues in any order once it stands in all of them.
+ * One request is one atomic step. The table judges it when it is applied. The
+ * reaction to its answer is decided in the same step, and the next request is a
+ * step of its own. A process can therefore pause between any two requests. A
+ * process that has entered all its queues acts in them in any order.
  *
- * -D options: N processes, Q queues, CYCLES turns each; ONLY0, ONLY1: masks of
- * those that take the first or the second queue alone; and how often each fault
- * may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTCOUNTER (the counter is
- * lost, and begins anew). With ONCE, a request that was answered does not come
- * again. BUG_... plants a mistake; ORDERS is the mask of those that take their queues
- * in the other order.
+ * -D options: N processes, Q queues, CYCLES turns each. ONLY0, ONLY1: masks of
+ * processes that take the first or the second lock alone. The faults, and how often
+ * each may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTCOUNTER (the counter
+ * is lost, and starts at 1 again). With ONCE, a request that was answered is not
+ * applied again. BUG_... plants a mistake. ORDERS is a mask of processes that enter
+ * their queues in the other order.
  */
 #ifndef N
 #define N 2
@@ -56,13 +56,13 @@
 #define T 11              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
 #if DUP > 1
-#define SLOTS DUP         /* requests under way that come later */
+#define SLOTS DUP         /* requests that are applied later */
 #else
 #define SLOTS 1
 #endif
 
-/* The checks, by the names that pan prints with an assertion that fails. They
- * are never set. */
+/* The names of the checks. pan prints a name with the assertion that fails. The
+ * variables are never set. */
 hidden byte broken_exclusion, broken_all, broken_fencing, broken_fifo, broken_overtaking, broken_left, broken_clean, broken_reset,
 	broken_attempts, broken_tickets, broken_model;
 
@@ -80,16 +80,16 @@ hidden byte broken_exclusion, broken_all, broken_fencing, broken_fifo, broken_ov
 #define oREM 11
 #define oFENCE 12
 
-/* The counter, and the serving records. A record is there from the first
- * ENTER on: its counter is not 0. */
+/* The counter, and the serving records. A record exists from the first ENTER on:
+ * its ticketNumber is not 0. */
 byte num = 0;
 byte tn[Q], sa[Q], gr[Q], hid[Q], htk[Q];
 bool pres[Q];
 /* The rows, queue after queue: 0, or owner and number of the row's id. */
 byte row[Q*T];
 
-/* Only for the checks, of each process in each queue: the last ticket granted,
- * and the first ticket issued while its row stood above the floor. */
+/* Only for the checks, for each process in each queue: the last ticket granted, and
+ * the first ticket issued while its row was in the table, above the floor. */
 byte g[Q*N], owed[Q*N];
 
 /* What each process knows. */
@@ -98,14 +98,14 @@ byte wtk[Q*N];            /* the ticket it waits with in a queue; 0: it does not
 bool dead[N];
 byte fin = 0;             /* processes that have ended */
 
-/* Requests that are still under way and will be applied later. */
+/* Requests that are sent, and will be applied later. */
 byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS], dq[SLOTS];
 short db[SLOTS];
 
 byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP, bGiveup = GIVEUP, bLostCounter = LOSTCOUNTER;
-bool twice = 0;           /* a request that was answered has come once more */
+bool twice = 0;           /* a request that was answered was applied again */
 
-bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
+bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 
 #define ID(p,i)   (((p)+1)*K + (i))
 #define OWNER(i)  ((i)/K - 1)
@@ -130,8 +130,8 @@ bool res = 0, unkn = 0;   /* the last answer: granted or refused, or none */
 
 hidden byte x, y;
 
-/* What a look at queue q would show to ticket t: y is the first row that is
- * dead, or, from 128 on, says that a live one is ahead. */
+/* What a look at queue q shows to ticket t: y is the first expired row. From 128
+ * on, a live row is ahead. */
 inline rows(q, t) {
 	gone = 0; ahead = 0; x = 1;
 	do
@@ -147,8 +147,8 @@ inline rows(q, t) {
 	x = 0
 }
 
-/* The floor of q is about to rise to v without a grant: no ticket with which
- * somebody waits is passed. */
+/* The floor of q is about to rise to v without a grant. It must not pass the ticket
+ * of a waiter. */
 inline raise(q, v) {
 	y = 0;
 	do
@@ -157,8 +157,8 @@ inline raise(q, v) {
 	od
 }
 
-/* Ticket v is about to be granted to process r in queue q. A number that was
- * given out once more, after the counter was lost, keeps no order. */
+/* Ticket v is about to be granted to process r in queue q. Order is not checked for
+ * a number that was issued again after the counter was lost. */
 inline grant(q, v, r) {
 	y = 0;
 	do
@@ -171,8 +171,8 @@ inline grant(q, v, r) {
 	g[AT(q,r)] = v
 }
 
-/* Number v is about to be issued: its owner is a newcomer to all whose rows
- * stand above the floor. */
+/* Number v is about to be issued. Its owner is a newcomer to all waiters whose rows
+ * are in the table, above the floor. */
 inline issued(v) {
 	assert(v < T || broken_tickets);
 	y = 0;
@@ -193,7 +193,7 @@ inline droprow(q, u) {
 	ROWAT(q,u) = 0
 }
 
-/* The conditions that can be left out. */
+/* The conditions that a planted mistake leaves out. */
 #ifdef BUG_ENTER_NO_LESS
 #define cLESS 1
 #else
@@ -220,7 +220,7 @@ inline droprow(q, u) {
 #define cFAST IDLEFOR(q,t)
 #endif
 
-/* The table applies a request of process p: id, ticket, queue and a further number. */
+/* The table applies a request of process p, with id, ticket, queue and a further number. */
 inline apply(o, p, i, t, q, b) {
 	d_step {
 	res = 0;
@@ -259,7 +259,7 @@ inline apply(o, p, i, t, q, b) {
 			raise(q, tn[q]); gr[q] = tn[q]; pres[q] = 0; sa[q] = 0; hid[q] = 0; htk[q] = 0; res = 1
 		:: else
 		fi
-	:: o == oREM -> /* the hand-off as well */
+	:: o == oREM -> /* also the hand-off */
 		if
 		:: pres[q] && hid[q] != 0 && OWNER(hid[q]) == p && (b & BIT(hid[q])) -> hid[q] = 0; htk[q] = 0; res = 1
 		:: else
@@ -287,7 +287,7 @@ inline apply(o, p, i, t, q, b) {
 	:: o == oFENCE ->
 		if
 		:: pres[q] && hid[q] == i && gr[q] <= t && (htk[q] == t || (htk[q] == 0 && sa[q] + 1 == t)) ->
-			/* the write commits: nobody else was granted a later ticket */
+			/* the write commits: no other process was granted a later ticket */
 			y = 0;
 			do :: y < N -> assert(y == p || g[AT(q,y)] < t || broken_fencing); y++ :: else -> break od;
 			res = 1
@@ -306,16 +306,16 @@ inline later(o, p, i, t, q, b) {
 	}
 }
 
-/* What becomes of a request. */
+/* The fates of a request. */
 #define ANSWERED 0
-#define NOANSWER 1   /* it is applied, and the answer is lost */
+#define NOANSWER 1   /* it is applied, and its answer is lost */
 #define NOREQUEST 2  /* it is lost */
 #define LATER 3      /* it is late */
-#define TWICE 4      /* it comes twice */
+#define TWICE 4      /* it is applied twice */
 hidden byte fate;
 
-/* Process p sends a request. unkn: there was no answer; it may have been
- * applied, may get applied later, or never. */
+/* Process p sends a request. unkn: there was no answer. The request may have been
+ * applied already, may be applied later, or never. */
 inline send(o, p, i, t, q, b) {
 	unkn = 0; fate = ANSWERED;
 	if
@@ -341,7 +341,7 @@ inline send(o, p, i, t, q, b) {
 }
 
 #if DUP > 0
-/* The network: requests that are late are applied at any time, in any order. */
+/* The network applies late requests at any time, in any order. */
 active proctype Net() {
 	byte m = 0;
 end:	do
@@ -359,7 +359,7 @@ come:	atomic {
 #endif
 
 #if CRASH > 0
-/* A process dies, at any time. */
+/* A process crashes at any time. */
 active proctype Death() {
 	byte p = 0;
 end:	do
@@ -376,7 +376,7 @@ end:	do
 #endif
 
 #if LOSTCOUNTER > 0
-/* Somebody deletes the counter. */
+/* Another program deletes the counter. */
 active proctype Loss() {
 end:	do
 	:: atomic { bLostCounter > 0 && num > 0 -> bLostCounter--; num = 0 }
@@ -386,7 +386,7 @@ end:	do
 
 #define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
 #define GOT(q)   HAS(has, q)
-/* Attending to queue q would lead to something, with or without a fault. */
+/* A look at queue q would lead to an action, with or without a fault. */
 #define HOT(q) (NEEDS(p,q) && ((GOT(q) && !MINE(p,q)) || (!GOT(q) && (MINE(p,q) || t <= FLOOR(q) || !pres[q] || \
 	(hid[q] != 0 && (!LIVE(hid[q]) || bEvict > 0)) || NOROW(p,q,t) || ROWS(q)))))
 #define R1(q,u) (u < t && ROWAT(q,u) != 0 && !LIVEROW(q,u))
@@ -398,12 +398,12 @@ end:	do
 proctype Main(byte p) {
 	byte nx = 0;      /* the next attempt */
 	byte t = 0;       /* my ticket */
-	byte id = 0;      /* of the attempt under way */
-	byte k = 0, q = 0; /* the queue under way, and which of mine it is */
-	byte has = 0;     /* mask of the queues that I hold */
-	byte maybe = 0;   /* mask of those where an id of mine had no answer */
-	byte rowed = 0;   /* mask of those where a row of mine may stand */
-	byte first = 0;   /* mask of those where ENTER served me */
+	byte id = 0;      /* of the current attempt */
+	byte k = 0, q = 0; /* the current queue, and its index among the queues of the process */
+	byte has = 0;     /* mask of the queues whose locks are held */
+	byte maybe = 0;   /* mask of the queues with an own id that had no answer */
+	byte rowed = 0;   /* mask of the queues that may have an own row */
+	byte first = 0;   /* mask of the queues where ENTER granted the lock */
 	byte rid = 0, gone = 0, ahead = 0, gb = 0, tgt = 0, cycle = 0;
 	bool done = 0, fenced = 0;
 	{
@@ -445,7 +445,7 @@ register: skip;
 #endif
 		fi
 	}
-raise_:	skip; /* a counter that has lost numbers is raised to those that were registered */
+raise_:	skip; /* a counter that has lost numbers is raised to the numbers that have entered */
 	atomic {
 		if
 		:: num < tn[q] -> gone = tn[q]; send(oRAISE, p, 0, gone, 0, 0); gone = 0; unkn = 0; res = 0
@@ -458,7 +458,7 @@ enqueue: skip;
 		send(oENQ, p, 0, t, q, rid);
 		if
 		:: unkn && rid < 3 -> unkn = 0; rid++; goto enqueue
-		:: !unkn && !res -> goto over   /* somebody else's row: a counter was lost */
+		:: !unkn && !res -> goto over   /* the row of another process: the counter was lost */
 #ifdef BUG_ENQUEUE_FIRST
 		:: !unkn && res -> res = 0; goto register
 #else
@@ -466,9 +466,9 @@ enqueue: skip;
 #endif
 		fi
 	}
-wait:	skip; /* LOOK at one of the queues that are not held, or learn of a loss. A
-	 * look that would only lead to another is left out, so a waiter that nothing
-	 * ever serves is a deadlock. */
+wait:	skip; /* LOOK at a queue whose lock is not held, or learn of a loss. A look that
+	 * leads only to another look is left out, so a waiter that is never granted
+	 * is a deadlock. */
 	atomic {
 		k = 0;
 		if
@@ -524,7 +524,7 @@ held:	skip; /* all of them */
 	atomic {
 		if
 		:: !fenced -> fenced = 1;
-			/* a process that believes in all of them has all, but for a fault */
+			/* a process that believes that it has all locks has all, except after a fault */
 			assert(EVICT > 0 || CRASH > 0 || DUP > 0 || ((NEEDS(p,0) == 0 || MINE(p,0)) && (NEEDS(p,Q-1) == 0 || MINE(p,Q-1))) || broken_all);
 			q = (NEEDS(p,0) -> 0 : Q-1);
 			tgt = (MINE(p,q) -> hid[q] : 0);
@@ -533,9 +533,9 @@ held:	skip; /* all of them */
 		fi
 	}
 	atomic { false;
-over:		/* overtaken in one, or lost: all are given back, and a new number is taken */
+over:		/* overtaken in one, or lost: all are released, and a new number is taken */
 		done = 0; gone = 0; ahead = 0; goto give }
-	/* Each queue in turn: the row, what is held or may be, and RESET. */
+	/* For each queue: the row, the entry that is held or may be, and RESET. */
 	atomic { false;
 give:		k = 0; q = 0; gone = 0; ahead = 0; rid = 0;
 		wtk[AT(0,p)] = 0; owed[AT(0,p)] = 0; wtk[AT(Q-1,p)] = 0; owed[AT(Q-1,p)] = 0;
@@ -586,7 +586,7 @@ reset: skip;
 	atomic { false;
 given:
 #ifndef BUG_KEEP_HELD
-		/* nothing that was applied before is left behind */
+		/* nothing that was applied before is left */
 		assert(hid[q] == 0 || OWNER(hid[q]) != p || twice || broken_left);
 		has = has & ~(1 << q);
 #else
@@ -632,7 +632,7 @@ init {
 		:: else -> break
 		od
 	}
-	/* Everybody has ended, and what they sent has come. */
+	/* All processes have ended, and all their requests were applied. */
 	atomic {
 		fin == N && ALLCOME;
 		if
@@ -643,7 +643,7 @@ init {
 			do
 			:: i < Q ->
 				assert(hid[i] == 0 || broken_clean);
-				/* without any fault, the next ENTER is served at once */
+				/* without any fault, the next ENTER is granted at once */
 				assert(!pres[i] || bLost < LOST || bEvict < EVICT || bSweep < SWEEP || bGiveup < GIVEUP || bLostCounter < LOSTCOUNTER || broken_reset);
 				i++
 			:: else -> break

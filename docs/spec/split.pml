@@ -1,22 +1,22 @@
-/* Fenced transactions whose items become visible one after another, and turns
- * that read an item x, add one, and write it: no write may be lost.
+/* Fenced transactions whose items become visible one after another. Each turn reads
+ * an item x, adds one, and writes it. No write may be lost.
  *
  * A transaction has two items: the serving record, where it sets the number on
- * the holder's entry, and x. Each is prepared in a step of its own. Once both
- * are, each is committed in a step of its own. A prepared item refuses every
- * write, and TransactGetItems waits for it; a plain read sees the value before.
- * The answer is sent when both items are visible. An attempt may take any time.
+ * the holder's entry, and x. Each is prepared in a step of its own. After that each
+ * is committed in a step of its own. A prepared item refuses every write, and
+ * TransactGetItems waits for it. A plain read returns the value before. The answer
+ * is sent when both items are visible. An attempt may take any time.
  *
- * Queue rows, tickets and leases are left out: the record is granted to any
- * process when it is free, and each process has one turn.
+ * Queue rows, tickets and leases are left out. Any process is granted a lock that
+ * is free, and each process has one turn.
  *
  * -D options: N processes; ATTEMPTS: attempts at the transaction of one turn;
- * IDLE: a mask of processes that hold the lock and leave x alone; NEXT: a mask of
+ * IDLE: a mask of processes that hold the lock and do not write x; NEXT: a mask of
  * processes that make a second transaction, of other items, after one with an
- * unknown outcome. How often each fault may happen: LOST (no answer arrives),
- * EVICT (a live holder is evicted), CANCEL (an attempt is cancelled by something
- * else), AGAIN (an attempt that was answered is made once more, by the network
- * or by a client that retries on its own). BUG_... plants a mistake.
+ * unknown outcome. The faults, and how often each may happen: LOST (no answer
+ * arrives), EVICT (a live holder is evicted), CANCEL (another request or condition
+ * cancels an attempt), AGAIN (an attempt that was answered is made again, by the
+ * network or by the SDK's client). BUG_... plants a mistake.
  */
 #ifndef N
 #define N 2
@@ -43,7 +43,7 @@
 #define AGAIN 0
 #endif
 
-/* The checks, by the names that pan prints. They are never set. */
+/* The names of the checks, as pan prints them. The variables are never set. */
 hidden byte broken_lost, broken_told, broken_written;
 
 #define HAS(m,p) (((m) >> (p)) & 1)
@@ -55,11 +55,11 @@ hidden byte broken_lost, broken_told, broken_written;
 byte holder = 0;          /* process + 1 */
 byte made = 0;            /* the number on its entry, as below */
 #define FIRST 2           /* of the transaction of x */
-#define USED 3            /* of the same, used up by Settle */
+#define USED 3            /* of the same, after Settle */
 #define SECOND 4          /* of the transaction after it */
 bool evicted = 0;         /* the mark of an eviction that is recent */
 bool open = 0;            /* the mark of a release: a transaction may not be visible yet */
-bool previous = 0;        /* the turn before ended by an eviction */
+bool previous = 0;        /* the previous turn ended by an eviction */
 byte rp = 0;              /* the attempt that has prepared the record, + 1 */
 /* The item x: how many writes it has seen. */
 byte v = 0;
@@ -75,7 +75,7 @@ byte st[SLOTS];
 byte base[N];             /* what the turn has read in x */
 
 byte wrote = 0;           /* turns whose write was made, one bit each */
-byte said = 0, denied = 0; /* turns of which the call said so, or that it never will be */
+byte said = 0, denied = 0; /* turns whose call reported that, or that it will never be made */
 byte fin = 0;
 byte bLost = LOST, bEvict = EVICT, bAgain = AGAIN, bCancel = CANCEL;
 
@@ -120,24 +120,24 @@ end:	do
 #endif
 		over(a) }
 	:: atomic { st[a] == BOTH && xp == a+1 ->
-		/* x is as it was when this turn read it */
+		/* x has not changed since this turn read it */
 		assert(base[OWNER(a)] == v || broken_lost);
 		assert(!HAS(wrote,OWNER(a)) || broken_written);
 		assert(!HAS(denied,OWNER(a)) || broken_told);
 		xp = 0; v++; wrote = wrote | (1 << OWNER(a));
 		over(a) }
-	/* a heartbeat is in the way, or the caller's condition is */
+	/* a heartbeat conflicts, or the caller's condition is false */
 	:: atomic { bCancel > 0 && st[a] == GOING -> bCancel--; cancel(a, CONFLICT) }
 	:: atomic { bAgain > 0 && st[a] >= MADE -> bAgain--; st[a] = GOING }
 	od
 }
 
-/* The entry goes. */
+/* Removes the entry. */
 inline leave(o, ev) {
 	holder = 0; made = 0; open = o; previous = ev
 }
 
-/* Another client evicts a live holder. A record that is prepared refuses it. */
+/* Another client evicts a live holder. A prepared record refuses that. */
 active proctype Evictor() {
 end:	do
 	:: atomic { bEvict > 0 && holder != 0 && rp == 0 -> bEvict--; evicted = 1; leave(open, 1) }
@@ -161,7 +161,7 @@ end:	do
 
 proctype Holder(byte p) {
 	byte k = 0;
-	bool unsettled = 0;  /* what the marks said at the grant */
+	bool unsettled = 0;  /* the marks at the grant */
 	bool unsure = 0;     /* the transaction has no success answer, and is not settled */
 	atomic { holder == 0 && rp == 0 -> holder = p+1; made = 0; unsettled = UNSETTLED }
 	atomic {
@@ -170,7 +170,7 @@ proctype Holder(byte p) {
 		:: !HAS(IDLE,p)
 		fi
 	}
-	/* lock.Get waits for what is prepared. A plain read does not. */
+	/* Lock.Get waits for prepared items. A plain read does not. */
 	atomic { (!unsettled || xp == 0) -> base[p] = v }
 send:	skip;
 	atomic {
@@ -201,7 +201,7 @@ send:	skip;
 		:: bLost > 0 -> bLost--; unsure = 1; if :: k < ATTEMPTS -> goto send :: goto failed fi
 		fi
 	}
-	/* The number says that it was made, not that x is visible. */
+	/* The number shows that it was made, not that x is visible. */
 visible: skip;
 	atomic {
 #ifndef BUG_MADE_RELEASES
@@ -211,7 +211,7 @@ visible: skip;
 	}
 failed:	skip;
 #ifndef BUG_RELEASE_UNSETTLED
-	/* Settle uses the number up, or shows that it was made. */
+	/* Settle makes the transaction impossible, or shows that it was made. */
 	atomic {
 		if
 		:: !unsure -> goto release
@@ -224,7 +224,7 @@ failed:	skip;
 	}
 #endif
 #if NEXT > 0
-	/* another transaction, that is answered */
+	/* another transaction, which is answered */
 	atomic {
 		if
 		:: !HAS(NEXT,p)
