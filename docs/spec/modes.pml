@@ -99,7 +99,7 @@
  * variables are never set. */
 hidden byte broken_exclusion, broken_alone, broken_fencing, broken_fence, broken_fifo, broken_overtaking, broken_judged, broken_known,
 	broken_confirm, broken_resume, broken_ended, broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model,
-	broken_written, broken_told, broken_settled;
+	broken_written, broken_reported, broken_settled;
 
 /* Requests. */
 #define oTAKE 1
@@ -507,9 +507,9 @@ inline decide(q, i, t, c) {
 	:: SAMEEVICTED(q) -> verdict = uSOME
 	:: else -> verdict = uUNKNOWN
 	fi fi fi fi;
-	assert(verdict != uTHIS || by[q] == 1 + (c) || ANEW || broken_told);
-	assert((verdict != uEARLIER && verdict != uSOME) || OURS(q) || ANEW || broken_told);
-	assert(verdict != uEVICTED || by[q] == TAKEN || ANEW || broken_told)
+	assert(verdict != uTHIS || by[q] == 1 + (c) || ANEW || broken_reported);
+	assert((verdict != uEARLIER && verdict != uSOME) || OURS(q) || ANEW || broken_reported);
+	assert(verdict != uEVICTED || by[q] == TAKEN || ANEW || broken_reported)
 	}
 }
 #else
@@ -669,7 +669,7 @@ inline apply(o, p, i, t, b) {
 			/* the update is made: once, by a holder, and not after a call
 			 * reported that it was not made */
 			assert(wr[p] == 0 || ANEW || broken_written);
-			assert(!(denied[p] & (1 << ASKSCALL(b))) || ANEW || broken_told);
+			assert(!(denied[p] & (1 << ASKSCALL(b))) || ANEW || broken_reported);
 			assert(!settled[p] || ANEW || broken_settled);
 			assert((z < n && n == 1) || broken_fence);
 			y = 0;
@@ -1070,13 +1070,13 @@ judge:		decide(p, id, t, call);
 		:: verdict == uHELD && !form -> verdict = 0; call++; goto held
 		:: verdict == uTHIS || (verdict == uSOME && call == 0) -> verdict = 0; goto made
 		:: verdict == uEVICTED -> verdict = 0;
-			assert(wr[p] != 1 + call || ANEW || broken_told);
+			assert(wr[p] != 1 + call || ANEW || broken_reported);
 			denied[p] = denied[p] | (1 << call); goto lost
 		:: else -> verdict = 0; goto end_ /* released by the previous call, or unknown */
 		fi
 	}
 	atomic { false;
-made:		assert(wr[p] == 1 + call || ANEW || broken_told);
+made:		assert(wr[p] == 1 + call || ANEW || broken_reported);
 		bel[p] = 0;
 		if :: !form && pres && n == 0 && IDLEFOR(t) -> tgt = t; goto reset :: else -> goto end_ fi
 	}

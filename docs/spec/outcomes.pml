@@ -69,7 +69,7 @@
 #endif
 
 /* The names of the checks, as pan prints them. The variables are never set. */
-hidden byte broken_told, broken_denied, broken_rare, broken_once, broken_written, broken_known, broken_model;
+hidden byte broken_reported, broken_denied, broken_rare, broken_once, broken_written, broken_known, broken_model;
 
 /* Requests of the holder. */
 #define oHB 1
@@ -431,13 +431,13 @@ inline judged(c) {
 #ifdef BUG_COUNT
 	if :: out == oUNKNOWN && !(opened & BIT(c)) -> out = oEVICTED :: else fi;
 #endif
-	assert(out != oHELD || truth == 0 || broken_told);
-	assert(out != oTHIS || truth == (c) || broken_told);
-	assert(out != oEARLIER || (truth < EVICTED && truth != 0 && truth != (c)) || broken_told);
-	assert(out != oEVICTED || truth >= EVICTED || broken_told);
-	assert(out != oRELEASED || (truth < EVICTED && truth != 0) || broken_told);
+	assert(out != oHELD || truth == 0 || broken_reported);
+	assert(out != oTHIS || truth == (c) || broken_reported);
+	assert(out != oEARLIER || (truth < EVICTED && truth != 0 && truth != (c)) || broken_reported);
+	assert(out != oEVICTED || truth >= EVICTED || broken_reported);
+	assert(out != oRELEASED || (truth < EVICTED && truth != 0) || broken_reported);
 	/* the call is named only if no other call is open */
-	assert(out != oRELEASED || (c) == 0 || !ONLY(c) || truth == (c) || broken_told);
+	assert(out != oRELEASED || (c) == 0 || !ONLY(c) || truth == (c) || broken_reported);
 	/* unknown only if both marks were overwritten, or the item was created again */
 #ifndef NO_RARE
 	assert(out != oUNKNOWN || anew || (rid == 0 && sr == 0 && evSince && (ROOM > 1 || after >= 1)) || (relSince && evSince && (ROOM > 1 || after >= 2)) || broken_rare)
@@ -494,7 +494,7 @@ rel:	skip;
 		if
 		:: again -> again = 0; unkn = 0; goto rel
 		:: unkn && !again -> unkn = 0; opened = opened | BIT(call); if :: goto rel :: goto held fi
-		:: !unkn && res -> res = 0; assert(truth == call || broken_told); goto over
+		:: !unkn && res -> res = 0; assert(truth == call || broken_reported); goto over
 		:: !unkn && !res
 		fi;
 #ifdef NOITEM
@@ -520,7 +520,7 @@ tx:	skip;
 		if
 		:: again -> again = 0; unkn = 0; goto tx
 		:: unkn && !again -> unkn = 0; topen = 1; if :: goto tx :: goto settle fi
-		:: !unkn && res -> res = 0; assert((done & BIT(num)) || broken_told); goto held
+		:: !unkn && res -> res = 0; assert((done & BIT(num)) || broken_reported); goto held
 		:: !unkn && !res
 		fi;
 #ifdef NOITEM
@@ -530,14 +530,14 @@ late:	skip;
 		skip;
 #endif
 read:		if
-		:: HELD && made == 2*num -> assert((done & BIT(num)) || broken_told); goto held
-		:: HELD && made > 2*num -> assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto held
+		:: HELD && made == 2*num -> assert((done & BIT(num)) || broken_reported); goto held
+		:: HELD && made > 2*num -> assert(!(done & BIT(num)) || broken_reported); denied = denied | BIT(num); goto held
 		:: HELD && made < 2*num -> assert(broken_model); goto over
-		:: !HELD && NAMED && em == 2*num -> assert((done & BIT(num)) || broken_told); goto over
-		:: !HELD && NAMED && em != 2*num -> assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto over
+		:: !HELD && NAMED && em == 2*num -> assert((done & BIT(num)) || broken_reported); goto over
+		:: !HELD && NAMED && em != 2*num -> assert(!(done & BIT(num)) || broken_reported); denied = denied | BIT(num); goto over
 		:: !HELD && !NAMED && (topen || forgot) -> goto over /* unknown */
 		:: !HELD && !NAMED && !topen && !forgot ->
-			assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto over
+			assert(!(done & BIT(num)) || broken_reported); denied = denied | BIT(num); goto over
 		fi
 	}
 settle:	skip;
@@ -546,7 +546,7 @@ settle:	skip;
 		if
 		:: again -> again = 0; unkn = 0; goto settle
 		:: unkn && !again -> unkn = 0; if :: goto settle :: goto held fi /* unknown */
-		:: !unkn && res -> res = 0; assert(!(done & BIT(num)) || broken_told); denied = denied | BIT(num); goto held
+		:: !unkn && res -> res = 0; assert(!(done & BIT(num)) || broken_reported); denied = denied | BIT(num); goto held
 #ifdef NOITEM
 		:: !unkn && !res -> goto late
 #else

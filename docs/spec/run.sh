@@ -1,6 +1,6 @@
 #!/bin/sh
 # Searches the models exhaustively within bounds, and shows that each planted
-# mistake is found by the check that is meant to find it.
+# mistake is found by the expected check.
 #
 #   run.sh quick    the bounded set
 #   run.sh large    larger searches, one at a time; TIME (3600 s) and MEMORY (6000 MB) limit each
@@ -12,15 +12,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 self=$here/$(basename "$0")
 
 # one DIR SPIN EXPECTED MODEL NAME FLAGS...: one search. EXPECTED is ok, or the
-# check that must fail: a name that the models give to an assertion (broken_NAME),
-# or progress (a process waits for ever). MODEL with +cycles searches for cycles
-# as well: a step that can be repeated for ever.
+# check that must fail: NAME of an assertion broken_NAME of the models, or progress
+# (a process waits forever). MODEL+cycles also searches for cycles, which are steps
+# that can be repeated forever.
 if [ "${1:-}" = one ]; then
 	tmp=$2 spin=$3 expected=$4 model=${5%+cycles} cycles=${5#"${5%+cycles}"} name=$6
 	shift 6
 	kind=-DSAFETY options= compiler=-O0
 	[ -z "$cycles" ] || { kind=-DNP; options=-l; }
-	# The lease's model runs until its time is over, wherever it then stands.
+	# The model of the lease runs until its time is over, and may end in any state.
 	[ "$model" != lease ] || options="$options -E"
 	[ "$expected" != ok ] || compiler=-O1
 	d=$(mktemp -d "$tmp/run.XXXXXX") && cd "$d" || exit 1
@@ -44,7 +44,7 @@ if [ "${1:-}" = one ]; then
 	[ "$got" != "$expected" ] || [ "$got" = ok ] || result="fails as it must: $got"
 	[ "$got" = "$expected" ] || { result="$got, expected: $expected"; echo "$name: $result" >>"$tmp/bad"; }
 	printf '%-36s %10s %6s %8s  %s\n' "$name" "${states:--}" "${depth:--}" "${seconds:--}" "$result"
-	# What no search reached is no part of what was checked. Escapes of a process that dies, and bookkeeping, left out.
+	# Statements that no search has reached were not checked. The exits of a crashing process are left out.
 	if [ "$got" = ok ] && [ "$model" != lease ] && [ "${*#*BUG}" = "$*" ]; then
 		awk '/^unreached in/ { p = $4 } /, state [0-9]+, / && !/"\(dead\[p\]\)"/ { sub(/^[^:]*:/, ""); sub(/, state [0-9]+/, ""); print p " " $0 }' out |
 			sort -u >"$tmp/unreached.$model.$name"
@@ -108,14 +108,14 @@ ok modes resume-place-twice -DN=2 -DRESUMERS=2 -DPLACE
 ok modes item-2-late-late-older -DN=2 -DUPD=1 -DDUP=2 -DNOITEM
 ok modes item-2-lost-lost-evict-beat -DN=2 -DUPD=1 -DLOST=2 -DEVICT=1 -DHB=1
 ok modes item-2-lost-crash -DN=2 -DUPD=3 -DLOST=1 -DCRASH=1
-ok modes item-2-made-anew-lost-evict -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DEVICT=1
-ok modes item-2-made-anew-late -DN=2 -DUPD=1 -DDROP=1 -DDUP=1
+ok modes item-2-recreated-lost-evict -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DEVICT=1
+ok modes item-2-recreated-late -DN=2 -DUPD=1 -DDROP=1 -DDUP=1
 ok outcomes marks-lost-beat -DLOST=2 -DCALLS=2 -DHB=1
 ok outcomes marks-again-late-condition -DAGAIN=1 -DLOST=1 -DDUP=1 -DCALLS=2 -DCOND=2
 ok outcomes marks-older -DLOST=1 -DDUP=1 -DCALLS=2 -DHB=1 -DNOITEM
 ok outcomes marks-2-permits-lost-late -DROOM=2 -DLOST=1 -DDUP=1 -DCALLS=2 -DRESUME=1
-ok outcomes marks-2-permits-made-anew -DROOM=2 -DLOST=1 -DDROP=1 -DORPHAN=1 -DCALLS=2
-ok outcomes marks-resume-made-anew-orphan -DLOST=1 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1 -DDUP=1
+ok outcomes marks-2-permits-recreated -DROOM=2 -DLOST=1 -DDROP=1 -DORPHAN=1 -DCALLS=2
+ok outcomes marks-resume-recreated-orphan -DLOST=1 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1 -DDUP=1
 ok outcomes marks-by-hand -DHAND=1 -DLOST=1 -DIDS=0
 ok outcomes numbers-late-lost -DTRANS=2 -DDUP=1 -DLOST=1 -DRESUME=1
 ok outcomes numbers-token-forgotten -DTRANS=2 -DLOST=1 -DDUP=1 -DTOKENS -DFORGET=1
@@ -188,32 +188,32 @@ resume modes BUG_PLACE_NO_ID -DN=2 -DRESUMERS=2 -DPLACE -DBUG_PLACE_NO_ID
 written modes BUG_UPD_NO_TICKET -DN=2 -DUPD=1 -DDUP=2 -DBUG_UPD_NO_TICKET
 written modes BUG_UPD_NO_HELD -DN=2 -DUPD=1 -DDUP=2 -DONCE -DBUG_UPD_NO_HELD
 overtaking modes BUG_UPD_FAST_NO_IDLE -DN=2 -DUPD=1 -DBUG_UPD_FAST_NO_IDLE
-told modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL
-told modes BUG_FAST_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DBUG_FAST_NO_MARK
-told modes BUG_EVICT_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_EVICT_NO_MARK
+reported modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL
+reported modes BUG_FAST_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DBUG_FAST_NO_MARK
+reported modes BUG_EVICT_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_EVICT_NO_MARK
 ok modes BUG_CLAIM_NO_COUNTER -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DBUG_CLAIM_NO_COUNTER
-told outcomes BUG_FAST_NO_MARK -DLOST=1 -DBUG_FAST_NO_MARK
-told outcomes BUG_EVICT_NO_MARK -DLOST=1 -DBUG_EVICT_NO_MARK
-told outcomes BUG_RESUME_NO_MARK -DLOST=1 -DRESUME=1 -DBUG_RESUME_NO_MARK
+reported outcomes BUG_FAST_NO_MARK -DLOST=1 -DBUG_FAST_NO_MARK
+reported outcomes BUG_EVICT_NO_MARK -DLOST=1 -DBUG_EVICT_NO_MARK
+reported outcomes BUG_RESUME_NO_MARK -DLOST=1 -DRESUME=1 -DBUG_RESUME_NO_MARK
 rare outcomes BUG_SEED_NO_MARK -DLOST=1 -DBUG_SEED_NO_MARK
 rare outcomes BUG_TAKE_NO_MARK -DLOST=1 -DBUG_TAKE_NO_MARK
-told outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL
-told outcomes BUG_WHICH -DDUP=1 -DCALLS=2 -DCOND=2 -DBUG_WHICH
-told outcomes BUG_ORDER -DHAND=1 -DIDS=1 -DBUG_ORDER
-told outcomes BUG_ABSENT -DLOST=1 -DDROP=1 -DBUG_ABSENT
-told outcomes BUG_SEEN_LATE -DLOST=1 -DCALLS=2 -DBUG_SEEN_LATE
-told outcomes BUG_ID_ALONE -DLOST=1 -DORPHAN=1 -DBUG_ID_ALONE
-told outcomes BUG_RELEASE_NO_TICKET -DLOST=1 -DORPHAN=1 -DNO_RARE -DBUG_RELEASE_NO_TICKET
-told outcomes BUG_EVICT_NO_TICKET -DLOST=1 -DORPHAN=1 -DNO_RARE -DBUG_EVICT_NO_TICKET
-told outcomes BUG_REMOVE -DLOST=1 -DCALLS=2 -DBUG_REMOVE
-told outcomes BUG_COUNT -DAGAIN=1 -DBUG_COUNT
-told outcomes BY-HAND-and-others -DHAND=1 -DIDS=1
-told outcomes OLDER-version-marks -DLOST=1 -DOLD=1
+reported outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL
+reported outcomes BUG_WHICH -DDUP=1 -DCALLS=2 -DCOND=2 -DBUG_WHICH
+reported outcomes BUG_ORDER -DHAND=1 -DIDS=1 -DBUG_ORDER
+reported outcomes BUG_ABSENT -DLOST=1 -DDROP=1 -DBUG_ABSENT
+reported outcomes BUG_SEEN_LATE -DLOST=1 -DCALLS=2 -DBUG_SEEN_LATE
+reported outcomes BUG_ID_ALONE -DLOST=1 -DORPHAN=1 -DBUG_ID_ALONE
+reported outcomes BUG_RELEASE_NO_TICKET -DLOST=1 -DORPHAN=1 -DNO_RARE -DBUG_RELEASE_NO_TICKET
+reported outcomes BUG_EVICT_NO_TICKET -DLOST=1 -DORPHAN=1 -DNO_RARE -DBUG_EVICT_NO_TICKET
+reported outcomes BUG_REMOVE -DLOST=1 -DCALLS=2 -DBUG_REMOVE
+reported outcomes BUG_COUNT -DAGAIN=1 -DBUG_COUNT
+reported outcomes BY-HAND-and-others -DHAND=1 -DIDS=1
+reported outcomes OLDER-version-marks -DLOST=1 -DOLD=1
 written outcomes BUG_TOKEN_ALONE -DLOST=1 -DTRANS=2 -DTOKENS -DFORGET=1 -DBUG_TOKEN_ALONE
-told outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE
-told outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE
-told outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME
-told outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1
+reported outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE
+reported outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE
+reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME
+reported outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1
 lost split BUG_RELEASE_IN_TRANSACTION -DN=2 -DBUG_RELEASE_IN_TRANSACTION
 lost split BUG_RELEASE_EARLY -DN=2 -DBUG_RELEASE_EARLY
 lost split BUG_PLAIN_READ -DN=2 -DEVICT=1 -DBUG_PLAIN_READ
@@ -264,7 +264,7 @@ ok modes semaphore-3-lost-crash -DN=3 -DPERMITS=2 -DLOST=1 -DCRASH=1
 ok modes semaphore-3-closed-late -DN=3 -DPERMITS=2 -DCLOSED=7 -DDUP=1
 ok modes downgrade-3-late -DN=3 -DREADERS=4 -DDOWN=1 -DDUP=1
 ok modes closed-3-late -DN=3 -DCLOSED=7 -DDUP=1
-ok modes item-3-made-anew-lost -DN=3 -DUPD=1 -DDROP=1 -DLOST=1
+ok modes item-3-recreated-lost -DN=3 -DUPD=1 -DDROP=1 -DLOST=1
 ok outcomes marks-2-permits-all -DROOM=2 -DIDS=4 -DLOST=1 -DCALLS=2 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1
 ok outcomes numbers-lost-lost-late -DTRANS=2 -DLOST=2 -DDUP=1 -DTOKENS -DFORGET=1
 ok split split-lost-again-evict -DN=2 -DLOST=2 -DAGAIN=1 -DEVICT=1 -DCANCEL=1

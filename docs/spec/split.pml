@@ -44,7 +44,7 @@
 #endif
 
 /* The names of the checks, as pan prints them. The variables are never set. */
-hidden byte broken_lost, broken_told, broken_written;
+hidden byte broken_lost, broken_reported, broken_written;
 
 #define HAS(m,p) (((m) >> (p)) & 1)
 #define SLOT(p,k) ((p)*ATTEMPTS + (k))
@@ -123,7 +123,7 @@ end:	do
 		/* x has not changed since this turn read it */
 		assert(base[OWNER(a)] == v || broken_lost);
 		assert(!HAS(wrote,OWNER(a)) || broken_written);
-		assert(!HAS(denied,OWNER(a)) || broken_told);
+		assert(!HAS(denied,OWNER(a)) || broken_reported);
 		xp = 0; v++; wrote = wrote | (1 << OWNER(a));
 		over(a) }
 	/* a heartbeat conflicts, or the caller's condition is false */
@@ -260,6 +260,6 @@ init {
 	}
 	atomic {
 		fin == N && rp == 0 && xp == 0 && timeout;
-		assert(!(said & ~wrote) || broken_told)
+		assert(!(said & ~wrote) || broken_reported)
 	}
 }
