@@ -32,7 +32,7 @@ func pages(t *testing.T) []page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []page{readPage(t, "README.md"), readPage(t, "CHANGELOG.md")}
+	all := []page{readPage(t, "README.md"), readPage(t, "CHANGELOG.md"), readPage(t, "docs/spec/README.md")}
 	for _, name := range names {
 		all = append(all, readPage(t, "docs/"+filepath.Base(name)))
 	}
