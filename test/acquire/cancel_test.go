@@ -14,8 +14,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// etcd left the keys of cancelled waiters behind.
-func TestACancelledOrTimedOutWaiterLeavesNoRow(t *testing.T) {
+// TestCancelledWaiter checks that a cancelled or timed out waiter leaves no row. Etcd
+// left the keys of cancelled waiters behind.
+func TestCancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -43,7 +44,8 @@ func TestACancelledOrTimedOutWaiterLeavesNoRow(t *testing.T) {
 	})
 }
 
-func TestACancelledAcquireLeavesNoGhostHolder(t *testing.T) {
+// TestCancelledAcquire checks that a cancelled Acquire leaves no orphaned entry.
+func TestCancelledAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -81,9 +83,10 @@ func TestACancelledAcquireLeavesNoGhostHolder(t *testing.T) {
 	})
 }
 
-// A caller that stands still for longer than a lease right after its TAKE was
-// served must not be taken for its former self: ids are never used twice.
-func TestAnIDThatWasLeftIsNeverUsedAgain(t *testing.T) {
+// TestAbandonedID checks that an id that was abandoned is never used again. A caller that
+// stands still for longer than a lease right after its TAKE was served must not be taken
+// for its former self: ids are never used twice.
+func TestAbandonedID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var pause atomic.Int64

@@ -15,7 +15,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
+// TestProgress checks that the reported progress follows the queue, and nothing is
+// reported twice.
+func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var done []<-chan struct{}
@@ -58,7 +60,8 @@ func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 	})
 }
 
-func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
+// TestProgressEstimate checks that the estimated wait follows the observed rate of turns.
+func TestProgressEstimate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
@@ -115,7 +118,9 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 	})
 }
 
-func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
+// TestProgressWithoutWait checks that no progress is reported for a lock that is granted
+// without a wait.
+func TestProgressWithoutWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -139,7 +144,9 @@ func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
+// TestProgressAfterAcquire checks that no progress is reported after Acquire has
+// returned.
+func TestProgressAfterAcquire(t *testing.T) {
 	for round := range 40 {
 		locktest.InBubble(t, fmt.Sprint(round), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -173,9 +180,10 @@ func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
 	}
 }
 
-// One client's waiters share a poller: those behind another are told by their
-// tickets at first.
-func TestProgressOfWaitersOfOneClient(t *testing.T) {
+// TestProgressOfOneClient checks that every waiter of one client gets its own progress.
+// One client's waiters share a poller: those behind another are told by their tickets at
+// first.
+func TestProgressOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -198,7 +206,8 @@ func TestProgressOfWaitersOfOneClient(t *testing.T) {
 	})
 }
 
-func TestProgressTellsOfTheHoldersData(t *testing.T) {
+// TestProgressShowsData checks that progress includes the data of the holder.
+func TestProgressShowsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -220,9 +229,9 @@ func TestProgressTellsOfTheHoldersData(t *testing.T) {
 	})
 }
 
-// f runs in the caller's goroutine: its panic is the caller's, and leaves no
-// row.
-func TestAPanicOfOnProgressLeavesTheQueue(t *testing.T) {
+// TestPanicInOnProgress checks that a panic in OnProgress leaves the queue. F runs in the
+// caller's goroutine: its panic is the caller's, and leaves no row.
+func TestPanicInOnProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
