@@ -13,10 +13,11 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The read before a process's first TAKE is a request like the others: it is
-// tried again if it failed in passing, it is told of if it failed for good, and
-// nothing is left of it whatever becomes of it or of its process.
-func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
+// TestReadBeforeFirstTake checks that the read before the first TAKE may fail. The read
+// before a process's first TAKE is a request like the others: it is tried again if it
+// failed in passing, it is told of if it failed for good, and nothing is left of it
+// whatever becomes of it or of its process.
+func TestReadBeforeFirstTake(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"lost":          queuelocktest.LoseRequest(),
 		"answer lost":   queuelocktest.LoseResponse(),
@@ -101,8 +102,9 @@ func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
 	}
 }
 
-// A counter that expires, or is reset, issues tickets twice.
-func TestTheCounterOutlivesTheTablesTTL(t *testing.T) {
+// TestCounterOutlivesTTL checks that the counter outlives the TTL of the table. A counter
+// that expires, or is reset, issues tickets twice.
+func TestCounterOutlivesTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -18,9 +18,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// An entry of holders is as hostile as a row; but what cannot be read makes
-// the record malformed, which nobody may touch.
-func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
+// TestHostileHolder checks that a hostile entry of holders is outwaited or reported. An
+// entry of holders is as hostile as a row; but what cannot be read makes the record
+// malformed, which nobody may touch.
+func TestHostileHolder(t *testing.T) {
 	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("somebody"), "ticket": attr.Num(1)}
 	for _, h := range []struct {
 		name  string
@@ -106,8 +107,9 @@ func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
 	}
 }
 
-// A thousand dead holders are evicted by forty, and named by none.
-func TestAThousandDeadHoldersAreEvictedByForty(t *testing.T) {
+// TestThousandExpiredHolders checks that a thousand expired holders are evicted in groups
+// of forty. A thousand dead holders are evicted by forty, and named by none.
+func TestThousandExpiredHolders(t *testing.T) {
 	for name, until := range map[string]attr.Item{"by the clock": {"until": attr.Num(1)}, "by observation": {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

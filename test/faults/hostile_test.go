@@ -54,10 +54,11 @@ func wrongTypes() map[string]types.AttributeValue {
 	}
 }
 
-// A row ahead delays those behind it for what it calls its lease, if that can
-// be believed, and for a minute otherwise; meanwhile the error says what is
-// wrong with it. Then it is swept, whatever it holds.
-func TestAHostileRowDelaysAQueueByItsLeaseAndIsNamed(t *testing.T) {
+// TestHostileRow checks that a hostile row delays a queue by its lease, and is named. A
+// row ahead delays those behind it for what it calls its lease, if that can be believed,
+// and for a minute otherwise; meanwhile the error says what is wrong with it. Then it is
+// swept, whatever it holds.
+func TestHostileRow(t *testing.T) {
 	const malformed = time.Minute
 	year9999 := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	type hostile struct {
@@ -127,9 +128,10 @@ func TestAHostileRowDelaysAQueueByItsLeaseAndIsNamed(t *testing.T) {
 	}
 }
 
-// Rows with every attribute of every wrong type, all ahead at once: they do not
-// add up, each is named, and all go in one pass.
-func TestRowsOfWrongTypesCostOneMinuteTogether(t *testing.T) {
+// TestRowsOfWrongTypes checks that rows of wrong types cost one minute together. Rows
+// with every attribute of every wrong type, all ahead at once: they do not add up, each
+// is named, and all go in one pass.
+func TestRowsOfWrongTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		var rows []attr.Item
@@ -176,9 +178,10 @@ func TestRowsOfWrongTypesCostOneMinuteTogether(t *testing.T) {
 	})
 }
 
-// A sort key of the queue's that is no number is nobody's ticket: it delays
-// nobody, and goes once somebody has watched it for a minute.
-func TestSortKeysThatAreNoNumbersDelayNobodyAndAreSwept(t *testing.T) {
+// TestInvalidSortKeys checks that rows whose sort key is not a number delay no waiter,
+// and are swept. A sort key of the queue's that is no number is nobody's ticket: it
+// delays nobody, and goes once somebody has watched it for a minute.
+func TestInvalidSortKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		zeros := strings.Repeat("0", 37)
@@ -218,9 +221,10 @@ func TestSortKeysThatAreNoNumbersDelayNobodyAndAreSwept(t *testing.T) {
 	})
 }
 
-// Leftovers of ten thousand who died: whoever comes sweeps them in one pass,
-// sixteen side by side.
-func TestTenThousandLeftoverRowsAreSweptInOnePass(t *testing.T) {
+// TestLeftoverRows checks that ten thousand leftover rows are swept in one pass.
+// Leftovers of ten thousand who died: whoever comes sweeps them in one pass, sixteen side
+// by side.
+func TestLeftoverRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, more := locktest.Scaled(10_000, 1500), filler(locktest.Scaled(100, 800)) // more than the megabyte that a page has
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
@@ -251,9 +255,10 @@ func TestTenThousandLeftoverRowsAreSweptInOnePass(t *testing.T) {
 	})
 }
 
-// Rows that stand where numbers are yet to be issued, as after a record was
-// deleted: each costs its number, and whoever comes gets past them.
-func TestRowsAboveTheCounterCostANumberEach(t *testing.T) {
+// TestRowsAboveCounter checks that rows above the counter cost one number each. Rows that
+// stand where numbers are yet to be issued, as after a record was deleted: each costs its
+// number, and whoever comes gets past them.
+func TestRowsAboveCounter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
 		table := locktest.Watched(t)
@@ -278,9 +283,10 @@ func TestRowsAboveTheCounterCostANumberEach(t *testing.T) {
 	})
 }
 
-// A row that some other program wrote is waited for, and then swept, like that
-// of a dead waiter; meanwhile the error names it.
-func TestAMalformedRowDelaysAQueueByOneLeaseAndIsNamed(t *testing.T) {
+// TestMalformedRow checks that a malformed row delays a queue by one lease and is named.
+// A row that some other program wrote is waited for, and then swept, like that of a dead
+// waiter; meanwhile the error names it.
+func TestMalformedRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)

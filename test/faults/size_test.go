@@ -26,10 +26,11 @@ func filler(size int) attr.Item {
 	return attr.Item{"filler": attr.Str(strings.Repeat("x", size-len("filler")))}
 }
 
-// A record that is nearly full of what some other program put there works for
-// as long as the lock's own attributes fit. Where they do not, the error is the
-// table's own, the first time and at once, and nothing is left behind.
-func TestAFullRecordIsServedOrRefusedWithNothingLeftBehind(t *testing.T) {
+// TestFullRecord checks that a full record is served or refused with nothing left behind.
+// A record that is nearly full of what some other program put there works for as long as
+// the lock's own attributes fit. Where they do not, the error is the table's own, the
+// first time and at once, and nothing is left behind.
+func TestFullRecord(t *testing.T) {
 	const limit = 400 << 10
 	for _, c := range []struct {
 		name   string
