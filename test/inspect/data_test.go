@@ -32,7 +32,8 @@ func dataOf(t *testing.T, table *queuelocktest.Table) string {
 	return "-"
 }
 
-func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
+// TestData checks that data is shown while the lock is held and gone with it.
+func TestData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -88,7 +89,8 @@ func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
 	})
 }
 
-func TestSetDataIsOneRequestAndDoesNotRenewTheLease(t *testing.T) {
+// TestSetDataRequests checks that SetData is one request and does not renew the lease.
+func TestSetDataRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -145,7 +147,8 @@ func sameValue(a, b types.AttributeValue) bool {
 	return a == nil && b == nil
 }
 
-func TestTooMuchDataIsRefusedWithoutARequest(t *testing.T) {
+// TestTooMuchData checks that too much data is refused without a request.
+func TestTooMuchData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

@@ -17,7 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
+// TestIsLocked checks that IsLocked follows a lock through its life.
+func TestIsLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -51,8 +52,9 @@ func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
 	})
 }
 
+// TestIsLockedDuringHandOff checks that no client holds a lock that is being handed off.
 // Between two turns nobody is served, although somebody waits.
-func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
+func TestIsLockedDuringHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -74,7 +76,8 @@ func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
 	})
 }
 
-func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
+// TestIsLockedRequests checks that IsLocked costs one read and changes nothing.
+func TestIsLockedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -108,9 +111,10 @@ func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
 	})
 }
 
-// A holder that dies is not alive when its lease is over, whether anybody has
-// evicted it or not.
-func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
+// TestIsLockedAfterCrash checks that a crashed holder does not keep a lock locked. A
+// holder that dies is not alive when its lease is over, whether anybody has evicted it or
+// not.
+func TestIsLockedAfterCrash(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg     queuelock.Config
 		options []queuelocktest.Option
@@ -152,8 +156,9 @@ func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
 	}
 }
 
-// A lease without an end is found to be over by watching it.
-func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
+// TestHolderWithoutUntil checks that IsLocked observes a holder that crashed before it
+// knew the time. A lease without an end is found to be over by watching it.
+func TestHolderWithoutUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -173,7 +178,9 @@ func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
 	})
 }
 
-func TestIsLockedRefusesWhatIsWrong(t *testing.T) {
+// TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed
+// records.
+func TestIsLockedRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
