@@ -17,7 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
+// TestDeletedItem checks that a holder and its waiters notice that their item is deleted.
+func TestDeletedItem(t *testing.T) {
 	locktest.InBubble(t, "the holder loses it, those who wait are told", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -183,8 +184,9 @@ func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
 	}
 }
 
-// Between the look at an item without a counter and its seed, anything may come.
-func TestASeedComesToAnItemThatIsAsItWas(t *testing.T) {
+// TestSeed checks that a seed is written only to an item that is as it was read. Between
+// the look at an item without a counter and its seed, anything may come.
+func TestSeed(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(u locktest.ItemTable, key, whole attr.Item)
 		opts    []queuelock.Option
@@ -230,9 +232,10 @@ func TestASeedComesToAnItemThatIsAsItWas(t *testing.T) {
 	}
 }
 
-// A CLAIM that is on its way to an item which is deleted and made anew meanwhile
-// must not be granted: its ticket is not of the new counter.
-func TestATicketOfADeletedItemIsNotClaimed(t *testing.T) {
+// TestClaimOfDeletedItem checks that a ticket of a deleted item is not claimed. A CLAIM
+// that is on its way to an item which is deleted and made anew meanwhile must not be
+// granted: its ticket is not of the new counter.
+func TestClaimOfDeletedItem(t *testing.T) {
 	locktest.InBubble(t, "claim", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		key, whole := locktest.OrderItem()

@@ -106,9 +106,10 @@ func TestRequestsOfItemLocks(t *testing.T) {
 	})
 }
 
-// The record is the item, so the rows are read beside it. One who knows that
-// nobody can be ahead reads no rows.
-func TestALookAtAnItemIsTwoReadsOrOne(t *testing.T) {
+// TestLookAtItem checks that a look at an item is one read or two. The record is the
+// item, so the rows are read beside it. One who knows that nobody can be ahead reads no
+// rows.
+func TestLookAtItem(t *testing.T) {
 	locktest.InBubble(t, "three who wait", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		key, whole := locktest.OrderItem()
@@ -131,9 +132,9 @@ func TestALookAtAnItemIsTwoReadsOrOne(t *testing.T) {
 	})
 }
 
-// The queue of an item is found by every way of writing its key, and by no other
-// item's.
-func TestEachItemHasAQueueOfItsOwn(t *testing.T) {
+// TestQueueOfItem checks that each item has a queue of its own. The queue of an item is
+// found by every way of writing its key, and by no other item's.
+func TestQueueOfItem(t *testing.T) {
 	locktest.InBubble(t, "entities", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -192,7 +193,8 @@ func TestEachItemHasAQueueOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestInspectItemSaysWhoHasItAndWhoWaits(t *testing.T) {
+// TestInspectItem checks that InspectItem shows the holder and the waiters of an item.
+func TestInspectItem(t *testing.T) {
 	locktest.InBubble(t, "state", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()

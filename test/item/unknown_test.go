@@ -17,7 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
+// TestUnknownUpdate checks that an update of unknown outcome is reported as such.
+func TestUnknownUpdate(t *testing.T) {
 	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, attr.Item) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -177,9 +178,11 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 	})
 }
 
-// An update was made, its answer lost, and before it is sent again a TAKE arrives
-// once more and puts the id back that it names: it is not made twice.
-func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
+// TestUpdateBesideOrphan checks that an update belongs to its ticket, and an orphaned
+// entry does not admit it. An update was made, its answer lost, and before it is sent
+// again a TAKE arrives once more and puts the id back that it names: it is not made
+// twice.
+func TestUpdateBesideOrphan(t *testing.T) {
 	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()

@@ -21,7 +21,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
+// TestUpdateOnce checks that an update and its release are made once whatever happens to
+// their requests.
+func TestUpdateOnce(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":               queuelocktest.DelayRequest(0),
 		"request lost":           queuelocktest.LoseRequest().Times(2),
@@ -92,7 +94,8 @@ func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
+// TestRefusedUpdate checks that an update that its condition refuses keeps the lock.
+func TestRefusedUpdate(t *testing.T) {
 	amount := expression.Name("amount")
 	for _, queued := range []bool{false, true} {
 		locktest.InBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
@@ -130,9 +133,10 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 	}
 }
 
-// An engine that does not show the item that refused has it read. A read that
-// fails leaves nothing open: the update was refused.
-func TestARefusedUpdateIsNotOfUnknownOutcomeWhenTheReadAfterItFails(t *testing.T) {
+// TestReadAfterRefusal checks that a refused update is not of unknown outcome when the
+// read after it fails. An engine that does not show the item that refused has it read. A
+// read that fails leaves nothing open: the update was refused.
+func TestReadAfterRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
 		key, whole := locktest.OrderItem()
@@ -160,7 +164,9 @@ func TestARefusedUpdateIsNotOfUnknownOutcomeWhenTheReadAfterItFails(t *testing.T
 	})
 }
 
-func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
+// TestProtectedAttributes checks that an update leaves the key and the attributes of the
+// lock alone.
+func TestProtectedAttributes(t *testing.T) {
 	locktest.InBubble(t, "names", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -231,9 +237,10 @@ func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 	})
 }
 
-// Any update that a user may write changes the item as it would without the
-// lock, and leaves the lock's own attributes to it.
-func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
+// TestOwnAttributes checks that the item's own attributes change by its update alone. Any
+// update that a user may write changes the item as it would without the lock, and leaves
+// the lock's own attributes to it.
+func TestOwnAttributes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
 		name := rapid.SampledFrom(names)
