@@ -110,11 +110,12 @@ func scenarios() []clocks {
 	return list
 }
 
-// Whatever clocks say: a holder that renews keeps its lock, also over the
-// longest gaps that are allowed; nobody believes in a lease that others have
-// ended; and a holder that dies is followed within its lease and 1.5 s by who
-// waits for it, and by who comes later, if the clock tells it anything.
-func TestLocksOutliveClocksThatLie(t *testing.T) {
+// TestWrongClocks checks that locks survive wrong clocks. Whatever clocks say: a holder
+// that renews keeps its lock, also over the longest gaps that are allowed; nobody
+// believes in a lease that others have ended; and a holder that dies is followed within
+// its lease and 1.5 s by who waits for it, and by who comes later, if the clock tells it
+// anything.
+func TestWrongClocks(t *testing.T) {
 	for i, c := range scenarios() {
 		t.Run(c.name, func(t *testing.T) {
 			// Each at another phase of the second that a Date shows.
@@ -204,9 +205,10 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	locktest.Release(t, got.Lock)
 }
 
-// An hour under clocks that drift, with somebody waiting all the time: the
-// lock is never lost, nor the waiter's place, and it costs what it should.
-func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
+// TestHourUnderDrift checks that a lock is held for an hour under drift. An hour under
+// clocks that drift, with somebody waiting all the time: the lock is never lost, nor the
+// waiter's place, and it costs what it should.
+func TestHourUnderDrift(t *testing.T) {
 	for _, c := range scenarios() {
 		switch c.name {
 		case "holder drifts ahead, waiter behind", "holder drifts behind, waiter ahead", "hosts of DynamoDB are 100 ms off either way":
@@ -247,11 +249,12 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 	}
 }
 
-// What no client can find out: that the first dates it ever hears are wrong. It
-// then ends a lease that lives. The record still has one holder, tokens still
-// increase, and the owner learns of it by its next heartbeat. By observation it
-// does not happen at all.
-func TestAProcessThatOnlyEverHearsAWrongDateEvictsUnlessItObserves(t *testing.T) {
+// TestOnlyWrongDates checks that a process that only ever receives wrong dates evicts a
+// live holder unless it relies on observation. What no client can find out: that the
+// first dates it ever hears are wrong. It then ends a lease that lives. The record still
+// has one holder, tokens still increase, and the owner learns of it by its next
+// heartbeat. By observation it does not happen at all.
+func TestOnlyWrongDates(t *testing.T) {
 	for _, observe := range []bool{false, true} {
 		t.Run(fmt.Sprint("observes ", observe), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,9 @@ func (a *alarms) times() []time.Duration {
 	return append([]time.Duration(nil), a.rung...)
 }
 
-func TestOnExpiringIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
+// TestOnExpiring checks that OnExpiring is called once before a loss, and never while
+// renewals succeed.
+func TestOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -72,7 +74,8 @@ func TestOnExpiringIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
 	})
 }
 
-func TestEachDangerIsTold(t *testing.T) {
+// TestEachDanger checks that OnExpiring is called once for each danger.
+func TestEachDanger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -123,9 +126,9 @@ func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, s
 	}
 }
 
-// Whoever stands still learns of it late, and not at all only if the lock was
-// released.
-func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
+// TestLateOnExpiring checks that OnExpiring is called late rather than not at all.
+// Whoever stands still learns of it late, and not at all only if the lock was released.
+func TestLateOnExpiring(t *testing.T) {
 	locktest.InBubble(t, "granted late", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, standStill := stoppable(t, table)
@@ -166,7 +169,9 @@ func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
 	})
 }
 
-func TestOnExpiringIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
+// TestNoOnExpiring checks that OnExpiring is not called after a release, nor for an
+// eviction.
+func TestNoOnExpiring(t *testing.T) {
 	locktest.InBubble(t, "released, at the same instant", func(t *testing.T) {
 		for range 100 {
 			table := queuelocktest.NewTable(t)
@@ -237,8 +242,9 @@ func TestOnExpiringIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 	})
 }
 
-// Nothing is done under a lock that waits for the others of an AcquireAll.
-func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
+// TestOnExpiringBeforeReturn checks that OnExpiring is called only for a lock that was
+// returned. Nothing is done under a lock that waits for the others of an AcquireAll.
+func TestOnExpiringBeforeReturn(t *testing.T) {
 	cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
 	for what, test := range map[string]struct {
 		cut, released time.Duration // until when heartbeats fail, and when the other lock is free
@@ -281,9 +287,9 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 	}
 }
 
-// What f does must not stand in the way of anything: it has the lock in its
-// hands.
-func TestOnExpiringMayReleaseAndTakesItsTime(t *testing.T) {
+// TestSlowOnExpiring checks that OnExpiring may release the lock, and may take its time.
+// What f does must not stand in the way of anything: it has the lock in its hands.
+func TestSlowOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -312,7 +318,9 @@ func TestOnExpiringMayReleaseAndTakesItsTime(t *testing.T) {
 	})
 }
 
-func TestBadDangersAreRefusedWithoutARequest(t *testing.T) {
+// TestInvalidOnExpiring checks that an invalid margin of OnExpiring is refused without a
+// request.
+func TestInvalidOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
