@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
+// TestDowngrade checks that a downgrade lets readers join, and lets no writer in between.
+func TestDowngrade(t *testing.T) {
 	for name, fault := range map[string]*queuelocktest.Fault{
 		"no fault":      nil,
 		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
@@ -82,7 +83,8 @@ func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
 	}
 }
 
-func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
+// TestDowngradeRefusals checks that a downgrade of a lock that is not held is refused.
+func TestDowngradeRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
