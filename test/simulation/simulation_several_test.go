@@ -21,11 +21,11 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestNothingIsBrokenUnderRandomFaultsWithSeveralLocks is
-// TestNothingIsBrokenUnderRandomFaults for those who take several locks at a
-// time, of five: the same is true of each, nobody waits for ever, and whoever
-// fails leaves nothing.
-func TestNothingIsBrokenUnderRandomFaultsWithSeveralLocks(t *testing.T) {
+// TestRandomFaultsOfSeveral is
+// TestRandomFaults for those who take several locks at a time, of
+// five: the same is true of each, nobody waits for ever, and whoever fails leaves
+// nothing.
+func TestRandomFaultsOfSeveral(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchedule(rt)
 		s.Turns = min(s.Turns, 4)
