@@ -14,7 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-func TestWantOfSettingsIsOneErrorThatNamesThem(t *testing.T) {
+// TestMissingSettings checks that missing settings are one error that names them.
+func TestMissingSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		env   map[string]string
@@ -53,7 +54,8 @@ func signatures(t *testing.T) (url string, signed func() string) {
 	return s.URL, func() string { return last }
 }
 
-func TestALoopbackEndpointNeedsNoSettings(t *testing.T) {
+// TestLoopbackWithoutSettings checks that a loopback endpoint needs no settings.
+func TestLoopbackWithoutSettings(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	invoke(t, "status", "x", "--endpoint", url)
@@ -62,7 +64,8 @@ func TestALoopbackEndpointNeedsNoSettings(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreThereAreUsed(t *testing.T) {
+// TestSettings checks that existing settings are used.
+func TestSettings(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	t.Setenv("AWS_REGION", "eu-central-1")
@@ -75,7 +78,9 @@ func TestSettingsThatAreThereAreUsed(t *testing.T) {
 	}
 }
 
-func TestAnUnusableTableSaysWhatWasFoundAndWhatIsNeeded(t *testing.T) {
+// TestUnusableTable checks that the error for an unusable table says what was found and
+// what is needed.
+func TestUnusableTable(t *testing.T) {
 	e := newEngine(t)
 	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:            aws.String("other"),
@@ -112,7 +117,8 @@ func TestAnUnusableTableSaysWhatWasFoundAndWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+// TestNoServer checks that an endpoint without a server is reported.
+func TestNoServer(t *testing.T) {
 	isolate(t)
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
@@ -171,7 +177,8 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-func TestAProfileIsRead(t *testing.T) {
+// TestProfile checks that a profile is read.
+func TestProfile(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	file := filepath.Join(t.TempDir(), "config")

@@ -23,7 +23,8 @@ func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
 	return lock
 }
 
-func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
+// TestEvict checks that evict takes the lock from a holder without a lease.
+func TestEvict(t *testing.T) {
 	e := newEngine(t)
 	key := queuelock.Key{Entity: "pay roll", Reason: "it's due"}
 	lock := e.failClosed(t, key)
@@ -57,7 +58,8 @@ func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
 	}
 }
 
-func TestEvictLeavesALeaseAlone(t *testing.T) {
+// TestEvictSparesLease checks that Evict leaves a lease alone.
+func TestEvictSparesLease(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
 	o := invoke(t, "evict", "x", "--ticket", "1")
@@ -92,7 +94,8 @@ func TestRunWithoutALease(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestRunEndsItsCommandWhenItIsEvicted(t *testing.T) {
+// TestRunOfEvictedHolder checks that run ends its command when it is evicted.
+func TestRunOfEvictedHolder(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 100")
 	b.expect(t, "ready")
@@ -105,7 +108,8 @@ func TestRunEndsItsCommandWhenItIsEvicted(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
+// TestRunWithoutRelease checks that run reports a lock that could not be released.
+func TestRunWithoutRelease(t *testing.T) {
 	e := newEngine(t)
 	shorten(t, &closeLimit, 100*time.Millisecond) // for the release, and once more for Close
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
@@ -117,7 +121,8 @@ func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
 	}
 }
 
-func TestRunKeepsTheLockDelay(t *testing.T) {
+// TestRunLockDelay checks that run keeps the lock delay.
+func TestRunLockDelay(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--lock-delay", "90s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
 	b.expect(t, "ready")
@@ -134,7 +139,8 @@ func TestRunKeepsTheLockDelay(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestWordsAreQuotedForAShell(t *testing.T) {
+// TestQuoting checks that words are quoted for a shell.
+func TestQuoting(t *testing.T) {
 	for word, want := range map[string]string{"deploy/prod": "deploy/prod", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'", "$(rm)": "'$(rm)'", "é": "'é'"} {
 		if got := quoted(word); got != want {
 			t.Errorf("%q is quoted as %s, want %s", word, got, want)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-func TestHelpSaysWhereATicketIsNoFencingToken(t *testing.T) {
+// TestHelpOnFencing checks that the help says where a ticket is not a fencing token.
+func TestHelpOnFencing(t *testing.T) {
 	help := func(args ...string) string {
 		return strings.Join(strings.Fields(invoke(t, append(args, "--help")...).stdout), " ")
 	}

@@ -36,7 +36,7 @@ func TestRunEndsWhateverTheWorkersDo(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+func TestRunContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := Run(ctx, config("sleep 1000")); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
