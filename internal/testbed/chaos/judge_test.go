@@ -70,7 +70,8 @@ func counts(v Verdict) map[string]int {
 	return all
 }
 
-func TestAnHonestHistoryIsFoundSo(t *testing.T) {
+// TestHonestHistory checks that no judge objects to an honest history.
+func TestHonestHistory(t *testing.T) {
 	v := Judge(honest())
 	if len(v.Problems) > 0 || len(counts(v)) > 0 {
 		t.Errorf("%v: %q", counts(v), v.Problems)
@@ -80,8 +81,9 @@ func TestAnHonestHistoryIsFoundSo(t *testing.T) {
 	}
 }
 
-// TestEachWrongIsFound: each is an honest history but for one thing.
-func TestEachWrongIsFound(t *testing.T) {
+// TestEachViolation checks that the judges find the one violation in each otherwise
+// honest history.
+func TestEachViolation(t *testing.T) {
 	edit := func(h *History, change func(c *ledger.Contents)) {
 		c := h.Ledgers["e"]
 		c.Rows = slices.Clone(c.Rows)
@@ -174,8 +176,8 @@ func TestEachWrongIsFound(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAccusedWithoutCause: what looks wrong, and is not.
-func TestNobodyIsAccusedWithoutCause(t *testing.T) {
+// TestNoFalseAlarm checks that histories that look wrong, and are not, pass the judges.
+func TestNoFalseAlarm(t *testing.T) {
 	for name, forge := range map[string]func(h *History){
 		"a grant that was known too late": func(h *History) {
 			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Ticket: ticket.FromUint64(3), Granted: at(4120), Doubted: at(4121), Ended: at(4130)})
@@ -228,7 +230,8 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 	}
 }
 
-func TestAFaultOfAnotherLockDisturbsNothing(t *testing.T) {
+// TestFaultOfAnotherLock checks that a fault of another lock disturbs nothing.
+func TestFaultOfAnotherLock(t *testing.T) {
 	h := honest()
 	h.Faults = []Fault{
 		{at(5000), "other", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},

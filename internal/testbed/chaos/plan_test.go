@@ -8,7 +8,8 @@ import (
 
 const ttl = 2 * time.Second
 
-func TestAPlanIsAFunctionOfItsSeed(t *testing.T) {
+// TestPlanOfSeed checks that a plan is a function of its seed.
+func TestPlanOfSeed(t *testing.T) {
 	a, b := Plan(1, time.Minute, ttl, 16, 4), Plan(1, time.Minute, ttl, 16, 4)
 	if !slices.Equal(a, b) {
 		t.Error("one seed, two plans")
@@ -22,7 +23,8 @@ func TestAPlanIsAFunctionOfItsSeed(t *testing.T) {
 	}
 }
 
-func TestAPlanHasEveryKindAndKeepsItsBounds(t *testing.T) {
+// TestPlan checks that a plan has every kind and keeps its bounds.
+func TestPlan(t *testing.T) {
 	for seed := range uint64(100) {
 		seen := map[Kind]int{}
 		last := time.Duration(0)
