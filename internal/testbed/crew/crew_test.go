@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestIncompleteRecordOfKilledProcess(t *testing.T) {
+func TestIncompleteRecord(t *testing.T) {
 	c, _ := crewOf(t, `printf '{"kind":"gran'; kill -KILL $$`)
 	if e, err := next(t, c); err != nil || !e.Ended {
 		t.Errorf("%+v", e)
@@ -85,7 +85,7 @@ func TestStopKillsTheRest(t *testing.T) {
 	}
 }
 
-func TestStandsStill(t *testing.T) {
+func TestPaused(t *testing.T) {
 	c, p := crewOf(t, `echo '{"kind":"ready"}'; while :; do :; done`)
 	next(t, c)
 	if StandsStill(p.Pid()) {
