@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestEnginesDieWithTheTestBinary starts this binary anew, lets that launch a child, kills it, and looks for the child.
-func TestEnginesDieWithTheTestBinary(t *testing.T) {
+// TestParentDies starts this binary anew, lets that launch a child,
+// kills it, and looks for the child.
+func TestParentDies(t *testing.T) {
 	const role = "QUEUELOCK_ENGINES_TEST_ROLE"
 	if os.Getenv(role) == "parent" {
 		p, err := launch(exec.Command("sleep", "60"))
@@ -25,7 +26,7 @@ func TestEnginesDieWithTheTestBinary(t *testing.T) {
 		return
 	}
 
-	parent := exec.Command(os.Args[0], "-test.run=^TestEnginesDieWithTheTestBinary$")
+	parent := exec.Command(os.Args[0], "-test.run=^TestParentDies$")
 	parent.Env = append(os.Environ(), role+"=parent")
 	parent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := parent.StdoutPipe()
