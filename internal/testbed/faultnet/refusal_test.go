@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
-func TestRefusalsAreWhatTheSDKKnows(t *testing.T) {
+// TestRefusals checks that refusals are errors that the SDK recognises.
+func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		code    string
 		retried bool
