@@ -126,7 +126,8 @@ func send(ctx context.Context, url string) (*http.Response, string, error) {
 	return response, string(body), err
 }
 
-func TestWhatPassesIsTheUpstreamsOwn(t *testing.T) {
+// TestPass checks that a response that passes is that of the upstream.
+func TestPass(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.None)
 	response, body, err := send(t.Context(), p.URL())
@@ -141,7 +142,9 @@ func TestWhatPassesIsTheUpstreamsOwn(t *testing.T) {
 	}
 }
 
-func TestAResetConnectionIsOneAndTheRequestWasMadeOrNot(t *testing.T) {
+// TestReset checks that a reset connection fails the request, before or after it was
+// applied.
+func TestReset(t *testing.T) {
 	for fate, forwarded := range map[fault.Kind]bool{fault.LoseRequest: false, fault.LoseResponse: true} {
 		t.Run(fate.String(), func(t *testing.T) {
 			b := newBackend(t)
@@ -160,7 +163,9 @@ func TestAResetConnectionIsOneAndTheRequestWasMadeOrNot(t *testing.T) {
 	}
 }
 
-func TestABlackHoleSaysNothingAndTheRequestWasMadeOrNot(t *testing.T) {
+// TestBlackHole checks that a black hole sends no answer, and the request was applied or
+// not.
+func TestBlackHole(t *testing.T) {
 	for fate, forwarded := range map[fault.Kind]bool{fault.SwallowRequest: false, fault.SwallowResponse: true} {
 		t.Run(fate.String(), func(t *testing.T) {
 			b := newBackend(t)
@@ -196,7 +201,8 @@ func unanswered(t *testing.T, p *Proxy, arrived func()) {
 	}
 }
 
-func TestABlackHoleEndsWithItsLimit(t *testing.T) {
+// TestBlackHoleLimit checks that a black hole ends with its limit.
+func TestBlackHoleLimit(t *testing.T) {
 	p, err := Start(Config{Upstream: "http://127.0.0.1:1", HoleLimit: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +216,8 @@ func TestABlackHoleEndsWithItsLimit(t *testing.T) {
 	}
 }
 
-func TestAThrottleIsWhatTheSDKTakesForOne(t *testing.T) {
+// TestThrottle checks that the SDK recognises the throttle.
+func TestThrottle(t *testing.T) {
 	b := newBackend(t)
 	p, _ := open(t, b.URL, fault.Refuse)
 	transport := &http.Transport{}
@@ -239,7 +246,8 @@ func TestAThrottleIsWhatTheSDKTakesForOne(t *testing.T) {
 	}
 }
 
-func TestADuplicateComesLateAndIsAwaited(t *testing.T) {
+// TestDuplicate checks that a duplicate arrives late, and Settle waits for it.
+func TestDuplicate(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Duplicate)
 	if _, body, err := send(t.Context(), p.URL()); err != nil || body != "{}" {
@@ -258,7 +266,8 @@ func TestADuplicateComesLateAndIsAwaited(t *testing.T) {
 	}
 }
 
-func TestSettleEndsWithItsContextAndCloseDropsWhatIsLeft(t *testing.T) {
+// TestSettle checks that Settle ends with its context, and Close drops what is left.
+func TestSettle(t *testing.T) {
 	b := newBackend(t)
 	p, err := Start(Config{Upstream: b.URL, LateMin: time.Hour, LateMax: time.Hour})
 	if err != nil {
@@ -280,7 +289,8 @@ func TestSettleEndsWithItsContextAndCloseDropsWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestAnUpstreamThatIsDownIsAResetConnection(t *testing.T) {
+// TestUpstreamDown checks that an upstream that is down is seen as a reset connection.
+func TestUpstreamDown(t *testing.T) {
 	b := newBackend(t)
 	url := b.URL
 	b.Close()
@@ -293,9 +303,9 @@ func TestAnUpstreamThatIsDownIsAResetConnection(t *testing.T) {
 	}
 }
 
-// TestCloseBreaksWhatIsUnderWay: a client in a black hole, and an upstream that
-// never answers.
-func TestCloseBreaksWhatIsUnderWay(t *testing.T) {
+// TestClose checks that Close breaks what is under way. A client in a black hole, and an
+// upstream that never answers.
+func TestClose(t *testing.T) {
 	asked, never := make(chan struct{}), make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body) // so that the server notices the client's end
@@ -369,7 +379,8 @@ func TestWhatIsSparedPasses(t *testing.T) {
 	}
 }
 
-func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
+// TestDuplicateOfSparedRequest checks that a duplicate waits while it is spared.
+func TestDuplicateOfSparedRequest(t *testing.T) {
 	b := newBackend(t)
 	var p *Proxy // set before the first request
 	var err error
@@ -400,7 +411,8 @@ func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
 	}
 }
 
-func TestADelayedRequestComesLateAndOnce(t *testing.T) {
+// TestDelayedRequest checks that a delayed request comes late and once.
+func TestDelayedRequest(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Stray)
 	unanswered(t, p, func() { b.expect(t) })
