@@ -161,9 +161,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeAgreesWithTheDefinitions compares with the definitions written down
-// without regard to their cost.
-func TestJudgeAgreesWithTheDefinitions(t *testing.T) {
+// TestJudgeByDefinitions compares with the definitions written down without
+// regard to their cost.
+func TestJudgeByDefinitions(t *testing.T) {
 	instant := rapid.Custom(func(t *rapid.T) Instant { return Instant(rapid.IntRange(1, 40).Draw(t, "instant")) })
 	one := rapid.Custom(func(t *rapid.T) Turn {
 		a := Turn{Asked: instant.Draw(t, "asked")}
