@@ -56,7 +56,8 @@ func number(t testing.TB, item table.Item) ticket.Number {
 	return n
 }
 
-func TestFirstUseSeedsTheCounterWithTwoRequests(t *testing.T) {
+// TestFirstUse checks that first use seeds the counter with two requests.
+func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := master(tb, "alice")
 	rider := counter.Rider{Seed: table.Item{"extra": table.String("seeded")}}
@@ -96,7 +97,8 @@ var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
 	return ok && field.Name() == "noSmithyDocumentSerde"
 }, cmp.Ignore())
 
-func TestConcurrentTakersGetEachNumberOnce(t *testing.T) {
+// TestConcurrentTake checks that concurrent calls of Take get each number once.
+func TestConcurrentTake(t *testing.T) {
 	const takers, each = 8, 25
 	tb := queuelocktest.NewTable(t)
 	var mu sync.Mutex
@@ -138,7 +140,8 @@ func TestConcurrentTakersGetEachNumberOnce(t *testing.T) {
 	}
 }
 
-func TestOfTwoThatSeeAMissingCounterOneSeeds(t *testing.T) {
+// TestConcurrentSeed checks that of two callers that find no counter one seeds it.
+func TestConcurrentSeed(t *testing.T) {
 	for name, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -238,7 +241,8 @@ func TestTakeIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCounterIsNeverWritten(t *testing.T) {
+// TestMalformedCounter checks that an item that is not a counter is never written.
+func TestMalformedCounter(t *testing.T) {
 	for name, attributes := range map[string]table.Item{
 		"ticketNumber missing":    {"other": table.String("precious")},
 		"ticketNumber a string":   {"ticketNumber": table.String("7")},
@@ -274,7 +278,8 @@ func TestWhatIsNoCounterIsNeverWritten(t *testing.T) {
 	}
 }
 
-func TestTheLastNumberIsIssuedOnceAndThenNoMore(t *testing.T) {
+// TestLastNumber checks that the last number is issued once, and no number after it.
+func TestLastNumber(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	given(t, tb, table.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
 	m := master(tb, "alice")
@@ -291,7 +296,8 @@ func TestTheLastNumberIsIssuedOnceAndThenNoMore(t *testing.T) {
 	}
 }
 
-func TestRiderGoesWithTheIncrementOrNotAtAll(t *testing.T) {
+// TestRider checks that a rider is written together with the increment or not at all.
+func TestRider(t *testing.T) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		t.Run(engine, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
