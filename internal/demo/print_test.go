@@ -114,7 +114,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestATimelineOfNothingIsEmpty(t *testing.T) {
+// TestEmptyTimeline checks that a timeline without turns is empty.
+func TestEmptyTimeline(t *testing.T) {
 	var b strings.Builder
 	timeline(&b, &Result{Config: Config{Workers: 1}}, asciiMarks)
 	if b.Len() != 0 {
@@ -122,7 +123,8 @@ func TestATimelineOfNothingIsEmpty(t *testing.T) {
 	}
 }
 
-func TestTurnsThatFollowEachOtherShareNoColumn(t *testing.T) {
+// TestTimelineColumns checks that consecutive turns share no column.
+func TestTimelineColumns(t *testing.T) {
 	r := &Result{Config: Config{Workers: 3}}
 	for i := range 30 {
 		begin := at(i * 100)
@@ -173,7 +175,8 @@ func TestLinesOfEvents(t *testing.T) {
 	}
 }
 
-func TestNoHandOffIsNull(t *testing.T) {
+// TestWithoutHandOff checks that a demo without a hand-off prints null.
+func TestWithoutHandOff(t *testing.T) {
 	r := played()
 	for samples, want := range map[string]string{"none": `{"p50":null,"p99":null}`, "some": `{"p50":3,"p99":3}`} {
 		r.Verdict.HandOffs = nil
