@@ -19,9 +19,9 @@ func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, 
 	return s.Decide(s.Observe(q, observer), t, mode, ids)
 }
 
-// The rules of LOOK, in their order: each situation meets one, whatever later
-// rules would say.
-func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
+// TestRulesInOrder checks that a look is judged by the rules in their order. The rules of
+// LOOK, in their order: each situation meets one, whatever later rules would say.
+func TestRulesInOrder(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	alive, dead := lease.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, lease.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}
 	holder := func(id string, ticket int, l lease.Lease) serving.Holder {
@@ -88,9 +88,8 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 	}
 }
 
-// Those who share take their turns together, and one who may join is let in while
-// others hold.
-func TestTurnsOfThoseAhead(t *testing.T) {
+// TestTurnsAhead checks that the turns of the waiters ahead are counted.
+func TestTurnsAhead(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	const r, w = serving.ModeShared, serving.ModeExclusive
 	shared := serving.Mode{Shared: true}
@@ -131,7 +130,8 @@ func TestTurnsOfThoseAhead(t *testing.T) {
 	}
 }
 
-func TestLeasesOfRowsAndHoldersAreJudgedByObservationAsWell(t *testing.T) {
+// TestObservation checks that leases of rows and holders also end by observation.
+func TestObservation(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	observer := lease.NewObserver(dbclock.New(), false)
 	snapshot := rows.Snapshot{
