@@ -34,7 +34,8 @@ func takeFailClosed(t *testing.T, q table.Queue, id string) serving.Holder {
 	return h
 }
 
-func TestAConfirmedHolderHasNoLease(t *testing.T) {
+// TestConfirm checks that a confirmed holder has no lease.
+func TestConfirm(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		judged := takeFailClosed(t, q, "a")
@@ -73,7 +74,9 @@ func TestAConfirmedHolderHasNoLease(t *testing.T) {
 	})
 }
 
-func TestEvictionAndConfirmationExcludeEachOther(t *testing.T) {
+// TestEvictionBesideConfirmation checks that eviction and confirmation exclude each
+// other.
+func TestEvictionBesideConfirmation(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		judged := takeFailClosed(t, q, "a")
 		if _, err := serving.Evict(t.Context(), q, judged); err != nil {
@@ -86,8 +89,9 @@ func TestEvictionAndConfirmationExcludeEachOther(t *testing.T) {
 	})
 }
 
-// A TAKE that arrives twice puts an id there again, with another ticket.
-func TestAGhostIsNotConfirmed(t *testing.T) {
+// TestConfirmOrphan checks that an orphaned entry is not confirmed. A TAKE that arrives
+// twice puts an id there again, with another ticket.
+func TestConfirmOrphan(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
 		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1)); err != nil {
@@ -101,7 +105,9 @@ func TestAGhostIsNotConfirmed(t *testing.T) {
 	})
 }
 
-func TestALostAnswerOfAConfirmationIsFoundOut(t *testing.T) {
+// TestLostAnswerOfConfirm checks that the outcome of a confirmation whose answer was lost
+// is found out.
+func TestLostAnswerOfConfirm(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
 		fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
@@ -112,7 +118,8 @@ func TestALostAnswerOfAConfirmationIsFoundOut(t *testing.T) {
 	})
 }
 
-func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
+// TestDismiss checks that Dismiss removes only a holder without a lease.
+func TestDismiss(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		stays := func(id string) {

@@ -12,7 +12,8 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestDataIsSetOnlyByTheHolderAndNeverByALateCall(t *testing.T) {
+// TestSetData checks that data is set only by the holder and never by a late call.
+func TestSetData(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		set := func(id string, ticket int, nth int64, data string) (string, error) {
 			t.Helper()
@@ -71,7 +72,8 @@ func TestDataIsSetOnlyByTheHolderAndNeverByALateCall(t *testing.T) {
 	})
 }
 
-func TestDataThatIsNotBinaryIsNoData(t *testing.T) {
+// TestDataOfWrongType checks that data that is not binary is no data.
+func TestDataOfWrongType(t *testing.T) {
 	item := given()
 	e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
 	for _, data := range []types.AttributeValue{table.String("text"), num("7"), table.Map(nil), &types.AttributeValueMemberNULL{Value: true}} {
