@@ -18,9 +18,10 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// Every fault, as one attempt of a client sees it: whether it gets an answer and
-// when, how often its write is applied, at once and in the end.
-func TestFaultsDoWhatTheyAreCalled(t *testing.T) {
+// TestFaults checks that every fault does what its name says. Every fault, as one attempt
+// of a client sees it: whether it gets an answer and when, how often its write is
+// applied, at once and in the end.
+func TestFaults(t *testing.T) {
 	const minute, second = time.Minute, time.Second
 	for _, test := range []struct {
 		fault         queuelocktest.Fault
@@ -86,7 +87,8 @@ func TestFaultsDoWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-func TestLostResponseShowsTheCallerItsOwnItem(t *testing.T) {
+// TestLostResponse checks that a caller whose response was lost is shown its own item.
+func TestLostResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -103,7 +105,8 @@ func TestLostResponseShowsTheCallerItsOwnItem(t *testing.T) {
 	})
 }
 
-func TestRefusalsReachTheCallerByTheirCode(t *testing.T) {
+// TestRefusals checks that refusals reach the caller by their code.
+func TestRefusals(t *testing.T) {
 	for _, code := range []queuelocktest.Code{
 		queuelocktest.ThroughputExceeded, queuelocktest.Throttling, queuelocktest.RequestLimit,
 		queuelocktest.InternalError, queuelocktest.Unavailable,
@@ -163,7 +166,8 @@ func TestHeldRequestIsOvertaken(t *testing.T) {
 	})
 }
 
-func TestHeldResponseIsAppliedBeforeItIsAnswered(t *testing.T) {
+// TestHeldResponse checks that a held response is applied before it is answered.
+func TestHeldResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -187,7 +191,8 @@ func TestHeldResponseIsAppliedBeforeItIsAnswered(t *testing.T) {
 	})
 }
 
-func TestHeldDuplicateLandsOnRelease(t *testing.T) {
+// TestHeldDuplicate checks that a held duplicate arrives when it is released.
+func TestHeldDuplicate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -211,7 +216,9 @@ func TestHeldDuplicateLandsOnRelease(t *testing.T) {
 	})
 }
 
-func TestHeldRequestMayLandAfterItsCallerLeft(t *testing.T) {
+// TestHeldRequestArrivesLate checks that a held request may arrive after its caller has
+// left.
+func TestHeldRequestArrivesLate(t *testing.T) {
 	for _, anyway := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -262,9 +269,10 @@ func TestPartitionConcernsOneClient(t *testing.T) {
 	})
 }
 
-// Which of ten requests a fault meets, by the number of the request. Even ones
-// are PutItem, odd ones UpdateItem; the first five are on e0, the others on e1.
-func TestFaultsMeetTheRequestsTheyAreNarrowedTo(t *testing.T) {
+// TestNarrowedFaults checks that narrowed faults affect only the matching requests. Which
+// of ten requests a fault meets, by the number of the request. Even ones are PutItem, odd
+// ones UpdateItem; the first five are on e0, the others on e1.
+func TestNarrowedFaults(t *testing.T) {
 	lose := queuelocktest.LoseRequest()
 	for _, test := range []struct {
 		name  string
@@ -319,7 +327,8 @@ func tenRequests(t *testing.T, table *queuelocktest.Table) []int {
 	return failed
 }
 
-func TestNarrowingAFaultLeavesOthersAlone(t *testing.T) {
+// TestNarrowingCopies checks that narrowing a fault leaves the original unchanged.
+func TestNarrowingCopies(t *testing.T) {
 	all := func(queuelocktest.Request) bool { return true }
 	puts := queuelocktest.LoseRequest().Where(all).Where(all).Of("PutItem")
 	first := puts.On("e0", "")
@@ -338,7 +347,8 @@ func TestNarrowingAFaultLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-func TestSeedDecidesWhichRequestsMeetAFault(t *testing.T) {
+// TestSeed checks that the seed decides which requests a fault affects.
+func TestSeed(t *testing.T) {
 	run := func(seed uint64) (met string) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -392,7 +402,8 @@ func TestFirstMatchingFaultWins(t *testing.T) {
 	})
 }
 
-func TestRetriesCanBeToldApart(t *testing.T) {
+// TestRetries checks that the retries of one call are distinguishable.
+func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
