@@ -78,8 +78,8 @@ func TestAttemptOnFreeLock(t *testing.T) {
 	})
 }
 
-// TestAttemptsBesideWaiters checks that attempts do not pass waiters. Whoever waits in
-// the queue goes first.
+// TestAttemptsBesideWaiters checks that attempts do not pass waiters. The waiters in the
+// queue go first.
 func TestAttemptsBesideWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

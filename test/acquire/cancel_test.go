@@ -68,7 +68,7 @@ func TestCancelledAcquire(t *testing.T) {
 				} else if !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("%s, after %dms: %v", fault, ms, err)
 				}
-				// Nobody need wait for a lease to end, and the queue is quiet.
+				// No client has to wait for a lease to end, and the queue is quiet.
 				lock, err = other.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
 				if err != nil {
 					t.Fatalf("%s, cancelled after %dms: %v\n%s", fault, ms, err, table.Log())
@@ -84,8 +84,8 @@ func TestCancelledAcquire(t *testing.T) {
 }
 
 // TestAbandonedID checks that an id that was abandoned is never used again. A caller that
-// stands still for longer than a lease right after its TAKE was served must not be taken
-// for its former self: ids are never used twice.
+// is paused for longer than a lease right after its TAKE was served must not be mistaken
+// for its own earlier attempt.
 func TestAbandonedID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

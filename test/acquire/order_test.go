@@ -49,7 +49,7 @@ func TestOrderOfTickets(t *testing.T) {
 // TestStalledWaiter checks that a waiter that was paused takes its place again, or a new
 // one. Etcd's mutex let a waiter in whose session had expired.
 func TestStalledWaiter(t *testing.T) {
-	t.Run("nobody overtook it", func(t *testing.T) {
+	t.Run("NotOvertaken", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -73,7 +73,7 @@ func TestStalledWaiter(t *testing.T) {
 			}
 		})
 	})
-	t.Run("somebody overtook it", func(t *testing.T) {
+	t.Run("Overtaken", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)

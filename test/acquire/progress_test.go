@@ -39,7 +39,7 @@ func TestProgress(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 			if i > 0 && p.Position == last.Position && p.TicketsAhead == last.TicketsAhead && (p.Serving == nil) == (last.Serving == nil) {
-				t.Errorf("told twice of %+v", p)
+				t.Errorf("reported twice: %+v", p)
 			}
 			last = p
 			if p.Serving == nil {
@@ -47,11 +47,11 @@ func TestProgress(t *testing.T) {
 			}
 			places += fmt.Sprintf("%d/%d %s; ", p.Position, p.TicketsAhead, p.Serving.Owner)
 			if late := p.Waited - time.Duration(3-p.Position)*10*time.Second; late > 6*time.Second {
-				t.Errorf("told of place %d after %v", p.Position, p.Waited)
+				t.Errorf("reported position %d after %v", p.Position, p.Waited)
 			}
 		}
 		if places != "3/2 a; 2/1 b; 1/0 c; " {
-			t.Errorf("told of %s", w.Places())
+			t.Errorf("reported %s", w.Places())
 		}
 		counts := db.Counts()
 		if others := counts.Total().Sent - counts["Query"].Sent - counts["GetItem"].Sent; others > 6+4 { // and heartbeats of its row
@@ -84,7 +84,7 @@ func TestProgressEstimate(t *testing.T) {
 		}
 		all := w.Seen()
 		if len(all) == 0 {
-			t.Fatal("nothing was told")
+			t.Fatal("nothing was reported")
 		}
 		const served = 100 * time.Second // five turns of 20 s
 		if all[0].EstimatedWait != 0 {
@@ -102,8 +102,7 @@ func TestProgressEstimate(t *testing.T) {
 				t.Errorf("at place %d, after %v, %v more were estimated, want about %v in all", p.Position, p.Waited, p.EstimatedWait, served)
 			}
 		}
-		// Somebody who comes now has seen nothing, and goes by the turns that
-		// were recorded.
+		// A client that comes now has observed nothing, and uses the recorded turns.
 		c, _ := locktest.Open(t, table, "late", queuelock.Config{})
 		held = locktest.Acquire(t, first, waitpolicy.Forever)
 		var late locktest.ProgressLog
@@ -139,7 +138,7 @@ func TestProgressWithoutWait(t *testing.T) {
 		locktest.Release(t, held)
 		<-waiting
 		if got := w.Places(); got != "" {
-			t.Errorf("told of %s", got)
+			t.Errorf("reported %s", got)
 		}
 	})
 }
@@ -164,12 +163,12 @@ func TestProgressAfterAcquire(t *testing.T) {
 			lock, err := b.Acquire(ctx, locktest.Order, waitpolicy.For(time.Duration(900+7*round)*time.Millisecond), queuelock.OnProgress(func(queuelock.Progress) {
 				calls++ // by this goroutine: the race detector would object
 				if returned.Load() {
-					t.Error("told after Acquire had returned")
+					t.Error("reported after Acquire had returned")
 				}
 			}))
 			returned.Store(true)
 			if calls == 0 {
-				t.Error("never told")
+				t.Error("nothing was reported")
 			}
 			time.Sleep(time.Minute)
 			if err == nil {
@@ -181,8 +180,8 @@ func TestProgressAfterAcquire(t *testing.T) {
 }
 
 // TestProgressOfOneClient checks that every waiter of one client gets its own progress.
-// One client's waiters share a poller: those behind another are told by their tickets at
-// first.
+// The waiters of one client share a poller, and those behind the first get their
+// positions from their tickets at first.
 func TestProgressOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -195,13 +194,13 @@ func TestProgressOfOneClient(t *testing.T) {
 		two := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(second.Add))
 		time.Sleep(time.Minute)
 		if first.Places() != "1/0 a; " || second.Places() != "2/1 a; " {
-			t.Errorf("told of %s and of %s", first.Places(), second.Places())
+			t.Errorf("reported %s and %s", first.Places(), second.Places())
 		}
 		locktest.Release(t, held)
 		<-one
 		<-two
 		if got := second.Places(); got != "2/1 a; 1/0 b; " && got != "2/1 a; " {
-			t.Errorf("told of %s", got)
+			t.Errorf("reported %s", got)
 		}
 	})
 }

@@ -81,7 +81,7 @@ func TestOvertakenWaiter(t *testing.T) {
 		db.Heal()
 		<-row.Reached()
 		before := reads(db)
-		time.Sleep(3 * time.Second) // the next in line looks once a second at the least
+		time.Sleep(3 * time.Second) // the next in line looks at least once a second
 		if n := reads(db) - before; n != 0 {
 			t.Errorf("%d looks before the new row stood", n)
 		}
@@ -123,9 +123,9 @@ func TestLateHeartbeat(t *testing.T) {
 }
 
 // TestPausedWaiter checks that a waiter that was paused does not evict a client that was
-// served meanwhile. A waiter that stood still while its own grant ran out, and another
-// was served, must count the other's lease from when it first read of it, not from its
-// own last look: it would evict a live holder at once.
+// served meanwhile. While it was paused, its own grant ran out and another client was
+// served. It must count the lease of that client from its first read of it, and not from
+// its own last look, after which it would evict a live holder at once.
 func TestPausedWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -154,7 +154,7 @@ func TestPausedWaiter(t *testing.T) {
 		if got.Err != nil {
 			t.Fatal(got.Err)
 		}
-		time.Sleep(5 * time.Second) // the one that stood still has woken up
+		time.Sleep(5 * time.Second) // the paused waiter has resumed
 		if err := got.Lock.Err(); err != nil {
 			t.Errorf("a live holder was evicted: %v", err)
 		}
@@ -209,8 +209,8 @@ func TestRowCannotBePut(t *testing.T) {
 			alice, _ := locktest.Open(t, table, "alice", queuelock.Config{})
 			bob, db := locktest.Open(t, table, "bob", queuelock.Config{})
 			held := locktest.Acquire(t, alice, waitpolicy.Forever)
-			// The first look runs beside the ENQUEUE, and finds nobody: it is held
-			// up until the lock is free.
+			// The first look runs beside the ENQUEUE, and finds no holder: it is held up
+			// until the lock is free.
 			look := db.Inject(queuelocktest.HoldRequest().Of("GetItem", "Query").Nth(1))
 			broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("PutItem"))
 			first := locktest.QueueUp(t.Context(), bob, waitpolicy.Forever)

@@ -83,7 +83,7 @@ func TestIdleCycle(t *testing.T) {
 					}
 					spent := locktest.Cost(table, func() { locktest.Release(t, lock); synctest.Wait() })
 					if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
-						t.Errorf("release with nobody queued: %+v, want 1 request, 1 WCU, 0 RCU", spent)
+						t.Errorf("release of an empty queue: %+v, want 1 request, 1 WCU, 0 RCU", spent)
 					}
 				}
 			})
@@ -168,7 +168,7 @@ func TestReleaseInBusyQueue(t *testing.T) {
 		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second)
 		if spent := db.Counts().Sub(before).Total(); spent.Sent != 1 || spent.FailedConditions != 0 {
-			t.Errorf("release with somebody queued: %+v, want the hand-off alone", spent)
+			t.Errorf("release of a busy queue: %+v, want the hand-off alone", spent)
 		}
 		if got := <-third; got.Err != nil {
 			t.Error(got.Err)

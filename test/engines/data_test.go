@@ -39,8 +39,8 @@ func TestEngineData(t *testing.T) {
 			t.Errorf("%q is shown, %v", shown(), err)
 		}
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET holders = :nobody"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET holders = :none"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -144,7 +144,7 @@ func TestEngineCrash(t *testing.T) {
 			t.Fatalf("not taken over: %v, after %v", got.Err, took)
 		}
 		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == queuelock.Evicted {
-			t.Errorf("the dead holder's lock says %v, want that its own clock told it", lost.Err())
+			t.Errorf("the crashed holder's lock says %v, want a loss by its own clock", lost.Err())
 		}
 		locktest.Release(t, got.Lock)
 	})

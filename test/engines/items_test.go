@@ -19,9 +19,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestEngineSweep checks that leftovers are swept, and other rows are left alone. On
-// every engine: what the dead left goes in as few requests as on the embedded one, what
-// some other program keeps in the record stays, and what cannot be read is named.
+// TestEngineSweep checks that leftovers are swept, and other rows are left alone. Each
+// engine needs as few requests as the embedded one. What another program keeps in the
+// record remains, and what cannot be read is named.
 func TestEngineSweep(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		const dead = 45

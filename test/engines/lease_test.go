@@ -100,7 +100,7 @@ func TestEngineExtendAndDanger(t *testing.T) {
 		db.Partition()
 		<-lock.Done()
 		if left := <-told; left > 200*time.Millisecond {
-			t.Errorf("told with %v left", left)
+			t.Errorf("called with %v left", left)
 		}
 		if err := lock.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v, want the loss", err)

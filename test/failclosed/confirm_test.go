@@ -72,9 +72,9 @@ func TestConfirmation(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedGrant checks that a grant that is not confirmed ends by its lease. One
-// that dies, or is cut off, between its grant and its confirmation holds up others for
-// the grant's short lease. Then it takes a new number.
+// TestUnconfirmedGrant checks that a grant that is not confirmed ends by its lease. A
+// client that crashes or is partitioned between its grant and its confirmation delays
+// others by the grant's short lease. Then it takes a new number.
 func TestUnconfirmedGrant(t *testing.T) {
 	for how, options := range locktest.Judged {
 		for _, late := range []bool{false, true} {
@@ -178,8 +178,8 @@ func TestWaiterThatGaveUp(t *testing.T) {
 }
 
 // TestDuplicateConfirmation checks that a confirmation that arrives twice confirms no
-// orphaned entry. An id that comes back by a TAKE that arrives twice is nobody's, and a
-// confirmation that arrives twice does not make it a holder for ever.
+// orphaned entry. An id that a duplicate TAKE writes again has no owner, and a duplicate
+// confirmation must not make it a permanent holder.
 func TestDuplicateConfirmation(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -194,7 +194,7 @@ func TestDuplicateConfirmation(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(100 * time.Millisecond)
 		if n := len(holderEntries(t, table)); n != 1 {
-			t.Fatalf("%d holders: the ghost was to be there", n)
+			t.Fatalf("%d holders: want the orphaned entry", n)
 		}
 		confirms.Release()
 		time.Sleep(100 * time.Millisecond)

@@ -17,7 +17,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// holderEntries are the entries of holders, as they stand in the table.
+// holderEntries are the entries of holders, as they are in the table.
 func holderEntries(t *testing.T, table *queuelocktest.Table) []attr.Item {
 	t.Helper()
 	var all []attr.Item
@@ -186,7 +186,7 @@ func TestEvictedHolder(t *testing.T) {
 		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
 			t.Fatal(err)
 		}
-		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which tells that nothing was done
+		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
 		db.Inject(queuelocktest.DelayRequest(time.Millisecond))
 		for range 2 {
 			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {

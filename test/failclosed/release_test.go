@@ -92,8 +92,7 @@ func TestReleaseUntilAnswered(t *testing.T) {
 
 // TestReleaseOfEvictedLock checks that the release of an evicted fail-closed lock reports
 // the eviction even when its reads fail. Where an engine does not show the record that
-// refused, a read that fails is no release of unknown outcome: the operator's eviction is
-// told all the same.
+// refused, a failed read does not make the outcome of the release unknown.
 func TestReleaseOfEvictedLock(t *testing.T) {
 	for _, fails := range []int{0, 1, 3, 6} { // the SDK makes three attempts
 		locktest.InBubble(t, fmt.Sprint("reads that fail: ", fails), func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestCrashInFirstTurn(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 			}
-			t.Error("nobody gets past it")
+			t.Error("no client gets past it")
 		})
 	}
 }
@@ -84,8 +84,8 @@ func TestCrashedWaiters(t *testing.T) {
 	})
 }
 
-// TestShortLeaseOfWaiter checks that a crashed waiter costs its own short lease. A dead
-// waiter in front of a live one delays it by its own lease at the most.
+// TestShortLeaseOfWaiter checks that a crashed waiter costs its own short lease. It
+// delays the live waiter behind it by that lease at most.
 func TestShortLeaseOfWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

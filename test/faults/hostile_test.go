@@ -21,14 +21,14 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// A hostile table: what stands in it was written by some other program, or by
-// this one long ago. It slows a queue until it is swept. It never makes anything
-// panic, and never decides who is served.
+// A hostile table holds rows that another program, or an old version of this one, has
+// written. It slows a queue until it is swept. It never causes a panic, and never decides
+// which client is served.
 
 func ms(t time.Time) types.AttributeValue { return attr.Num(t.UnixMilli()) }
 
-// abandoned leaves a queue in which ticket 1 was served, and those up to n were
-// issued to nobody that lives, with these items in it.
+// abandoned leaves a queue with these items, in which ticket 1 was served and the tickets
+// up to n were issued to clients that have crashed.
 func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...attr.Item) {
 	t.Helper()
 	c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
@@ -83,7 +83,7 @@ func TestHostileRow(t *testing.T) {
 		{"with a lease of 100 years", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num(int64(100 * 365 * 24 * time.Hour / time.Millisecond))}), malformed, []string{"ttl is 3153600000000 ms"}},
 		{"with half a millisecond's lease", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num("0.5")}), malformed, []string{"ttl is 0.5"}},
 		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL, nil},
-		{"with attributes that nobody knows", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL, nil},
+		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL, nil},
 		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL, nil},
 		{"of nothing but its key", attr.Item{"pk": attr.Str(locktest.Order.Entity), "sk": attr.Str(locktest.RowSortKey(2))}, malformed, []string{"id is missing"}},
 	}
@@ -179,8 +179,8 @@ func TestRowsOfWrongTypes(t *testing.T) {
 }
 
 // TestInvalidSortKeys checks that rows whose sort key is not a number delay no waiter,
-// and are swept. A sort key of the queue's that is no number is nobody's ticket: it
-// delays nobody, and goes once somebody has watched it for a minute.
+// and are swept. Such a row has no ticket, and is removed once a client has observed it
+// for a minute.
 func TestInvalidSortKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -221,9 +221,8 @@ func TestInvalidSortKeys(t *testing.T) {
 	})
 }
 
-// TestLeftoverRows checks that ten thousand leftover rows are swept in one pass.
-// Leftovers of ten thousand who died: whoever comes sweeps them in one pass, sixteen side
-// by side.
+// TestLeftoverRows checks that ten thousand leftover rows are swept in one pass. The next
+// client sweeps the rows of ten thousand crashed waiters, sixteen at a time.
 func TestLeftoverRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, more := locktest.Scaled(10_000, 1500), filler(locktest.Scaled(100, 800)) // more than the megabyte that a page has
@@ -255,9 +254,9 @@ func TestLeftoverRows(t *testing.T) {
 	})
 }
 
-// TestRowsAboveCounter checks that rows above the counter cost one number each. Rows that
-// stand where numbers are yet to be issued, as after a record was deleted: each costs its
-// number, and whoever comes gets past them.
+// TestRowsAboveCounter checks that rows above the counter cost one number each. Such rows
+// have numbers that are yet to be issued, as after a record was deleted. Each costs its
+// number, and the next client gets past them.
 func TestRowsAboveCounter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200

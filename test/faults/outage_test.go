@@ -45,8 +45,8 @@ func TestUnresponsiveTable(t *testing.T) {
 }
 
 // TestNoWait checks that a client with NoWait tries a table that does not answer for
-// three seconds. One who will not wait does not wait for the table either, whichever
-// request it is that gets no answer.
+// three seconds. It does not wait for the table any longer, whichever request gets no
+// answer.
 func TestNoWait(t *testing.T) {
 	// A waiter was there, and has left: NoWait takes a number, and looks.
 	left := func(cfg queuelock.Config) attr.Item {

@@ -129,7 +129,7 @@ func TestMalformedRecord(t *testing.T) {
 		return &types.AttributeValueMemberM{Value: v}
 	}
 	entry := func(name string, v types.AttributeValue) map[string]types.AttributeValue {
-		e := map[string]types.AttributeValue{"beat": n("0"), "ttl": n("10000"), "owner": s("somebody")}
+		e := map[string]types.AttributeValue{"beat": n("0"), "ttl": n("10000"), "owner": s("owner")}
 		if e[name] = v; v == nil {
 			delete(e, name)
 		}

@@ -74,8 +74,8 @@ func TestFullRecord(t *testing.T) {
 			})
 		})
 	}
-	// The holder fits, and then somebody fills the record: whoever waits cannot
-	// claim, and leaves.
+	// The holder fits, and then another program fills the record: the waiters cannot
+	// claim, and leave.
 	t.Run("filled while it is held", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := locktest.Watched(t)
@@ -189,7 +189,7 @@ func TestRecordSize(t *testing.T) {
 	})
 }
 
-// What the formula reckons with must be no less than what a record has.
+// The formula must allow for no less than a record can have.
 func TestRecordSizeFormula(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -76,8 +76,8 @@ func TestKeyString(t *testing.T) {
 	}
 }
 
-// TestLockString checks that locks are printed in a readable form. Whoever has a lock's
-// id can take it over: it is not for logs.
+// TestLockString checks that locks are printed in a readable form. The text has no id, as
+// a client can take over a lock whose id it knows.
 func TestLockString(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

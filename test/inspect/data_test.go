@@ -16,8 +16,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// dataOf is what the only holder tells of itself; "-" if it tells nothing, or
-// there is none.
+// dataOf is the data of the only holder; "-" if it has none, or there is no holder.
 func dataOf(t *testing.T, table *queuelocktest.Table) string {
 	t.Helper()
 	all := locktest.Entries(table)

@@ -53,7 +53,7 @@ func TestIsLocked(t *testing.T) {
 }
 
 // TestIsLockedDuringHandOff checks that no client holds a lock that is being handed off.
-// Between two turns nobody is served, although somebody waits.
+// Between two turns there is no holder, although a client waits.
 func TestIsLockedDuringHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -118,7 +118,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg     queuelock.Config
 		options []queuelocktest.Option
-		watched bool // by one who saw it from the start: it needs that without a clock
+		watched bool // by a client that has observed it from the start, as it must without a clock
 	}{
 		"by the clock":               {locktest.TenSeconds, nil, false},
 		"by the clock, watched":      {locktest.TenSeconds, nil, true},
@@ -136,7 +136,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 			}
 			dbA.Partition()
 			died := time.Now()
-			for time.Since(died) < locktest.TTL/2-time.Second { // what is left at the least: renewed at half
+			for time.Since(died) < locktest.TTL/2-time.Second { // at least what is left, as leases are renewed at half
 				if test.watched && !locktest.Locked(t, watcher) {
 					t.Fatalf("dead %v after its last chance to renew", time.Since(died))
 				}

@@ -46,7 +46,7 @@ func TestSetDataUnderFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := dataOf(t, table); got != "two" || injected.Fired() == 0 {
-				t.Errorf("%q stands in the end, want the last; the fault came %d times", got, injected.Fired())
+				t.Errorf("the data is %q in the end, want the last; the fault came %d times", got, injected.Fired())
 			}
 			locktest.Release(t, lock)
 		})
@@ -117,9 +117,8 @@ func TestConcurrentSetData(t *testing.T) {
 	})
 }
 
-// TestSetDataOfLostLock checks that SetData never revives a lost lock. Nothing brings a
-// lock back that was lost: the write asks the table whether it is held, and the caller is
-// told.
+// TestSetDataOfLostLock checks that SetData never revives a lost lock. The write is
+// conditional on the lock being held, and the caller gets an error.
 func TestSetDataOfLostLock(t *testing.T) {
 	locktest.InBubble(t, "evicted, and does not know yet", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

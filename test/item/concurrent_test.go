@@ -62,8 +62,8 @@ func TestConcurrentUpdates(t *testing.T) {
 }
 
 // TestReadModifyWrite checks that a read-modify-write under random faults loses no
-// update. Read, modify, write: the new amount is reckoned by the process from what the
-// lock showed, so one update too many or too few shows.
+// update. The process computes the new amount from the one that the lock showed, so one
+// update too many or too few changes the sum.
 func TestReadModifyWrite(t *testing.T) {
 	for seed := range uint64(10) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {

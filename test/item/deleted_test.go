@@ -19,7 +19,7 @@ import (
 
 // TestDeletedItem checks that a holder and its waiters notice that their item is deleted.
 func TestDeletedItem(t *testing.T) {
-	locktest.InBubble(t, "the holder loses it, those who wait are told", func(t *testing.T) {
+	locktest.InBubble(t, "the holder loses it, waiters get an error", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
@@ -31,7 +31,7 @@ func TestDeletedItem(t *testing.T) {
 		synctest.Wait()
 		u.Delete(key)
 		if got := <-waiting; !errors.Is(got.Err, queuelock.ErrNoItem) {
-			t.Errorf("one who waited got %v", got.Err)
+			t.Errorf("a waiter got %v", got.Err)
 		}
 		<-lock.Done()
 		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != queuelock.Evicted {
@@ -61,7 +61,7 @@ func TestDeletedItem(t *testing.T) {
 			t.Error("the release made it again")
 		}
 	})
-	locktest.InBubble(t, "and put anew by some other program", func(t *testing.T) {
+	locktest.InBubble(t, "and put again by another program", func(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			table := queuelocktest.NewTable(t)
 			key, whole := locktest.OrderItem()
@@ -130,7 +130,7 @@ func TestDeletedItem(t *testing.T) {
 	// A new item counts from 1 again. Tickets of the old one must not be claimed
 	// of it.
 	for _, turns := range []int{0, 1, 3, 30} {
-		locktest.InBubble(t, fmt.Sprint("and made anew, with turns: ", turns), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			key, whole := locktest.OrderItem()
 			u := locktest.NewItemTable(t, table, key)
@@ -232,9 +232,9 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestClaimOfDeletedItem checks that a ticket of a deleted item is not claimed. A CLAIM
-// that is on its way to an item which is deleted and made anew meanwhile must not be
-// granted: its ticket is not of the new counter.
+// TestClaimOfDeletedItem checks that a ticket of a deleted item is not claimed. The CLAIM
+// arrives after the item was deleted and created again. It must not be granted, as its
+// ticket is not of the new counter.
 func TestClaimOfDeletedItem(t *testing.T) {
 	locktest.InBubble(t, "claim", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

@@ -27,7 +27,7 @@ func TestUnknownUpdate(t *testing.T) {
 		c, db := locktest.Open(t, table, "c", cfg)
 		return table, u, db, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), key
 	}
-	locktest.InBubble(t, "cut off for good, after it was made", func(t *testing.T) {
+	locktest.InBubble(t, "partitioned permanently, after it was made", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{TTL: 10 * time.Second})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		db.Inject(queuelocktest.LoseRequest())
@@ -40,7 +40,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "it lands late, and a second call tells", func(t *testing.T) {
+	locktest.InBubble(t, "it arrives late, and a second call reports it", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -60,7 +60,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "it lands late, and a second call whose own first attempt is lost tells, too", func(t *testing.T) {
+	locktest.InBubble(t, "it arrives late, and a second call whose own first attempt is lost reports it, too", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -203,7 +203,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 		again.Release()
 		synctest.Wait()
 		if state := locktest.Must(c.InspectItem(t.Context(), u.Key(key))); len(state.Serving) != 1 {
-			t.Fatalf("%+v: the ghost of ticket %s was to be there", state, lock.Ticket())
+			t.Fatalf("%+v: want the orphaned entry of ticket %s", state, lock.Ticket())
 		}
 		second.Release()
 		if err := <-done; err != nil {

@@ -100,8 +100,8 @@ func TestEachDanger(t *testing.T) {
 	})
 }
 
-// stoppable is a client whose process can be made to stand still, once, before
-// it looks at its next answer.
+// stoppable is a client whose process can be paused, once, before it looks at its next
+// answer.
 func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, standStill func(time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -126,8 +126,9 @@ func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, s
 	}
 }
 
-// TestLateOnExpiring checks that OnExpiring is called late rather than not at all.
-// Whoever stands still learns of it late, and not at all only if the lock was released.
+// TestLateOnExpiring checks that OnExpiring is called late rather than not at all. A
+// process that was paused gets the call late, and gets none only if the lock was
+// released.
 func TestLateOnExpiring(t *testing.T) {
 	locktest.InBubble(t, "granted late", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -144,7 +145,7 @@ func TestLateOnExpiring(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	locktest.InBubble(t, "found out by one who asks", func(t *testing.T) {
+	locktest.InBubble(t, "found out by a caller that asks", func(t *testing.T) {
 		for range 20 {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -160,7 +161,7 @@ func TestLateOnExpiring(t *testing.T) {
 			}
 			synctest.Wait()
 			if n := len(told.times()); n != 1 {
-				t.Errorf("told %d times", n)
+				t.Errorf("called %d times", n)
 			}
 			if err := c.Close(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
@@ -237,7 +238,7 @@ func TestNoOnExpiring(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(told.times()); n != 0 {
-			t.Errorf("called at %v for a lock that nobody was given", told.times())
+			t.Errorf("called at %v for a lock that was not returned", told.times())
 		}
 	})
 }
@@ -278,7 +279,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 			}
 			time.Sleep(time.Until(begun.Add(22 * time.Second)))
 			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.At.Sub(begun) {
-				t.Errorf("told at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))
+				t.Errorf("called at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))
 			}
 			if err := got.Locks.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
@@ -288,7 +289,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 }
 
 // TestSlowOnExpiring checks that OnExpiring may release the lock, and may take its time.
-// What f does must not stand in the way of anything: it has the lock in its hands.
+// The callback has the lock and must block nothing else.
 func TestSlowOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

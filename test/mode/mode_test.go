@@ -160,8 +160,8 @@ func TestRequests(t *testing.T) {
 }
 
 // TestRecordWithoutMode checks that a reader gets an error that names a record without
-// the mode of its holders. A record with holders that does not say how they hold refuses
-// readers, and will go on to: they are told so, in every scope, and do not ask again.
+// the mode of its holders. Such a record refuses readers permanently. They get this error
+// in every scope, and do not ask again.
 func TestRecordWithoutMode(t *testing.T) {
 	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
 		for _, entries := range []attr.Item{{}, {"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(60000), "owner": attr.Str("old")})}} {

@@ -128,8 +128,8 @@ func TestWriterBehindReaders(t *testing.T) {
 	})
 }
 
-// TestCrashedReader checks that a crashed reader is evicted alone. A reader that dies is
-// evicted alone; those who share with it are not disturbed.
+// TestCrashedReader checks that a crashed reader is evicted alone. The readers that share
+// the lock with it are not disturbed.
 func TestCrashedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)

@@ -42,7 +42,7 @@ func TestReleaseWithAfterLoss(t *testing.T) {
 			t.Errorf("got %v, want ErrLost: the token says that nothing was made", err)
 		}
 	})
-	locktest.InBubble(t, "cut off", func(t *testing.T) {
+	locktest.InBubble(t, "partitioned", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)

@@ -93,7 +93,7 @@ func TestReleaseWithRequests(t *testing.T) {
 			t.Errorf("the queue is off the short path: the next acquire took %d requests", spent.Sent)
 		}
 	})
-	locktest.InBubble(t, "somebody queued unnoticed", func(t *testing.T) {
+	locktest.InBubble(t, "a waiter queued unnoticed", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})

@@ -33,9 +33,8 @@ func TestResumeGivesUp(t *testing.T) {
 	})
 }
 
-// TestCancelledResume checks that a resume that is cancelled gives the lock back. A
-// process that is told to stop, while the answer to its request to take a lock over is on
-// the way, gives the lock back.
+// TestCancelledResume checks that a resume that is cancelled gives the lock back. The
+// cancellation comes while the answer to its request is on the way.
 func TestCancelledResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -63,9 +62,9 @@ func TestCancelledResume(t *testing.T) {
 	})
 }
 
-// TestResumeLeavesLockDelay checks that a resume that gives up leaves a lock delay. A
-// lock delay is for requests of a holder that are still on their way, and so it outlasts
-// a Resume that gives up, whoever of the two has asked for it.
+// TestResumeLeavesLockDelay checks that a resume that gives up leaves a lock delay. The
+// delay is for requests of a holder that are still on their way, and so it outlasts a
+// Resume that gives up, whichever of the two has asked for it.
 func TestResumeLeavesLockDelay(t *testing.T) {
 	const delay = 5 * time.Minute
 	some, none := []queuelock.Option{queuelock.LockDelay(delay)}, []queuelock.Option(nil)

@@ -100,7 +100,7 @@ func TestResume(t *testing.T) {
 }
 
 // TestResumedProcess checks that the process that was resumed loses its lock. A process
-// that is not dead, as somebody believed, learns of it at its next heartbeat.
+// that was wrongly taken for crashed learns of it at its next heartbeat.
 func TestResumedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -238,7 +238,7 @@ func TestResumeGone(t *testing.T) {
 		}
 		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
 		const held = "somebody else holds the lock with this ticket"
-		gone("of a queue that nobody has used", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
+		gone("of an unused queue", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
 		gone("another id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)

@@ -104,8 +104,9 @@ func TestSeveralReasons(t *testing.T) {
 }
 
 // TestOvertaken checks that a caller that is overtaken in one queue gives all back and
-// takes a new number. The time of a number whose registration is held up: somebody with a
-// later one is served, so it is worth nothing, and what it had elsewhere is given back.
+// takes a new number. The registration of its number is held up until a client with a
+// later one is served. Its number is worth nothing then, and its places elsewhere are
+// given back.
 func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -208,7 +209,7 @@ func TestProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
-			t.Errorf("told %v", told)
+			t.Errorf("reported %v", told)
 		}
 		locktest.ReleaseAll(t, locks)
 

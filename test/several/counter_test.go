@@ -109,9 +109,8 @@ func TestLostCounter(t *testing.T) {
 	})
 }
 
-// TestRegisterBeforeRow checks that no row is put before its ticket is registered. A row
-// must not stand before its ticket is registered: somebody with a later one would be
-// served past it.
+// TestRegisterBeforeRow checks that no row is put before its ticket is registered.
+// Otherwise a client with a later ticket would be served past the row.
 func TestRegisterBeforeRow(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
 		synctest.Test(t, func(t *testing.T) {

@@ -143,7 +143,7 @@ func TestOrderOfTickets(t *testing.T) {
 					wg.Go(func() {
 						lock, err := c.Acquire(t.Context(), key(i), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
 							if p.TicketsAhead != p.Position-1 || p.Position > 4 {
-								t.Errorf("told %+v", p)
+								t.Errorf("reported %+v", p)
 							}
 						}))
 						if err != nil {

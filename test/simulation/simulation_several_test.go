@@ -21,10 +21,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestRandomFaultsOfSeveral is
-// TestRandomFaults for those who take several locks at a time, of
-// five: the same is true of each, nobody waits for ever, and whoever fails leaves
-// nothing.
+// TestRandomFaultsOfSeveral is TestRandomFaults for clients that take several of five
+// locks at a time. The guarantees are the same for each lock. No client waits for ever,
+// and a client that fails leaves nothing.
 func TestRandomFaultsOfSeveral(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchedule(rt)
@@ -38,7 +37,7 @@ func TestRandomFaultsOfSeveral(t *testing.T) {
 	})
 }
 
-// beliefsOf are those who believe to hold each lock.
+// beliefsOf returns the clients that believe to hold each lock.
 type beliefsOf map[string]*believers
 
 func (b beliefsOf) begin(who string, locks *queuelock.Locks) {
@@ -75,7 +74,7 @@ func simulateSeveral(t *testing.T, s schedule, scope queuelock.Scope) []string {
 	if err := table.Settle(context.Background()); err != nil {
 		general.problem("requests did not settle: %v", err)
 	}
-	time.Sleep(2 * s.TTL) // ghosts of late requests outlive nobody's lease
+	time.Sleep(2 * s.TTL) // orphaned entries of late requests outlive no lease
 
 	// A newcomer on a good network gets all of them, and leaves them clean.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*s.TTL)
@@ -86,7 +85,7 @@ func simulateSeveral(t *testing.T, s schedule, scope queuelock.Scope) []string {
 	}
 	locks, err := c.AcquireAll(ctx, locktest.KeysOf(entities...), waitpolicy.Forever)
 	if err != nil {
-		general.problem("nobody can be served any more: %v", err)
+		general.problem("no client can be served any more: %v", err)
 	} else {
 		beliefs.begin("newcomer", locks)
 		if err := locks.Release(ctx); err != nil {
@@ -143,7 +142,7 @@ func liveWithSeveral(table *queuelocktest.Table, db *queuelocktest.Client, name 
 	}
 	defer func() {
 		mu.Lock()
-		closing = true // what is measured is Close, not how long it stands still
+		closing = true // Close is measured, and not the pause
 		mu.Unlock()
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()

@@ -31,8 +31,8 @@ type schedule struct {
 	LoseRequest, LoseResponse, Delay, Duplicate, Late, Refuse, Swallow int
 	// Chances, in percent, of what befalls a turn.
 	Die, Cut, Cancel int
-	// Chance, in a thousand, that a caller stands still for up to three leases
-	// before or after a request.
+	// Chance, in a thousand, that a caller is paused for up to three leases before or
+	// after a request.
 	Stall     int
 	OldEngine bool
 	TTL       time.Duration
@@ -74,7 +74,7 @@ func TestRandomFaults(t *testing.T) {
 	})
 }
 
-// believers are those who believe to hold the lock.
+// believers are the clients that believe to hold the lock.
 type believers struct {
 	mu       sync.Mutex
 	now      map[string]ticket.Number
@@ -125,7 +125,7 @@ func simulate(t *testing.T, s schedule) []string {
 	if err := table.Settle(context.Background()); err != nil {
 		beliefs.problem("requests did not settle: %v", err)
 	}
-	time.Sleep(2 * s.TTL) // ghosts of late requests outlive nobody's lease
+	time.Sleep(2 * s.TTL) // orphaned entries of late requests outlive no lease
 
 	// A newcomer on a good network finds a clean queue, or cleans it.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*s.TTL)
@@ -136,7 +136,7 @@ func simulate(t *testing.T, s schedule) []string {
 	}
 	lock, err := c.Acquire(ctx, key, waitpolicy.Forever)
 	if err != nil {
-		beliefs.problem("nobody can be served any more: %v", err)
+		beliefs.problem("no client can be served any more: %v", err)
 	} else {
 		beliefs.begin("newcomer", lock.Ticket())
 		if err := lock.Release(ctx); err != nil {
@@ -193,7 +193,7 @@ func injectAll(db *queuelocktest.Client, s schedule, random *rand.Rand) {
 	}
 }
 
-// live is a client's life: it takes turns, gives up, is cut off, or dies.
+// live is a client's life: it takes turns, gives up, is partitioned, or crashes.
 func live(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, name string, key queuelock.Key, s schedule, random *rand.Rand, beliefs *believers) {
 	ctx := context.Background()
 	var mu sync.Mutex // guards stalls, and closing
@@ -213,7 +213,7 @@ func live(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, na
 	}
 	defer func() {
 		mu.Lock()
-		closing = true // what is measured is Close, not how long it stands still
+		closing = true // Close is measured, and not the pause
 		mu.Unlock()
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 		defer cancel()

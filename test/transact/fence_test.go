@@ -113,8 +113,8 @@ func TestWriteAfterLoss(t *testing.T) {
 		// An operator takes the lock away.
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: lock.Condition().Key,
-			UpdateExpression:          aws.String("SET holders = :nobody"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+			UpdateExpression:          aws.String("SET holders = :none"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -208,8 +208,7 @@ func TestInvalidItems(t *testing.T) {
 
 // TestFenceBesideOrphan checks that a fence belongs to its ticket, and an orphaned entry
 // does not pass it. A TAKE that arrives once more after the release puts its id into the
-// record again, with the next ticket: the fence of the one that was released is not that
-// of the ghost.
+// record again, with the next ticket.
 func TestFenceBesideOrphan(t *testing.T) {
 	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -224,7 +223,7 @@ func TestFenceBesideOrphan(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
-			t.Fatalf("%d holders: the ghost of ticket %s was to be there", holders, lock.Ticket())
+			t.Fatalf("%d holders: want the orphaned entry of ticket %s", holders, lock.Ticket())
 		}
 		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
 			TransactItems: []types.TransactWriteItem{locktest.Deposit(table, nil), {ConditionCheck: &condition}},

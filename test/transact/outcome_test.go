@@ -123,7 +123,7 @@ func TestTransactGivenUp(t *testing.T) {
 		}
 		late.Release()
 		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
-			t.Errorf("%v: it was made, although its caller was told otherwise", err)
+			t.Errorf("%v: it was made, although its caller received another outcome", err)
 		}
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
 			t.Errorf("the next: %v", err)
