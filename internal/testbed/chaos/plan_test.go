@@ -36,7 +36,7 @@ func TestPlan(t *testing.T) {
 			case s.Kind == StopWorker && s.Length <= ttl:
 				t.Errorf("seed %d: a stop within the lease: %+v", seed, s)
 			case s.Worker < 0 || s.Worker >= 16 || s.Entity < 0 || s.Entity >= 4:
-				t.Errorf("seed %d: nobody there: %+v", seed, s)
+				t.Errorf("seed %d: no worker there: %+v", seed, s)
 			}
 			last = s.At
 		}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testLimit ends a test that waits for what does not happen.
 const testLimit = 20 * time.Second
 
-// backend is an upstream that tells of each request it gets.
+// backend is an upstream that reports each request it gets.
 type backend struct {
 	*httptest.Server
 	got chan string
@@ -61,14 +61,14 @@ func (b *backend) expect(t *testing.T) string {
 	}
 }
 
-// told is the faults a proxy told of.
-type told struct {
+// reported holds the faults that a proxy reported.
+type reported struct {
 	news    chan struct{} // gets a value for each
 	mu      sync.Mutex
 	entries []Entry
 }
 
-func (l *told) log(e Entry) {
+func (l *reported) log(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, e)
@@ -76,7 +76,7 @@ func (l *told) log(e Entry) {
 }
 
 // expect waits for the next.
-func (l *told) expect(t *testing.T) {
+func (l *reported) expect(t *testing.T) {
 	t.Helper()
 	select {
 	case <-l.news:
@@ -85,7 +85,7 @@ func (l *told) expect(t *testing.T) {
 	}
 }
 
-func (l *told) all() []Entry {
+func (l *reported) all() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Entry(nil), l.entries...)
@@ -93,9 +93,9 @@ func (l *told) all() []Entry {
 
 // open starts a proxy before that upstream, all of whose requests meet one
 // fate.
-func open(t *testing.T, upstream string, fate fault.Kind) (*Proxy, *told) {
+func open(t *testing.T, upstream string, fate fault.Kind) (*Proxy, *reported) {
 	t.Helper()
-	l := &told{news: make(chan struct{}, 100)}
+	l := &reported{news: make(chan struct{}, 100)}
 	p, err := Start(Config{
 		Upstream: upstream, Seed: 7, LateMin: time.Millisecond, LateMax: 2 * time.Millisecond, Log: l.log,
 		Label: func(operation string, body []byte) string { return operation + " of " + string(body) },
@@ -138,7 +138,7 @@ func TestPass(t *testing.T) {
 		t.Errorf("the backend got %q", got)
 	}
 	if len(l.all()) != 0 || p.Counts()[fault.None] != 1 {
-		t.Errorf("told of %v, counted %v", l.all(), p.Counts())
+		t.Errorf("reported %v, counted %v", l.all(), p.Counts())
 	}
 }
 
@@ -157,7 +157,7 @@ func TestReset(t *testing.T) {
 			}
 			want := Entry{N: 1, Operation: "PutItem", Label: "PutItem of body", Fate: fate}
 			if all := l.all(); len(all) != 1 || all[0] != want {
-				t.Errorf("told of %+v, want %+v", all, want)
+				t.Errorf("reported %+v, want %+v", all, want)
 			}
 		})
 	}
@@ -262,7 +262,7 @@ func TestDuplicate(t *testing.T) {
 	}
 	all := l.all()
 	if len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[fault.Duplicate] != 1 {
-		t.Errorf("told of %+v, counted %v", all, p.Counts())
+		t.Errorf("reported %+v, counted %v", all, p.Counts())
 	}
 }
 
@@ -299,7 +299,7 @@ func TestUpstreamDown(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if all := l.all(); len(all) != 1 || all[0].Fate != fault.Down || p.Counts()[fault.Down] != 1 {
-		t.Errorf("told of %+v, counted %v", all, p.Counts())
+		t.Errorf("reported %+v, counted %v", all, p.Counts())
 	}
 }
 
@@ -375,7 +375,7 @@ func TestWhatIsSparedPasses(t *testing.T) {
 		t.Errorf("spared no longer: %v, %v", response, err)
 	}
 	if all := l.all(); len(all) != 1 || p.Counts()[fault.None] != 1 || p.Counts()[fault.Refuse] != 1 {
-		t.Errorf("told of %+v, counted %v", all, p.Counts())
+		t.Errorf("reported %+v, counted %v", all, p.Counts())
 	}
 }
 
@@ -420,6 +420,6 @@ func TestDelayedRequest(t *testing.T) {
 		t.Error(err)
 	}
 	if all := l.all(); len(b.got) != 0 || len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[fault.Stray] != 1 {
-		t.Errorf("%d more; told of %+v, counted %v", len(b.got), all, p.Counts())
+		t.Errorf("%d more; reported %+v, counted %v", len(b.got), all, p.Counts())
 	}
 }

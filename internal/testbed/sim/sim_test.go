@@ -21,7 +21,7 @@ var (
 	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
-// TestSim runs seeds that nobody has run before, and prints them.
+// TestSim runs new seeds, and prints them.
 func TestSim(t *testing.T) {
 	from := *first
 	if from == 0 {

@@ -143,7 +143,7 @@ func TestWorker(t *testing.T) {
 	})
 }
 
-// rob takes the lock away from whoever holds it.
+// rob takes the lock away from its holder.
 func rob(t *testing.T, db DynamoDB, table string) {
 	t.Helper()
 	_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
