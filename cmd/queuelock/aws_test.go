@@ -23,7 +23,7 @@ func TestMissingSettings(t *testing.T) {
 	}{
 		{"no region", map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "AWS_REGION"},
 		{"no credentials", map[string]string{"AWS_REGION": "eu-central-1"}, "AWS_ACCESS_KEY_ID"},
-		{"no such profile", map[string]string{"AWS_PROFILE": "nobody"}, "nobody"},
+		{"no such profile", map[string]string{"AWS_PROFILE": "missing"}, "missing"},
 		{"neither, and a remote endpoint", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://192.0.2.1:8000"}, "AWS_REGION"},
 	} {
 		for _, command := range []string{"run x -- true", "status x", "create-table"} {
@@ -69,12 +69,12 @@ func TestSettings(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	t.Setenv("AWS_REGION", "eu-central-1")
-	t.Setenv("AWS_ACCESS_KEY_ID", "somebody")
+	t.Setenv("AWS_ACCESS_KEY_ID", "key-id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // the flag goes before it
 	invoke(t, "status", "x", "--endpoint", url)
-	if got := signed(); !strings.HasPrefix(got, "somebody/") || !strings.Contains(got, "/eu-central-1/dynamodb/") {
-		t.Errorf("signed as %q, want somebody in eu-central-1", got)
+	if got := signed(); !strings.HasPrefix(got, "key-id/") || !strings.Contains(got, "/eu-central-1/dynamodb/") {
+		t.Errorf("signed as %q, want key-id in eu-central-1", got)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestEvict(t *testing.T) {
 		t.Errorf("%v: %s", err, o.stdout)
 	}
 
-	for _, words := range []string{"ticket 2", "nobody is served with this ticket", "somebody else (ticket 1)"} {
+	for _, words := range []string{"ticket 2", "nobody is served with this ticket", "other owner (ticket 1)"} {
 		if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "2"); o.code != exitFailed || !strings.Contains(o.stderr, words) || o.stdout != "" {
 			t.Errorf("exit code %d, stdout %q, stderr %q does not say %q", o.code, o.stdout, o.stderr, words)
 		}

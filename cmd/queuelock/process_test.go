@@ -21,8 +21,8 @@ import (
 
 // Tests with the program as a process of its own.
 
-// launch starts the program and returns what reads its output; that ends when
-// everybody who was given it is gone.
+// launch starts the program and returns a reader of its output, which ends when every
+// process with its write end has ended.
 func launch(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	out, write, err := os.Pipe()

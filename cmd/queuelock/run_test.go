@@ -138,7 +138,7 @@ func TestRunTimesOut(t *testing.T) {
 			if o.code != exitNotAcquired || o.stdout != "" {
 				t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, exitNotAcquired)
 			}
-			if !strings.HasPrefix(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "somebody else") {
+			if !strings.HasPrefix(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "other owner") {
 				t.Errorf("stderr %q does not say who holds it", o.stderr)
 			}
 			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
@@ -194,11 +194,11 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	})
 }
 
-// mustEnd fails the test unless everybody who has the output ends.
+// mustEnd fails the test unless every process with the output ends.
 func (b *background) mustEnd(t *testing.T) {
 	t.Helper()
 	if rest, err := io.ReadAll(b.out); err != nil {
-		t.Errorf("somebody lives on: %v (rest of the output: %q)", err, rest)
+		t.Errorf("a process is still running: %v (rest of the output: %q)", err, rest)
 	}
 }
 

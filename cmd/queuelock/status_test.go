@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 	<-queued
 
 	o := invoke(t, "status", "x")
-	for _, part := range []string{`"x" (lock): 1 served, 1 waiting`, "somebody else", "LEASE LEFT"} {
+	for _, part := range []string{`"x" (lock): 1 served, 1 waiting`, "other owner", "LEASE LEFT"} {
 		if o.code != 0 || !strings.Contains(o.stdout, part) {
 			t.Errorf("exit code %d, stdout %q does not have %q", o.code, o.stdout, part)
 		}
@@ -43,7 +43,7 @@ func TestStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
 		t.Fatalf("%v: %q", err, o.stdout)
 	}
-	if len(report.Serving) != 1 || report.Serving[0].Owner != "somebody else" || report.Serving[0].Ticket != "1" ||
+	if len(report.Serving) != 1 || report.Serving[0].Owner != "other owner" || report.Serving[0].Ticket != "1" ||
 		len(report.Waiting) != 1 || report.Waiting[0].Ticket != "2" || report.Waiting[0].Position != 1 || report.Issued != "2" {
 		t.Errorf("report %s", o.stdout)
 	}
@@ -184,7 +184,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 	empty, err := json.Marshal(newStatusReport(&queue.State{}))
 	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
-		t.Errorf("nobody is not an empty list: %s, %v", empty, err)
+		t.Errorf("no holder is not an empty list: %s, %v", empty, err)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestStatusOfSharedLock(t *testing.T) {
 
 	e.occupied(t, "y")
 	if o := invoke(t, "status", "y"); o.code != 0 || strings.Contains(o.stdout, "MODE") || strings.Contains(o.stdout, "exclusive") {
-		t.Errorf("modes where nobody shares: %+v", o)
+		t.Errorf("modes without shared holders: %+v", o)
 	}
 }
 

@@ -71,7 +71,7 @@ func (w *written) positions() string {
 func TestBulletin(t *testing.T) {
 	type news struct {
 		at       time.Duration // from the start
-		position int           // told; zero: none
+		position int           // reported; zero: none
 		said     string        // all positions that were said by then
 	}
 	for name, test := range map[string]struct {
@@ -194,7 +194,7 @@ func TestRunReportsWait(t *testing.T) {
 	read, write := errorPipe(t)
 	last := e.waiter(t, queued, write)
 
-	line := "queuelock: waiting for \"x\" (lock): position 3, serving somebody else (ticket 1)\n"
+	line := "queuelock: waiting for \"x\" (lock): position 3, serving other owner (ticket 1)\n"
 	if got := expect(t, read, "\n"); got != line {
 		t.Errorf("it says %q, want %q", got, line)
 	}
@@ -227,7 +227,7 @@ func TestSignalAfterLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	write.Close()
-	expect(t, read, "position 1, serving somebody else (ticket 1)\n")
+	expect(t, read, "position 1, serving other owner (ticket 1)\n")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
