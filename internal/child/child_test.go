@@ -80,7 +80,7 @@ func TestGroupOutlivesLeader(t *testing.T) {
 	c, out := script(t, `sleep 1000 & echo ready`)
 	<-c.Exited()
 	if c.Gone() {
-		t.Error("nobody is left, want one")
+		t.Error("no process is left, want one")
 	}
 	if err := c.Signal(syscall.SIGKILL); err != nil {
 		t.Error(err)

@@ -73,7 +73,7 @@ func TestFirstUse(t *testing.T) {
 		t.Errorf("returned (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]table.Item{want}, tb.Items(), ignoreUnexported); diff != "" {
-		t.Errorf("stands in the table (-want +got):\n%s", diff)
+		t.Errorf("the counter in the table (-want +got):\n%s", diff)
 	}
 	wantCost := queuelocktest.Counts{
 		"UpdateItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
@@ -159,7 +159,7 @@ func TestConcurrentSeed(t *testing.T) {
 						results <- result{item, err}
 					}()
 				}
-				synctest.Wait() // both stand at the gate
+				synctest.Wait() // both are at the gate
 				if gate.Fired() != 2 {
 					t.Fatalf("%d seeds are held, want 2", gate.Fired())
 				}
@@ -233,7 +233,7 @@ func TestTakeIsSentOnce(t *testing.T) {
 						stands = number(t, item)
 					}
 					if want := ticket.FromUint64(base + uint64(test.applied)); stands != want {
-						t.Errorf("the counter stands at %v, want %v", stands, want)
+						t.Errorf("the counter is at %v, want %v", stands, want)
 					}
 				})
 			})

@@ -321,7 +321,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// lease is the length of a lease that somebody wants to judge.
+// lease is the length of a lease to judge.
 const lease = time.Minute
 
 // TestContradiction checks that after a contradiction the bounds allow for both answers.
@@ -397,8 +397,8 @@ func TestTheLatestContradictionCounts(t *testing.T) {
 	}
 }
 
-// TestWrongDate checks that a single wrong date is forgotten. One wrong date must not
-// poison the estimate for good.
+// TestWrongDate checks that a single wrong date is forgotten. It must not spoil the
+// estimate permanently.
 func TestWrongDate(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour}
 	var e dbclock.Estimate
@@ -421,8 +421,8 @@ func TestWrongDate(t *testing.T) {
 }
 
 // TestInstantBeforeFirstAnswer checks that an instant before the first answer is known
-// afterwards. The first lock of a process was asked for before the first answer had come;
-// its age is told all the same.
+// afterwards. The first lock of a process is requested before the first answer has come,
+// and its age is reported all the same.
 func TestInstantBeforeFirstAnswer(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour, ppm: 100}
 	e := dbclock.Estimate{}.Narrow(epoch, epoch.Add(time.Second), s.date(epoch.Add(time.Second/2)))

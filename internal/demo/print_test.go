@@ -90,7 +90,7 @@ func TestProblems(t *testing.T) {
 		{"an overlap", func(r *Result) { r.Verdict.Overlaps++ }, "1 pairs of turns overlap"},
 		{"an inversion", func(r *Result) { r.Verdict.Inversions++ }, "1 newcomers were served"},
 		{"a regression", func(r *Result) { r.Verdict.Regressions++ }, "1 tickets were not greater"},
-		{"a turn cut off", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
+		{"an incomplete turn", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
 		{"no kill", func(r *Result) { r.Crashes, r.Verdict.Recoveries = 0, nil }, "0 workers were killed"},
 		{"a kill outside of a turn", func(r *Result) { r.Verdict.Recoveries = nil }, "0 turns ended by a kill"},
 		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = -1 }, "nobody was served after the kill"},

@@ -254,7 +254,7 @@ func TestFailedWorker(t *testing.T) {
 	}
 }
 
-// broken is a DynamoDB whose every request fails for good.
+// broken is a DynamoDB whose every request fails permanently.
 type broken struct{ queuelock.DynamoDB }
 
 func (broken) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {

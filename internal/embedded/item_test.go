@@ -36,7 +36,7 @@ func TestReturnValues(t *testing.T) {
 	}
 	e := engine(t, Config{})
 	replace := `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}},"ReturnValues":"ALL_OLD"}`
-	same(t, "put anew", any(ok(t, e, "PutItem", replace)), `{}`)
+	same(t, "put again", any(ok(t, e, "PutItem", replace)), `{}`)
 	same(t, "put over", any(ok(t, e, "PutItem", replace)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
 	same(t, "delete", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
 	same(t, "delete nothing", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{}`)
@@ -57,7 +57,7 @@ func TestItemOfFailedCondition(t *testing.T) {
 			"UpdateItem": `{` + keyAB + `,"UpdateExpression":"REMOVE n"` + condition,
 		} {
 			if out := refused(t, e, operation, body+`}`, "ConditionalCheckFailedException", "The conditional request failed"); out["Item"] != nil {
-				t.Errorf("%s: an item nobody asked for: %v", operation, out)
+				t.Errorf("%s: an item that was not asked for: %v", operation, out)
 			}
 			out := refused(t, e, operation, body+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, "ConditionalCheckFailedException", "")
 			want := `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`

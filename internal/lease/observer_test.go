@@ -57,8 +57,8 @@ func TestEndByClock(t *testing.T) {
 	if left := observer.See("h", l, w.now); left > 0 {
 		t.Errorf("%v is left, 2 s after the end", left)
 	}
-	// To another that comes only now it has ended as well: nobody waits for a
-	// second lease.
+	// To another that comes only now it has ended as well: no client waits for a second
+	// lease.
 	if left := lease.NewObserver(w.owner, false).See("h", l, w.now); left > 0 {
 		t.Errorf("to a newcomer %v is left, 2 s after the end", left)
 	}
@@ -111,8 +111,8 @@ func TestEndByObservation(t *testing.T) {
 }
 
 // TestDelayAfterClockChange checks that a change of the database's clock ends no delay
-// early. DynamoDB's clock is set ahead after the owner reckoned its end. What it then
-// shows says nothing of the delay, which may have just begun.
+// early. DynamoDB's clock is set ahead after the owner computed its end. What it then
+// shows proves nothing about the delay, which may have just begun.
 func TestDelayAfterClockChange(t *testing.T) {
 	w := newWorld(0, 0)
 	observer := lease.NewObserver(w.owner, false)
@@ -234,10 +234,11 @@ func TestNoEarlyEnd(t *testing.T) {
 }
 
 // TestLeaseAfterClockChange checks that a change of the database's clock ends no lease
-// early. DynamoDB's clock is set ahead or back, by more than anybody's uncertainty, again
-// and again. Each read and each renewal is answered with its date. An observer that knew
-// the clock before ends no lease before its owner's deadline: neither that which was
-// reckoned by the old clock, nor that of an owner which has not heard of the new one.
+// early. DynamoDB's clock is set ahead or back again and again, by more than any
+// uncertainty. Each read and each renewal is answered with its date. An observer that
+// knew the clock before ends no lease before its owner's deadline. This includes leases
+// whose end was computed by the old clock, and those of an owner that does not know the
+// new one.
 func TestLeaseAfterClockChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), rapid.Float64Range(-400, 400).Draw(t, "ppm"))

@@ -29,9 +29,9 @@ func onPaper(entity, reason string) table.Queue {
 	return table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: entity, Reason: reason}
 }
 
-// TestFirst checks that the first waiter of a line has its lowest ticket. Whoever joins
-// and leaves: the first is the lowest ticket, and whoever becomes the first because
-// another left has been woken.
+// TestFirst checks that the first waiter of a line has its lowest ticket, whichever
+// waiters join and leave. A waiter that becomes the first because another left has been
+// woken.
 func TestFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		queues, q := localqueue.New(time.Hour), onPaper("e", "lock")

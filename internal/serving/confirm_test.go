@@ -47,7 +47,7 @@ func TestConfirm(t *testing.T) {
 			}
 		}
 		if rec, err := serving.Evict(ctx, q, judged); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
-			t.Errorf("whoever saw it before evicted it: %+v, %v", rec, err)
+			t.Errorf("an earlier observer evicted it: %+v, %v", rec, err)
 		}
 		rec, err := serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Since: time.UnixMilli(77)})
 		if h, _ := rec.Mine("a"); err != nil || h.Lease != (lease.Lease{Beat: 2, FailClosed: true}) || h.Since.UnixMilli() != 5 {
@@ -100,7 +100,7 @@ func TestConfirmOrphan(t *testing.T) {
 		takeFailClosed(t, q, "a")
 		rec, err := serving.Confirm(t.Context(), q, "a", n(1), time.Time{})
 		if h, mine := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || !mine || h.Lease.Endless() || h.Ticket != n(2) {
-			t.Errorf("%+v, %v, want that the ghost keeps its lease", rec, err)
+			t.Errorf("%+v, %v, want that the orphaned entry keeps its lease", rec, err)
 		}
 	})
 }
@@ -130,7 +130,7 @@ func TestDismiss(t *testing.T) {
 		}
 		take(t, q, "leased")
 		stays("leased")
-		stays("nobody")
+		stays("missing")
 		if _, err := serving.Release(ctx, q, serving.FormFast, endingOf("leased", 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func TestSetData(t *testing.T) {
 		for name, who := range map[string]struct {
 			id     string
 			ticket int
-		}{"one who waits": {"b", 2}, "a stranger": {"c", 1}, "a ghost with another ticket": {"a", 2}} {
+		}{"a waiter": {"b", 2}, "a stranger": {"c", 1}, "an orphan with another ticket": {"a", 2}} {
 			if _, err := set(who.id, who.ticket, 9, "no"); !errors.Is(err, serving.ErrRefused) {
 				t.Errorf("%s: %v, want a refusal", name, err)
 			}

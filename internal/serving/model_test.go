@@ -334,7 +334,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				return rec, err
 			}
 		case "quieten":
-			granted := 0 // to nobody: only the first form
+			granted := 0 // to no waiter: only the first form
 			for _, id := range ids {
 				if known[id] && c.grants[id] > 0 && rapid.Bool().Draw(rt, "this one") {
 					granted = c.grants[id]

@@ -95,7 +95,7 @@ func TestFloor(t *testing.T) {
 }
 
 // TestMalformedRecord checks that a malformed record is an error that names the
-// attribute. Whatever some other program wrote: it is named, and nobody is served by it.
+// attribute. No client is served by it.
 func TestMalformedRecord(t *testing.T) {
 	holder := func(attribute string, value types.AttributeValue) func(table.Item) {
 		return func(item table.Item) {
@@ -344,7 +344,7 @@ func TestWritesOfMalformedRecord(t *testing.T) {
 		for name, change := range map[string]func(table.Item){
 			"holders without servingAfter": func(i table.Item) { delete(i, "servingAfter") },
 			"ticketNumber a string":        func(i table.Item) { i["ticketNumber"] = table.String("7") },
-			"somebody else's":              func(i table.Item) { i["holders"] = table.String("7") },
+			"another program's":            func(i table.Item) { i["holders"] = table.String("7") },
 		} {
 			t.Run(fmt.Sprint(name, ", engine ", engine), func(t *testing.T) {
 				tb := queuelocktest.NewTable(t, options...)

@@ -147,8 +147,8 @@ func TestRegisterConditions(t *testing.T) {
 	})
 }
 
-// TestRegisterOnce checks that a REGISTER is applied once. Once applied, a REGISTER of
-// the same ticket is refused for good, by whichever id, also when its turn is over.
+// TestRegisterOnce checks that a REGISTER is applied once. Later ones of the same ticket
+// are refused permanently, by any id, also when its turn is over.
 func TestRegisterOnce(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		register := func(id string, i int) (serving.Record, error) {

@@ -125,8 +125,7 @@ func TestReleaseHandsOff(t *testing.T) {
 }
 
 // TestLostAnswerOfTake checks that the outcome of a TAKE whose answer was lost is found
-// by its id. A response is lost after the write; what the caller finds afterwards tells
-// what came of it.
+// by its id. The caller finds out by reading the record.
 func TestLostAnswerOfTake(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		for _, operation := range []string{"PutItem", "UpdateItem"} { // the seed, then an increment

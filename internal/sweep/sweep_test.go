@@ -272,7 +272,7 @@ func TestObservation(t *testing.T) {
 	brief := row(3, time.Time{})
 	brief.Lease.TTL = time.Millisecond
 	enqueue(t, q, brief)
-	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by a clock that nobody knows
+	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by an unknown clock
 	observer := lease.NewObserver(q.Clock(), false)
 	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{}) {
 		t.Errorf("at first snapshot it swept %+v, %v", swept, err)

@@ -461,7 +461,7 @@ func TestRange(t *testing.T) {
 		if sent := tb.Counts().Sub(before)["Query"].Sent; sent < 3 {
 			t.Errorf("%d queries were sent", sent)
 		}
-		// A page that fails for good fails the whole.
+		// A page that fails permanently fails the whole.
 		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").After(1))
 		if items, err := q.Range(t.Context(), q.RecordSortKey(), q.LastSortKey()); err == nil {
 			t.Errorf("half of the pages gave %d items without an error", len(items))
