@@ -77,7 +77,8 @@ func TestEvictSparesLease(t *testing.T) {
 	}
 }
 
-func TestRunWithoutALease(t *testing.T) {
+// TestRunFailClosed checks that run without a lease ends only with its release.
+func TestRunFailClosed(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
 	b.expect(t, "ready")

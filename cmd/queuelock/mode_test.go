@@ -18,7 +18,8 @@ func TestHelpOnFencing(t *testing.T) {
 	}
 }
 
-func TestRunSharesOrCounts(t *testing.T) {
+// TestRunModes checks that run takes shared locks and permits.
+func TestRunModes(t *testing.T) {
 	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)

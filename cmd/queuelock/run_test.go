@@ -165,7 +165,8 @@ func TestRunWaits(t *testing.T) {
 	}
 }
 
-func TestSignalsReachTheCommand(t *testing.T) {
+// TestSignals checks that signals reach the command.
+func TestSignals(t *testing.T) {
 	e := newEngine(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -232,7 +233,8 @@ func TestSignalWhileWaiting(t *testing.T) {
 // stubborn is a command that ignores SIGTERM, with a child that does so too.
 const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
 
-func TestLossKillsTheGroup(t *testing.T) {
+// TestLossKillsGroup checks that loss kills the group.
+func TestLossKillsGroup(t *testing.T) {
 	// Which cause is found first is a race between the heartbeats and the lease.
 	for what, lose := range map[string]func(*testing.T, *engine){
 		"taken away": func(t *testing.T, e *engine) { e.evict(t, "x") },
@@ -325,7 +327,8 @@ func TestRunContext(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestRunRefusesWrongUsage(t *testing.T) {
+// TestRunWrongUsage checks that run refuses wrong usage.
+func TestRunWrongUsage(t *testing.T) {
 	e := newEngine(t)
 	requests := 0
 	e.after = func(string) { requests++ }
