@@ -77,7 +77,8 @@ func TestMalformedRecord(t *testing.T) {
 	}
 }
 
-func TestStopKillsTheRest(t *testing.T) {
+// TestStop checks that Stop kills the processes that remain.
+func TestStop(t *testing.T) {
 	c, p := crewOf(t, `echo '{"kind":"ready"}'; while :; do sleep 1; done`)
 	next(t, c)
 	if err := c.Stop(true); err == nil || !strings.Contains(err.Error(), "worker-1") || !p.Killed() {
