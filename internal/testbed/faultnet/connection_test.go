@@ -152,7 +152,8 @@ func TestAbandonedRequest(t *testing.T) {
 	})
 }
 
-func TestCopyLandsLater(t *testing.T) {
+// TestCopy checks that a copy of a request arrives later.
+func TestCopy(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		fate fault.Fate
@@ -296,7 +297,8 @@ func TestPartitionOfRunningRequests(t *testing.T) {
 	}
 }
 
-func TestCloseEndsEveryWait(t *testing.T) {
+// TestClose checks that Close ends every wait.
+func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		gate := fault.NewGate()
@@ -362,7 +364,8 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-func TestEndedContextSendsNothing(t *testing.T) {
+// TestEndedContext checks that a request with an ended context is not sent.
+func TestEndedContext(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -53,7 +53,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestConflictCancelsATransaction(t *testing.T) {
+// TestConflict checks that a conflict cancels a transaction.
+func TestConflict(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a", fault.Fate{Refusal: &fault.Refusal{Code: "TransactionConflictException", Message: "conflict"}})
 	_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
