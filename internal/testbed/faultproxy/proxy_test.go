@@ -356,14 +356,16 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestLateBoundsAreChecked(t *testing.T) {
+// TestLateBounds checks that the bounds of late requests are checked.
+func TestLateBounds(t *testing.T) {
 	if p, err := Start(Config{LateMin: time.Minute, LateMax: time.Second}); err == nil {
 		p.Close()
 		t.Error("no error")
 	}
 }
 
-func TestWhatIsSparedPasses(t *testing.T) {
+// TestSparedRequest checks that a spared request meets no fault.
+func TestSparedRequest(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Refuse)
 	p.Spare("PutItem of body", true)
