@@ -119,7 +119,7 @@ func TestDowngradeRefusals(t *testing.T) {
 
 // A write that was on its way before a downgrade does not take a held lock for
 // lost, and a write with a release is not made beside readers.
-func TestWritesBesideADowngrade(t *testing.T) {
+func TestWritesBesideDowngrade(t *testing.T) {
 	locktest.InBubble(t, "a transaction", func(t *testing.T) {
 		table := locktest.Watched(t)
 		w, dbW := locktest.Open(t, table, "w", locktest.TenSeconds)
