@@ -161,7 +161,7 @@ func TestHoleLiveLockDeleted(t *testing.T) {
 	})
 }
 
-func TestHoleRetryThatLies(t *testing.T) {
+func TestHoleMisleadingRetry(t *testing.T) {
 	t.Run("published", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, _ := publishedClients(t, 10*time.Second)
