@@ -190,8 +190,9 @@ func TestConcurrentSeed(t *testing.T) {
 	}
 }
 
-// A retry by the SDK would issue a second number to one caller.
-func TestTakeIsSentOnce(t *testing.T) {
+// TestTakeOnce checks that Take sends its request once. A retry by the SDK would issue a
+// second number to one caller.
+func TestTakeOnce(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		fault   queuelocktest.Fault
