@@ -377,9 +377,10 @@ func TestContradiction(t *testing.T) {
 	})
 }
 
-// A contradiction that is reported late counts from when it came, and one that
-// is reported out of order does not make a later one forgotten.
-func TestTheLatestContradictionCounts(t *testing.T) {
+// TestLatestContradiction checks that the latest of several contradictions counts. A
+// contradiction that is reported late counts from when it came, and one that is reported
+// out of order does not make a later one forgotten.
+func TestLatestContradiction(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	var e dbclock.Estimate
 	if _, ok := e.Settled(at(0), lease); ok {
