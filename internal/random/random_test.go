@@ -21,7 +21,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-func TestTextsNeverComeAgain(t *testing.T) {
+// TestTextsAreUnique checks that texts never repeat.
+func TestTextsAreUnique(t *testing.T) {
 	shape := regexp.MustCompile(`^[a-z2-7]{26}$`)
 	seen := map[string]bool{}
 	seeded := random.With(t.Context(), random.New(1, 2))
