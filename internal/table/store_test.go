@@ -227,7 +227,8 @@ func TestRefusalWithoutItem(t *testing.T) {
 	})
 }
 
-func TestOnceIsOneRequest(t *testing.T) {
+// TestOnce checks that Once sends one request.
+func TestOnce(t *testing.T) {
 	bubble(t, "once", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c", retriesAtOnce))
 		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
