@@ -132,8 +132,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A sends the ticket's row and stalls; B overtakes it.
-func TestHeldRequestIsOvertaken(t *testing.T) {
+// TestHeldRequest checks that a held request is overtaken by later ones. A sends the
+// ticket's row and stalls; B overtakes it.
+func TestHeldRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, b := table.Client("a"), table.Client("b")
@@ -248,7 +249,8 @@ func TestHeldRequestArrivesLate(t *testing.T) {
 	}
 }
 
-func TestPartitionConcernsOneClient(t *testing.T) {
+// TestPartitionOfOneClient checks that a partition concerns one client.
+func TestPartitionOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice, bob := table.Client("alice"), table.Client("bob")
@@ -367,7 +369,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-func TestFirstMatchingFaultWins(t *testing.T) {
+// TestFirstMatchingFault checks that the first matching fault is used.
+func TestFirstMatchingFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice, bob := table.Client("alice", once), table.Client("bob", once)

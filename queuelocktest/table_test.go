@@ -54,7 +54,8 @@ func TestTableSchema(t *testing.T) {
 	}
 }
 
-func TestWithoutTableStartsEmpty(t *testing.T) {
+// TestWithoutTable checks that a database without a table starts empty.
+func TestWithoutTable(t *testing.T) {
 	table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
 	list, err := table.Client("alice").ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(list.TableNames) != 0 {
@@ -207,7 +208,8 @@ func TestOlderEngines(t *testing.T) {
 	}
 }
 
-func TestClockIsTheDatabases(t *testing.T) {
+// TestClock checks that the clock is that of the database.
+func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ahead := func() time.Time { return time.Now().Add(time.Hour) }
 		table := queuelocktest.NewTable(t, queuelocktest.WithClock(ahead), queuelocktest.WithExpiry())
