@@ -63,7 +63,8 @@ func TestDelayBounds(t *testing.T) {
 	})
 }
 
-func TestJitterOnlyShortens(t *testing.T) {
+// TestJitter checks that jitter only shortens a delay.
+func TestJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		full, got := s.Delay(o, 0), s.Delay(o, jitter)
