@@ -237,7 +237,7 @@ func TestHangingRenewal(t *testing.T) {
 	}
 }
 
-// TestEviction checks that eviction is reported at once.
+// TestEviction checks that an eviction is reported at once.
 func TestEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -395,7 +395,8 @@ func TestLossString(t *testing.T) {
 	}
 }
 
-// TestStop checks that Stop waits for the renewal under way and nothing is sent after.
+// TestStop checks that Stop waits for the renewal under way, and that nothing is sent
+// after it.
 func TestStop(t *testing.T) {
 	for name, stubborn := range map[string]bool{"renewal that ends with its context": false, "renewal that does not": true} {
 		bubble(name, t, func(t *testing.T) {
@@ -445,7 +446,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestLossAfterStop checks that no loss is reported after stop has returned. The answer
+// TestLossAfterStop checks that no loss is reported after Stop has returned. The answer
 // and Stop come at the same instant, in either order.
 func TestLossAfterStop(t *testing.T) {
 	for range 200 {

@@ -105,7 +105,7 @@ func TestLostResponse(t *testing.T) {
 	})
 }
 
-// TestRefusals checks that refusals reach the caller by their code.
+// TestRefusals checks that the caller receives refusals with their codes.
 func TestRefusals(t *testing.T) {
 	for _, code := range []queuelocktest.Code{
 		queuelocktest.ThroughputExceeded, queuelocktest.Throttling, queuelocktest.RequestLimit,

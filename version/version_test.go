@@ -410,7 +410,7 @@ func TestErrorOfChange(t *testing.T) {
 	}
 }
 
-// TestSavedItemIsCopied checks that an item that was saved is not shared with its caller.
+// TestSavedItemIsCopied checks that a saved item is a copy of the caller's.
 func TestSavedItemIsCopied(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", version.Config{})

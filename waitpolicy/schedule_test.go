@@ -39,7 +39,7 @@ func drawSchedule(t *rapid.T) waitpolicy.Schedule {
 
 func drawJitter(t *rapid.T) float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "jitter") }
 
-// TestDelayIsPure checks that delay is a pure function.
+// TestDelayIsPure checks that Delay is a pure function.
 func TestDelayIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)

@@ -32,7 +32,7 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
-// TestReasonOfTwoDashes checks that a reason may be two dashes.
+// TestReasonOfTwoDashes checks that a reason can consist of two dashes.
 func TestReasonOfTwoDashes(t *testing.T) {
 	newEngine(t)
 	if o := invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {

@@ -54,7 +54,7 @@ func signatures(t *testing.T) (url string, signed func() string) {
 	return s.URL, func() string { return last }
 }
 
-// TestLoopbackWithoutSettings checks that a loopback endpoint needs no settings.
+// TestLoopbackWithoutSettings checks that a loopback endpoint needs no AWS settings.
 func TestLoopbackWithoutSettings(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
@@ -177,7 +177,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// TestProfile checks that a profile is read.
+// TestProfile checks that a profile of the AWS settings is read.
 func TestProfile(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)

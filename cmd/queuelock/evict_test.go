@@ -58,7 +58,7 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestEvictSparesLease checks that Evict leaves a lease alone.
+// TestEvictSparesLease checks that evict refuses to end a lease.
 func TestEvictSparesLease(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
@@ -140,7 +140,7 @@ func TestRunLockDelay(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-// TestQuoting checks that words are quoted for a shell.
+// TestQuoting checks that the words of a printed command are quoted for a shell.
 func TestQuoting(t *testing.T) {
 	for word, want := range map[string]string{"deploy/prod": "deploy/prod", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'", "$(rm)": "'$(rm)'", "é": "'é'"} {
 		if got := quoted(word); got != want {

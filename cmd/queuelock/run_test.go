@@ -233,7 +233,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 // stubborn is a command that ignores SIGTERM, with a child that does so too.
 const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
 
-// TestLossKillsGroup checks that loss kills the group.
+// TestLossKillsGroup checks that a loss kills the process group.
 func TestLossKillsGroup(t *testing.T) {
 	// Which cause is found first is a race between the heartbeats and the lease.
 	for what, lose := range map[string]func(*testing.T, *engine){

@@ -81,7 +81,7 @@ func TestRunSetsScope(t *testing.T) {
 	}
 }
 
-// TestEvictScopes checks that Evict works in any scope.
+// TestEvictScopes checks that evict works in any scope.
 func TestEvictScopes(t *testing.T) {
 	e := newEngine(t)
 	lock, err := e.ofScope(t, queuelock.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())

@@ -59,7 +59,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusJSON checks that status JSON has stable names.
+// TestStatusJSON checks that the JSON of status has stable names.
 func TestStatusJSON(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 500e6, time.FixedZone("", 3600))
 	state := &queue.State{
@@ -278,7 +278,7 @@ func TestStatusKinds(t *testing.T) {
 	}
 }
 
-// TestStatusOfUnusedQueue checks that status of a queue never used is null.
+// TestStatusOfUnusedQueue checks that the status of an unused queue is null.
 func TestStatusOfUnusedQueue(t *testing.T) {
 	newEngine(t)
 	o := invoke(t, "status", "x", "--json")

@@ -179,8 +179,8 @@ func errorPipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// TestRunReportsWait has three that wait. When the last speaks, the silence of those
-// that came before it is over as well.
+// TestRunReportsWait has three waiters. When the last speaks, the silence of those that
+// came before it is over as well.
 func TestRunReportsWait(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()

@@ -56,7 +56,7 @@ func number(t testing.TB, item table.Item) ticket.Number {
 	return n
 }
 
-// TestFirstUse checks that first use seeds the counter with two requests.
+// TestFirstUse checks that the first use seeds the counter with two requests.
 func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := master(tb, "alice")

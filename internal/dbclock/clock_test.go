@@ -82,7 +82,7 @@ func requireSound(t *rapid.T, e dbclock.Estimate, s server, at time.Time) {
 	}
 }
 
-// TestEmptyClock checks that nothing is known at the start.
+// TestEmptyClock checks that a new clock knows nothing.
 func TestEmptyClock(t *testing.T) {
 	var e dbclock.Estimate
 	if earliest, latest, ok := e.At(epoch); ok {

@@ -86,7 +86,7 @@ func same(t testing.TB, what string, got any, want string) {
 	}
 }
 
-// TestHeaders checks that responses carry the protocols headers.
+// TestHeaders checks that responses have the headers of the protocol.
 func TestHeaders(t *testing.T) {
 	e := engine(t, Config{})
 	for operation, code := range map[string]int{"ListTables": 200, "Nonsense": 400} {

@@ -90,7 +90,7 @@ func TestClientRequestToken(t *testing.T) {
 	refused(t, e, "TransactWriteItems", add(strings.Repeat("x", 37), "1"), "ValidationException", "less than or equal to 36")
 }
 
-// TestTransactGet checks that TransactGetItems answers in order.
+// TestTransactGet checks that TransactGetItems returns its items in order.
 func TestTransactGet(t *testing.T) {
 	e := engine(t, Config{})
 	put(t, e, `"n":{"N":"1"}`)

@@ -44,7 +44,7 @@ func (w *world) answer(c *dbclock.Clock) {
 
 const minute = time.Minute
 
-// TestEndByClock checks that a lease ends by the clock at its until.
+// TestEndByClock checks that by the clock a lease ends at its "until".
 func TestEndByClock(t *testing.T) {
 	w := newWorld(-3*time.Hour, 0)
 	observer := lease.NewObserver(w.owner, false)
@@ -291,7 +291,7 @@ func TestLeaseAfterClockChange(t *testing.T) {
 	})
 }
 
-// TestEndsNeverFall checks that the ends of one lease never fall.
+// TestEndsNeverFall checks that successive ends of one lease never decrease.
 func TestEndsNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Hour, rapid.Float64Range(-200, 200).Draw(t, "ppm"))

@@ -36,7 +36,7 @@ func TestTextsAreUnique(t *testing.T) {
 	}
 }
 
-// TestAround checks that around is within a half.
+// TestAround checks that Around returns a duration within half of its argument.
 func TestAround(t *testing.T) {
 	least, most := time.Hour, time.Duration(0)
 	for range 1000 {

@@ -448,7 +448,7 @@ func TestLookOfNext(t *testing.T) {
 	})
 }
 
-// TestLookSeesOneQueue checks that a look sees no other queue.
+// TestLookSeesOneQueue checks that a look reads no row of another queue.
 func TestLookSeesOneQueue(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	reasons := []string{"lock", "lock2", "loc", "lock-", "lock.", "lock0", "loc/", "", "k", "LOCK", "lock\x00"}

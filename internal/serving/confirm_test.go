@@ -74,7 +74,7 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
-// TestEvictionBesideConfirmation checks that eviction and confirmation exclude each
+// TestEvictionBesideConfirmation checks that an eviction and a confirmation exclude each
 // other.
 func TestEvictionBesideConfirmation(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {

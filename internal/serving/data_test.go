@@ -12,7 +12,7 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// TestSetData checks that data is set only by the holder and never by a late call.
+// TestSetData checks that only the holder sets data, and that a late call does not.
 func TestSetData(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		set := func(id string, ticket int, nth int64, data string) (string, error) {
@@ -72,7 +72,7 @@ func TestSetData(t *testing.T) {
 	})
 }
 
-// TestDataOfWrongType checks that data that is not binary is no data.
+// TestDataOfWrongType checks that data of another type than binary is ignored.
 func TestDataOfWrongType(t *testing.T) {
 	item := given()
 	e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value

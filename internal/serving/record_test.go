@@ -94,8 +94,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestMalformedRecord checks that a malformed record is an error that names the
-// attribute. No client is served by it.
+// TestMalformedRecord checks that a malformed record gives an error that names the
+// attribute, and serves no client.
 func TestMalformedRecord(t *testing.T) {
 	holder := func(attribute string, value types.AttributeValue) func(table.Item) {
 		return func(item table.Item) {
@@ -168,7 +168,8 @@ func TestMalformedMeasure(t *testing.T) {
 	}
 }
 
-// TestMeasureOfTurns checks that a measure of turns follows them and stays positive.
+// TestMeasureOfTurns checks that the measure of turns follows the turns and stays
+// positive.
 func TestMeasureOfTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var turn serving.Turn

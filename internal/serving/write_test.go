@@ -153,7 +153,7 @@ func TestLostAnswerOfTake(t *testing.T) {
 	})
 }
 
-// TestLostAnswers checks that a lost answer of any other write leaves the right outcome.
+// TestLostAnswers checks that a lost answer of any other write has the right outcome.
 func TestLostAnswers(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()

@@ -126,7 +126,7 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestWhole checks that whole numbers are read in every form and nothing else is.
+// TestWhole checks that whole numbers in every form are read, and no other values.
 func TestWhole(t *testing.T) {
 	for s, want := range map[string]string{
 		"0": "0", "7": "7", "-7": "-7", "+7": "7", "007": "7", "1E+3": "1000", "1e3": "1000", "1E3": "1000", "10.00e2": "1000", "1.50E1": "15",
@@ -208,7 +208,7 @@ func TestLayoutsAreValidated(t *testing.T) {
 	}
 }
 
-// TestSortKeys checks that sort keys are read back.
+// TestSortKeys checks that a ticket is read back from its sort key.
 func TestSortKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t", PK: "p", SK: "s"}, 1), Entity: "e", Reason: rapid.StringMatching(`[^/]{0,20}`).Draw(t, "reason")}

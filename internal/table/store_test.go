@@ -312,7 +312,7 @@ func TestWrongTable(t *testing.T) {
 	}
 }
 
-// TestClock checks that every answer feeds the clock.
+// TestClock checks that the date of every answer is used by the clock.
 func TestClock(t *testing.T) {
 	hour := func() time.Time { return time.Now().Add(time.Hour) } // DynamoDB's is an hour ahead
 	requireHour := func(t *testing.T, s *table.Store, what string) {

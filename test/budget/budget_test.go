@@ -15,7 +15,7 @@ import (
 // The budgets of docs/protocol.md, "Costs". They are exact: nothing is repeated
 // on a network that works.
 
-// TestFirstUse checks that first use of a key costs two requests.
+// TestFirstUse checks that the first use of a key costs two requests.
 func TestFirstUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -51,7 +51,7 @@ func takenWithin(t *testing.T, c *queuelock.Client, most time.Duration) {
 	locktest.Release(t, lock)
 }
 
-// TestNoDeadline checks that a FailClosed lock has no deadline.
+// TestNoDeadline checks that a fail-closed lock has no deadline.
 func TestNoDeadline(t *testing.T) {
 	locktest.InBubble(t, "at all", func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -264,7 +264,7 @@ func TestNoResume(t *testing.T) {
 	})
 }
 
-// TestSeveral checks that several FailClosed locks are all confirmed. Several locks of
+// TestSeveral checks that several fail-closed locks are all confirmed. Several locks of
 // one call are confirmed each.
 func TestSeveral(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {

@@ -31,7 +31,7 @@ func dataOf(t *testing.T, table *queuelocktest.Table) string {
 	return "-"
 }
 
-// TestData checks that data is shown while the lock is held and gone with it.
+// TestData checks that data is shown while the lock is held, and removed with it.
 func TestData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

@@ -59,7 +59,7 @@ func TestSemaphore(t *testing.T) {
 	})
 }
 
-// TestKindOfQueue checks that a queue keeps its kind.
+// TestKindOfQueue checks that a queue remains a lock or a semaphore.
 func TestKindOfQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, test := range map[string]struct {

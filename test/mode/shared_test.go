@@ -14,7 +14,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestReadersAndWriters checks that readers hold together and writers alone.
+// TestReadersAndWriters checks that readers share a lock, and a writer holds it alone.
 func TestReadersAndWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)

@@ -80,7 +80,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestImportDirection checks that imports point down from the facade.
+// TestImportDirection checks that packages import only packages below them.
 func TestImportDirection(t *testing.T) {
 	for i, floor := range floors {
 		files, err := filepath.Glob(filepath.Join(floor, "*.go"))
@@ -104,10 +104,10 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// TestFacade checks that the facade holds no expressions. The facade composes, and holds
-// no expression of DynamoDB's. The types of transactions are part of its interface. So
-// are the SDK client's methods, in table.go, and the builders of its expressions, which
-// UpdateAndRelease takes.
+// TestFacade checks that the facade contains no expressions. The facade composes, and
+// holds no expression of DynamoDB's. The types of transactions are part of its interface.
+// So are the SDK client's methods, in table.go, and the builders of its expressions,
+// which UpdateAndRelease takes.
 func TestFacade(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

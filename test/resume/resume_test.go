@@ -265,8 +265,8 @@ func TestResumeGone(t *testing.T) {
 	})
 }
 
-// TestModeOfHandle checks that a handle has its mode. How a lock is held is in its
-// handle: none of the options can change it unseen.
+// TestModeOfHandle checks that a handle contains the mode of its lock. How a lock is held
+// is in its handle: none of the options can change it unseen.
 func TestModeOfHandle(t *testing.T) {
 	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
 	for is, opts := range modes {

@@ -88,7 +88,7 @@ func TestNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestManyLocks checks that any number of locks can be taken.
+// TestManyLocks checks that AcquireAll takes any number of locks.
 func TestManyLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))

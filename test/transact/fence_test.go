@@ -131,7 +131,7 @@ func TestWriteAfterLoss(t *testing.T) {
 	})
 }
 
-// TestCallersCondition checks that a protected write fails by the callers own condition.
+// TestCallersCondition checks that a protected write fails by the caller's own condition.
 func TestCallersCondition(t *testing.T) {
 	locktest.InBubble(t, "own condition", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

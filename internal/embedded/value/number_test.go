@@ -102,7 +102,7 @@ func rational(s string) *big.Rat {
 	return r
 }
 
-// TestSeconds checks that seconds are the whole part.
+// TestSeconds checks that the seconds of a number are its whole part.
 func TestSeconds(t *testing.T) {
 	for given, want := range map[string]int64{"1700000000": 1700000000, "12.9": 12, "-3": -3, "0.5": 0} {
 		if got, ok := mustParse(t, given).Seconds(); !ok || got != want {

@@ -107,7 +107,7 @@ func TestSets(t *testing.T) {
 	})
 }
 
-// TestSizes checks that sizes follow the documented rules.
+// TestSizes checks that the sizes of values follow the documented rules.
 func TestSizes(t *testing.T) {
 	for wire, want := range map[string]int{
 		`{"S":""}`: 0, `{"S":"abc"}`: 3, `{"S":"é"}`: 2, `{"B":"AAAA"}`: 3, `{"BOOL":true}`: 1, `{"NULL":true}`: 1,

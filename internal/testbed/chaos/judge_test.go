@@ -230,7 +230,8 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 }
 
-// TestFaultOfAnotherLock checks that a fault of another lock disturbs nothing.
+// TestFaultOfAnotherLock checks that a fault of another lock does not count as a
+// disturbance.
 func TestFaultOfAnotherLock(t *testing.T) {
 	h := honest()
 	h.Faults = []Fault{

@@ -58,7 +58,7 @@ func TestUnknownEngine(t *testing.T) {
 	}
 }
 
-// TestClients checks that every engine answers each of its clients.
+// TestClients checks that every engine answers all of its clients.
 func TestClients(t *testing.T) {
 	Each(t, func(t *testing.T, e Engine) {
 		for range 2 {
@@ -98,7 +98,7 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// TestStoppedEngine checks that a stopped engine is gone.
+// TestStoppedEngine checks that a stopped engine no longer runs.
 func TestStoppedEngine(t *testing.T) {
 	for name, open := range map[string]func() (*running, error){Dynoxide: openDynoxide, DynamoDBLocal: openDynamoDBLocal} {
 		r, err := open()

@@ -303,8 +303,8 @@ func TestUpstreamDown(t *testing.T) {
 	}
 }
 
-// TestClose checks that Close breaks what is under way. A client in a black hole, and an
-// upstream that never answers.
+// TestClose checks that Close breaks the connections of requests under way. A client in a
+// black hole, and an upstream that never answers.
 func TestClose(t *testing.T) {
 	asked, never := make(chan struct{}), make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -413,7 +413,7 @@ func TestDuplicateOfSparedRequest(t *testing.T) {
 	}
 }
 
-// TestDelayedRequest checks that a delayed request comes late and once.
+// TestDelayedRequest checks that a delayed request arrives late, and once.
 func TestDelayedRequest(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Stray)

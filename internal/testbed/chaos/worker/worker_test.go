@@ -104,7 +104,7 @@ func assignment(table string, longest time.Duration) Assignment {
 	}
 }
 
-// TestWorker checks that a worker writes each turn and leaves nothing.
+// TestWorker checks that a worker writes each turn, and leaves nothing in the table.
 func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -177,7 +177,8 @@ func TestEvictedWorker(t *testing.T) {
 	})
 }
 
-// TestUnfencedWorker checks that an unfenced worker writes whatever has happened.
+// TestUnfencedWorker checks that an unfenced worker writes even after it has lost its
+// lock.
 func TestUnfencedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
