@@ -139,7 +139,7 @@ func TestLostLockNotRemoved(t *testing.T) {
 			}
 		}
 	})
-	locktest.InBubble(t, "by an AcquireAll that waited for others", func(t *testing.T) {
+	locktest.InBubble(t, "ByWaitingAcquireAll", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		c, db := locktest.Open(t, table, "c", locktest.SharedScope)

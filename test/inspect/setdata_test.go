@@ -186,7 +186,7 @@ func TestSetDataOfLostLock(t *testing.T) {
 			t.Errorf("%v, after %d requests", err, db.Counts().Total().Sent-before)
 		}
 	})
-	locktest.InBubble(t, "lost while the table does not answer", func(t *testing.T) {
+	locktest.InBubble(t, "LostWhileUnresponsive", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)

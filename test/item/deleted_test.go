@@ -19,7 +19,7 @@ import (
 
 // TestDeletedItem checks that a holder and its waiters notice that their item is deleted.
 func TestDeletedItem(t *testing.T) {
-	locktest.InBubble(t, "the holder loses it, waiters get an error", func(t *testing.T) {
+	locktest.InBubble(t, "HolderLosesItAndWaitersFail", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)

@@ -79,7 +79,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		}
 		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 	})
-	locktest.InBubble(t, "a process that has not been refused before", func(t *testing.T) {
+	locktest.InBubble(t, "ProcessNotRefusedBefore", func(t *testing.T) {
 		for _, older := range []bool{false, true} {
 			var opts []queuelocktest.Option
 			if older {

@@ -40,7 +40,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "it arrives late, and a second call reports it", func(t *testing.T) {
+	locktest.InBubble(t, "SecondCallReportsLateUpdate", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -60,7 +60,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "it arrives late, and a second call whose own first attempt is lost reports it, too", func(t *testing.T) {
+	locktest.InBubble(t, "SecondCallWithLostAttemptReportsLateUpdate", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -102,7 +102,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v: it was updated after the release", got)
 		}
 	})
-	locktest.InBubble(t, "one is on its way, the next is refused by the caller's condition", func(t *testing.T) {
+	locktest.InBubble(t, "RefusedWhileOneIsUnderWay", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
 		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
@@ -113,7 +113,7 @@ func TestUnknownUpdate(t *testing.T) {
 		}
 		locktest.Release(t, lock.Lock)
 	})
-	locktest.InBubble(t, "a lost answer, a throttle, and then an answer", func(t *testing.T) {
+	locktest.InBubble(t, "AnsweredAfterThrottle", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
@@ -122,7 +122,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "the item is deleted, and a second call cannot tell", func(t *testing.T) {
+	locktest.InBubble(t, "UnknownAfterDelete", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
 		lost := db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -145,7 +145,7 @@ func TestLateOnExpiring(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	locktest.InBubble(t, "found out by a caller that asks", func(t *testing.T) {
+	locktest.InBubble(t, "FoundOutByErr", func(t *testing.T) {
 		for range 20 {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

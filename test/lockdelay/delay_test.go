@@ -80,7 +80,7 @@ func TestReleasedLock(t *testing.T) {
 			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
 		}
 	})
-	locktest.InBubble(t, "although its context ended while it was served", func(t *testing.T) {
+	locktest.InBubble(t, "ReleasedAfterEndOfContext", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))

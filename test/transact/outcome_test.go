@@ -220,7 +220,7 @@ func TestUnknownBeforeCancellation(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "a table of the caller's that is not there", func(t *testing.T) {
+	locktest.InBubble(t, "MissingTableOfCaller", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
