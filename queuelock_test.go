@@ -133,7 +133,8 @@ func TestLoss(t *testing.T) {
 	})
 }
 
-func TestALockEndsWithItsReleaseAndSaysSo(t *testing.T) {
+// TestReleaseEndsLock checks that a lock ends with its release, and reports it.
+func TestReleaseEndsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
 		table := queuelocktest.NewTable(t)

@@ -12,7 +12,8 @@ import (
 
 var endless = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, First: 30 * time.Second, Endless: true}
 
-func TestALeaseWithoutAnEndHasNoDeadline(t *testing.T) {
+// TestEndlessLease checks that a lease without an end has no deadline.
+func TestEndlessLease(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, int) error{
 		"renewals fail":    func(context.Context, int) error { return errNetwork },
 		"a renewal hangs":  func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() },
@@ -38,7 +39,8 @@ func TestALeaseWithoutAnEndHasNoDeadline(t *testing.T) {
 	}
 }
 
-func TestALeaseWithoutAnEndIsLostByEvictionAlone(t *testing.T) {
+// TestEndlessLeaseEviction checks that a lease without an end is lost by eviction alone.
+func TestEndlessLeaseEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(_ context.Context, n int) error {
@@ -64,7 +66,8 @@ func TestALeaseWithoutAnEndIsLostByEvictionAlone(t *testing.T) {
 	})
 }
 
-func TestExtendAsksOfALeaseWithoutAnEnd(t *testing.T) {
+// TestExtendEndlessLease checks that Extend of a lease without an end asks the table.
+func TestExtendEndlessLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := false
 		tb := newTable(func(context.Context, int) error {

@@ -12,7 +12,8 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 )
 
-func TestExtendRenewsAtOnceAndTheNextRenewalCountsFromIt(t *testing.T) {
+// TestExtend checks that Extend renews at once and the next renewal counts from it.
+func TestExtend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(nil)
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
@@ -31,9 +32,10 @@ func TestExtendRenewsAtOnceAndTheNextRenewalCountsFromIt(t *testing.T) {
 	})
 }
 
-// A renewal sent before the call says nothing of a lease that runs from now. The
-// calls that wait for it share the next.
-func TestExtendWaitsForTheRenewalUnderWayAndSendsOne(t *testing.T) {
+// TestExtendDuringRenewal checks that Extend waits for the renewal under way and sends
+// one of its own. A renewal sent before the call says nothing of a lease that runs from
+// now. The calls that wait for it share the next.
+func TestExtendDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(context.Context, int) error { time.Sleep(4 * time.Second); return nil })
@@ -62,7 +64,9 @@ func TestExtendWaitsForTheRenewalUnderWayAndSendsOne(t *testing.T) {
 	})
 }
 
-func TestAnExtendThatFailsIsToldAndTriedAgain(t *testing.T) {
+// TestFailedExtend checks that an Extend that fails returns the error, and the renewal is
+// tried again.
+func TestFailedExtend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(ctx context.Context, n int) error {
@@ -88,7 +92,8 @@ func TestAnExtendThatFailsIsToldAndTriedAgain(t *testing.T) {
 	})
 }
 
-func TestExtendOfALeaseThatIsLostOrStopped(t *testing.T) {
+// TestExtendAfterEnd checks that Extend of a lost or stopped lease returns an error.
+func TestExtendAfterEnd(t *testing.T) {
 	bubble("evicted", t, func(t *testing.T) {
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { return heartbeat.ErrEvicted })
 		for range 2 {
@@ -142,7 +147,8 @@ func TestExtendOfALeaseThatIsLostOrStopped(t *testing.T) {
 	})
 }
 
-func TestExtendEndsWithItsCallersContext(t *testing.T) {
+// TestExtendContext checks that Extend ends with the context of its caller.
+func TestExtendContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(context.Context, int) error { time.Sleep(5 * time.Second); return nil })
@@ -166,8 +172,9 @@ func TestExtendEndsWithItsCallersContext(t *testing.T) {
 	})
 }
 
-// There is at most one renewal at a time, for all callers and outcomes.
-func TestRenewalsStayOneByOneWhoeverAsks(t *testing.T) {
+// TestRenewalsOneByOne checks that renewals stay one by one whichever goroutines ask for
+// them. There is at most one renewal at a time, for all callers and outcomes.
+func TestRenewalsOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(func(_ context.Context, n int) error {
 			time.Sleep(time.Duration(n%7) * time.Second)

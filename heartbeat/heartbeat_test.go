@@ -99,7 +99,8 @@ func wantKept(t *testing.T, k *heartbeat.Keeper) {
 	}
 }
 
-func TestALeaseIsRenewedAtItsIntervalForAnHour(t *testing.T) {
+// TestInterval checks that a lease is renewed at its interval for an hour.
+func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(nil)
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
@@ -169,7 +170,8 @@ func TestSpread(t *testing.T) {
 	})
 }
 
-func TestTheFirstRenewalComesWhenAskedFor(t *testing.T) {
+// TestFirstRenewal checks that the first renewal is sent at the given time.
+func TestFirstRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(nil)
 		c := rhythm
@@ -183,9 +185,10 @@ func TestTheFirstRenewalComesWhenAskedFor(t *testing.T) {
 	})
 }
 
-// Renewals that take their time: the next follows an interval after the last
-// was sent, and the deadline counts from there.
-func TestTheDeadlineCountsFromTheSendingOfTheLastConfirmedRenewal(t *testing.T) {
+// TestDeadline checks that the deadline counts from the sending of the last confirmed
+// renewal. Renewals that take their time: the next follows an interval after the last was
+// sent, and the deadline counts from there.
+func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(ctx context.Context, n int) error {
@@ -212,7 +215,8 @@ func TestTheDeadlineCountsFromTheSendingOfTheLastConfirmedRenewal(t *testing.T) 
 	})
 }
 
-func TestAHangingRenewalDoesNotDelayTheLoss(t *testing.T) {
+// TestHangingRenewal checks that a hanging renewal does not delay the loss.
+func TestHangingRenewal(t *testing.T) {
 	for name, hang := range map[string]func(ctx context.Context, n int) error{
 		"that ends with its context": func(ctx context.Context, n int) error { <-ctx.Done(); return ctx.Err() },
 		"that does not even end with its context": func(ctx context.Context, n int) error {
@@ -233,7 +237,8 @@ func TestAHangingRenewalDoesNotDelayTheLoss(t *testing.T) {
 	}
 }
 
-func TestEvictionIsReportedAtOnce(t *testing.T) {
+// TestEviction checks that an eviction is reported at once.
+func TestEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(ctx context.Context, n int) error {
@@ -257,7 +262,9 @@ func TestEvictionIsReportedAtOnce(t *testing.T) {
 
 var errNetwork = errors.New("network is down")
 
-func TestFailedRenewalsAreRetriedQuicklyAndRecoveryKeepsTheLease(t *testing.T) {
+// TestFailedRenewals checks that failed renewals are retried quickly and recovery keeps
+// the lease.
+func TestFailedRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		recovers := start.Add(55 * time.Second)
@@ -291,7 +298,8 @@ func TestFailedRenewalsAreRetriedQuicklyAndRecoveryKeepsTheLease(t *testing.T) {
 	})
 }
 
-func TestASecondOutageIsRetriedAsQuicklyAsTheFirst(t *testing.T) {
+// TestSecondOutage checks that a second outage is retried as quickly as the first.
+func TestSecondOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(func(ctx context.Context, n int) error {
 			if n <= 10 || n == 12 {
@@ -309,7 +317,9 @@ func TestASecondOutageIsRetriedAsQuicklyAsTheFirst(t *testing.T) {
 	})
 }
 
-func TestAFailureThatWasMendedIsNotTheCauseOfALaterLoss(t *testing.T) {
+// TestCauseAfterRecovery checks that a failure that was followed by success is not the
+// cause of a later loss.
+func TestCauseAfterRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		tb := newTable(func(ctx context.Context, n int) error {
@@ -329,7 +339,9 @@ func TestAFailureThatWasMendedIsNotTheCauseOfALaterLoss(t *testing.T) {
 	})
 }
 
-func TestTheCauseSaysWhetherTheTableOrTheProcessFailed(t *testing.T) {
+// TestCause checks that the cause of a loss shows whether the table or the process
+// failed.
+func TestCause(t *testing.T) {
 	bubble("every renewal failed", t, func(t *testing.T) {
 		start := time.Now()
 		k := heartbeat.Start(t.Context(), start, rhythm, newTable(func(context.Context, int) error { return errNetwork }).renew)
@@ -367,7 +379,8 @@ func TestTheCauseSaysWhetherTheTableOrTheProcessFailed(t *testing.T) {
 	}
 }
 
-func TestLossesAndCausesPrintWhatHappened(t *testing.T) {
+// TestLossString checks that losses and causes print what happened.
+func TestLossString(t *testing.T) {
 	for want, got := range map[string]string{
 		"evicted":            heartbeat.Evicted.String(),
 		"expired":            heartbeat.Expired.String(),
@@ -382,7 +395,9 @@ func TestLossesAndCausesPrintWhatHappened(t *testing.T) {
 	}
 }
 
-func TestStopWaitsForTheRenewalUnderWayAndNothingIsSentAfter(t *testing.T) {
+// TestStop checks that Stop waits for the renewal under way, and that nothing is sent
+// after it.
+func TestStop(t *testing.T) {
 	for name, stubborn := range map[string]bool{"renewal that ends with its context": false, "renewal that does not": true} {
 		bubble(name, t, func(t *testing.T) {
 			start := time.Now()
@@ -431,8 +446,9 @@ func TestStopWaitsForTheRenewalUnderWayAndNothingIsSentAfter(t *testing.T) {
 	}
 }
 
-// The answer and Stop come at the same instant, in either order.
-func TestNoLossIsReportedAfterStopHasReturned(t *testing.T) {
+// TestLossAfterStop checks that no loss is reported after Stop has returned. The answer
+// and Stop come at the same instant, in either order.
+func TestLossAfterStop(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			tb := newTable(func(ctx context.Context, n int) error {
@@ -461,7 +477,9 @@ func TestNoLossIsReportedAfterStopHasReturned(t *testing.T) {
 	}
 }
 
-func TestAnEvictionThatAnswersAStoppedRenewalIsNotReported(t *testing.T) {
+// TestEvictionAfterStop checks that an eviction that answers a stopped renewal is not
+// reported.
+func TestEvictionAfterStop(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			tb := newTable(func(ctx context.Context, n int) error {
@@ -476,7 +494,8 @@ func TestAnEvictionThatAnswersAStoppedRenewalIsNotReported(t *testing.T) {
 	}
 }
 
-func TestStopMayBeCalledByManyAndAfterALoss(t *testing.T) {
+// TestStopTwice checks that Stop may be called by several goroutines, and after a loss.
+func TestStopTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { return heartbeat.ErrEvicted })
 		<-k.Lost()
@@ -491,9 +510,9 @@ func TestStopMayBeCalledByManyAndAfterALoss(t *testing.T) {
 	})
 }
 
-// Check reports the loss although the goroutine of the keeper has not run yet, or
-// its timers are late.
-func TestCheckLooksAtTheClockItself(t *testing.T) {
+// TestCheck checks that Check looks at the clock itself. Check reports the loss although
+// the goroutine of the keeper has not run yet, or its timers are late.
+func TestCheck(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			c := rhythm
@@ -515,7 +534,9 @@ func TestCheckLooksAtTheClockItself(t *testing.T) {
 	}
 }
 
-func TestCancellingTheCallersContextDoesNotEndTheLease(t *testing.T) {
+// TestCancelledContext checks that a cancelled context of the caller does not end the
+// lease.
+func TestCancelledContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
@@ -536,10 +557,11 @@ func TestCancellingTheCallersContextDoesNotEndTheLease(t *testing.T) {
 	})
 }
 
-// Renewals fail, hang, answer late or succeed, in any order: a loss is reported
-// exactly at 58 s after the sending of the last confirmed renewal, or at once
-// when evicted, and never else; and never two renewals are under way.
-func TestALossIsReportedExactlyWhenTheLeaseEnds(t *testing.T) {
+// TestTimeOfLoss checks that a loss is reported exactly when the lease ends. Renewals
+// fail, hang, answer late or succeed, in any order: a loss is reported exactly at 58 s
+// after the sending of the last confirmed renewal, or at once when evicted, and never
+// else; and never two renewals are under way.
+func TestTimeOfLoss(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type fate struct {
 			after time.Duration

@@ -41,7 +41,9 @@ func warned(margins ...time.Duration) (heartbeat.Config, *bell) {
 	return c, b
 }
 
-func TestAWarningIsGivenOnceBeforeTheDeadlineAndNeverInHealth(t *testing.T) {
+// TestWarning checks that a warning is given once before the deadline, and never while
+// renewals succeed.
+func TestWarning(t *testing.T) {
 	bubble("in health", t, func(t *testing.T) {
 		c, b := warned(27*time.Second, time.Second)
 		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(nil).renew)
@@ -68,7 +70,8 @@ func TestAWarningIsGivenOnceBeforeTheDeadlineAndNeverInHealth(t *testing.T) {
 	}
 }
 
-func TestEachDangerIsWarnedOfAnew(t *testing.T) {
+// TestEachDanger checks that each danger has its own warning.
+func TestEachDanger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := warned(10 * time.Second)
 		tb := newTable(func(ctx context.Context, n int) error {
@@ -90,7 +93,8 @@ func TestEachDangerIsWarnedOfAnew(t *testing.T) {
 	})
 }
 
-func TestAWarningIsNotGivenAfterStopNorOfAnEviction(t *testing.T) {
+// TestNoWarning checks that a warning is not given after Stop, nor for an eviction.
+func TestNoWarning(t *testing.T) {
 	bubble("stopped", t, func(t *testing.T) {
 		c, b := warned(10 * time.Second)
 		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return errNetwork }).renew)
@@ -113,9 +117,10 @@ func TestAWarningIsNotGivenAfterStopNorOfAnEviction(t *testing.T) {
 	})
 }
 
-// A process that was paused past a margin, or past the deadline, is warned before
-// the loss is reported. The first warning holds the keeper up here, as a pause would.
-func TestAWarningIsLateRatherThanLeftOut(t *testing.T) {
+// TestLateWarning checks that a warning is given late rather than not at all. A process
+// that was paused past a margin, or past the deadline, is warned before the loss is
+// reported. The first warning holds the keeper up here, as a pause would.
+func TestLateWarning(t *testing.T) {
 	stall := func(c *heartbeat.Config, margin, stands time.Duration) {
 		c.Warnings = append(c.Warnings, heartbeat.Warning{Margin: margin, Func: func() { time.Sleep(stands) }})
 	}

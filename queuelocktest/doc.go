@@ -1,7 +1,7 @@
 // Package queuelocktest provides a DynamoDB table in memory, real SDK clients for it,
 // and a network between the two that fails when a test asks for it.
 //
-//	func TestAPartitionLosesTheLock(t *testing.T) {
+//	func TestPartition(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
 //			table := queuelocktest.NewTable(t)
 //			alice := table.Client("alice")

@@ -18,9 +18,10 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// Every fault, as one attempt of a client sees it: whether it gets an answer and
-// when, how often its write is applied, at once and in the end.
-func TestFaultsDoWhatTheyAreCalled(t *testing.T) {
+// TestFaults checks that every fault does what its name says. Every fault, as one attempt
+// of a client sees it: whether it gets an answer and when, how often its write is
+// applied, at once and in the end.
+func TestFaults(t *testing.T) {
 	const minute, second = time.Minute, time.Second
 	for _, test := range []struct {
 		fault         queuelocktest.Fault
@@ -86,7 +87,8 @@ func TestFaultsDoWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-func TestLostResponseShowsTheCallerItsOwnItem(t *testing.T) {
+// TestLostResponse checks that a caller whose response was lost is shown its own item.
+func TestLostResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -103,7 +105,8 @@ func TestLostResponseShowsTheCallerItsOwnItem(t *testing.T) {
 	})
 }
 
-func TestRefusalsReachTheCallerByTheirCode(t *testing.T) {
+// TestRefusals checks that the caller receives refusals with their codes.
+func TestRefusals(t *testing.T) {
 	for _, code := range []queuelocktest.Code{
 		queuelocktest.ThroughputExceeded, queuelocktest.Throttling, queuelocktest.RequestLimit,
 		queuelocktest.InternalError, queuelocktest.Unavailable,
@@ -129,8 +132,9 @@ func TestRefusalsReachTheCallerByTheirCode(t *testing.T) {
 	}
 }
 
-// A sends the ticket's row and stalls; B overtakes it.
-func TestHeldRequestIsOvertaken(t *testing.T) {
+// TestHeldRequest checks that a held request is overtaken by later ones. A sends the
+// ticket's row and stalls; B overtakes it.
+func TestHeldRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, b := table.Client("a"), table.Client("b")
@@ -163,7 +167,8 @@ func TestHeldRequestIsOvertaken(t *testing.T) {
 	})
 }
 
-func TestHeldResponseIsAppliedBeforeItIsAnswered(t *testing.T) {
+// TestHeldResponse checks that a held response is applied before it is answered.
+func TestHeldResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -187,7 +192,8 @@ func TestHeldResponseIsAppliedBeforeItIsAnswered(t *testing.T) {
 	})
 }
 
-func TestHeldDuplicateLandsOnRelease(t *testing.T) {
+// TestHeldDuplicate checks that a held duplicate arrives when it is released.
+func TestHeldDuplicate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -211,7 +217,9 @@ func TestHeldDuplicateLandsOnRelease(t *testing.T) {
 	})
 }
 
-func TestHeldRequestMayLandAfterItsCallerLeft(t *testing.T) {
+// TestHeldRequestArrivesLate checks that a held request may arrive after its caller has
+// left.
+func TestHeldRequestArrivesLate(t *testing.T) {
 	for _, anyway := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -241,7 +249,8 @@ func TestHeldRequestMayLandAfterItsCallerLeft(t *testing.T) {
 	}
 }
 
-func TestPartitionConcernsOneClient(t *testing.T) {
+// TestPartitionOfOneClient checks that a partition concerns one client.
+func TestPartitionOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice, bob := table.Client("alice"), table.Client("bob")
@@ -262,9 +271,10 @@ func TestPartitionConcernsOneClient(t *testing.T) {
 	})
 }
 
-// Which of ten requests a fault meets, by the number of the request. Even ones
-// are PutItem, odd ones UpdateItem; the first five are on e0, the others on e1.
-func TestFaultsMeetTheRequestsTheyAreNarrowedTo(t *testing.T) {
+// TestNarrowedFaults checks that narrowed faults affect only the matching requests. Which
+// of ten requests a fault meets, by the number of the request. Even ones are PutItem, odd
+// ones UpdateItem; the first five are on e0, the others on e1.
+func TestNarrowedFaults(t *testing.T) {
 	lose := queuelocktest.LoseRequest()
 	for _, test := range []struct {
 		name  string
@@ -319,7 +329,8 @@ func tenRequests(t *testing.T, table *queuelocktest.Table) []int {
 	return failed
 }
 
-func TestNarrowingAFaultLeavesOthersAlone(t *testing.T) {
+// TestNarrowingCopies checks that narrowing a fault leaves the original unchanged.
+func TestNarrowingCopies(t *testing.T) {
 	all := func(queuelocktest.Request) bool { return true }
 	puts := queuelocktest.LoseRequest().Where(all).Where(all).Of("PutItem")
 	first := puts.On("e0", "")
@@ -338,7 +349,8 @@ func TestNarrowingAFaultLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-func TestSeedDecidesWhichRequestsMeetAFault(t *testing.T) {
+// TestSeed checks that the seed decides which requests a fault affects.
+func TestSeed(t *testing.T) {
 	run := func(seed uint64) (met string) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -357,7 +369,8 @@ func TestSeedDecidesWhichRequestsMeetAFault(t *testing.T) {
 	}
 }
 
-func TestFirstMatchingFaultWins(t *testing.T) {
+// TestFirstMatchingFault checks that the first matching fault is used.
+func TestFirstMatchingFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice, bob := table.Client("alice", once), table.Client("bob", once)
@@ -392,7 +405,8 @@ func TestFirstMatchingFaultWins(t *testing.T) {
 	})
 }
 
-func TestRetriesCanBeToldApart(t *testing.T) {
+// TestRetries checks that the retries of one call are distinguishable.
+func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")

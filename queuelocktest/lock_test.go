@@ -13,7 +13,8 @@ import (
 
 // The two tests that the package's description shows.
 
-func TestALostGrantIsFoundOut(t *testing.T) {
+// TestLostGrant checks that a grant whose answer was lost is found.
+func TestLostGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
@@ -39,7 +40,8 @@ func TestALostGrantIsFoundOut(t *testing.T) {
 	})
 }
 
-func TestAPartitionLosesTheLock(t *testing.T) {
+// TestPartition checks that a partition loses the lock.
+func TestPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")

@@ -19,7 +19,8 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestTableHasTheKeysAndTheTTLOfALock(t *testing.T) {
+// TestTableSchema checks that a table has the keys and the TTL of a lock table.
+func TestTableSchema(t *testing.T) {
 	for _, test := range []struct {
 		opts              []queuelocktest.Option
 		name, pk, sk, ttl string
@@ -53,7 +54,8 @@ func TestTableHasTheKeysAndTheTTLOfALock(t *testing.T) {
 	}
 }
 
-func TestWithoutTableStartsEmpty(t *testing.T) {
+// TestWithoutTable checks that a database without a table starts empty.
+func TestWithoutTable(t *testing.T) {
 	table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
 	list, err := table.Client("alice").ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(list.TableNames) != 0 {
@@ -61,7 +63,8 @@ func TestWithoutTableStartsEmpty(t *testing.T) {
 	}
 }
 
-func TestItemsAreOrderedAndReadUncounted(t *testing.T) {
+// TestItems checks that items are in order, and reading them is not counted.
+func TestItems(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice := table.Client("alice")
 	table.Inject(queuelocktest.LoseRequest().Of("Scan"))
@@ -84,7 +87,8 @@ func TestItemsAreOrderedAndReadUncounted(t *testing.T) {
 	}
 }
 
-func TestCountsAreExactForATypicalQueue(t *testing.T) {
+// TestCounts checks that counts are exact for a typical queue.
+func TestCounts(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice, bob := table.Client("alice"), table.Client("bob")
 	if got := table.Counts(); len(got) != 0 {
@@ -151,7 +155,8 @@ func TestCountsAreExactForATypicalQueue(t *testing.T) {
 	}
 }
 
-func TestCountsPrintAsATable(t *testing.T) {
+// TestCountsString checks that counts are printed as a table.
+func TestCountsString(t *testing.T) {
 	counts := queuelocktest.Counts{
 		"UpdateItem": {Sent: 3, Applied: 2, FailedConditions: 1, WriteUnits: 2},
 		"GetItem":    {Sent: 1, Applied: 1, ReadUnits: 0.5},
@@ -203,7 +208,8 @@ func TestOlderEngines(t *testing.T) {
 	}
 }
 
-func TestClockIsTheDatabases(t *testing.T) {
+// TestClock checks that the clock is that of the database.
+func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ahead := func() time.Time { return time.Now().Add(time.Hour) }
 		table := queuelocktest.NewTable(t, queuelocktest.WithClock(ahead), queuelocktest.WithExpiry())
@@ -229,7 +235,8 @@ func TestClockIsTheDatabases(t *testing.T) {
 	})
 }
 
-func TestLatencyIsTheRoundTrip(t *testing.T) {
+// TestLatency checks that the latency is that of the round trip.
+func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		start := time.Now()
@@ -242,7 +249,8 @@ func TestLatencyIsTheRoundTrip(t *testing.T) {
 	})
 }
 
-func TestAnotherEngineCanStandBehindTheFaults(t *testing.T) {
+// TestOtherEngine checks that another engine can be used behind the faults.
+func TestOtherEngine(t *testing.T) {
 	asked := 0
 	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
@@ -278,7 +286,8 @@ func (f *fakeTB) end() {
 	}
 }
 
-func TestOnlyAFailedTestPrintsItsRequests(t *testing.T) {
+// TestFailurePrintsRequests checks that only a failed test prints its requests.
+func TestFailurePrintsRequests(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		fake := &fakeTB{TB: t, failed: failed}
 		table := queuelocktest.NewTable(fake)
@@ -293,7 +302,8 @@ func TestOnlyAFailedTestPrintsItsRequests(t *testing.T) {
 	}
 }
 
-func TestEndOfTheTestDropsWhatIsUnderWay(t *testing.T) {
+// TestEndOfTest checks that the end of the test drops the requests under way.
+func TestEndOfTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeTB{TB: t}
 		table := queuelocktest.NewTable(fake)
@@ -320,7 +330,8 @@ func TestEndOfTheTestDropsWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestTableMadeOutsideWorksInABubble(t *testing.T) {
+// TestTableOutsideBubble checks that a table that was made outside a bubble works in it.
+func TestTableOutsideBubble(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice := table.Client("alice")
 	for range 2 {

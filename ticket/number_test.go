@@ -43,7 +43,8 @@ func draw(t *rapid.T, label string) (ticket.Number, *big.Int) {
 	return n, b
 }
 
-func TestNumbersReadPrintAndPadWithoutLoss(t *testing.T) {
+// TestRoundTrip checks that numbers are parsed, printed and padded without loss.
+func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, b := draw(t, "n")
 		if n.String() != b.String() {
@@ -70,7 +71,8 @@ func TestNumbersReadPrintAndPadWithoutLoss(t *testing.T) {
 	})
 }
 
-func TestOrderOfPaddedStringsIsTheOrderOfNumbers(t *testing.T) {
+// TestPadded checks that the order of padded strings is the order of their numbers.
+func TestPadded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, bigA := draw(t, "a")
 		b, bigB := draw(t, "b")
@@ -87,7 +89,8 @@ func TestOrderOfPaddedStringsIsTheOrderOfNumbers(t *testing.T) {
 	})
 }
 
-func TestNeighboursAndDistancesAreThoseOfIntegers(t *testing.T) {
+// TestArithmetic checks that neighbours and distances are those of integers.
+func TestArithmetic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, bigA := draw(t, "a")
 		next, err := a.Next()
@@ -129,7 +132,8 @@ func TestNeighboursAndDistancesAreThoseOfIntegers(t *testing.T) {
 	})
 }
 
-func TestMaxIsTheLastNumber(t *testing.T) {
+// TestMax checks that Max is the last number.
+func TestMax(t *testing.T) {
 	want := new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), one)
 	if ticket.Max.String() != want.String() {
 		t.Errorf("Max is %v, want %v", ticket.Max, want)
@@ -142,7 +146,8 @@ func TestMaxIsTheLastNumber(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatIsNoTicket(t *testing.T) {
+// TestParseErrors checks that Parse refuses text that is not a ticket.
+func TestParseErrors(t *testing.T) {
 	for _, s := range []string{
 		"", " ", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "1_000", "١", "0/", "0:", "000a", "\x001",
 		"1" + strings.Repeat("0", 38), strings.Repeat("9", 39), strings.Repeat("x", 100_000),
@@ -154,7 +159,8 @@ func TestParseRefusesWhatIsNoTicket(t *testing.T) {
 	}
 }
 
-func TestJSONRoundTripKeepsAllDigits(t *testing.T) {
+// TestJSON checks that a round trip through JSON keeps all digits.
+func TestJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, b := draw(t, "n")
 		type document struct{ Ticket ticket.Number }
@@ -173,8 +179,9 @@ func TestJSONRoundTripKeepsAllDigits(t *testing.T) {
 	}
 }
 
+// TestRead checks that Read accepts every form in which an engine prints a number.
 // Engines print one number in several forms; all of them are the same ticket.
-func TestReadTakesEveryFormInWhichAnEnginePrintsANumber(t *testing.T) {
+func TestRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, b := draw(t, "n")
 		s := b.String()
@@ -195,7 +202,8 @@ func TestReadTakesEveryFormInWhichAnEnginePrintsANumber(t *testing.T) {
 	}
 }
 
-func TestReadKeepsAProblemAndConjuresNoNumber(t *testing.T) {
+// TestReadProblems checks that Read keeps a problem and invents no number.
+func TestReadProblems(t *testing.T) {
 	for name, value := range map[string]types.AttributeValue{
 		"missing": nil, "negative": &types.AttributeValueMemberN{Value: "-1"},
 		"a fraction": &types.AttributeValueMemberN{Value: "1.5"}, "too large": &types.AttributeValueMemberN{Value: "1E+38"},

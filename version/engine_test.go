@@ -16,7 +16,8 @@ import (
 // What the tests in bubbles show of the embedded engine must be true of the
 // others as well.
 
-func TestEngineManyProcessesCountInOneItem(t *testing.T) {
+// TestEngineManyProcesses checks that many processes can count in one item.
+func TestEngineManyProcesses(t *testing.T) {
 	onEveryEngine(t, keyed([2]string{"pk", "S"}, [2]string{"sk", "S"}), func(t *testing.T, table *queuelocktest.Table) {
 		table.Inject(queuelocktest.LoseResponse().WithProbability(0.1, 1))
 		table.Inject(queuelocktest.LoseRequest().WithProbability(0.1, 2))
@@ -41,8 +42,9 @@ func TestEngineManyProcessesCountInOneItem(t *testing.T) {
 	})
 }
 
-// Any key schema, and names that are reserved words.
-func TestEngineTablesMayHaveAnyKey(t *testing.T) {
+// TestEngineKeys checks that tables may have any key. Any key schema, and names that are
+// reserved words.
+func TestEngineKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys   [][2]string
 		values []types.AttributeValue

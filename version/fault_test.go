@@ -44,9 +44,10 @@ var passing = map[string]queuelocktest.Fault{
 	"late duplicate":       queuelocktest.Duplicate(time.Minute),
 }
 
-// Each write is made once whatever becomes of its requests and answers, and is
-// never a conflict with itself.
-func TestFaultsThatPassAreNotSeen(t *testing.T) {
+// TestTransientFaults checks that transient faults are invisible to the caller. Each
+// write is made once whatever becomes of its requests and answers, and is never a
+// conflict with itself.
+func TestTransientFaults(t *testing.T) {
 	for name, fault := range passing {
 		for _, times := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d times", name, times), func(t *testing.T) {
@@ -98,9 +99,10 @@ func TestFaultsThatPassAreNotSeen(t *testing.T) {
 	}
 }
 
-// A write whose answer was lost is found although others have written since,
-// and one that was never made is a conflict.
-func TestALostAnswerIsFoundOutAmongLaterWrites(t *testing.T) {
+// TestLostAnswer checks that the outcome of a write whose answer was lost is found among
+// later writes. A write whose answer was lost is found although others have written
+// since, and one that was never made is a conflict.
+func TestLostAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		fault  queuelocktest.Fault
@@ -155,8 +157,10 @@ func TestALostAnswerIsFoundOutAmongLaterWrites(t *testing.T) {
 	}
 }
 
-// An item that was deleted meanwhile does not show the outcome.
-func TestALostAnswerOfAnItemThatIsGoneIsUnknown(t *testing.T) {
+// TestLostAnswerAfterDelete checks that the outcome of a write is unknown when its
+// answer was lost and the item is gone. An item that was deleted meanwhile does not show
+// the outcome.
+func TestLostAnswerAfterDelete(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.LoseResponse(), "not made": queuelocktest.LoseRequest()} {
 		for _, remade := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T) {
@@ -220,7 +224,9 @@ func TestALostAnswerOfAnItemThatIsGoneIsUnknown(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotPassEndsWithWhatIsKnown(t *testing.T) {
+// TestPermanentFaults checks that a permanent fault ends the call with the outcome as far
+// as it is known.
+func TestPermanentFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   queuelocktest.Fault
 		unknown bool
@@ -264,7 +270,9 @@ func TestWhatDoesNotPassEndsWithWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestAContextThatEndsDuringAWriteLeavesItUnknown(t *testing.T) {
+// TestContextDuringWrite checks that a context that ends during a write leaves its
+// outcome unknown.
+func TestContextDuringWrite(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.SwallowResponse(), "not made": queuelocktest.SwallowRequest()} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -289,7 +297,8 @@ func TestAContextThatEndsDuringAWriteLeavesItUnknown(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheContextEndsAnUpdate(t *testing.T) {
+// TestContextDuringUpdate checks that the end of the context ends an update.
+func TestContextDuringUpdate(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, _ := open(t, table, "a", version.Config{Attempts: 1000})
 		other, _ := open(t, table, "b", version.Config{})
@@ -316,7 +325,8 @@ func TestTheEndOfTheContextEndsAnUpdate(t *testing.T) {
 	})
 }
 
-func TestUpdateGivesUpAfterItsAttempts(t *testing.T) {
+// TestUpdateAttempts checks that Update gives up after its attempts.
+func TestUpdateAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, attempts := range []int{1, 3, 0} {
 			items, db := open(t, table, fmt.Sprint("a", attempts), version.Config{Attempts: attempts})
@@ -345,8 +355,9 @@ func TestUpdateGivesUpAfterItsAttempts(t *testing.T) {
 	})
 }
 
-// The caller's token lets a program that got no answer repeat its Update.
-func TestAnUpdateWithATokenIsMadeOnce(t *testing.T) {
+// TestUpdateWithToken checks that an update with a token is made once. The caller's token
+// lets a program that got no answer repeat its Update.
+func TestUpdateWithToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", version.Config{Tries: 1})
 		other, _ := open(t, table, "b", version.Config{})
@@ -377,9 +388,10 @@ func TestAnUpdateWithATokenIsMadeOnce(t *testing.T) {
 	})
 }
 
-// The package's description says so: nothing refuses a create that comes when
-// the item is absent again.
-func TestACreateThatLandsAfterADeleteBringsTheItemBack(t *testing.T) {
+// TestCreateAfterDelete checks that a create that arrives after a delete restores the
+// item. The package's description says so: nothing refuses a create that comes when the
+// item is absent again.
+func TestCreateAfterDelete(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", version.Config{})
 		late := db.Inject(queuelocktest.HoldDuplicate().Of("PutItem").Times(1))
@@ -397,7 +409,8 @@ func TestACreateThatLandsAfterADeleteBringsTheItemBack(t *testing.T) {
 	})
 }
 
-func TestATransactionSavesAnItemWithOthers(t *testing.T) {
+// TestTransaction checks that a transaction saves an item together with others.
+func TestTransaction(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", version.Config{})
 		transact := func(item version.Item, opts ...version.Option) (version.Item, error) {

@@ -13,10 +13,10 @@ import (
 	"github.com/queuelock/queuelock/version"
 )
 
-// Many processes count in one item over networks that fail in all ways. What
-// the calls said is what the item shows: no update is lost and none is made
-// twice.
-func TestConflictStormsLoseAndDoubleNothing(t *testing.T) {
+// TestConflictStorm checks that under many conflicts no write is lost or made twice. Many
+// processes count in one item over networks that fail in all ways. What the calls said is
+// what the item shows: no update is lost and none is made twice.
+func TestConflictStorm(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { storm(t, seed) })

@@ -16,7 +16,8 @@ import (
 	"github.com/queuelock/queuelock/version"
 )
 
-func TestEachCallCostsWhatThePackageSays(t *testing.T) {
+// TestRequests checks that each call costs the documented requests.
+func TestRequests(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", version.Config{})
 	check := func(what string, f func(), sent int, wcu, rcu float64) {
@@ -64,7 +65,9 @@ func TestEachCallCostsWhatThePackageSays(t *testing.T) {
 	}, 2, 1, 1)
 }
 
-func TestAnUpdateThatMeetsAConflictCostsTwoMoreRequests(t *testing.T) {
+// TestRequestsOfConflict checks that an update that meets a conflict costs two more
+// requests.
+func TestRequestsOfConflict(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", version.Config{})
 	other, _ := open(t, table, "b", version.Config{})
@@ -86,7 +89,8 @@ func TestAnUpdateThatMeetsAConflictCostsTwoMoreRequests(t *testing.T) {
 	}
 }
 
-func TestConflictsHaveTheItemAsItIs(t *testing.T) {
+// TestConflict checks that a conflict holds the item as it is in the table.
+func TestConflict(t *testing.T) {
 	for name, opts := range map[string][]queuelocktest.Option{
 		"returned": nil, "read": {queuelocktest.WithoutFailedItem()},
 	} {
@@ -149,7 +153,9 @@ func load2(t *testing.T, items *version.Table) *version.Item {
 	return conflict.Current
 }
 
-func TestARecreatedItemIsNotTheOldOne(t *testing.T) {
+// TestRecreatedItem checks that an item that was created again is not taken for the old
+// one.
+func TestRecreatedItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", version.Config{})
 	old := save(t, items, fresh(1))
@@ -178,7 +184,8 @@ func TestARecreatedItemIsNotTheOldOne(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsFoundOutOrCreated(t *testing.T) {
+// TestMissingItem checks that a missing item is reported or created.
+func TestMissingItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", version.Config{})
 	if _, err := items.Load(t.Context(), order); !errors.Is(err, version.ErrNotFound) || !strings.Contains(err.Error(), "order-7") {
@@ -202,9 +209,9 @@ func TestWhatIsMissingIsFoundOutOrCreated(t *testing.T) {
 	}
 }
 
-// Items of before, and those of other implementations, have no version or no
-// tokens.
-func TestItemsWithoutAVersionAreTakenOn(t *testing.T) {
+// TestItemsWithoutVersion checks that items without a version can be updated. Items of
+// before, and those of other implementations, have no version or no tokens.
+func TestItemsWithoutVersion(t *testing.T) {
 	for name, extra := range map[string]attributes{
 		"no version": {}, "no tokens": {"version": num(6)},
 	} {
@@ -240,8 +247,9 @@ func TestItemsWithoutAVersionAreTakenOn(t *testing.T) {
 	}
 }
 
-// A client that changes only the version, as other implementations do, is seen.
-func TestWritersThatChangeTheVersionAreSeen(t *testing.T) {
+// TestOtherWriters checks that writers that change only the version are noticed. A
+// client that changes only the version, as other implementations do, is seen.
+func TestOtherWriters(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", version.Config{})
 	old := save(t, items, fresh(1))
@@ -259,7 +267,8 @@ func TestWritersThatChangeTheVersionAreSeen(t *testing.T) {
 	}
 }
 
-func TestAVersionThatIsNoneGivesOneClearError(t *testing.T) {
+// TestMalformedVersion checks that a malformed version gives one clear error.
+func TestMalformedVersion(t *testing.T) {
 	valid := str("abc")
 	for name, extra := range map[string]attributes{
 		"text":             {"version": str("3"), "versionTokens": valid},
@@ -303,7 +312,8 @@ func TestAVersionThatIsNoneGivesOneClearError(t *testing.T) {
 	}
 }
 
-func TestBadInputIsRefusedWithoutARequest(t *testing.T) {
+// TestBadInput checks that bad input is refused without a request.
+func TestBadInput(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	db := table.Client("a")
 	var none *dynamodb.Client
@@ -374,7 +384,8 @@ func TestBadInputIsRefusedWithoutARequest(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheChangeEndsTheUpdate(t *testing.T) {
+// TestErrorOfChange checks that an error of the change function ends the update.
+func TestErrorOfChange(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", version.Config{})
 	save(t, items, fresh(1))
@@ -399,7 +410,8 @@ func TestAnErrorOfTheChangeEndsTheUpdate(t *testing.T) {
 	}
 }
 
-func TestAnItemThatWasSavedIsNotSharedWithItsCaller(t *testing.T) {
+// TestSavedItemIsCopied checks that a saved item is a copy of the caller's.
+func TestSavedItemIsCopied(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", version.Config{})
 	mine := fresh(1)
@@ -413,7 +425,9 @@ func TestAnItemThatWasSavedIsNotSharedWithItsCaller(t *testing.T) {
 	}
 }
 
-func TestAUserDeadlineIsToldFromATimeOutOfARequest(t *testing.T) {
+// TestDeadline checks that a deadline of the caller is distinguished from the timeout of
+// a request.
+func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	table := queuelocktest.NewTable(t)

@@ -119,10 +119,11 @@ func (w *waiterSim) observe(d *drain) waitpolicy.Observation {
 	return o
 }
 
-// Draining N waiters costs a number of looks of the order of N log N, and as
-// many as the waiters' leases ask for in the time it takes: no waiter may sleep
-// past the end of all leases ahead. And the lock idles little between turns.
-func TestDrainingAQueueCostsFewLooksAndLittleIdleTime(t *testing.T) {
+// TestDrain checks that draining a queue costs few looks and little idle time. Draining
+// N waiters costs a number of looks of the order of N log N, and as many as the waiters'
+// leases ask for in the time it takes: no waiter may sleep past the end of all leases
+// ahead. And the lock idles little between turns.
+func TestDrain(t *testing.T) {
 	steady := func(length time.Duration) func(*rand.Rand) time.Duration {
 		return func(r *rand.Rand) time.Duration { return time.Duration(float64(length) * (0.8 + 0.4*r.Float64())) }
 	}

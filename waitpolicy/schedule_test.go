@@ -39,7 +39,8 @@ func drawSchedule(t *rapid.T) waitpolicy.Schedule {
 
 func drawJitter(t *rapid.T) float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "jitter") }
 
-func TestDelayIsAPureFunction(t *testing.T) {
+// TestDelayIsPure checks that Delay is a pure function.
+func TestDelayIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		if a, b := s.Delay(o, jitter), s.Delay(o, jitter); a != b {
@@ -48,7 +49,8 @@ func TestDelayIsAPureFunction(t *testing.T) {
 	})
 }
 
-func TestDelayStaysWithinItsBounds(t *testing.T) {
+// TestDelayBounds checks that a delay stays within its bounds.
+func TestDelayBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		got := s.Delay(o, jitter)
@@ -61,7 +63,8 @@ func TestDelayStaysWithinItsBounds(t *testing.T) {
 	})
 }
 
-func TestJitterOnlyShortens(t *testing.T) {
+// TestJitter checks that jitter only shortens a delay.
+func TestJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		full, got := s.Delay(o, 0), s.Delay(o, jitter)
@@ -74,7 +77,8 @@ func TestJitterOnlyShortens(t *testing.T) {
 	})
 }
 
-func TestWhoeverIsFurtherBackLooksNoEarlier(t *testing.T) {
+// TestDelayByPosition checks that a waiter further back looks no earlier.
+func TestDelayByPosition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		nearer := o
@@ -85,10 +89,11 @@ func TestWhoeverIsFurtherBackLooksNoEarlier(t *testing.T) {
 	})
 }
 
-// The lock may idle from the end of a turn to the next look of the first in
-// line. A turn cannot be expected to end before its lower bound; after that,
-// the first in line sleeps for SlowestNext at the most.
-func TestTheNextInLineNeverSleepsLongPastTheLowerBound(t *testing.T) {
+// TestDelayOfNext checks that the next waiter in line never sleeps long past the lower
+// bound. The lock may idle from the end of a turn to the next look of the first in line.
+// A turn cannot be expected to end before its lower bound; after that, the first in line
+// sleeps for SlowestNext at the most.
+func TestDelayOfNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		o.Ahead = 0
@@ -106,7 +111,9 @@ func TestTheNextInLineNeverSleepsLongPastTheLowerBound(t *testing.T) {
 	})
 }
 
-func TestManyLongTurnsAheadDoNotOverflow(t *testing.T) {
+// TestManyLongTurns checks that the delay does not overflow when many long turns are
+// ahead.
+func TestManyLongTurns(t *testing.T) {
 	o := waitpolicy.Observation{Ahead: 1_000_000, Mean: week, Pace: week}
 	for range 20 {
 		if got := waitpolicy.Default.Delay(o, 0); got != waitpolicy.Default.Slowest {
@@ -117,7 +124,9 @@ func TestManyLongTurnsAheadDoNotOverflow(t *testing.T) {
 	}
 }
 
-func TestWithoutAMeasureOfTurnsDelaysGrowWithTheTimeNothingChanged(t *testing.T) {
+// TestDelayWithoutMeasure checks that without a measure of turns delays grow with the
+// time since the last change.
+func TestDelayWithoutMeasure(t *testing.T) {
 	s := waitpolicy.Default
 	for _, test := range []struct{ still, want time.Duration }{
 		{0, 20 * time.Millisecond},

@@ -11,7 +11,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestWaitsReadAndPrintWithoutLoss(t *testing.T) {
+// TestWaitRoundTrip checks that waits are parsed and printed without loss.
+func TestWaitRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := waitpolicy.For(time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "wait")))
 		again, err := waitpolicy.Parse(w.String())
@@ -25,7 +26,8 @@ func TestWaitsReadAndPrintWithoutLoss(t *testing.T) {
 	})
 }
 
-func TestWaitsHaveTheFormsOfTheCommandLine(t *testing.T) {
+// TestWaitForms checks that waits have the forms of the command line.
+func TestWaitForms(t *testing.T) {
 	for s, want := range map[string]waitpolicy.Wait{
 		"forever": waitpolicy.Forever, "0": waitpolicy.NoWait, "0s": waitpolicy.NoWait, "60s": waitpolicy.For(time.Minute),
 		"1m": waitpolicy.For(time.Minute), "1h30m": waitpolicy.For(90 * time.Minute), "50ms": waitpolicy.For(50 * time.Millisecond),
@@ -46,7 +48,8 @@ func TestWaitsHaveTheFormsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestWaitsThatMakeNoSenseAreRefused(t *testing.T) {
+// TestInvalidWaits checks that invalid waits are refused.
+func TestInvalidWaits(t *testing.T) {
 	for _, s := range []string{"", "60", "never", "Forever", "-1s", "-1ns", "1 s", "1e3s", "10000000h", "x", "5x", "x5s", "5 x 1s", "5x2", "1.5x2s", "5x2sx"} {
 		if w, err := waitpolicy.Parse(s); err == nil || s != "" && !strings.Contains(err.Error(), strings.TrimPrefix(s, "-")) {
 			t.Errorf("Parse(%q) = %v, %v, want an error that names it", s, w, err)
@@ -72,7 +75,8 @@ func TestWaitsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestAttemptsReadAndPrintWithoutLoss(t *testing.T) {
+// TestAttemptsRoundTrip checks that attempts are parsed and printed without loss.
+func TestAttemptsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, math.MaxInt).Draw(t, "attempts")
 		every := time.Duration(rapid.Int64Range(int64(time.Millisecond), math.MaxInt64).Draw(t, "every"))

@@ -44,8 +44,8 @@ func (f *runFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait wa
 	}
 }
 
-// look makes one attempt to read the queue, and more within the limit while
-// they fail in passing.
+// look makes one attempt to read the queue, and more within the limit while they fail
+// transiently.
 func (f *runFlags) look(ctx context.Context, client *queuelock.Client, limit time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -60,10 +60,9 @@ func (f *runFlags) look(ctx context.Context, client *queuelock.Client, limit tim
 	return err
 }
 
-// acquire waits for the lock, or for a signal. After a signal it waits for the
-// queue to be left, but not for ever: a DynamoDB that does not answer cannot
-// hold up somebody who wants to go, and who says so twice goes at once. What is
-// left in the queue then, its leases end.
+// acquire waits for the lock, or for a signal. After a signal it waits until it has left
+// the queue, but not for ever: a DynamoDB that does not answer cannot hold up a user. A
+// second signal ends it at once. The leases end what is left in the queue then.
 func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal, options []queuelock.Option) (*queuelock.Lock, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-func TestNamesOfTablesAreThoseThatDynamoDBAllows(t *testing.T) {
+// TestTableNames checks that table names are those that DynamoDB allows.
+func TestTableNames(t *testing.T) {
 	for name, legal := range map[string]bool{
 		"queuelock":              true,
 		"a.b":                    true,
@@ -31,14 +32,16 @@ func TestNamesOfTablesAreThoseThatDynamoDBAllows(t *testing.T) {
 	}
 }
 
-func TestAReasonMayBeTwoDashes(t *testing.T) {
+// TestReasonOfTwoDashes checks that a reason can consist of two dashes.
+func TestReasonOfTwoDashes(t *testing.T) {
 	newEngine(t)
 	if o := invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestAWrongNameIsRefusedBeforeTheSettingsAreLookedAt(t *testing.T) {
+// TestWrongName checks that a wrong name is refused before the settings are read.
+func TestWrongName(t *testing.T) {
 	isolate(t) // no region, no credentials
 	for _, command := range [][]string{
 		{"run", "x", "--table", "x y", "--", "true"},

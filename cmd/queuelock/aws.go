@@ -20,9 +20,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// credentialsLimit bounds how long credentials are looked for. The last place
-// of the SDK's chain is the metadata service of EC2, which elsewhere is an
-// address that nobody answers at.
+// credentialsLimit bounds how long credentials are looked for. The last place of the
+// SDK's chain is the metadata service of EC2, which does not answer elsewhere.
 const credentialsLimit = 10 * time.Second
 
 // settings are the flags of all commands that use a table.
@@ -62,8 +61,8 @@ func (s *settings) connect(ctx context.Context) (*database, error) {
 	// the one that says what is wrong.
 	opts := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
 	if local {
-		// Nobody asks a network for credentials that a process on this host
-		// will not check.
+		// A network is not asked for credentials that a process on this host will not
+		// check.
 		opts = append(opts, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	ctx, cancel := context.WithTimeout(ctx, credentialsLimit)

@@ -14,7 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-func TestWantOfSettingsIsOneErrorThatNamesThem(t *testing.T) {
+// TestMissingSettings checks that missing settings are one error that names them.
+func TestMissingSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		env   map[string]string
@@ -22,7 +23,7 @@ func TestWantOfSettingsIsOneErrorThatNamesThem(t *testing.T) {
 	}{
 		{"no region", map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "AWS_REGION"},
 		{"no credentials", map[string]string{"AWS_REGION": "eu-central-1"}, "AWS_ACCESS_KEY_ID"},
-		{"no such profile", map[string]string{"AWS_PROFILE": "nobody"}, "nobody"},
+		{"no such profile", map[string]string{"AWS_PROFILE": "missing"}, "missing"},
 		{"neither, and a remote endpoint", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://192.0.2.1:8000"}, "AWS_REGION"},
 	} {
 		for _, command := range []string{"run x -- true", "status x", "create-table"} {
@@ -53,7 +54,8 @@ func signatures(t *testing.T) (url string, signed func() string) {
 	return s.URL, func() string { return last }
 }
 
-func TestALoopbackEndpointNeedsNoSettings(t *testing.T) {
+// TestLoopbackWithoutSettings checks that a loopback endpoint needs no AWS settings.
+func TestLoopbackWithoutSettings(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	invoke(t, "status", "x", "--endpoint", url)
@@ -62,20 +64,23 @@ func TestALoopbackEndpointNeedsNoSettings(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreThereAreUsed(t *testing.T) {
+// TestSettings checks that existing settings are used.
+func TestSettings(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	t.Setenv("AWS_REGION", "eu-central-1")
-	t.Setenv("AWS_ACCESS_KEY_ID", "somebody")
+	t.Setenv("AWS_ACCESS_KEY_ID", "key-id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // the flag goes before it
 	invoke(t, "status", "x", "--endpoint", url)
-	if got := signed(); !strings.HasPrefix(got, "somebody/") || !strings.Contains(got, "/eu-central-1/dynamodb/") {
-		t.Errorf("signed as %q, want somebody in eu-central-1", got)
+	if got := signed(); !strings.HasPrefix(got, "key-id/") || !strings.Contains(got, "/eu-central-1/dynamodb/") {
+		t.Errorf("signed as %q, want key-id in eu-central-1", got)
 	}
 }
 
-func TestAnUnusableTableSaysWhatWasFoundAndWhatIsNeeded(t *testing.T) {
+// TestUnusableTable checks that the error for an unusable table says what was found and
+// what is needed.
+func TestUnusableTable(t *testing.T) {
 	e := newEngine(t)
 	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:            aws.String("other"),
@@ -112,7 +117,8 @@ func TestAnUnusableTableSaysWhatWasFoundAndWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+// TestNoServer checks that an endpoint without a server is reported.
+func TestNoServer(t *testing.T) {
 	isolate(t)
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
@@ -171,7 +177,8 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-func TestAProfileIsRead(t *testing.T) {
+// TestProfile checks that a profile of the AWS settings is read.
+func TestProfile(t *testing.T) {
 	isolate(t)
 	url, signed := signatures(t)
 	file := filepath.Join(t.TempDir(), "config")

@@ -19,18 +19,17 @@ const (
 	// ended, where it is no file: what it left running may hold the pipe open.
 	pipeGrace = time.Second
 
-	// groupPoll is how often it is looked whether anybody of a group that was
-	// told to end is left. Nothing tells when a group is empty.
+	// groupPoll is how often a group that was asked to end is checked for remaining
+	// processes. No event reports that a group is empty.
 	groupPoll = 10 * time.Millisecond
 )
 
-// grace is how long a command has from SIGTERM to SIGKILL when its lock was
-// lost. The library tells of a loss a margin before the lease ends: a tenth of
-// it, at most 2 s. Three quarters of that are for the command to tidy up; the
-// last quarter is for the kernel to kill it, and for this process to be late.
-// A lock that was evicted is somebody else's at once; the command has the same
-// time then, because a clean end is worth more than half a second of overlap
-// that fencing must cover anyhow.
+// grace is how long a command has from SIGTERM to SIGKILL when its lock was lost. The
+// library reports a loss a margin before the lease ends: a tenth of it, at most 2 s.
+// Three quarters of that are for the command to clean up. The last quarter is for the
+// kernel to kill it, and for this process to be late. After an eviction another client
+// may hold the lock at once. The command has the same time then, because a clean end is
+// worth more than half a second of overlap that fencing must cover anyhow.
 func grace(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second) * 3 / 4 }
 
 // hold runs the command while the lock is held, and returns its exit code.

@@ -43,7 +43,7 @@ func newDemo() *cobra.Command {
 real library over real sockets. One of them is killed (SIGKILL) in the middle of a turn:
 in that turn it does not end by itself, so the kill always hits a holder. That turn
 counts as its grant of the round; it is started again and does the rounds that are left.
-Those who wait are served when the dead holder's lease is over; the lease is 2 s here.
+The waiters are served when the killed holder's lease, here of 2 s, is over.
 
 Each turn is shown when it has ended; then a timeline and a summary. What the summary
 says is measured from the workers' own records, on the clock that all processes of the
@@ -178,7 +178,7 @@ type scene struct {
 	table, endpoint, where string
 	env                    []string // of the workers
 	database               *database
-	server                 *server // nil: somebody else's
+	server                 *server // nil: another endpoint
 }
 
 // set makes the scene: an engine, unless another DynamoDB is named, and a

@@ -30,19 +30,19 @@ func newEvict() *cobra.Command {
 		Use:   "evict ENTITY --ticket N",
 		Short: "Take the lock from a holder that has no lease",
 		Long: `Ends the turn of the holder with ticket N, which took the lock of ENTITY without a lease
-("run --fail-closed"): nobody else would ever end it. The next in line is served.
+("run --fail-closed"): no other client would ever end it. The next waiter is served.
 
-First make sure that the holder's process is dead, or stopped for good. One that lives learns
-of it by its next heartbeat, and works on until then. What it writes on the condition that it
-holds the lock is refused from now on; whatever else it does is not.
+First make sure that the holder's process has ended, or has stopped permanently. A live process
+learns of the eviction by its next heartbeat, and works on until then. Its writes on the
+condition that it holds the lock are refused from now on; its other actions are not.
 
 "queuelock status" shows the ticket. A holder that has a lease is not evicted: it ends by
-itself. Calling it again is safe, and never evicts another.
+itself. A repeated call is safe, and never evicts another holder.
 
 --json prints one object: entity, reason, ticket (a string) and evicted (true).
 
 Exit codes:
-  1    nothing was done: nobody is served with this ticket, or its holder has a lease
+  1    nothing was done: no holder has this ticket, or its holder has a lease
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock status payroll

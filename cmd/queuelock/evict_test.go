@@ -23,7 +23,8 @@ func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
 	return lock
 }
 
-func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
+// TestEvict checks that evict takes the lock from a holder without a lease.
+func TestEvict(t *testing.T) {
 	e := newEngine(t)
 	key := queuelock.Key{Entity: "pay roll", Reason: "it's due"}
 	lock := e.failClosed(t, key)
@@ -37,7 +38,7 @@ func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
 		t.Errorf("%v: %s", err, o.stdout)
 	}
 
-	for _, words := range []string{"ticket 2", "no holder has this ticket", "somebody else (ticket 1)"} {
+	for _, words := range []string{"ticket 2", "no holder has this ticket", "other owner (ticket 1)"} {
 		if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "2"); o.code != exitFailed || !strings.Contains(o.stderr, words) || o.stdout != "" {
 			t.Errorf("exit code %d, stdout %q, stderr %q does not say %q", o.code, o.stdout, o.stderr, words)
 		}
@@ -57,7 +58,8 @@ func TestEvictTakesTheLockFromAHolderWithoutALease(t *testing.T) {
 	}
 }
 
-func TestEvictLeavesALeaseAlone(t *testing.T) {
+// TestEvictSparesLease checks that evict refuses to end a lease.
+func TestEvictSparesLease(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
 	o := invoke(t, "evict", "x", "--ticket", "1")
@@ -75,7 +77,8 @@ func TestEvictLeavesALeaseAlone(t *testing.T) {
 	}
 }
 
-func TestRunWithoutALease(t *testing.T) {
+// TestRunFailClosed checks that run without a lease ends only with its release.
+func TestRunFailClosed(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
 	b.expect(t, "ready")
@@ -92,7 +95,8 @@ func TestRunWithoutALease(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestRunEndsItsCommandWhenItIsEvicted(t *testing.T) {
+// TestRunOfEvictedHolder checks that run ends its command when it is evicted.
+func TestRunOfEvictedHolder(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 100")
 	b.expect(t, "ready")
@@ -105,7 +109,8 @@ func TestRunEndsItsCommandWhenItIsEvicted(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
+// TestRunWithoutRelease checks that run reports a lock that could not be released.
+func TestRunWithoutRelease(t *testing.T) {
 	e := newEngine(t)
 	shorten(t, &closeLimit, 100*time.Millisecond) // for the release, and once more for Close
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
@@ -117,7 +122,8 @@ func TestRunTellsOfALockThatCouldNotBeReleased(t *testing.T) {
 	}
 }
 
-func TestRunKeepsTheLockDelay(t *testing.T) {
+// TestRunLockDelay checks that run keeps the lock delay.
+func TestRunLockDelay(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--lock-delay", "90s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
 	b.expect(t, "ready")
@@ -134,7 +140,8 @@ func TestRunKeepsTheLockDelay(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestWordsAreQuotedForAShell(t *testing.T) {
+// TestQuoting checks that the words of a printed command are quoted for a shell.
+func TestQuoting(t *testing.T) {
 	for word, want := range map[string]string{"deploy/prod": "deploy/prod", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'", "$(rm)": "'$(rm)'", "é": "'é'"} {
 		if got := quoted(word); got != want {
 			t.Errorf("%q is quoted as %s, want %s", word, got, want)

@@ -14,7 +14,7 @@ import (
 // Exit codes. Those from 64 to 78 are of BSD's sysexits, and are chosen so
 // that they are seldom a command's own.
 const (
-	exitFailed      = 1   // the demo saw something wrong; nobody to evict; what has no code of its own
+	exitFailed      = 1   // the demo saw something wrong; no holder to evict; what has no code of its own
 	exitUsage       = 64  // EX_USAGE: the command line, or a name or value in it
 	exitUnavailable = 69  // EX_UNAVAILABLE: DynamoDB, the table, the AWS settings, a port
 	exitLost        = 70  // the lock was lost while the command ran
@@ -62,7 +62,7 @@ func unavailable(err error) error {
 	return &exitError{exitUnavailable, err}
 }
 
-// signalled is the end by a signal: silent, as the signal was somebody's wish.
+// signalled is the end by a signal: silent, as the signal was intended.
 func signalled(sig syscall.Signal, format string, args ...any) error {
 	return &exitError{exitSignal + int(sig), fmt.Errorf(format, args...)}
 }

@@ -45,7 +45,7 @@ at a time, the number is a fencing token as well.
 AWS settings are those of every AWS tool: the environment, ~/.aws/config and
 ~/.aws/credentials, roles. AWS_ENDPOINT_URL_DYNAMODB, or --endpoint before it, names
 another DynamoDB. One at a loopback address needs neither region nor credentials:
-"local" stands in for what is not configured.`,
+"local" replaces what is not configured.`,
 		Example: `  queuelock demo                                   # eight processes take turns; one is killed
   queuelock local                                  # an in-memory DynamoDB, for development
   queuelock create-table                           # once

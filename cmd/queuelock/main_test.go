@@ -92,7 +92,7 @@ func newEngine(t *testing.T) *engine {
 	return e
 }
 
-// isolate keeps the AWS settings of whoever runs the tests out of them.
+// isolate keeps the AWS settings of the user out of the tests.
 func isolate(t *testing.T) {
 	t.Helper()
 	for _, setting := range os.Environ() {
@@ -108,7 +108,7 @@ func isolate(t *testing.T) {
 // client is a client of the library's own, beside the command line.
 func (e *engine) client(t *testing.T) *queuelock.Client {
 	t.Helper()
-	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "somebody else"})
+	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "other owner"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +122,9 @@ func (e *engine) client(t *testing.T) *queuelock.Client {
 	return c
 }
 
-// puts tells of each PutItem from now on: that of a record's first use, and that
-// of a row in a queue. A request may be told of when its sender has gone on, so
-// whoever waits for a row must have seen the record's own before.
+// puts reports each PutItem from now on: that of a record's first use, and that of a row
+// in a queue. A request may be reported after its sender has gone on, so a test that
+// waits for a row must have seen the record's own before.
 func (e *engine) puts() <-chan struct{} {
 	puts := make(chan struct{}, 64)
 	e.after = func(operation string) {
@@ -155,11 +155,11 @@ func (e *engine) occupied(t *testing.T, entity string) *queuelock.Lock {
 	return lock
 }
 
-// mustBeIdle fails the test unless nobody is served or waits.
+// mustBeIdle fails the test unless there is no holder and no waiter.
 func (e *engine) mustBeIdle(t *testing.T, entity string) {
 	t.Helper()
 	if s := e.state(t, entity); len(s.Serving) != 0 || len(s.Waiting) != 0 {
-		t.Errorf("after the command: %d served, %d waiting; want nobody", len(s.Serving), len(s.Waiting))
+		t.Errorf("after the command: %d served, %d waiting; want none", len(s.Serving), len(s.Waiting))
 	}
 }
 
@@ -186,8 +186,8 @@ type background struct {
 	done chan outcome
 }
 
-// start runs the program in this process, beside the test. Its output is a
-// pipe, which ends when everybody who was given it is gone.
+// start runs the program in this process, beside the test. Its output is a pipe, which
+// ends when every process with its write end has ended.
 func start(t *testing.T, ctx context.Context, args ...string) *background {
 	t.Helper()
 	out, write, err := os.Pipe()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-func TestHelpSaysWhereATicketIsNoFencingToken(t *testing.T) {
+// TestHelpOnFencing checks that the help says where a ticket is not a fencing token.
+func TestHelpOnFencing(t *testing.T) {
 	help := func(args ...string) string {
 		return strings.Join(strings.Fields(invoke(t, append(args, "--help")...).stdout), " ")
 	}
@@ -17,7 +18,8 @@ func TestHelpSaysWhereATicketIsNoFencingToken(t *testing.T) {
 	}
 }
 
-func TestRunSharesOrCounts(t *testing.T) {
+// TestRunModes checks that run takes shared locks and permits.
+func TestRunModes(t *testing.T) {
 	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)

@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-func TestTheCommandDiesWithItsParent(t *testing.T) {
+// TestParentDies checks that the command dies with its parent.
+func TestParentDies(t *testing.T) {
 	newEngine(t)
 	cmd := program(t, "run", "x", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	out := launch(t, cmd)
@@ -65,7 +66,8 @@ func pty(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-func TestTheCommandCanUseTheTerminal(t *testing.T) {
+// TestTerminal checks that the command can use the terminal.
+func TestTerminal(t *testing.T) {
 	newEngine(t)
 	master, slave := pty(t)
 	// Twice in a row, by a shell that stays: the terminal must come back.
@@ -90,7 +92,8 @@ func TestTheCommandCanUseTheTerminal(t *testing.T) {
 	}
 }
 
-func TestCtrlCReachesTheCommandAtATerminal(t *testing.T) {
+// TestInterruptAtTerminal checks that Ctrl-C reaches the command at a terminal.
+func TestInterruptAtTerminal(t *testing.T) {
 	e := newEngine(t)
 	master, slave := pty(t)
 	cmd := program(t, "run", "x", "--", "sh", "-c", `trap "exit 5" INT; echo ready; while :; do sleep 0.05; done`)

@@ -21,8 +21,8 @@ import (
 
 // Tests with the program as a process of its own.
 
-// launch starts the program and returns what reads its output; that ends when
-// everybody who was given it is gone.
+// launch starts the program and returns a reader of its output, which ends when every
+// process with its write end has ended.
 func launch(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	out, write, err := os.Pipe()
@@ -53,7 +53,8 @@ func codeAfter(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-func TestWhoeverInsistsLeavesAtOnce(t *testing.T) {
+// TestSecondInterrupt checks that a second interrupt ends the program at once.
+func TestSecondInterrupt(t *testing.T) {
 	e := newEngine(t)
 	close(e.stuck)
 	cmd := program(t, "run", "x", "--", "echo", "ran")
@@ -79,7 +80,8 @@ func TestWhoeverInsistsLeavesAtOnce(t *testing.T) {
 	}
 }
 
-func TestLocalServesUntilItIsTold(t *testing.T) {
+// TestLocal checks that local serves until it is interrupted.
+func TestLocal(t *testing.T) {
 	isolate(t)
 	cmd := program(t, "local", "--port", "0")
 	var stderr bytes.Buffer
@@ -120,7 +122,9 @@ func TestLocalServesUntilItIsTold(t *testing.T) {
 	}
 }
 
-func TestLocalEndsWithItsContextAndCreatesNoTableUnasked(t *testing.T) {
+// TestLocalContext checks that local ends with its context, and creates no table unless
+// asked to.
+func TestLocalContext(t *testing.T) {
 	isolate(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	b := start(t, ctx, "local", "--port", "0", "--create-table", "")
@@ -139,7 +143,8 @@ func TestLocalEndsWithItsContextAndCreatesNoTableUnasked(t *testing.T) {
 	}
 }
 
-func TestDemoInJSONIsOneObject(t *testing.T) {
+// TestDemoJSON checks that demo in JSON is one object.
+func TestDemoJSON(t *testing.T) {
 	isolate(t)
 	cmd := program(t, "demo", "--workers", "3", "--rounds", "2", "--hold", "10ms", "--json")
 	var stdout, stderr bytes.Buffer
@@ -184,7 +189,8 @@ func TestDemoInJSONIsOneObject(t *testing.T) {
 	}
 }
 
-func TestDemoAtAnEndpointLeavesNoTableBehind(t *testing.T) {
+// TestDemoAtEndpoint checks that demo at an endpoint leaves no table behind.
+func TestDemoAtEndpoint(t *testing.T) {
 	e := newEngine(t)
 	t.Setenv(asProgram, "1") // for the workers
 	t.Setenv("LC_ALL", "C")
@@ -203,7 +209,8 @@ func TestDemoAtAnEndpointLeavesNoTableBehind(t *testing.T) {
 	}
 }
 
-func TestDemoThatIsInterruptedLeavesNobodyBehind(t *testing.T) {
+// TestInterruptedDemo checks that an interrupted demo leaves no process behind.
+func TestInterruptedDemo(t *testing.T) {
 	isolate(t)
 	cmd := program(t, "demo", "--hold", "10s")
 	// The workers have its standard error: it ends when the last of them does.
@@ -232,7 +239,8 @@ func TestDemoThatIsInterruptedLeavesNobodyBehind(t *testing.T) {
 	}
 }
 
-func TestDemoSaysWhatKeptItFromEnding(t *testing.T) {
+// TestDemoProblems checks that demo reports what kept it from ending.
+func TestDemoProblems(t *testing.T) {
 	isolate(t)
 	o := invoke(t, "demo", "--workers", "2") // without the word that makes workers of the test binary
 	if o.code != exitFailed || !strings.Contains(o.stderr, "ended before its work was done: exit status 3") {

@@ -21,8 +21,8 @@ import (
 // does not get through in that time, the lease ends. Tests shorten it.
 var closeLimit = 10 * time.Second
 
-// The bounds of queuelock.Config.TTL. To the library zero means its default;
-// somebody who writes it on a command line means something else.
+// The bounds of queuelock.Config.TTL. To the library zero means its default; on a command
+// line it is a mistake.
 const (
 	minTTL = time.Second
 	maxTTL = 7 * 24 * time.Hour
@@ -46,7 +46,7 @@ type runFlags struct {
 
 	key     queuelock.Key
 	command []string
-	hurry   bool // somebody wants to go at once: clean up no more
+	hurry   bool // end at once: clean up no more
 }
 
 func newRun() *cobra.Command {
@@ -58,10 +58,10 @@ func newRun() *cobra.Command {
 the command has ended, and returns the command's exit code. That the command exists is
 checked before the lock is asked for.
 
-It reads the queue once before it takes a number, which costs a read more than the library
-does, so that its lease ends on DynamoDB's clock from the start: others can tell when it is
-over, however soon this process is killed. A DynamoDB that does not answer that read is
-tried again for 10 s, or for --wait if that is less.
+It reads the queue once before it takes a number, which is one read more than the library
+needs. So its lease ends on DynamoDB's clock from the start, and other clients know when it
+is over, however soon this process is killed. The read is retried for 10 s, or for --wait if
+that is less.
 
 The command finds in its environment:
   QUEUELOCK_TICKET   its ticket, a number greater than that of every holder before. It is a
@@ -74,39 +74,39 @@ The command finds in its environment:
 The command is run in a process group of its own. SIGINT, SIGTERM and SIGHUP are passed on
 to the group; while waiting for the lock, they leave the queue. If the lock is lost, the
 group is sent SIGTERM, and SIGKILL after three quarters of the time that is left until
-somebody else may hold the lock: a loss is known a tenth of --ttl before, at most 2 s. If
-the loss is that an operator took the lock away, there is no such time. On Linux the
-command is killed if queuelock itself is (what the command has started itself is not).
+another client may hold the lock: a loss is known a tenth of --ttl before, at most 2 s.
+After an eviction by an operator there is no such time. On Linux the command is killed if
+queuelock itself is; processes that the command has started are not.
 
 --wait takes a duration, such as 90s, for which to wait in the queue; "forever"; "0", to try
 once; or a number of attempts and the longest pause between two of them, such as 5x2s, to
-try without a place in the queue. One that has waited in the queue for 2 s says so on standard
-error: its position, and who is served (one of them, if several are). It says so again when the
-position has changed, at most every 10 s. --quiet leaves that out.
+try without a place in the queue. After 2 s in the queue its position and a present holder are
+printed to standard error, and again when the position has changed, at most every 10 s. --quiet
+leaves that out.
 
---shared takes the lock together with others that are shared, and --permits N makes it a
-semaphore: up to N hold at once. All wait in one queue, in order. A lock is a semaphore of N,
-or none, for life.
+--shared takes the lock together with other shared holders, and --permits N makes it a
+semaphore with up to N holders at once. All wait in one queue, in order. The number of permits
+of a lock never changes.
 
---scope says which counter issues the tickets: "queue", the lock's own; "entity", one for all
-locks of the entity; "table", one for all locks of the table. A lock keeps its scope for
-life. One that a program uses with Config.Scope needs the same here; "queuelock status" shows
-it, and like "queuelock evict" works in any.
+--scope selects the counter that issues the tickets: "queue", the lock's own; "entity", one
+for all locks of the entity; "table", one for all locks of the table. The scope of a lock never
+changes. A lock that a program uses with Config.Scope needs the same scope here. "queuelock
+status" shows it; status and "queuelock evict" work in any scope.
 
---lock-delay keeps the lock closed for so long after it was lost, and not after it was
-released: for requests of the command that are still on their way.
+--lock-delay keeps the lock closed for that long after it was lost, and not after it was
+released. In that time requests of the command that are still on their way can arrive.
 
 --fail-closed takes the lock without a lease. It ends with the command, and in no other way:
-if queuelock or its host dies, everybody waits until somebody has looked ("queuelock status")
-and has evicted the holder ("queuelock evict"). --ttl is then only twice the time between two
-heartbeats, by which this process learns of an eviction.
+if queuelock or its host crashes, all waiters wait until an operator has looked ("queuelock
+status") and has evicted the holder ("queuelock evict"). --ttl is then only twice the time
+between two heartbeats, by which this process learns of an eviction.
 
 If standard input and output are the terminal, the command's group is put in the
 foreground of it, so that it can read from it and gets its Ctrl-C; Ctrl-Z is ignored then,
 because a lease runs on while its holder is stopped. In a pipeline, the command cannot
 read from the terminal itself.`,
 		Example: `  queuelock run deploy/prod -- ./deploy.sh --fast
-  queuelock run nightly --wait 0 -- ./report            # not at all, if somebody else is at it
+  queuelock run nightly --wait 0 -- ./report            # not at all, if another runs it
   queuelock run db --reason backup --wait forever --ttl 2m -- sh -c 'backup --token "$QUEUELOCK_TICKET"'
 
 Exit codes:
@@ -143,13 +143,13 @@ Exit codes:
 	}
 	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock"); locks of different reasons are independent`)
 	cmd.Flags().StringVar(&f.wait, "wait", "60s", `how long to wait for the lock: a duration, "0", "forever", or attempts such as "5x2s"`)
-	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a dead holder keeps others waiting as long")
-	cmd.Flags().BoolVar(&f.shared, "shared", false, "together with others that are shared")
-	cmd.Flags().IntVar(&f.permits, "permits", 0, "up to so many hold at once, at most 500; 0: a lock")
+	cmd.Flags().DurationVar(&f.ttl, "ttl", time.Minute, "the length of the lease, at least 1s: a crashed holder delays others for as long")
+	cmd.Flags().BoolVar(&f.shared, "shared", false, "together with other shared holders")
+	cmd.Flags().IntVar(&f.permits, "permits", 0, "a semaphore with up to this many holders, at most 500; 0: a lock")
 	cmd.Flags().StringVar(&f.scope, "scope", "queue", "which counter issues the tickets: queue, entity or table")
-	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "for how long nobody is served after the lock was lost, at most 24h")
-	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a dead holder keeps others waiting until it is evicted")
-	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not say that it waits")
+	cmd.Flags().DurationVar(&f.delay, "lock-delay", 0, "how long no client is served after the lock was lost, at most 24h")
+	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "without a lease: a crashed holder keeps others waiting until it is evicted")
+	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not print the position while waiting")
 	f.addFlags(cmd)
 	return cmd
 }
@@ -290,7 +290,7 @@ func (f *runFlags) ending(cmd *cobra.Command) (context.Context, context.CancelFu
 	return context.WithTimeout(context.WithoutCancel(cmd.Context()), limit)
 }
 
-// warn tells of what is wrong, but does not change the outcome.
+// warn prints what is wrong, and does not change the outcome.
 func (f *runFlags) warn(cmd *cobra.Command, err error) {
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), message(err))

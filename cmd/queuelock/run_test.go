@@ -18,7 +18,8 @@ import (
 	"github.com/queuelock/queuelock/internal/child"
 )
 
-func TestRunReturnsTheCommandsExitCode(t *testing.T) {
+// TestRunExitCode checks that run returns the exit code of its command.
+func TestRunExitCode(t *testing.T) {
 	e := newEngine(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(broken, []byte("#!/nonexistent/interpreter\n"), 0o755); err != nil {
@@ -62,7 +63,9 @@ func TestRunReturnsTheCommandsExitCode(t *testing.T) {
 	}
 }
 
-func TestRunLooksForTheCommandBeforeItAsksForTheLock(t *testing.T) {
+// TestRunMissingCommand checks that run looks for the command before it asks for the
+// lock.
+func TestRunMissingCommand(t *testing.T) {
 	e := newEngine(t)
 	if o := invoke(t, "run", "x", "--", "no-such-command-anywhere"); o.code != exitNotFound {
 		t.Fatalf("exit code %d, want %d", o.code, exitNotFound)
@@ -72,7 +75,8 @@ func TestRunLooksForTheCommandBeforeItAsksForTheLock(t *testing.T) {
 	}
 }
 
-func TestRunGivesTheCommandItsTicketAndStreams(t *testing.T) {
+// TestRunEnvironment checks that run gives the command its ticket and streams.
+func TestRunEnvironment(t *testing.T) {
 	newEngine(t)
 	script := `echo "$QUEUELOCK_TICKET $QUEUELOCK_ENTITY $QUEUELOCK_REASON"; cat; echo wrong >&2`
 	var out, errs strings.Builder
@@ -91,7 +95,8 @@ func TestRunGivesTheCommandItsTicketAndStreams(t *testing.T) {
 	}
 }
 
-func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
+// TestRunHoldsLock checks that run holds the lock while the command runs.
+func TestRunHoldsLock(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
 	b.expect(t, "ready")
@@ -123,7 +128,8 @@ func openFIFO(t *testing.T) {
 	}
 }
 
-func TestRunThatMayNotWaitLongEnoughDoesNotRunTheCommand(t *testing.T) {
+// TestRunTimesOut checks that run does not start the command when its wait is too short.
+func TestRunTimesOut(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
 	for _, wait := range []string{"0", "50ms"} {
@@ -132,7 +138,7 @@ func TestRunThatMayNotWaitLongEnoughDoesNotRunTheCommand(t *testing.T) {
 			if o.code != exitNotAcquired || o.stdout != "" {
 				t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, exitNotAcquired)
 			}
-			if !strings.HasPrefix(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "somebody else") {
+			if !strings.HasPrefix(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "other owner") {
 				t.Errorf("stderr %q does not say who holds it", o.stderr)
 			}
 			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
@@ -142,7 +148,8 @@ func TestRunThatMayNotWaitLongEnoughDoesNotRunTheCommand(t *testing.T) {
 	}
 }
 
-func TestRunWaitsForItsTurn(t *testing.T) {
+// TestRunWaits checks that run waits for its turn.
+func TestRunWaits(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
@@ -158,7 +165,8 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-func TestSignalsReachTheCommand(t *testing.T) {
+// TestSignals checks that signals reach the command.
+func TestSignals(t *testing.T) {
 	e := newEngine(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -187,15 +195,16 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	})
 }
 
-// mustEnd fails the test unless everybody who has the output ends.
+// mustEnd fails the test unless every process with the output ends.
 func (b *background) mustEnd(t *testing.T) {
 	t.Helper()
 	if rest, err := io.ReadAll(b.out); err != nil {
-		t.Errorf("somebody lives on: %v (rest of the output: %q)", err, rest)
+		t.Errorf("a process is still running: %v (rest of the output: %q)", err, rest)
 	}
 }
 
-func TestASignalWhileWaitingLeavesTheQueue(t *testing.T) {
+// TestSignalWhileWaiting checks that a signal while waiting leaves the queue.
+func TestSignalWhileWaiting(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	e.occupied(t, "x")
@@ -224,7 +233,8 @@ func TestASignalWhileWaitingLeavesTheQueue(t *testing.T) {
 // stubborn is a command that ignores SIGTERM, with a child that does so too.
 const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
 
-func TestLossKillsTheGroup(t *testing.T) {
+// TestLossKillsGroup checks that a loss kills the process group.
+func TestLossKillsGroup(t *testing.T) {
 	// Which cause is found first is a race between the heartbeats and the lease.
 	for what, lose := range map[string]func(*testing.T, *engine){
 		"taken away": func(t *testing.T, e *engine) { e.evict(t, "x") },
@@ -257,7 +267,9 @@ func TestLossKillsTheGroup(t *testing.T) {
 	}
 }
 
-func TestWhatTheCommandHasStartedMayTidyUpToo(t *testing.T) {
+// TestGroupMayCleanUp checks that the processes that the command has started may clean up
+// too.
+func TestGroupMayCleanUp(t *testing.T) {
 	// The shell dies of SIGTERM at once; what it has started takes a moment.
 	cmd := exec.Command("sh", "-c", `(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`)
 	started, in, out, err := child.StartPiped(cmd)
@@ -291,7 +303,8 @@ func (e *engine) evict(t *testing.T, entity string) {
 	}
 }
 
-func TestTheGraceEndsBeforeTheLease(t *testing.T) {
+// TestGraceBeforeLease checks that the grace period ends before the lease.
+func TestGraceBeforeLease(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour} {
 		margin := min(ttl/10, 2*time.Second)
 		if g := grace(ttl); g <= 0 || g >= margin {
@@ -300,7 +313,8 @@ func TestTheGraceEndsBeforeTheLease(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+// TestRunContext checks that run ends with its context.
+func TestRunContext(t *testing.T) {
 	e := newEngine(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	b := start(t, ctx, "run", "x", "--ttl", "10s", "--", "sh", "-c", stubborn)
@@ -313,7 +327,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestRunRefusesWrongUsage(t *testing.T) {
+// TestRunWrongUsage checks that run refuses wrong usage.
+func TestRunWrongUsage(t *testing.T) {
 	e := newEngine(t)
 	requests := 0
 	e.after = func(string) { requests++ }
@@ -408,7 +423,9 @@ func TestRunRefusesWrongUsage(t *testing.T) {
 	}
 }
 
-func TestADeadRunIsOutlivedByThoseThatLookOnce(t *testing.T) {
+// TestCrashedRun checks that a crashed run does not keep later attempts that look once
+// from the lock.
+func TestCrashedRun(t *testing.T) {
 	newEngine(t)
 	cmd := program(t, "run", "x", "--ttl", "2s", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	expect(t, launch(t, cmd), "ready")
@@ -435,7 +452,9 @@ func TestADeadRunIsOutlivedByThoseThatLookOnce(t *testing.T) {
 	}
 }
 
-func TestASignalBeforeTheFirstAnswerLeavesNoQueue(t *testing.T) {
+// TestSignalBeforeFirstAnswer checks that a signal before the first answer leaves no
+// queue.
+func TestSignalBeforeFirstAnswer(t *testing.T) {
 	e := newEngine(t)
 	close(e.stuck)
 	b := start(t, t.Context(), "run", "x", "--", "echo", "ran")
@@ -448,7 +467,8 @@ func TestASignalBeforeTheFirstAnswerLeavesNoQueue(t *testing.T) {
 	}
 }
 
-func TestATableThatFailsWhileWaitingIsUnavailable(t *testing.T) {
+// TestTableFailsWhileWaiting checks that a table that fails while waiting is unavailable.
+func TestTableFailsWhileWaiting(t *testing.T) {
 	e := newEngine(t)
 	e.after = func(operation string) {
 		if operation == "Query" {

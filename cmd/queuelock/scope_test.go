@@ -39,7 +39,8 @@ func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.Opt
 	}
 }
 
-func TestRunTakesALockOfAnyScope(t *testing.T) {
+// TestRunScopes checks that run takes a lock of any scope.
+func TestRunScopes(t *testing.T) {
 	for name, scope := range scopes {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
@@ -67,7 +68,8 @@ func TestRunTakesALockOfAnyScope(t *testing.T) {
 	}
 }
 
-func TestTheFirstUseByRunSetsTheScope(t *testing.T) {
+// TestRunSetsScope checks that the first use by run sets the scope.
+func TestRunSetsScope(t *testing.T) {
 	for name, scope := range scopes {
 		e := newEngine(t)
 		if o := invoke(t, "run", "x", "--scope", name, "--", "true"); o.code != 0 {
@@ -79,7 +81,8 @@ func TestTheFirstUseByRunSetsTheScope(t *testing.T) {
 	}
 }
 
-func TestEvictWorksInAnyScope(t *testing.T) {
+// TestEvictScopes checks that evict works in any scope.
+func TestEvictScopes(t *testing.T) {
 	e := newEngine(t)
 	lock, err := e.ofScope(t, queuelock.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
 	if err != nil {
@@ -94,7 +97,8 @@ func TestEvictWorksInAnyScope(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestAMismatchNamesTheFlagThatHelps(t *testing.T) {
+// TestScopeMismatch checks that the error for a wrong scope names the flag that helps.
+func TestScopeMismatch(t *testing.T) {
 	e := newEngine(t)
 	use(t, e.client(t), "lock")
 	use(t, e.client(t), "semaphore", queuelock.Permits(3))

@@ -29,31 +29,31 @@ func newStatus() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status ENTITY",
-		Short: "Say who is served and who waits",
-		Long: `Says who holds the lock of ENTITY, and who waits for it, in order, as one consistent read
-shows it. It changes nothing.
+		Short: "List the holders and the waiters",
+		Long: `Lists the holders of the lock of ENTITY and its waiters, in order, as one consistent read
+shows them. It changes nothing.
 
-A lease that is over belongs to somebody who died, or is cut off: the next to look at the
-queue removes them. What is left of a lease is what is left at the least. A "?" is the
-age of a holder whose process did not know the time yet when it was served: it is known
-after its first heartbeat. What a holder tells of itself is printed below, as text, or in
-base64 if it is not text of one line. A holder without a lease ("run --fail-closed") is shown
-as such, with the command that evicts it. What is left of a lease includes a lock delay.
+A lease that is over belongs to a process that has crashed or is partitioned: the next client
+that looks at the queue removes it. The time left of a lease is a lower bound, and includes a
+lock delay. A "?" is the age of a holder whose process did not know the time yet when it was
+served: it is known after its first heartbeat. The data of a holder is printed below, as text,
+or in base64 if it is not text of one line. A holder without a lease ("run --fail-closed") is
+shown as such, with the command that evicts it.
 
-Of a semaphore ("run --permits") it says how many are served at the most, and of a lock whose
-tickets are not its own ("run --scope") the scope. Where somebody shares the lock, or wants to
-("run --shared"), it says of each whether it is shared or exclusive.
+Of a semaphore ("run --permits") it shows the number of permits, and of a lock whose tickets
+are not its own ("run --scope") the scope. Where a holder or a waiter is shared ("run
+--shared"), it shows of each whether it is shared or exclusive.
 
 --json prints one object: entity, reason, issued (the last ticket), scope (queue, entity or
 table), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), hold_time
 (mean_seconds and deviation_seconds of recent holders). Tickets are strings, durations numbers
-of seconds (ages and what is left of leases to a tenth), times RFC 3339, shared and expired
-booleans; what is not known is null, as are scope and permits before the first use, and hold_time
-before one holder has released. What a holder tells of itself is in data_base64, and in data if it is
-text in UTF-8. A holder without a lease has fail_closed, and null for remaining_seconds,
-ttl_seconds and delay_seconds. A row that some other program wrote has a problem, and null
-for owner, shared and age_seconds. So has a holder with an entry that cannot be read; ticket
-"0" is then one that is not known.
+of seconds (ages and the time left of leases to a tenth), times RFC 3339, shared and expired
+booleans. Unknown values are null, as are scope and permits before the first use, and hold_time
+before the first release. The data of a holder is in data_base64, and in data if it is text in
+UTF-8. A holder without a lease has fail_closed, and null for remaining_seconds, ttl_seconds and
+delay_seconds. A row that another program wrote has a problem, and null for owner, shared and
+age_seconds. So has a holder with an entry that cannot be read, whose ticket is "0" if it is
+not known.
 
 ` + exitCodesHelp,
 		Example: `  queuelock status deploy/prod
@@ -260,7 +260,7 @@ func printNotes(out io.Writer, s *queue.State) error {
 		if !h.FailClosed {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\nno lease: nobody else ends the turn of %s; if its process is dead, evict with: %s\n", h.Ticket, evictCommand(keyOf(s), h.Ticket)); err != nil {
+		if _, err := fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket, evictCommand(keyOf(s), h.Ticket)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
+// TestStatus checks that status lists the holders and the waiters.
+func TestStatus(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != "\"x\" (lock): never used\n" {
@@ -32,7 +33,7 @@ func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
 	<-queued
 
 	o := invoke(t, "status", "x")
-	for _, part := range []string{`"x" (lock): 1 served, 1 waiting`, "somebody else", "LEASE LEFT"} {
+	for _, part := range []string{`"x" (lock): 1 served, 1 waiting`, "other owner", "LEASE LEFT"} {
 		if o.code != 0 || !strings.Contains(o.stdout, part) {
 			t.Errorf("exit code %d, stdout %q does not have %q", o.code, o.stdout, part)
 		}
@@ -42,7 +43,7 @@ func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
 		t.Fatalf("%v: %q", err, o.stdout)
 	}
-	if len(report.Serving) != 1 || report.Serving[0].Owner != "somebody else" || report.Serving[0].Ticket != "1" ||
+	if len(report.Serving) != 1 || report.Serving[0].Owner != "other owner" || report.Serving[0].Ticket != "1" ||
 		len(report.Waiting) != 1 || report.Waiting[0].Ticket != "2" || report.Waiting[0].Position != 1 || report.Issued != "2" {
 		t.Errorf("report %s", o.stdout)
 	}
@@ -58,7 +59,8 @@ func TestStatusTellsWhoIsServedAndWhoWaits(t *testing.T) {
 	}
 }
 
-func TestStatusJSONHasStableNames(t *testing.T) {
+// TestStatusJSON checks that the JSON of status has stable names.
+func TestStatusJSON(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 500e6, time.FixedZone("", 3600))
 	state := &queue.State{
 		Entity: "x", Reason: "why", Issued: ticket.Max, ReadAt: at,
@@ -182,11 +184,12 @@ func TestStatusJSONHasStableNames(t *testing.T) {
 	}
 	empty, err := json.Marshal(newStatusReport(&queue.State{}))
 	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
-		t.Errorf("nobody is not an empty list: %s, %v", empty, err)
+		t.Errorf("no holder is not an empty list: %s, %v", empty, err)
 	}
 }
 
-func TestStatusTellsWhoSharesALock(t *testing.T) {
+// TestStatusOfSharedLock checks that status lists the holders that share a lock.
+func TestStatusOfSharedLock(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.Shared()); err != nil {
@@ -225,11 +228,12 @@ func TestStatusTellsWhoSharesALock(t *testing.T) {
 
 	e.occupied(t, "y")
 	if o := invoke(t, "status", "y"); o.code != 0 || strings.Contains(o.stdout, "MODE") || strings.Contains(o.stdout, "exclusive") {
-		t.Errorf("modes where nobody shares: %+v", o)
+		t.Errorf("modes without shared holders: %+v", o)
 	}
 }
 
-func TestStatusSaysWhatKindOfQueueItIs(t *testing.T) {
+// TestStatusKinds checks that status reports the kind of the queue.
+func TestStatusKinds(t *testing.T) {
 	for want, test := range map[string]struct {
 		scope queuelock.Scope
 		opts  []queuelock.Option
@@ -274,7 +278,8 @@ func TestStatusSaysWhatKindOfQueueItIs(t *testing.T) {
 	}
 }
 
-func TestStatusOfAQueueNeverUsedIsNull(t *testing.T) {
+// TestStatusOfUnusedQueue checks that the status of an unused queue is null.
+func TestStatusOfUnusedQueue(t *testing.T) {
 	newEngine(t)
 	o := invoke(t, "status", "x", "--json")
 	var report map[string]any
@@ -288,7 +293,8 @@ func TestStatusOfAQueueNeverUsedIsNull(t *testing.T) {
 	}
 }
 
-func TestStatusPrintsAnOwnerInOneLine(t *testing.T) {
+// TestStatusOwner checks that status prints an owner in one line.
+func TestStatusOwner(t *testing.T) {
 	for owner, want := range map[string]string{
 		"vm:123":                 "vm:123",
 		"é b":                    "é b",
@@ -309,7 +315,8 @@ func TestStatusPrintsAnOwnerInOneLine(t *testing.T) {
 	}
 }
 
-func TestStatusShowsTheDataOfAHolder(t *testing.T) {
+// TestStatusData checks that status shows the data of a holder.
+func TestStatusData(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
 	if o := invoke(t, "status", "x"); o.code != 0 || strings.Contains(o.stdout, "data") {
@@ -333,7 +340,8 @@ func TestStatusShowsTheDataOfAHolder(t *testing.T) {
 	}
 }
 
-func TestStatusShowsAForeignRow(t *testing.T) {
+// TestStatusForeignRow checks that status shows a foreign row.
+func TestStatusForeignRow(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
 	_, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{

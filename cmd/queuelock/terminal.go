@@ -11,16 +11,14 @@ import (
 // terminal is the terminal that was lent to a command; nil: none was.
 type terminal struct{ file *os.File }
 
-// foreground lends the terminal to a command that is about to be started, if
-// the command's standard input and output both are it, and if this process is
-// in its foreground. Otherwise a command that reads the terminal would be
-// stopped by SIGTTIN, being in a group of its own; and in a pipeline the others
-// would be, if it were taken from them. restore must be called when the command
-// has ended.
+// foreground lends the terminal to a command that is about to be started, if the
+// command's standard input and output both are it, and if this process is in its
+// foreground. Otherwise a command that reads the terminal would be stopped by SIGTTIN,
+// being in a group of its own. In a pipeline the other commands would be stopped if the
+// terminal were taken from them. restore must be called when the command has ended.
 //
-// SIGTSTP is ignored meanwhile, and the command inherits that: Ctrl-Z would
-// stop the command alone, with nobody left in the foreground to go on, while
-// its lease runs.
+// SIGTSTP is ignored meanwhile, and the command inherits that: Ctrl-Z would stop the
+// command alone, with no process left in the foreground to go on, while its lease runs.
 func foreground(command *exec.Cmd) *terminal {
 	in, ok := command.Stdin.(*os.File)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// silence is for how long run waits before it says so: most turns are
-	// shorter, and a line for each would tell nobody anything.
+	// silence is how long run waits before it reports so: most turns are shorter, and a
+	// line for each would be of no use.
 	silence = 2 * time.Second
 
 	// lineInterval is the least time from one line to the next, however fast
@@ -24,7 +24,7 @@ const (
 	lineGrace = time.Second
 )
 
-// bulletin tells, while somebody waits for a lock, where that one stands.
+// bulletin reports the position of a waiter while it waits.
 type bulletin struct {
 	out  io.Writer
 	news chan queuelock.Progress // has the latest that was not read yet
@@ -48,10 +48,10 @@ func newBulletin(ctx context.Context, out io.Writer, limit time.Duration, limite
 // tell is for queuelock.OnProgress. It never waits.
 func (b *bulletin) tell(p queuelock.Progress) {
 	select {
-	case <-b.news: // what nobody has read is old
+	case <-b.news: // what was not read is old
 	default:
 	}
-	b.news <- p // there is room: nobody else sends
+	b.news <- p // there is room: this is the only sender
 }
 
 // run writes a line when there is something to say and the silence is over, and
@@ -91,7 +91,7 @@ func (b *bulletin) end() {
 	}
 }
 
-// waitingLine says where somebody stands who waits.
+// waitingLine returns the line with the position of a waiter.
 func waitingLine(p queuelock.Progress) string {
 	line := fmt.Sprintf("queuelock: waiting for %s: position %d", p.Key, p.Position)
 	if p.Serving == nil {
@@ -99,7 +99,7 @@ func waitingLine(p queuelock.Progress) string {
 	}
 	line += fmt.Sprintf(", serving %s (ticket %s", named(p.Serving.Owner), p.Serving.Ticket)
 	if p.Serving.FailClosed {
-		line += ", without a lease" // nobody but a person may ever end its turn
+		line += ", without a lease" // only an operator can end its turn
 	}
 	return line + ")"
 }

@@ -25,7 +25,8 @@ func at(position int) queuelock.Progress {
 	}
 }
 
-func TestTheLineSaysWhereAWaiterStands(t *testing.T) {
+// TestProgressLine checks that the progress line shows the position of a waiter.
+func TestProgressLine(t *testing.T) {
 	nobody, standing, foreign := at(2), at(1), at(1)
 	nobody.Serving = nil
 	standing.Serving.FailClosed = true
@@ -66,10 +67,11 @@ func (w *written) positions() string {
 	return strings.Join(all, " ")
 }
 
-func TestABulletinIsSilentAtFirstAndSeldomSpeaks(t *testing.T) {
+// TestBulletin checks that a bulletin prints nothing at first, and seldom afterwards.
+func TestBulletin(t *testing.T) {
 	type news struct {
 		at       time.Duration // from the start
-		position int           // told; zero: none
+		position int           // reported; zero: none
 		said     string        // all positions that were said by then
 	}
 	for name, test := range map[string]struct {
@@ -123,7 +125,8 @@ func (c clogged) Write([]byte) (int, error) {
 	return 0, errors.New("closed")
 }
 
-func TestABulletinThatNobodyReadsHoldsNobodyUp(t *testing.T) {
+// TestUnreadBulletin checks that a bulletin that is not read blocks no waiter.
+func TestUnreadBulletin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := make(clogged)
 		b := newBulletin(t.Context(), out, 0, false)
@@ -176,9 +179,9 @@ func errorPipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// TestRunSaysThatItWaits has three that wait. When the last speaks, the silence
-// of those that came before it is over as well.
-func TestRunSaysThatItWaits(t *testing.T) {
+// TestRunReportsWait has three waiters. When the last speaks, the silence of those that
+// came before it is over as well.
+func TestRunReportsWait(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
@@ -191,7 +194,7 @@ func TestRunSaysThatItWaits(t *testing.T) {
 	read, write := errorPipe(t)
 	last := e.waiter(t, queued, write)
 
-	line := "queuelock: waiting for \"x\" (lock): position 3, serving somebody else (ticket 1)\n"
+	line := "queuelock: waiting for \"x\" (lock): position 3, serving other owner (ticket 1)\n"
 	if got := expect(t, read, "\n"); got != line {
 		t.Errorf("it says %q, want %q", got, line)
 	}
@@ -212,7 +215,8 @@ func TestRunSaysThatItWaits(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-func TestASignalAfterTheLineLeavesTheQueue(t *testing.T) {
+// TestSignalAfterLine checks that a signal after the line leaves the queue.
+func TestSignalAfterLine(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
 	read, write := errorPipe(t)
@@ -223,7 +227,7 @@ func TestASignalAfterTheLineLeavesTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	write.Close()
-	expect(t, read, "position 1, serving somebody else (ticket 1)\n")
+	expect(t, read, "position 1, serving other owner (ticket 1)\n")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

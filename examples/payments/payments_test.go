@@ -191,7 +191,8 @@ func (g *gateway) taken() (charges int, sum int64) {
 	return charges, sum
 }
 
-func TestTwoChargesAtATimeCallTheGatewayOnce(t *testing.T) {
+// TestTwoCharges checks that two concurrent charges call the gateway once.
+func TestTwoCharges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.gateway.latency = 30 * time.Second
@@ -236,8 +237,9 @@ func TestTwoChargesAtATimeCallTheGatewayOnce(t *testing.T) {
 	})
 }
 
-// Several workers may call for one intent. The key makes it one charge.
-func TestTwoWorkersMakeOneCharge(t *testing.T) {
+// TestTwoWorkers checks that two workers make one charge. Several workers may call for
+// one intent. The key makes it one charge.
+func TestTwoWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.gateway.latency = 30 * time.Second
@@ -254,7 +256,8 @@ func TestTwoWorkersMakeOneCharge(t *testing.T) {
 	})
 }
 
-func TestAnAmountIsNotChangedDuringACharge(t *testing.T) {
+// TestAmountDuringCharge checks that an amount is not changed during a charge.
+func TestAmountDuringCharge(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		answer, charging := make(chan struct{}), make(chan struct{})
 		w.gateway.taking = func(context.Context, int) { close(charging); <-answer }
@@ -290,8 +293,10 @@ func TestAnAmountIsNotChangedDuringACharge(t *testing.T) {
 	})
 }
 
-// The process crashes after the money was taken and before anything is written.
-func TestAProcessThatDiesDuringAChargeIsRecoveredWithoutASecondOne(t *testing.T) {
+// TestCrashDuringCharge checks that a crash during a charge is recovered from without a
+// second charge. The process crashes after the money was taken and before anything is
+// written.
+func TestCrashDuringCharge(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		a, b := w.process("a"), w.process("b")
 		w.gateway.taking = func(ctx context.Context, call int) { a.net.Partition() }
@@ -323,8 +328,9 @@ func TestAProcessThatDiesDuringAChargeIsRecoveredWithoutASecondOne(t *testing.T)
 	})
 }
 
-// The next process wants to change the amount.
-func TestAnAmountIsNotChangedAfterAChargeWhoseRecordWasLost(t *testing.T) {
+// TestAmountAfterLostRecord checks that an amount is not changed after a charge whose
+// record was lost. The next process wants to change the amount.
+func TestAmountAfterLostRecord(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		a, b := w.process("a"), w.process("b")
 		w.gateway.taking = func(context.Context, int) { a.net.Partition() }
@@ -341,9 +347,10 @@ func TestAnAmountIsNotChangedAfterAChargeWhoseRecordWasLost(t *testing.T) {
 	})
 }
 
-// The limit of a lock: a process is paused right before it calls the gateway.
-// When it wakes, another process has the lock and has changed the amount.
-func TestALateChargeIsRecordedAsWhatWasTaken(t *testing.T) {
+// TestLateCharge checks that a late charge is recorded with the amount that was taken.
+// The limit of a lock: a process is paused right before it calls the gateway. When it
+// wakes, another process has the lock and has changed the amount.
+func TestLateCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a, b := w.process("a"), w.process("b")
@@ -377,8 +384,9 @@ func TestALateChargeIsRecordedAsWhatWasTaken(t *testing.T) {
 	})
 }
 
-// Whichever of the two is written first, what is charged is what the intent says.
-func TestARequestAndAChangeAtATimeAgree(t *testing.T) {
+// TestRequestBesideChange checks that a concurrent request and change agree. Whichever of
+// the two is written first, what is charged is what the intent says.
+func TestRequestBesideChange(t *testing.T) {
 	for name, c := range map[string]struct {
 		late, first string // whose write is held up, until the other's is made
 		want        int64
@@ -414,7 +422,8 @@ func TestARequestAndAChangeAtATimeAgree(t *testing.T) {
 	}
 }
 
-func TestADeclinedCardIsFinal(t *testing.T) {
+// TestDeclinedCard checks that a declined card is final.
+func TestDeclinedCard(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		w.gateway.decline = "no funds"
 		p := w.process("a")
@@ -433,8 +442,9 @@ func TestADeclinedCardIsFinal(t *testing.T) {
 	})
 }
 
-// Charges and changes by many, over a network that loses requests and answers.
-func TestWhatIsChargedIsWhatTheIntentSays(t *testing.T) {
+// TestChargedAmount checks that the charged amount is that of the intent. Charges and
+// changes by many, over a network that loses requests and answers.
+func TestChargedAmount(t *testing.T) {
 	for seed := range uint64(5) {
 		both(t, func(t *testing.T, kind string, w *world) {
 			w.gateway.latency = 300 * time.Millisecond
@@ -507,7 +517,8 @@ func TestRequestsOfACharge(t *testing.T) {
 	}
 }
 
-func TestAnIntentThatIsNotThereIsSaidToBeMissing(t *testing.T) {
+// TestMissingIntent checks that a missing intent is reported as missing.
+func TestMissingIntent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newWorld(t).process("a")
 		_, charged := p.pessimistic.Charge(t.Context(), "8")

@@ -45,7 +45,8 @@ func script(t *testing.T, text string) (*Child, *os.File) {
 	return c, out
 }
 
-func TestCodeIsAShells(t *testing.T) {
+// TestExitCode checks that the exit code is the one that a shell would give.
+func TestExitCode(t *testing.T) {
 	for text, want := range map[string]int{"true": 0, "exit 42": 42, "kill -TERM $$": 143, "kill -KILL $$": 137} {
 		c, _ := script(t, text)
 		if got := c.Code(); got != want || c.Killed() != (want == 137) {
@@ -74,11 +75,12 @@ wait`)
 	}
 }
 
-func TestTheGroupOutlivesItsLeader(t *testing.T) {
+// TestGroupOutlivesLeader checks that a process group outlives its leader.
+func TestGroupOutlivesLeader(t *testing.T) {
 	c, out := script(t, `sleep 1000 & echo ready`)
 	<-c.Exited()
 	if c.Gone() {
-		t.Error("nobody is left, want one")
+		t.Error("no process is left, want one")
 	}
 	if err := c.Signal(syscall.SIGKILL); err != nil {
 		t.Error(err)
@@ -88,7 +90,8 @@ func TestTheGroupOutlivesItsLeader(t *testing.T) {
 	}
 }
 
-func TestASignalToAGroupThatIsGoneIsNoError(t *testing.T) {
+// TestSignalAfterEnd checks that a signal to a group that has ended is no error.
+func TestSignalAfterEnd(t *testing.T) {
 	c, _ := script(t, "true")
 	<-c.Exited()
 	if err := c.Signal(syscall.SIGTERM); err != nil || !c.Gone() {
@@ -96,15 +99,16 @@ func TestASignalToAGroupThatIsGoneIsNoError(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+// TestStartFails checks that a command that cannot be started is an error.
+func TestStartFails(t *testing.T) {
 	if c, err := Start(exec.Command("/no/such/file")); c != nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, %v", c, err)
 	}
 }
 
-// TestAChildOutlivesTheThreadsOfItsTime: the kernel ties a child to the thread
-// that started it, so that thread must not be one that Go ends.
-func TestAChildOutlivesTheThreadsOfItsTime(t *testing.T) {
+// TestChildOutlivesThreads checks that a child outlives the threads that existed when it
+// started, although the kernel ties it to the thread that started it.
+func TestChildOutlivesThreads(t *testing.T) {
 	for range 20 {
 		var c *Child
 		var out *os.File

@@ -56,7 +56,8 @@ func number(t testing.TB, item table.Item) ticket.Number {
 	return n
 }
 
-func TestFirstUseSeedsTheCounterWithTwoRequests(t *testing.T) {
+// TestFirstUse checks that the first use seeds the counter with two requests.
+func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := master(tb, "alice")
 	rider := counter.Rider{Seed: table.Item{"extra": table.String("seeded")}}
@@ -72,7 +73,7 @@ func TestFirstUseSeedsTheCounterWithTwoRequests(t *testing.T) {
 		t.Errorf("returned (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]table.Item{want}, tb.Items(), ignoreUnexported); diff != "" {
-		t.Errorf("stands in the table (-want +got):\n%s", diff)
+		t.Errorf("the counter in the table (-want +got):\n%s", diff)
 	}
 	wantCost := queuelocktest.Counts{
 		"UpdateItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
@@ -96,7 +97,8 @@ var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
 	return ok && field.Name() == "noSmithyDocumentSerde"
 }, cmp.Ignore())
 
-func TestConcurrentTakersGetEachNumberOnce(t *testing.T) {
+// TestConcurrentTake checks that concurrent calls of Take get each number once.
+func TestConcurrentTake(t *testing.T) {
 	const takers, each = 8, 25
 	tb := queuelocktest.NewTable(t)
 	var mu sync.Mutex
@@ -138,7 +140,8 @@ func TestConcurrentTakersGetEachNumberOnce(t *testing.T) {
 	}
 }
 
-func TestOfTwoThatSeeAMissingCounterOneSeeds(t *testing.T) {
+// TestConcurrentSeed checks that of two callers that find no counter one seeds it.
+func TestConcurrentSeed(t *testing.T) {
 	for name, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,7 +159,7 @@ func TestOfTwoThatSeeAMissingCounterOneSeeds(t *testing.T) {
 						results <- result{item, err}
 					}()
 				}
-				synctest.Wait() // both stand at the gate
+				synctest.Wait() // both are at the gate
 				if gate.Fired() != 2 {
 					t.Fatalf("%d seeds are held, want 2", gate.Fired())
 				}
@@ -187,8 +190,9 @@ func TestOfTwoThatSeeAMissingCounterOneSeeds(t *testing.T) {
 	}
 }
 
-// A retry by the SDK would issue a second number to one caller.
-func TestTakeIsSentOnce(t *testing.T) {
+// TestTakeOnce checks that Take sends its request once. A retry by the SDK would issue a
+// second number to one caller.
+func TestTakeOnce(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		fault   queuelocktest.Fault
@@ -230,7 +234,7 @@ func TestTakeIsSentOnce(t *testing.T) {
 						stands = number(t, item)
 					}
 					if want := ticket.FromUint64(base + uint64(test.applied)); stands != want {
-						t.Errorf("the counter stands at %v, want %v", stands, want)
+						t.Errorf("the counter is at %v, want %v", stands, want)
 					}
 				})
 			})
@@ -238,7 +242,8 @@ func TestTakeIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCounterIsNeverWritten(t *testing.T) {
+// TestMalformedCounter checks that an item that is not a counter is never written.
+func TestMalformedCounter(t *testing.T) {
 	for name, attributes := range map[string]table.Item{
 		"ticketNumber missing":    {"other": table.String("precious")},
 		"ticketNumber a string":   {"ticketNumber": table.String("7")},
@@ -274,7 +279,8 @@ func TestWhatIsNoCounterIsNeverWritten(t *testing.T) {
 	}
 }
 
-func TestTheLastNumberIsIssuedOnceAndThenNoMore(t *testing.T) {
+// TestLastNumber checks that the last number is issued once, and no number after it.
+func TestLastNumber(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	given(t, tb, table.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
 	m := master(tb, "alice")
@@ -291,7 +297,8 @@ func TestTheLastNumberIsIssuedOnceAndThenNoMore(t *testing.T) {
 	}
 }
 
-func TestRiderGoesWithTheIncrementOrNotAtAll(t *testing.T) {
+// TestRider checks that a rider is written together with the increment or not at all.
+func TestRider(t *testing.T) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		t.Run(engine, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)

@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func TestAPlainCounterIssuesEachNumberOnce(t *testing.T) {
+// TestPlainCounter checks that a plain counter issues each number once.
+func TestPlainCounter(t *testing.T) {
 	for _, options := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutFailedItem()}} {
 		tb := queuelocktest.NewTable(t, options...)
 		var mu sync.Mutex
@@ -38,7 +39,8 @@ func TestAPlainCounterIssuesEachNumberOnce(t *testing.T) {
 	}
 }
 
-func TestACounterIsRaisedAndNeverLowered(t *testing.T) {
+// TestRaise checks that a counter is raised and never lowered.
+func TestRaise(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := master(tb, "client")
 	raise := func(to uint64) {

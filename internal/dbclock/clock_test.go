@@ -82,7 +82,8 @@ func requireSound(t *rapid.T, e dbclock.Estimate, s server, at time.Time) {
 	}
 }
 
-func TestNothingIsKnownAtTheStart(t *testing.T) {
+// TestEmptyClock checks that a new clock knows nothing.
+func TestEmptyClock(t *testing.T) {
 	var e dbclock.Estimate
 	if earliest, latest, ok := e.At(epoch); ok {
 		t.Errorf("the zero Estimate says %v to %v", earliest, latest)
@@ -92,7 +93,8 @@ func TestNothingIsKnownAtTheStart(t *testing.T) {
 	}
 }
 
-func TestTheTrueTimeAlwaysLiesWithinTheBounds(t *testing.T) {
+// TestBounds checks that the true time always lies within the bounds.
+func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		var e dbclock.Estimate
@@ -113,9 +115,10 @@ func TestTheTrueTimeAlwaysLiesWithinTheBounds(t *testing.T) {
 	})
 }
 
-// The server reads its clock at the very end of a second and at the very start
-// of a long round trip, during which it runs ahead.
-func TestDriftOfTheRoundTripItselfIsAllowedFor(t *testing.T) {
+// TestRoundTripDrift checks that the bounds allow for drift during the round trip. The
+// server reads its clock at the very end of a second and at the very start of a long
+// round trip, during which it runs ahead.
+func TestRoundTripDrift(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Second - time.Nanosecond, ppm: 200}
 	received := epoch.Add(20 * time.Minute) // so long that drift exceeds what hosts may differ by
 	e := dbclock.Estimate{}.Narrow(epoch, received, s.date(epoch))
@@ -124,7 +127,9 @@ func TestDriftOfTheRoundTripItselfIsAllowedFor(t *testing.T) {
 	}
 }
 
-func TestAnswersReportedOutOfOrderAreSound(t *testing.T) {
+// TestAnswersOutOfOrder checks that the bounds are correct when answers are reported out
+// of order.
+func TestAnswersOutOfOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		var answers []exchange
@@ -143,9 +148,10 @@ func TestAnswersReportedOutOfOrderAreSound(t *testing.T) {
 	})
 }
 
-// Bounds are asked for at instants that have passed as well, over a time in
-// which the clocks ran apart further than the bounds are.
-func TestBoundsHoldForInstantsThatHavePassed(t *testing.T) {
+// TestPastInstants checks that bounds hold for instants that have passed. Bounds are
+// asked for at instants that have passed as well, over a time in which the clocks ran
+// apart further than the bounds are.
+func TestPastInstants(t *testing.T) {
 	for _, ppm := range []float64{-200, 200} {
 		s := server{epoch: epoch, offset: time.Minute, ppm: ppm}
 		e := dbclock.Estimate{}.Narrow(epoch, epoch, s.date(epoch))
@@ -160,7 +166,9 @@ func TestBoundsHoldForInstantsThatHavePassed(t *testing.T) {
 	}
 }
 
-func TestAnswersAtManyPhasesNarrowTheBoundsBelowASecond(t *testing.T) {
+// TestBoundsBelowASecond checks that answers at many phases narrow the bounds below a
+// second.
+func TestBoundsBelowASecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
 		var e dbclock.Estimate
@@ -188,7 +196,8 @@ func TestAnswersAtManyPhasesNarrowTheBoundsBelowASecond(t *testing.T) {
 	})
 }
 
-func TestBoundsNeverWidenByAnAnswer(t *testing.T) {
+// TestAnswersNarrowBounds checks that the bounds are never widened by an answer.
+func TestAnswersNarrowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
 		var e dbclock.Estimate
@@ -211,9 +220,10 @@ func TestBoundsNeverWidenByAnAnswer(t *testing.T) {
 	})
 }
 
-// A date that contradicts the earlier ones: one of the two is wrong, so both
-// are allowed for; then the next answer decides.
-func TestAJumpOfTheDateIsAllowedForAtOnceAndThenFollowed(t *testing.T) {
+// TestJump checks that the bounds allow for a jump of the date at once, and then follow
+// it. A date that contradicts the earlier ones: one of the two is wrong, so both are
+// allowed for; then the next answer decides.
+func TestJump(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
 		var e dbclock.Estimate
@@ -263,10 +273,10 @@ func bounds(t *rapid.T, e dbclock.Estimate, at time.Time) (earliest, latest time
 	return earliest, latest
 }
 
-// Every answer of a clock within what is allowed for leaves the intersection of
-// what was known with what the answer says: the bounds never widen but by the
-// drift, and not by more than that.
-func TestBoundsWidenByTheDriftAlone(t *testing.T) {
+// TestDrift checks that bounds widen by the drift alone. Every answer of a clock within
+// what is allowed for leaves the intersection of what was known with what the answer
+// says: the bounds never widen but by the drift, and not by more than that.
+func TestDrift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		var e dbclock.Estimate
@@ -311,13 +321,14 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// lease is the length of a lease that somebody wants to judge.
+// lease is the length of a lease to judge.
 const lease = time.Minute
 
-// Two answers of which no clock can have given both leave all that either
-// allows, no less and no more; and for the length of a lease, from the answer
-// that decides between them, the earliest is not good enough to end one.
-func TestAContradictionAllowsForBothAndSettlesNothing(t *testing.T) {
+// TestContradiction checks that after a contradiction the bounds allow for both answers.
+// Two answers of which no clock can have given both leave all that either allows, no less
+// and no more; and for the length of a lease, from the answer that decides between them,
+// the earliest is not good enough to end one.
+func TestContradiction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		var e dbclock.Estimate
@@ -366,9 +377,10 @@ func TestAContradictionAllowsForBothAndSettlesNothing(t *testing.T) {
 	})
 }
 
-// A contradiction that is reported late counts from when it came, and one that
-// is reported out of order does not make a later one forgotten.
-func TestTheLatestContradictionCounts(t *testing.T) {
+// TestLatestContradiction checks that the latest of several contradictions counts. A
+// contradiction that is reported late counts from when it came, and one that is reported
+// out of order does not make a later one forgotten.
+func TestLatestContradiction(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	var e dbclock.Estimate
 	if _, ok := e.Settled(at(0), lease); ok {
@@ -386,8 +398,9 @@ func TestTheLatestContradictionCounts(t *testing.T) {
 	}
 }
 
-// One wrong date must not poison the estimate for good.
-func TestASingleWrongDateIsForgotten(t *testing.T) {
+// TestWrongDate checks that a single wrong date is forgotten. It must not spoil the
+// estimate permanently.
+func TestWrongDate(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour}
 	var e dbclock.Estimate
 	now := epoch
@@ -408,9 +421,10 @@ func TestASingleWrongDateIsForgotten(t *testing.T) {
 	}
 }
 
-// The first lock of a process was asked for before the first answer had come;
-// its age is told all the same.
-func TestAnInstantBeforeTheFirstAnswerIsKnownAfterwards(t *testing.T) {
+// TestInstantBeforeFirstAnswer checks that an instant before the first answer is known
+// afterwards. The first lock of a process is requested before the first answer has come,
+// and its age is reported all the same.
+func TestInstantBeforeFirstAnswer(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour, ppm: 100}
 	e := dbclock.Estimate{}.Narrow(epoch, epoch.Add(time.Second), s.date(epoch.Add(time.Second/2)))
 	for _, at := range []time.Time{epoch, epoch.Add(-time.Minute)} {
@@ -420,7 +434,8 @@ func TestAnInstantBeforeTheFirstAnswerIsKnownAfterwards(t *testing.T) {
 	}
 }
 
-func TestClockMayBeUsedByManyAtOnce(t *testing.T) {
+// TestConcurrentUse checks that a clock may be used by many goroutines at once.
+func TestConcurrentUse(t *testing.T) {
 	c := dbclock.New()
 	s := server{epoch: epoch, offset: -time.Hour, ppm: 100}
 	var wg sync.WaitGroup

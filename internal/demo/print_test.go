@@ -90,7 +90,7 @@ func TestProblems(t *testing.T) {
 		{"an overlap", func(r *Result) { r.Verdict.Overlaps++ }, "1 pairs of turns overlap"},
 		{"an inversion", func(r *Result) { r.Verdict.Inversions++ }, "1 newcomers were served"},
 		{"a regression", func(r *Result) { r.Verdict.Regressions++ }, "1 tickets were not greater"},
-		{"a turn cut off", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
+		{"an incomplete turn", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
 		{"no kill", func(r *Result) { r.Crashes, r.Verdict.Recoveries = 0, nil }, "0 workers were killed"},
 		{"a kill outside of a turn", func(r *Result) { r.Verdict.Recoveries = nil }, "0 turns ended by a kill"},
 		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = -1 }, "nobody was served after the kill"},
@@ -114,7 +114,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestATimelineOfNothingIsEmpty(t *testing.T) {
+// TestEmptyTimeline checks that a timeline without turns is empty.
+func TestEmptyTimeline(t *testing.T) {
 	var b strings.Builder
 	timeline(&b, &Result{Config: Config{Workers: 1}}, asciiMarks)
 	if b.Len() != 0 {
@@ -122,7 +123,8 @@ func TestATimelineOfNothingIsEmpty(t *testing.T) {
 	}
 }
 
-func TestTurnsThatFollowEachOtherShareNoColumn(t *testing.T) {
+// TestTimelineColumns checks that consecutive turns share no column.
+func TestTimelineColumns(t *testing.T) {
 	r := &Result{Config: Config{Workers: 3}}
 	for i := range 30 {
 		begin := at(i * 100)
@@ -173,7 +175,8 @@ func TestLinesOfEvents(t *testing.T) {
 	}
 }
 
-func TestNoHandOffIsNull(t *testing.T) {
+// TestWithoutHandOff checks that a demo without a hand-off prints null.
+func TestWithoutHandOff(t *testing.T) {
 	r := played()
 	for samples, want := range map[string]string{"none": `{"p50":null,"p99":null}`, "some": `{"p50":3,"p99":3}`} {
 		r.Verdict.HandOffs = nil

@@ -16,7 +16,8 @@ func config(script string) Config {
 	}
 }
 
-func TestRunEndsWhateverTheWorkersDo(t *testing.T) {
+// TestRunEnds checks that Run ends whatever the workers do.
+func TestRunEnds(t *testing.T) {
 	for name, tc := range map[string]struct{ script, want string }{
 		"they end at once":     {"exit 3", "ended before its work was done: exit status 3"},
 		"they say why":         {`read -r a; echo '{"kind":"failed","error":"no luck"}'; exit 1`, "no luck"},
@@ -36,7 +37,8 @@ func TestRunEndsWhateverTheWorkersDo(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+// TestRunContext checks that Run ends with its context.
+func TestRunContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := Run(ctx, config("sleep 1000")); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {

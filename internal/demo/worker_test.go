@@ -63,7 +63,8 @@ func testAssignment(table string, last int) Assignment {
 	return Assignment{Table: table, Entity: "x", Owner: "worker 1", First: 1, Last: last, Hold: 700 * time.Millisecond, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second}
 }
 
-func TestAWorkerReportsWhatItDoesAndUses(t *testing.T) {
+// TestWorkerReports checks that a worker reports its events and its requests.
+func TestWorkerReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		in, stop := input(t, testAssignment(table.Name(), 2))
@@ -86,7 +87,8 @@ func TestAWorkerReportsWhatItDoesAndUses(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatWaitsReportsItsRow(t *testing.T) {
+// TestWaitingWorker checks that a worker that waits reports its row.
+func TestWaitingWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		other, err := queuelock.New(table.Client("other"), table.Name(), queuelock.Config{})
@@ -140,7 +142,8 @@ func TestAWorkerThatWaitsReportsItsRow(t *testing.T) {
 	})
 }
 
-func TestAWorkerCountsRepetitionsOfTheSDK(t *testing.T) {
+// TestWorkerCountsRetries checks that a worker counts the retries of the SDK.
+func TestWorkerCountsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		var seen []turns.Record
@@ -163,7 +166,8 @@ func getItem(table string) *dynamodb.GetItemInput {
 	return &dynamodb.GetItemInput{TableName: &table, Key: key("x", "lock/0")}
 }
 
-func TestAWorkerEndsWithItsParent(t *testing.T) {
+// TestWorkerEndsWithParent checks that a worker ends with its parent.
+func TestWorkerEndsWithParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a := testAssignment(table.Name(), 1)
@@ -188,7 +192,8 @@ func TestAWorkerEndsWithItsParent(t *testing.T) {
 	})
 }
 
-func TestAWorkerReportsALossAndGoesOn(t *testing.T) {
+// TestWorkerAfterLoss checks that a worker reports a loss and goes on.
+func TestWorkerAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a := testAssignment(table.Name(), 2)
@@ -222,7 +227,8 @@ func TestAWorkerReportsALossAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatFailsSaysWhy(t *testing.T) {
+// TestFailedWorker checks that a worker that fails reports the reason.
+func TestFailedWorker(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"no assignment":        {"", "read the assignment"},
 		"a broken assignment":  {"{\n", "read the assignment"},
@@ -248,7 +254,7 @@ func TestAWorkerThatFailsSaysWhy(t *testing.T) {
 	}
 }
 
-// broken is a DynamoDB whose every request fails for good.
+// broken is a DynamoDB whose every request fails permanently.
 type broken struct{ queuelock.DynamoDB }
 
 func (broken) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {

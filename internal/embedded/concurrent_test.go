@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-func TestEveryRequestIsAtomic(t *testing.T) {
+// TestAtomicRequests checks that every request is atomic.
+func TestAtomicRequests(t *testing.T) {
 	e := engine(t, Config{})
 	var all sync.WaitGroup
 	const workers, rounds = 8, 50

@@ -86,7 +86,8 @@ func same(t testing.TB, what string, got any, want string) {
 	}
 }
 
-func TestResponsesCarryTheProtocolsHeaders(t *testing.T) {
+// TestHeaders checks that responses have the headers of the protocol.
+func TestHeaders(t *testing.T) {
 	e := engine(t, Config{})
 	for operation, code := range map[string]int{"ListTables": 200, "Nonsense": 400} {
 		w := send(e, operation, "{}")
@@ -112,7 +113,8 @@ func TestResponsesCarryTheProtocolsHeaders(t *testing.T) {
 	}
 }
 
-func TestAnOlderEngineSendsNoDate(t *testing.T) {
+// TestOlderEngine checks that an older engine sends no date.
+func TestOlderEngine(t *testing.T) {
 	server := httptest.NewServer(New(Config{OmitDate: true}))
 	defer server.Close()
 	r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader("{}"))
@@ -130,7 +132,8 @@ func TestAnOlderEngineSendsNoDate(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNoneAreRefused(t *testing.T) {
+// TestMalformedRequests checks that malformed requests are refused.
+func TestMalformedRequests(t *testing.T) {
 	e := engine(t, Config{})
 	refused(t, e, "ListTables", "null", "SerializationException", "")
 	for _, body := range []string{"", "{", "[]", `"x"`, `{"TableName":1}`, `{"TableName":"tab","Key":[]}`, `{"TableName":"tab","Key":{"pk":"x"}}`, `{"TableName":"tab","Key":{"pk":{"S":1}}}`} {
@@ -149,7 +152,9 @@ func TestRequestsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-func TestParametersFromBeforeExpressionsAreRefusedNotIgnored(t *testing.T) {
+// TestLegacyParameters checks that parameters from before expressions are refused, and
+// not ignored.
+func TestLegacyParameters(t *testing.T) {
 	e := engine(t, Config{})
 	key := `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"b"}}`
 	refused(t, e, "DeleteItem", `{`+key+`,"Expected":{"x":{"Exists":false}}}`, "ValidationException", "Expected")

@@ -36,7 +36,7 @@ func TestReturnValues(t *testing.T) {
 	}
 	e := engine(t, Config{})
 	replace := `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}},"ReturnValues":"ALL_OLD"}`
-	same(t, "put anew", any(ok(t, e, "PutItem", replace)), `{}`)
+	same(t, "put again", any(ok(t, e, "PutItem", replace)), `{}`)
 	same(t, "put over", any(ok(t, e, "PutItem", replace)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
 	same(t, "delete", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
 	same(t, "delete nothing", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{}`)
@@ -44,7 +44,9 @@ func TestReturnValues(t *testing.T) {
 	refused(t, e, "PutItem", strings.Replace(replace, "ALL_OLD", "ALL", 1), "ValidationException", "enum value set")
 }
 
-func TestAFailedConditionReturnsTheItemIfAsked(t *testing.T) {
+// TestItemOfFailedCondition checks that a failed condition returns the item if asked for
+// it.
+func TestItemOfFailedCondition(t *testing.T) {
 	for _, omit := range []bool{false, true} {
 		e := engine(t, Config{OmitFailedItem: omit})
 		put(t, e, `"n":{"N":"1"}`)
@@ -55,7 +57,7 @@ func TestAFailedConditionReturnsTheItemIfAsked(t *testing.T) {
 			"UpdateItem": `{` + keyAB + `,"UpdateExpression":"REMOVE n"` + condition,
 		} {
 			if out := refused(t, e, operation, body+`}`, "ConditionalCheckFailedException", "The conditional request failed"); out["Item"] != nil {
-				t.Errorf("%s: an item nobody asked for: %v", operation, out)
+				t.Errorf("%s: an item that was not asked for: %v", operation, out)
 			}
 			out := refused(t, e, operation, body+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, "ConditionalCheckFailedException", "")
 			want := `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`
@@ -73,7 +75,8 @@ func TestAFailedConditionReturnsTheItemIfAsked(t *testing.T) {
 	}
 }
 
-func TestAnUpdateCreatesItsItemUnlessItOnlyRemoves(t *testing.T) {
+// TestUpdateCreates checks that an update creates its item unless it only removes.
+func TestUpdateCreates(t *testing.T) {
 	for source, want := range map[string]string{
 		`"UpdateExpression":"SET n = :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:     `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
 		`"UpdateExpression":"ADD n :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:       `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
@@ -93,7 +96,8 @@ func TestAnUpdateCreatesItsItemUnlessItOnlyRemoves(t *testing.T) {
 	same(t, "forbidden", stored(t, e), `null`)
 }
 
-func TestKeysAndItemsThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedItems checks that keys and items that DynamoDB refuses are refused.
+func TestRefusedItems(t *testing.T) {
 	e := engine(t, Config{})
 	long := strings.Repeat("k", 2049)
 	for item, want := range map[string]string{
@@ -135,7 +139,9 @@ func TestKeysAndItemsThatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-func TestConsumedCapacityOfSingleItems(t *testing.T) {
+// TestCapacityOfSingleItems checks that the consumed capacity of single items follows the
+// documentation.
+func TestCapacityOfSingleItems(t *testing.T) {
 	e := engine(t, Config{})
 	cost := func(operation, body string) any {
 		t.Helper()

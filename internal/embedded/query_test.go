@@ -29,7 +29,8 @@ func sorts(page object) string {
 	return strings.Join(all, " ")
 }
 
-func TestQueriesReadTheRangeInOrder(t *testing.T) {
+// TestQuery checks that queries read the range in order.
+func TestQuery(t *testing.T) {
 	e := engine(t, Config{})
 	numbered(t, e, "10", "3", "-5", "1", "1.5", "2")
 	for condition, want := range map[string]string{
@@ -68,7 +69,8 @@ func TestQueriesReadTheRangeInOrder(t *testing.T) {
 	}
 }
 
-func TestPagesJoinToTheWhole(t *testing.T) {
+// TestPages checks that the pages together are the whole result.
+func TestPages(t *testing.T) {
 	e := engine(t, Config{})
 	numbered(t, e, "1", "2", "3", "4", "5")
 	for _, forward := range []bool{true, false} {
@@ -97,7 +99,8 @@ func TestPagesJoinToTheWhole(t *testing.T) {
 	}
 }
 
-func TestAFilterIsAppliedAfterReading(t *testing.T) {
+// TestFilter checks that a filter is applied after reading.
+func TestFilter(t *testing.T) {
 	e := engine(t, Config{})
 	numbered(t, e, "1", "2", "3", "4", "5")
 	page := ok(t, e, "Query", `{"TableName":"num","KeyConditionExpression":"pk = :p","FilterExpression":"v > :b","Limit":4,"ProjectionExpression":"v","ExpressionAttributeValues":{":p":{"S":"p"},":b":{"N":"3"}}}`)
@@ -106,7 +109,9 @@ func TestAFilterIsAppliedAfterReading(t *testing.T) {
 	same(t, "count", any(count), `{"Count":5,"ScannedCount":5}`)
 }
 
-func TestAPageEndsBeforeAMegabyteAndCostsWhatItRead(t *testing.T) {
+// TestPageLimit checks that a page ends before a megabyte and costs the capacity of the
+// items that it read.
+func TestPageLimit(t *testing.T) {
 	e := engine(t, Config{})
 	for i := range 5 {
 		ok(t, e, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"p"},"sk":{"S":"%d"},"x":{"S":%q}}}`, i, strings.Repeat("x", 300*1024)))
@@ -126,7 +131,8 @@ func TestAPageEndsBeforeAMegabyteAndCostsWhatItRead(t *testing.T) {
 	same(t, "nothing", ok(t, e, "Query", nothing+`}`)["ConsumedCapacity"], `{"TableName":"tab","CapacityUnits":1}`)
 }
 
-func TestQueriesThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedQueries checks that queries that DynamoDB refuses are refused.
+func TestRefusedQueries(t *testing.T) {
 	e := engine(t, Config{})
 	numbered(t, e, "1")
 	p, pa := `{":p":{"S":"p"}}`, `{":p":{"S":"p"},":a":{"N":"1"}}`
@@ -164,7 +170,8 @@ func TestQueriesThatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-func TestScanSegmentsAndPagesPartTheTable(t *testing.T) {
+// TestScan checks that segments and pages of a scan divide the table.
+func TestScan(t *testing.T) {
 	e := engine(t, Config{})
 	const items = 60
 	for i := range items {

@@ -6,7 +6,9 @@ import (
 	"time"
 )
 
-func TestATableIsActiveAtOnceAndDescribesItself(t *testing.T) {
+// TestNewTable checks that a new table is active at once, and DescribeTable returns its
+// schema.
+func TestNewTable(t *testing.T) {
 	e := New(Config{Now: func() time.Time { return epoch }})
 	created := ok(t, e, "CreateTable", tableOf("tab", "N"))["TableDescription"].(object)
 	described := ok(t, e, "DescribeTable", `{"TableName":"tab"}`)["Table"].(object)
@@ -31,7 +33,8 @@ func TestATableIsActiveAtOnceAndDescribesItself(t *testing.T) {
 	refused(t, e, "GetItem", `{"TableName":"tab","Key":{"pk":{"S":"a"}}}`, "ResourceNotFoundException", "Requested resource not found")
 }
 
-func TestSchemasThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedSchemas checks that schemas that DynamoDB refuses are refused.
+func TestRefusedSchemas(t *testing.T) {
 	e := New(Config{})
 	good := tableOf("tab", "S")
 	for _, c := range []struct{ old, replacement, want string }{
@@ -59,7 +62,8 @@ func TestSchemasThatDynamoDBRefuses(t *testing.T) {
 	ok(t, e, "CreateTable", strings.Replace(good, `"PAY_PER_REQUEST"`, `"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}`, 1))
 }
 
-func TestTablesAreListedByPages(t *testing.T) {
+// TestListTables checks that tables are listed by pages.
+func TestListTables(t *testing.T) {
 	e := New(Config{})
 	for _, name := range []string{"ccc", "aaa", "bbb"} {
 		ok(t, e, "CreateTable", tableOf(name, "S"))
@@ -69,7 +73,8 @@ func TestTablesAreListedByPages(t *testing.T) {
 	same(t, "second", ok(t, e, "ListTables", `{"Limit":2,"ExclusiveStartTableName":"bbb"}`), `{"TableNames":["ccc"]}`)
 }
 
-func TestTimeToLiveIsSetOnceAndTakenBackOnce(t *testing.T) {
+// TestTimeToLive checks that the time to live is enabled once and disabled once.
+func TestTimeToLive(t *testing.T) {
 	e := engine(t, Config{})
 	set := func(attribute, enabled string) string {
 		return `{"TableName":"tab","TimeToLiveSpecification":{"AttributeName":"` + attribute + `","Enabled":` + enabled + `}}`
@@ -84,7 +89,8 @@ func TestTimeToLiveIsSetOnceAndTakenBackOnce(t *testing.T) {
 	ok(t, e, "UpdateTimeToLive", set("x", "false"))
 }
 
-func TestExpiredItemsGoWhenAskedTo(t *testing.T) {
+// TestExpire checks that expired items are removed only on request.
+func TestExpire(t *testing.T) {
 	for _, expire := range []bool{false, true} {
 		now := epoch
 		e := engine(t, Config{Now: func() time.Time { return now }, ExpireItems: expire})

@@ -128,9 +128,9 @@ func (r record) is(what string, got attributes, done, wantDone bool, want attrib
 	}
 }
 
-// TestTheProtocolsExpressionsRunAsWritten follows one queue through the
-// writes of docs/protocol.md, "Operations", with the real client over a socket.
-func TestTheProtocolsExpressionsRunAsWritten(t *testing.T) {
+// TestProtocolExpressions follows one queue through the writes of
+// docs/protocol.md, "Operations", with the real client over a socket.
+func TestProtocolExpressions(t *testing.T) {
 	server := httptest.NewServer(embedded.New(embedded.Config{}))
 	defer server.Close()
 	db := client(server.URL, server.Client())
@@ -191,9 +191,9 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestItRunsInsideABubble: with the real client, on simulated time, which the
-// engine's answers carry.
-func TestItRunsInsideABubble(t *testing.T) {
+// TestBubble checks that the engine runs inside a synctest bubble with the real client,
+// and its answers carry the simulated time.
+func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := client("http://embedded", direct{embedded.New(embedded.Config{ExpireItems: true})})
 		createTable(t, db)
@@ -218,8 +218,9 @@ func TestItRunsInsideABubble(t *testing.T) {
 	})
 }
 
-// TestTheClientUnderstandsEveryError: the typed errors of the SDK come out.
-func TestTheClientUnderstandsEveryError(t *testing.T) {
+// TestErrors checks that the SDK client returns its typed errors for the answers of the
+// engine.
+func TestErrors(t *testing.T) {
 	db := client("http://embedded", direct{embedded.New(embedded.Config{})})
 	createTable(t, db)
 	key := attributes{"pk": str("a"), "sk": str("b")}

@@ -11,7 +11,8 @@ import (
 
 func at(sk string) string { return `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"` + sk + `"}}` }
 
-func TestATransactionHappensWhollyOrNotAtAll(t *testing.T) {
+// TestTransaction checks that a transaction is applied completely or not at all.
+func TestTransaction(t *testing.T) {
 	e := engine(t, Config{})
 	put(t, e, `"n":{"N":"1"}`)
 	ok(t, e, "PutItem", `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"old"}}}`)
@@ -39,7 +40,8 @@ func TestATransactionHappensWhollyOrNotAtAll(t *testing.T) {
 	same(t, "reasons", out["CancellationReasons"], `[{"Code":"ValidationError","Message":"The provided expression refers to an attribute that does not exist in the item"}]`)
 }
 
-func TestTransactionsThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedTransactions checks that transactions that DynamoDB refuses are refused.
+func TestRefusedTransactions(t *testing.T) {
 	e := engine(t, Config{})
 	many := strings.Repeat(`{"Delete":{`+at("x")+`}},`, 101)
 	for items, want := range map[string]string{
@@ -66,7 +68,9 @@ func TestTransactionsThatDynamoDBRefuses(t *testing.T) {
 	refused(t, e, "TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"nope","Key":{"pk":{"S":"a"}}}}]}`, "ResourceNotFoundException", "")
 }
 
-func TestAClientRequestTokenStandsForItsRequestForTenMinutes(t *testing.T) {
+// TestClientRequestToken checks that a client request token identifies its request for
+// ten minutes.
+func TestClientRequestToken(t *testing.T) {
 	now := epoch
 	e := engine(t, Config{Now: func() time.Time { return now }})
 	add := func(token, n string) string {
@@ -86,7 +90,8 @@ func TestAClientRequestTokenStandsForItsRequestForTenMinutes(t *testing.T) {
 	refused(t, e, "TransactWriteItems", add(strings.Repeat("x", 37), "1"), "ValidationException", "less than or equal to 36")
 }
 
-func TestTransactGetItemsAnswersInOrder(t *testing.T) {
+// TestTransactGet checks that TransactGetItems returns its items in order.
+func TestTransactGet(t *testing.T) {
 	e := engine(t, Config{})
 	put(t, e, `"n":{"N":"1"}`)
 	out := ok(t, e, "TransactGetItems", `{"TransactItems":[{"Get":{`+at("none")+`}},{"Get":{`+at("b")+`,"ProjectionExpression":"n"}}],"ReturnConsumedCapacity":"TOTAL"}`)

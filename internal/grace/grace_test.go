@@ -15,7 +15,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type key struct{}
 
-func TestAContextLingersForItsGraceAfterTheCallersEnds(t *testing.T) {
+// TestGrace checks that a context ends a grace period after that of the caller.
+func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithTimeout(context.WithValue(t.Context(), key{}, "kept"), time.Minute)
 		defer end()
@@ -32,7 +33,9 @@ func TestAContextLingersForItsGraceAfterTheCallersEnds(t *testing.T) {
 	})
 }
 
-func TestACallerThatHasEndedAlreadyStillLeavesTheGrace(t *testing.T) {
+// TestEndedContext checks that a context of the caller that has already ended leaves the
+// whole grace period.
+func TestEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithCancel(t.Context())
 		end()
@@ -46,7 +49,8 @@ func TestACallerThatHasEndedAlreadyStillLeavesTheGrace(t *testing.T) {
 	})
 }
 
-func TestCancelEndsItAtOnceAndLeavesNothingBehind(t *testing.T) {
+// TestCancel checks that cancel ends the context at once and leaves nothing behind.
+func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithCancel(t.Context())
 		lingering, cancel := grace.Context(caller, time.Second)

@@ -11,7 +11,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-func TestALeaseWithoutAnEndIsWrittenReadAndNeverOver(t *testing.T) {
+// TestEndlessLease checks that a lease without an end is written, read and never over.
+func TestEndlessLease(t *testing.T) {
 	want := lease.Lease{Beat: 7, FailClosed: true}
 	item := table.Item{}
 	want.Fill(item)
@@ -41,7 +42,8 @@ func TestALeaseWithoutAnEndIsWrittenReadAndNeverOver(t *testing.T) {
 	}
 }
 
-func TestAFailClosedLeaseEndsUntilItIsConfirmed(t *testing.T) {
+// TestUnconfirmedLease checks that a fail-closed lease has an end until it is confirmed.
+func TestUnconfirmedLease(t *testing.T) {
 	w := newWorld(0, 0)
 	w.answer(w.owner)
 	terms := lease.Terms{TTL: minute, Margin: lease.Margin(minute), FailClosed: true}
@@ -61,7 +63,8 @@ func TestAFailClosedLeaseEndsUntilItIsConfirmed(t *testing.T) {
 	}
 }
 
-func TestAFailClosedLeaseThatIsHalfThereIsMalformed(t *testing.T) {
+// TestIncompleteLease checks that an incomplete fail-closed lease is malformed.
+func TestIncompleteLease(t *testing.T) {
 	yes := &types.AttributeValueMemberBOOL{Value: true}
 	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	for name, test := range map[string]struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-func TestWhatIsFilledInIsRead(t *testing.T) {
+// TestRoundTrip checks that a lease is read as it was written.
+func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := lease.Lease{
 			Beat: rapid.Int64().Draw(t, "beat"),
@@ -46,7 +47,8 @@ func TestWhatIsFilledInIsRead(t *testing.T) {
 	})
 }
 
-func TestAMalformedLeaseIsRefused(t *testing.T) {
+// TestMalformedLease checks that a malformed lease is refused.
+func TestMalformedLease(t *testing.T) {
 	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	for _, test := range []struct {
 		attribute string
@@ -93,7 +95,8 @@ func TestAMalformedLeaseIsRefused(t *testing.T) {
 	}
 }
 
-func TestALeaseIsAskedForUntilTheLatestItCanBe(t *testing.T) {
+// TestUntil checks that a lease is requested until the latest time at which it can end.
+func TestUntil(t *testing.T) {
 	w := newWorld(90*time.Minute, 0)
 	terms := lease.Terms{TTL: time.Minute, Margin: lease.Margin(time.Minute)}
 	if l, since := terms.Begin(w.owner, w.now); !l.Until.IsZero() || !since.IsZero() || l.TTL != time.Minute {
@@ -113,7 +116,8 @@ func TestALeaseIsAskedForUntilTheLatestItCanBe(t *testing.T) {
 	}
 }
 
-func TestMarginLeavesMostOfALeaseAndCoversDrift(t *testing.T) {
+// TestMargin checks that the margin leaves most of a lease, and covers drift.
+func TestMargin(t *testing.T) {
 	for ttl := time.Second; ttl <= lease.Max; ttl += ttl / 3 {
 		margin := lease.Margin(ttl)
 		if margin <= 0 || margin > ttl/10 {

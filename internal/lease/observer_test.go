@@ -44,7 +44,8 @@ func (w *world) answer(c *dbclock.Clock) {
 
 const minute = time.Minute
 
-func TestALeaseEndsByTheClockAtItsUntil(t *testing.T) {
+// TestEndByClock checks that by the clock a lease ends at its "until".
+func TestEndByClock(t *testing.T) {
 	w := newWorld(-3*time.Hour, 0)
 	observer := lease.NewObserver(w.owner, false)
 	w.answer(w.owner)
@@ -56,14 +57,16 @@ func TestALeaseEndsByTheClockAtItsUntil(t *testing.T) {
 	if left := observer.See("h", l, w.now); left > 0 {
 		t.Errorf("%v is left, 2 s after the end", left)
 	}
-	// To another that comes only now it has ended as well: nobody waits for a
-	// second lease.
+	// To another that comes only now it has ended as well: no client waits for a second
+	// lease.
 	if left := lease.NewObserver(w.owner, false).See("h", l, w.now); left > 0 {
 		t.Errorf("to a newcomer %v is left, 2 s after the end", left)
 	}
 }
 
-func TestALeaseEndsByObservationWhenItsBeatStandsStill(t *testing.T) {
+// TestEndByObservation checks that a lease ends by observation when its beat does not
+// change.
+func TestEndByObservation(t *testing.T) {
 	for name, test := range map[string]struct {
 		only, dated, timed bool
 	}{
@@ -107,9 +110,10 @@ func TestALeaseEndsByObservationWhenItsBeatStandsStill(t *testing.T) {
 	}
 }
 
-// DynamoDB's clock is set ahead after the owner reckoned its end. What it then
-// shows says nothing of the delay, which may have just begun.
-func TestAClockThatIsSetEndsNoDelayEarly(t *testing.T) {
+// TestDelayAfterClockChange checks that a change of the database's clock ends no delay
+// early. DynamoDB's clock is set ahead after the owner computed its end. What it then
+// shows proves nothing about the delay, which may have just begun.
+func TestDelayAfterClockChange(t *testing.T) {
 	w := newWorld(0, 0)
 	observer := lease.NewObserver(w.owner, false)
 	w.answer(w.owner)
@@ -129,7 +133,8 @@ func TestAClockThatIsSetEndsNoDelayEarly(t *testing.T) {
 	}
 }
 
-func TestLeasesAreToldApartByTheirIDs(t *testing.T) {
+// TestLeasesByID checks that leases are distinguished by their ids.
+func TestLeasesByID(t *testing.T) {
 	w := newWorld(0, 0)
 	observer := lease.NewObserver(w.owner, false)
 	observer.See("a", lease.Lease{TTL: minute}, w.now)
@@ -142,11 +147,12 @@ func TestLeasesAreToldApartByTheirIDs(t *testing.T) {
 	}
 }
 
-// An owner renews as it likes, or dies; an observer looks as it likes. Clocks
-// drift, DynamoDB's is off by anything and shows whole seconds, either may or
-// may not know it. What is judged ended has ended for its owner: the deadline
-// of the renewal that set the beat has passed.
-func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
+// TestNoEarlyEnd checks that no observer ends a lease before the deadline of its owner.
+// An owner renews as it likes, or dies; an observer looks as it likes. Clocks drift,
+// DynamoDB's is off by anything and shows whole seconds, either may or may not know it.
+// What is judged ended has ended for its owner: the deadline of the renewal that set the
+// beat has passed.
+func TestNoEarlyEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const year = int64(365 * 24 * time.Hour)
 		ppm := rapid.Float64Range(-500, 500)
@@ -227,12 +233,13 @@ func TestNobodyEndsALeaseBeforeItsOwnersDeadline(t *testing.T) {
 	})
 }
 
-// DynamoDB's clock is set ahead or back, by more than anybody's uncertainty,
-// again and again. Each read and each renewal is answered with its date. An
-// observer that knew the clock before ends no lease before its owner's
-// deadline: neither that which was reckoned by the old clock, nor that of an
-// owner which has not heard of the new one.
-func TestAClockThatIsSetEndsNoLeaseEarly(t *testing.T) {
+// TestLeaseAfterClockChange checks that a change of the database's clock ends no lease
+// early. DynamoDB's clock is set ahead or back again and again, by more than any
+// uncertainty. Each read and each renewal is answered with its date. An observer that
+// knew the clock before ends no lease before its owner's deadline. This includes leases
+// whose end was computed by the old clock, and those of an owner that does not know the
+// new one.
+func TestLeaseAfterClockChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), rapid.Float64Range(-400, 400).Draw(t, "ppm"))
 		judge := dbclock.New()
@@ -284,7 +291,8 @@ func TestAClockThatIsSetEndsNoLeaseEarly(t *testing.T) {
 	})
 }
 
-func TestTheEndsOfOneLeaseNeverFall(t *testing.T) {
+// TestEndsNeverFall checks that successive ends of one lease never decrease.
+func TestEndsNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Hour, rapid.Float64Range(-200, 200).Draw(t, "ppm"))
 		if rapid.Bool().Draw(t, "known from the start") {
@@ -321,7 +329,9 @@ func TestTheEndsOfOneLeaseNeverFall(t *testing.T) {
 	})
 }
 
-func TestADeadOwnerIsJudgedByTheClockWithinAFewSecondsOfItsEnd(t *testing.T) {
+// TestCrashedOwner checks that the lease of a crashed owner is found to be over within
+// seconds of its end.
+func TestCrashedOwner(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), 0)
 		judge := dbclock.New()
@@ -339,7 +349,9 @@ func TestADeadOwnerIsJudgedByTheClockWithinAFewSecondsOfItsEnd(t *testing.T) {
 	})
 }
 
-func TestSightingsAreForgottenOnlyWhenTheyAreLongGone(t *testing.T) {
+// TestForgottenSightings checks that an observer forgets only observations of leases that
+// ended long ago.
+func TestForgottenSightings(t *testing.T) {
 	w := newWorld(0, 0)
 	observer := lease.NewObserver(w.owner, false)
 	l := lease.Lease{TTL: minute}
@@ -359,7 +371,8 @@ func TestSightingsAreForgottenOnlyWhenTheyAreLongGone(t *testing.T) {
 	}
 }
 
-func TestAnObserverMayBeUsedByManyAtOnce(t *testing.T) {
+// TestConcurrentUse checks that an observer may be used by many goroutines at once.
+func TestConcurrentUse(t *testing.T) {
 	observer := lease.NewObserver(dbclock.New(), false)
 	var wg sync.WaitGroup
 	for n := range 8 {
@@ -375,10 +388,11 @@ func TestAnObserverMayBeUsedByManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// A row that was removed before its time, and put there again by a late
-// request, beats from zero: one that watched it before must not take the beat it
-// saw then for one that has not moved since.
-func TestABeatThatComesBackIsNotOneThatStoodStill(t *testing.T) {
+// TestReturningBeat checks that a beat that returns does not count as unchanged. A row
+// that was removed before its time, and put there again by a late request, beats from
+// zero: one that watched it before must not take the beat it saw then for one that has
+// not moved since.
+func TestReturningBeat(t *testing.T) {
 	o := lease.NewObserver(dbclock.New(), false)
 	at := func(s int) time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(s) * time.Second) }
 	row := func(beat int64, until int) lease.Lease {

@@ -29,9 +29,10 @@ func onPaper(entity, reason string) table.Queue {
 	return table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: entity, Reason: reason}
 }
 
-// Whoever joins and leaves: the first is the lowest ticket, and whoever becomes
-// the first because another left has been woken.
-func TestTheFirstOfALineIsItsLowestTicket(t *testing.T) {
+// TestFirst checks that the first waiter of a line has its lowest ticket, whichever
+// waiters join and leave. A waiter that becomes the first because another left has been
+// woken.
+func TestFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
 		other := queues.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
@@ -81,7 +82,8 @@ func TestTheFirstOfALineIsItsLowestTicket(t *testing.T) {
 	})
 }
 
-func TestASignalOfOneThatLeavesIsNotLost(t *testing.T) {
+// TestSignalOfLeaver checks that a signal to a waiter that leaves is not lost.
+func TestSignalOfLeaver(t *testing.T) {
 	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
 	first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
 	queues.Wake(q) // to the first, who leaves without having heard
@@ -93,7 +95,9 @@ func TestASignalOfOneThatLeavesIsNotLost(t *testing.T) {
 	queues.Wake(q) // an empty line
 }
 
-func TestEveryWaiterOfALineComesFirstInTheEnd(t *testing.T) {
+// TestEveryWaiterIsServed checks that every waiter of a line becomes its first in the
+// end.
+func TestEveryWaiterIsServed(t *testing.T) {
 	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
 	const waiters = 50
 	var mu sync.Mutex

@@ -8,7 +8,8 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-func TestTheSameSeedsGiveTheSameChances(t *testing.T) {
+// TestSeeds checks that equal seeds give equal sequences.
+func TestSeeds(t *testing.T) {
 	a := random.With(t.Context(), random.New(1, 2))
 	b := random.With(t.Context(), random.New(1, 2))
 	c := random.With(t.Context(), random.New(1, 3))
@@ -20,7 +21,8 @@ func TestTheSameSeedsGiveTheSameChances(t *testing.T) {
 	}
 }
 
-func TestTextsNeverComeAgain(t *testing.T) {
+// TestTextsAreUnique checks that texts never repeat.
+func TestTextsAreUnique(t *testing.T) {
 	shape := regexp.MustCompile(`^[a-z2-7]{26}$`)
 	seen := map[string]bool{}
 	seeded := random.With(t.Context(), random.New(1, 2))
@@ -34,7 +36,8 @@ func TestTextsNeverComeAgain(t *testing.T) {
 	}
 }
 
-func TestAroundIsWithinAHalf(t *testing.T) {
+// TestAround checks that Around returns a duration within half of its argument.
+func TestAround(t *testing.T) {
 	least, most := time.Hour, time.Duration(0)
 	for range 1000 {
 		d := random.Around(t.Context(), time.Second)

@@ -19,9 +19,9 @@ func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, 
 	return s.Decide(s.Observe(q, observer), t, mode, ids)
 }
 
-// The rules of LOOK, in their order: each situation meets one, whatever later
-// rules would say.
-func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
+// TestRulesInOrder checks that a look is judged by the rules in their order. The rules of
+// LOOK, in their order: each situation meets one, whatever later rules would say.
+func TestRulesInOrder(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	alive, dead := lease.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, lease.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}
 	holder := func(id string, ticket int, l lease.Lease) serving.Holder {
@@ -43,7 +43,7 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 		ahead int
 		rowsD int // dead
 		heldD int
-		clear time.Duration // at the least; at most the clock's second more
+		clear time.Duration // at least; at most the clock's second more
 	}{
 		"1. my id is in holders":                              {rec: record(9, 6, 7, holder("me", 7, alive)), ids: []string{"old", "me"}, do: rows.Served, clear: 30 * time.Second},
 		"1. before 2.: a grant raises the floor to my ticket": {rec: record(9, 0, 7, holder("me", 7, alive)), ids: []string{"me"}, do: rows.Served, clear: 30 * time.Second},
@@ -68,7 +68,7 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 		"5. a live holder":                                    {rec: record(9, 0, 3, holder("h", 3, alive)), do: rows.Wait, clear: 30 * time.Second},
 		"5. a dead holder":                                    {rec: record(9, 0, 3, holder("h", 3, dead)), do: rows.Claim, heldD: 1},
 		"5. a dead holder and a live one":                     {rec: record(9, 0, 3, holder("a", 3, dead), holder("b", 3, alive)), do: rows.Wait, heldD: 1, clear: 30 * time.Second},
-		"6. nobody ahead and nobody served":                   {rec: record(9, 0, 6), do: rows.Claim},
+		"6. no waiter ahead and no holder":                    {rec: record(9, 0, 6), do: rows.Claim},
 	} {
 		clock := dbclock.New()
 		clock.Observe(epoch, epoch, epoch)
@@ -88,9 +88,8 @@ func TestASightIsJudgedByTheRulesInTheirOrder(t *testing.T) {
 	}
 }
 
-// Those who share take their turns together, and one who may join is let in while
-// others hold.
-func TestTurnsOfThoseAhead(t *testing.T) {
+// TestTurnsAhead checks that the turns of the waiters ahead are counted.
+func TestTurnsAhead(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	const r, w = serving.ModeShared, serving.ModeExclusive
 	shared := serving.Mode{Shared: true}
@@ -103,18 +102,18 @@ func TestTurnsOfThoseAhead(t *testing.T) {
 		turns   int
 		joins   bool
 	}{
-		"a writer behind a reader":              {1, true, nil, serving.Mode{}, rows.Wait, 0, false},
-		"a reader behind a reader":              {1, true, nil, shared, rows.Claim, 0, true},
-		"a reader behind a writer":              {1, false, nil, shared, rows.Wait, 0, false},
-		"readers about to join":                 {1, true, []string{r, r}, shared, rows.Wait, 0, true},
-		"a reader behind a writer's row":        {2, true, []string{r, w}, shared, rows.Wait, 1, false},
-		"readers, a writer, readers":            {2, true, []string{r, w, r, r}, shared, rows.Wait, 2, true},
-		"the same before a writer":              {2, true, []string{r, w, r, r}, serving.Mode{}, rows.Wait, 2, false},
-		"writers":                               {1, false, []string{w, w, w}, serving.Mode{}, rows.Wait, 3, false},
-		"readers of whom none holds yet":        {0, true, []string{r, r}, shared, rows.Wait, 1, true},
-		"an old hold mode of nobody is no turn": {0, true, nil, serving.Mode{}, rows.Claim, 0, false},
-		"a permit is free":                      {1, false, nil, serving.Mode{Permits: 2}, rows.Claim, 0, false},
-		"no permit is free":                     {2, false, nil, serving.Mode{Permits: 2}, rows.Wait, 0, false},
+		"a writer behind a reader":                    {1, true, nil, serving.Mode{}, rows.Wait, 0, false},
+		"a reader behind a reader":                    {1, true, nil, shared, rows.Claim, 0, true},
+		"a reader behind a writer":                    {1, false, nil, shared, rows.Wait, 0, false},
+		"readers about to join":                       {1, true, []string{r, r}, shared, rows.Wait, 0, true},
+		"a reader behind a writer's row":              {2, true, []string{r, w}, shared, rows.Wait, 1, false},
+		"readers, a writer, readers":                  {2, true, []string{r, w, r, r}, shared, rows.Wait, 2, true},
+		"the same before a writer":                    {2, true, []string{r, w, r, r}, serving.Mode{}, rows.Wait, 2, false},
+		"writers":                                     {1, false, []string{w, w, w}, serving.Mode{}, rows.Wait, 3, false},
+		"readers of whom none holds yet":              {0, true, []string{r, r}, shared, rows.Wait, 1, true},
+		"an old hold mode without holders is no turn": {0, true, nil, serving.Mode{}, rows.Claim, 0, false},
+		"a permit is free":                            {1, false, nil, serving.Mode{Permits: 2}, rows.Claim, 0, false},
+		"no permit is free":                           {2, false, nil, serving.Mode{Permits: 2}, rows.Wait, 0, false},
 	} {
 		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(20), ServingAfter: n(0), Granted: n(1), Shared: test.sharing, Permits: test.mode.Permits}
 		for i := range test.holders {
@@ -131,7 +130,8 @@ func TestTurnsOfThoseAhead(t *testing.T) {
 	}
 }
 
-func TestLeasesOfRowsAndHoldersAreJudgedByObservationAsWell(t *testing.T) {
+// TestObservation checks that leases of rows and holders also end by observation.
+func TestObservation(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	observer := lease.NewObserver(dbclock.New(), false)
 	snapshot := rows.Snapshot{

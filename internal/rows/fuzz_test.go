@@ -29,9 +29,9 @@ func (c canned) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// FuzzLook: whatever items a query returns, in DynamoDB's JSON and by the real
-// SDK client, they are judged without harm: nobody claims past what lives, and
-// nothing lives for longer than the longest lease if it does not move.
+// FuzzLook checks that any items that a query returns, in DynamoDB's JSON and by the real
+// SDK client, are judged without harm. No client claims past a live row, and no row lives
+// for longer than the longest lease if it does not change.
 func FuzzLook(f *testing.F) {
 	f.Add(`[]`, uint16(2))
 	f.Fuzz(func(t *testing.T, items string, number uint16) {
@@ -63,7 +63,7 @@ func FuzzLook(f *testing.F) {
 				t.Fatalf("%.5000q is no use to anybody", problem)
 			}
 		}
-		// Looked at anew when each of the leases is over, none of which moves.
+		// Looked at again when each of the leases is over, none of which moves.
 		begun, lengths := snapshot.ReadAt, []time.Duration{0}
 		for _, row := range snapshot.Rows {
 			lengths = append(lengths, row.Lease.TTL)
@@ -84,7 +84,7 @@ func FuzzLook(f *testing.F) {
 			}
 			switch j.Do {
 			case rows.Served:
-				t.Fatal("served by somebody else's id")
+				t.Fatal("served by another id")
 			case rows.Claim:
 				if j.Ahead > 0 || j.Holders > 0 || !snapshot.Record.Present || mine.Compare(snapshot.Record.Floor()) <= 0 {
 					t.Fatalf("claims in %+v: %+v", snapshot.Record, j)

@@ -91,7 +91,8 @@ func lookAll(t testing.TB, q table.Queue) rows.Snapshot {
 	return snapshot
 }
 
-func TestARowIsReadAsItWasPut(t *testing.T) {
+// TestRoundTrip checks that a row is read as it was put.
+func TestRoundTrip(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -135,7 +136,8 @@ func TestARowIsReadAsItWasPut(t *testing.T) {
 	})
 }
 
-func TestEnqueueIsIdempotentByID(t *testing.T) {
+// TestEnqueue checks that an enqueue is idempotent by its id.
+func TestEnqueue(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		fault := tb.Inject(queuelocktest.LoseResponse().Of("PutItem").Times(1))
 		enqueue(t, q, rowOf(7, "mine")) // the SDK's retry finds its own row
@@ -166,7 +168,8 @@ func TestEnqueueIsIdempotentByID(t *testing.T) {
 	})
 }
 
-func TestAHeartbeatRenewsItsOwnRowOnlyAndCreatesNone(t *testing.T) {
+// TestHeartbeat checks that a heartbeat renews its own row only and creates none.
+func TestHeartbeat(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		mine := rowOf(7, "mine")
@@ -212,7 +215,8 @@ func TestAHeartbeatRenewsItsOwnRowOnlyAndCreatesNone(t *testing.T) {
 	})
 }
 
-func TestLeaveDeletesOnlyTheCallersOwnRow(t *testing.T) {
+// TestLeave checks that a leave deletes only the caller's own row.
+func TestLeave(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		enqueue(t, q, rowOf(7, "mine"))
 		if err := rows.Leave(t.Context(), q, rowOf(7, "other")); err != nil || len(tb.Items()) != 1 {
@@ -232,7 +236,9 @@ func TestLeaveDeletesOnlyTheCallersOwnRow(t *testing.T) {
 	})
 }
 
-func TestSweepSparesARowWhoseBeatMovedOrThatIsAnothers(t *testing.T) {
+// TestSweepSpares checks that a sweep spares a row whose beat has changed, and the row of
+// another client.
+func TestSweepSpares(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		enqueue(t, q, rowOf(7, "mine"))
@@ -266,7 +272,8 @@ func TestSweepSparesARowWhoseBeatMovedOrThatIsAnothers(t *testing.T) {
 	})
 }
 
-func TestARowThatIsGoneIsNotSweptTwice(t *testing.T) {
+// TestSweepOnce checks that a row that is gone is not swept twice.
+func TestSweepOnce(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e", "lock")
 	put(t, tb, q.Key(q.SortKey(n(3).Padded()))) // neither id nor beat
@@ -285,7 +292,8 @@ var hostileValues = []types.AttributeValue{
 	&types.AttributeValueMemberL{Value: []types.AttributeValue{num("1")}}, &types.AttributeValueMemberSS{Value: []string{"a"}},
 }
 
-func TestAMalformedRowNamesItsAttribute(t *testing.T) {
+// TestMalformedRow checks that the error for a malformed row names the attribute.
+func TestMalformedRow(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	for i, test := range []struct {
 		attribute string
@@ -319,8 +327,9 @@ func TestAMalformedRowNamesItsAttribute(t *testing.T) {
 	}
 }
 
-// A row of some other program is a problem of its own, never of the queue.
-func TestHostileRowsAreProblemsAndNeverPanic(t *testing.T) {
+// TestHostileRows checks that hostile rows are reported as problems and never cause a
+// panic. A row of some other program is a problem of its own, never of the queue.
+func TestHostileRows(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -419,7 +428,8 @@ func withKey(q table.Queue, attributes table.Item) table.Item {
 	return item
 }
 
-func TestALookOfTheNextInLineReadsTheRecordAlone(t *testing.T) {
+// TestLookOfNext checks that a look of the next waiter in line reads the record alone.
+func TestLookOfNext(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		put(t, tb, withKey(q, table.Item{"ticketNumber": num("50"), "servingAfter": num("6"), "granted": num("0"), "holders": table.Map(table.Item{})}))
 		for _, test := range []struct {
@@ -438,7 +448,8 @@ func TestALookOfTheNextInLineReadsTheRecordAlone(t *testing.T) {
 	})
 }
 
-func TestALookSeesNoOtherQueue(t *testing.T) {
+// TestLookSeesOneQueue checks that a look reads no row of another queue.
+func TestLookSeesOneQueue(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	reasons := []string{"lock", "lock2", "loc", "lock-", "lock.", "lock0", "loc/", "", "k", "LOCK", "lock\x00"}
 	for i, reason := range reasons {
@@ -462,7 +473,8 @@ func TestALookSeesNoOtherQueue(t *testing.T) {
 	}
 }
 
-func TestALookFailsWithTheRecord(t *testing.T) {
+// TestLookWithoutRecord checks that a look fails when the record cannot be read.
+func TestLookWithoutRecord(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e", "lock")
 	if snapshot, err := rows.LookAll(t.Context(), q); err != nil || snapshot.Record.Exists || len(snapshot.Rows) != 0 {

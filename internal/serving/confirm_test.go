@@ -34,7 +34,8 @@ func takeFailClosed(t *testing.T, q table.Queue, id string) serving.Holder {
 	return h
 }
 
-func TestAConfirmedHolderHasNoLease(t *testing.T) {
+// TestConfirm checks that a confirmed holder has no lease.
+func TestConfirm(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		judged := takeFailClosed(t, q, "a")
@@ -46,7 +47,7 @@ func TestAConfirmedHolderHasNoLease(t *testing.T) {
 			}
 		}
 		if rec, err := serving.Evict(ctx, q, judged); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
-			t.Errorf("whoever saw it before evicted it: %+v, %v", rec, err)
+			t.Errorf("an earlier observer evicted it: %+v, %v", rec, err)
 		}
 		rec, err := serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Since: time.UnixMilli(77)})
 		if h, _ := rec.Mine("a"); err != nil || h.Lease != (lease.Lease{Beat: 2, FailClosed: true}) || h.Since.UnixMilli() != 5 {
@@ -73,7 +74,9 @@ func TestAConfirmedHolderHasNoLease(t *testing.T) {
 	})
 }
 
-func TestEvictionAndConfirmationExcludeEachOther(t *testing.T) {
+// TestEvictionBesideConfirmation checks that an eviction and a confirmation exclude each
+// other.
+func TestEvictionBesideConfirmation(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		judged := takeFailClosed(t, q, "a")
 		if _, err := serving.Evict(t.Context(), q, judged); err != nil {
@@ -86,8 +89,9 @@ func TestEvictionAndConfirmationExcludeEachOther(t *testing.T) {
 	})
 }
 
-// A TAKE that arrives twice puts an id there again, with another ticket.
-func TestAGhostIsNotConfirmed(t *testing.T) {
+// TestConfirmOrphan checks that an orphaned entry is not confirmed. A TAKE that arrives
+// twice puts an id there again, with another ticket.
+func TestConfirmOrphan(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
 		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1)); err != nil {
@@ -96,12 +100,14 @@ func TestAGhostIsNotConfirmed(t *testing.T) {
 		takeFailClosed(t, q, "a")
 		rec, err := serving.Confirm(t.Context(), q, "a", n(1), time.Time{})
 		if h, mine := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || !mine || h.Lease.Endless() || h.Ticket != n(2) {
-			t.Errorf("%+v, %v, want that the ghost keeps its lease", rec, err)
+			t.Errorf("%+v, %v, want that the orphaned entry keeps its lease", rec, err)
 		}
 	})
 }
 
-func TestALostAnswerOfAConfirmationIsFoundOut(t *testing.T) {
+// TestLostAnswerOfConfirm checks that the outcome of a confirmation whose answer was lost
+// is found out.
+func TestLostAnswerOfConfirm(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
 		fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
@@ -112,7 +118,8 @@ func TestALostAnswerOfAConfirmationIsFoundOut(t *testing.T) {
 	})
 }
 
-func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
+// TestDismiss checks that Dismiss removes only a holder without a lease.
+func TestDismiss(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		stays := func(id string) {
@@ -123,7 +130,7 @@ func TestDismissRemovesOnlyWhoHasNoLease(t *testing.T) {
 		}
 		take(t, q, "leased")
 		stays("leased")
-		stays("nobody")
+		stays("missing")
 		if _, err := serving.Release(ctx, q, serving.FormFast, endingOf("leased", 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestDataIsSetOnlyByTheHolderAndNeverByALateCall(t *testing.T) {
+// TestSetData checks that only the holder sets data, and that a late call does not.
+func TestSetData(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		set := func(id string, ticket int, nth int64, data string) (string, error) {
 			t.Helper()
@@ -48,7 +49,7 @@ func TestDataIsSetOnlyByTheHolderAndNeverByALateCall(t *testing.T) {
 		for name, who := range map[string]struct {
 			id     string
 			ticket int
-		}{"one who waits": {"b", 2}, "a stranger": {"c", 1}, "a ghost with another ticket": {"a", 2}} {
+		}{"a waiter": {"b", 2}, "a stranger": {"c", 1}, "an orphan with another ticket": {"a", 2}} {
 			if _, err := set(who.id, who.ticket, 9, "no"); !errors.Is(err, serving.ErrRefused) {
 				t.Errorf("%s: %v, want a refusal", name, err)
 			}
@@ -71,7 +72,8 @@ func TestDataIsSetOnlyByTheHolderAndNeverByALateCall(t *testing.T) {
 	})
 }
 
-func TestDataThatIsNotBinaryIsNoData(t *testing.T) {
+// TestDataOfWrongType checks that data of another type than binary is ignored.
+func TestDataOfWrongType(t *testing.T) {
 	item := given()
 	e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
 	for _, data := range []types.AttributeValue{table.String("text"), num("7"), table.Map(nil), &types.AttributeValueMemberNULL{Value: true}} {

@@ -37,7 +37,8 @@ func takeAs(t *testing.T, q table.Queue, id string, m serving.Mode) serving.Reco
 	return serving.Record{}
 }
 
-func TestWhoMayJoinWhom(t *testing.T) {
+// TestJoin checks that a holder may join others only in a compatible mode.
+func TestJoin(t *testing.T) {
 	for name, test := range map[string]struct {
 		holds []serving.Mode // the first by TAKE, the others by CLAIM
 		then  serving.Mode
@@ -101,8 +102,9 @@ func TestWhoMayJoinWhom(t *testing.T) {
 	}
 }
 
-// Every way out takes the hold mode along with the holders, and leaves permits.
-func TestTheHoldModeGoesWithTheHolders(t *testing.T) {
+// TestHoldModeIsRemoved checks that the hold mode is removed with the last holder. Every
+// way out takes the hold mode along with the holders, and leaves permits.
+func TestHoldModeIsRemoved(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		says := func(want string) {
 			t.Helper()
@@ -144,9 +146,10 @@ func TestTheHoldModeGoesWithTheHolders(t *testing.T) {
 	})
 }
 
-// A record with holders that does not say how they hold is not made to say that
+// TestReaderBesideUnknownMode checks that a reader does not join holders of an unknown
+// mode. A record with holders that does not say how they hold is not made to say that
 // they share.
-func TestAReaderDoesNotTakeForGrantedHowOthersHold(t *testing.T) {
+func TestReaderBesideUnknownMode(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		item := given()
 		delete(item, "holdMode")
@@ -172,7 +175,8 @@ func TestAReaderDoesNotTakeForGrantedHowOthersHold(t *testing.T) {
 	})
 }
 
-func TestDowngradeIsTheHoldersAloneAndIdempotent(t *testing.T) {
+// TestDowngrade checks that only the holder can downgrade, and a downgrade is idempotent.
+func TestDowngrade(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeAs(t, q, "w", exclusive)
 		for name, who := range map[string]struct {

@@ -201,10 +201,10 @@ func (c *client) newID() string {
 	return fmt.Sprintf("%s-%d", c.name, c.ids)
 }
 
-// TestRecordFollowsTheProtocol lets clients do anything they may, at any time:
+// TestRecordFollowsProtocol lets clients do anything they may, at any time:
 // also what they should have done long ago. After each write the record is the
 // model's, and the invariants hold.
-func TestRecordFollowsTheProtocol(t *testing.T) {
+func TestRecordFollowsProtocol(t *testing.T) {
 	for name, options := range map[string][]queuelocktest.Option{"current engine": nil, "older engine": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
 		t.Run(name, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
@@ -260,7 +260,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			apply = func() bool { return m.take(id, op == "take if idle") }
 			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
 			if lost && !m.Exists {
-				lost = false // of two requests; see TestALostAnswerOfATakeIsFoundByItsID
+				lost = false // of two requests; see TestLostAnswerOfTake
 			}
 		case "number":
 			counter += rapid.IntRange(1, 3).Draw(rt, "numbers") // those between are of other queues
@@ -333,7 +333,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				return rec, err
 			}
 		case "quieten":
-			granted := 0 // to nobody: only the first form
+			granted := 0 // to no waiter: only the first form
 			for _, id := range ids {
 				if known[id] && c.grants[id] > 0 && rapid.Bool().Draw(rt, "this one") {
 					granted = c.grants[id]

@@ -41,7 +41,8 @@ func entry() table.Item {
 	return table.Item{"beat": num("3"), "ttl": num("60000"), "until": num("1700000000000"), "since": num("1690000000000"), "owner": table.String("host:1")}
 }
 
-func TestARecordIsReadAsItWasWritten(t *testing.T) {
+// TestRoundTrip checks that a record is read as it was written.
+func TestRoundTrip(t *testing.T) {
 	rec, err := serving.Decode(paper(), given())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,9 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestTheFloorIsTheHigherOfWhatWasClaimedAndWhatWasServedAtOnce(t *testing.T) {
+// TestFloor checks that the floor is the higher of the last ticket claimed and the last
+// served at once.
+func TestFloor(t *testing.T) {
 	for _, test := range []struct {
 		present       bool
 		after, grants ticket.Number
@@ -91,8 +94,9 @@ func TestTheFloorIsTheHigherOfWhatWasClaimedAndWhatWasServedAtOnce(t *testing.T)
 	}
 }
 
-// Whatever some other program wrote: it is named, and nobody is served by it.
-func TestAMalformedRecordIsAnErrorThatNamesTheAttribute(t *testing.T) {
+// TestMalformedRecord checks that a malformed record gives an error that names the
+// attribute, and serves no client.
+func TestMalformedRecord(t *testing.T) {
 	holder := func(attribute string, value types.AttributeValue) func(table.Item) {
 		return func(item table.Item) {
 			e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
@@ -149,7 +153,9 @@ func TestAMalformedRecordIsAnErrorThatNamesTheAttribute(t *testing.T) {
 	}
 }
 
-func TestABadMeasureOfTurnsIsNoReasonToRefuseARecord(t *testing.T) {
+// TestMalformedMeasure checks that a record with a malformed measure of turns is not
+// refused.
+func TestMalformedMeasure(t *testing.T) {
 	for _, turn := range []types.AttributeValue{
 		table.Map(nil), table.Map(table.Item{"mean": num("-1"), "deviation": num("1")}),
 		table.Map(table.Item{"mean": num("1E+15"), "deviation": num("1")}), table.Map(table.Item{"mean": table.String("1"), "deviation": num("1")}),
@@ -162,7 +168,9 @@ func TestABadMeasureOfTurnsIsNoReasonToRefuseARecord(t *testing.T) {
 	}
 }
 
-func TestAMeasureOfTurnsFollowsThemAndStaysPositive(t *testing.T) {
+// TestMeasureOfTurns checks that the measure of turns follows the turns and stays
+// positive.
+func TestMeasureOfTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var turn serving.Turn
 		length := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "length"))
@@ -215,7 +223,9 @@ var names = []string{
 	"deviation", "h", "", "a.b", "ü", "pk", "sk",
 }
 
-func TestHostileRecordsNeverPanicAndConjureNoHolder(t *testing.T) {
+// TestHostileRecords checks that hostile records never cause a panic and never yield a
+// holder.
+func TestHostileRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		item := given()
 		for range rapid.IntRange(1, 5).Draw(t, "changes") {
@@ -237,9 +247,10 @@ func TestHostileRecordsNeverPanicAndConjureNoHolder(t *testing.T) {
 	})
 }
 
-// What TAKE refuses without a holder in the way must be malformed: otherwise a
-// waiter would try it for ever.
-func TestATakeOfAHostileRecordIsServedOrQueuedOrSaysWhy(t *testing.T) {
+// TestTakeOfHostileRecord checks that a TAKE of a hostile record is served, queued or
+// refused with a reason. What TAKE refuses without a holder in the way must be malformed:
+// otherwise a waiter would try it for ever.
+func TestTakeOfHostileRecord(t *testing.T) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		tb := queuelocktest.NewTable(t, options...)
 		name, runs := tb.Name(), 0
@@ -327,12 +338,14 @@ func put(t *testing.T, tb *queuelocktest.Table, item table.Item) {
 	}
 }
 
-func TestEveryWriteReportsAMalformedRecordAndGrantsNothing(t *testing.T) {
+// TestWritesOfMalformedRecord checks that every write reports a malformed record and
+// grants nothing.
+func TestWritesOfMalformedRecord(t *testing.T) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		for name, change := range map[string]func(table.Item){
 			"holders without servingAfter": func(i table.Item) { delete(i, "servingAfter") },
 			"ticketNumber a string":        func(i table.Item) { i["ticketNumber"] = table.String("7") },
-			"somebody else's":              func(i table.Item) { i["holders"] = table.String("7") },
+			"another program's":            func(i table.Item) { i["holders"] = table.String("7") },
 		} {
 			t.Run(fmt.Sprint(name, ", engine ", engine), func(t *testing.T) {
 				tb := queuelocktest.NewTable(t, options...)

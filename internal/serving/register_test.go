@@ -55,7 +55,9 @@ func record(last, granted, after int, ids ...string) table.Item {
 	return item
 }
 
-func TestRegisterAsksForEachOfItsConditions(t *testing.T) {
+// TestRegisterConditions checks that a REGISTER is refused when any one of its conditions
+// is false.
+func TestRegisterConditions(t *testing.T) {
 	with := func(item table.Item, name string, value types.AttributeValue) table.Item {
 		item[name] = value
 		if value == nil {
@@ -145,9 +147,9 @@ func TestRegisterAsksForEachOfItsConditions(t *testing.T) {
 	})
 }
 
-// Once applied, a REGISTER of the same ticket is refused for good, by whichever
-// id, also when its turn is over.
-func TestARegisterIsAppliedOnce(t *testing.T) {
+// TestRegisterOnce checks that a REGISTER is applied once. Later ones of the same ticket
+// are refused permanently, by any id, also when its turn is over.
+func TestRegisterOnce(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		register := func(id string, i int) (serving.Record, error) {
 			return serving.Register(t.Context(), q, entryOf(id), n(i), serving.ScopeEntity, false)

@@ -48,7 +48,8 @@ func cost(tb *queuelocktest.Table, do func()) int {
 	return tb.Counts().Sub(before).Total().Sent
 }
 
-func TestAnIdleLockIsTakenAndReleasedWithOneRequestEach(t *testing.T) {
+// TestIdleLock checks that an idle lock is taken and released with one request each.
+func TestIdleLock(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		var rec serving.Record
 		if got := cost(tb, func() { rec = take(t, q, "first") }); got != 2 {
@@ -74,7 +75,8 @@ func TestAnIdleLockIsTakenAndReleasedWithOneRequestEach(t *testing.T) {
 	})
 }
 
-func TestABusyLockIsRefusedWithoutBurningATicket(t *testing.T) {
+// TestBusyLock checks that a busy lock is refused without consuming a ticket.
+func TestBusyLock(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		take(t, q, "holder")
 		rec, err := serving.Take(t.Context(), q, entryOf("busy"), true)
@@ -91,7 +93,8 @@ func TestABusyLockIsRefusedWithoutBurningATicket(t *testing.T) {
 	})
 }
 
-func TestReleaseHandsOffWhenSomebodyHasQueued(t *testing.T) {
+// TestReleaseHandsOff checks that a release hands off when another client has queued.
+func TestReleaseHandsOff(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		take(t, q, "a")
 		take(t, q, "b") // ticket 2 waits
@@ -121,9 +124,9 @@ func TestReleaseHandsOffWhenSomebodyHasQueued(t *testing.T) {
 	})
 }
 
-// A response is lost after the write; what the caller finds afterwards tells
-// what came of it.
-func TestALostAnswerOfATakeIsFoundByItsID(t *testing.T) {
+// TestLostAnswerOfTake checks that the outcome of a TAKE whose answer was lost is found
+// by its id. The caller finds out by reading the record.
+func TestLostAnswerOfTake(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		for _, operation := range []string{"PutItem", "UpdateItem"} { // the seed, then an increment
 			fault := tb.Inject(queuelocktest.LoseResponse().Of(operation).Nth(1))
@@ -150,7 +153,8 @@ func TestALostAnswerOfATakeIsFoundByItsID(t *testing.T) {
 	})
 }
 
-func TestALostAnswerOfAnyOtherWriteLeavesTheRightOutcome(t *testing.T) {
+// TestLostAnswers checks that a lost answer of any other write has the right outcome.
+func TestLostAnswers(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		lose := func(do func() (serving.Record, error)) (serving.Record, error) {
@@ -218,7 +222,8 @@ func TestALostAnswerOfAnyOtherWriteLeavesTheRightOutcome(t *testing.T) {
 	})
 }
 
-func TestALateClaimIsNeverGrantedBesideOrBelowALaterOne(t *testing.T) {
+// TestLateClaim checks that a late CLAIM is never granted beside or below a later one.
+func TestLateClaim(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
 		for _, id := range []string{"a", "b", "c"} {
@@ -254,7 +259,8 @@ func TestALateClaimIsNeverGrantedBesideOrBelowALaterOne(t *testing.T) {
 	})
 }
 
-func TestEvictionSparesAHolderWhoseBeatHasMoved(t *testing.T) {
+// TestEvictionSpares checks that an eviction spares a holder whose beat has changed.
+func TestEvictionSpares(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		rec := take(t, q, "alive")
 		judged := rec.Holders[0]
@@ -274,8 +280,9 @@ func TestEvictionSparesAHolderWhoseBeatHasMoved(t *testing.T) {
 	})
 }
 
-// The fence goes into the user's own transaction.
-func TestTheFenceHoldsOnlyWhileTheLockIsHeld(t *testing.T) {
+// TestFence checks that the fence holds only while the lock is held. The fence goes into
+// the user's own transaction.
+func TestFence(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q, client := queueOf(tb, "e"), tb.Client("user")
 	name := tb.Name()
@@ -315,7 +322,8 @@ func TestTheFenceHoldsOnlyWhileTheLockIsHeld(t *testing.T) {
 	}
 }
 
-func TestIDsWithDotsAreOneName(t *testing.T) {
+// TestIDsWithDots checks that an id with dots is one attribute name.
+func TestIDsWithDots(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
 	rec := take(t, q, "a.b[0].c")

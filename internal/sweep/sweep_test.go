@@ -67,7 +67,8 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 	return rec
 }
 
-func TestAThousandDeadGoInOnePass(t *testing.T) {
+// TestThousandRows checks that a thousand expired rows are removed in one pass.
+func TestThousandRows(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
 	const dead, alive = 1000, 5
@@ -96,7 +97,8 @@ func TestAThousandDeadGoInOnePass(t *testing.T) {
 	}
 }
 
-func TestNothingAliveIsEverRemoved(t *testing.T) {
+// TestLiveRowsRemain checks that no live row or holder is ever removed.
+func TestLiveRowsRemain(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -187,7 +189,9 @@ func TestNothingAliveIsEverRemoved(t *testing.T) {
 	})
 }
 
-func TestAHundredDeadHoldersAreEvictedWithThreeRequests(t *testing.T) {
+// TestHundredHolders checks that a hundred expired holders are evicted with three
+// requests.
+func TestHundredHolders(t *testing.T) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		t.Run(engine, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
@@ -219,7 +223,8 @@ func TestAHundredDeadHoldersAreEvictedWithThreeRequests(t *testing.T) {
 	}
 }
 
-func TestErrorsAreReportedBesideWhatWasRemoved(t *testing.T) {
+// TestErrors checks that errors are reported together with the rows that were removed.
+func TestErrors(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
 	for i := 1; i <= 20; i++ {
@@ -246,7 +251,8 @@ func TestErrorsAreReportedBesideWhatWasRemoved(t *testing.T) {
 	}
 }
 
-func TestAnEmptyQueueNeedsNoSweep(t *testing.T) {
+// TestEmptyQueue checks that an empty queue needs no sweep.
+func TestEmptyQueue(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
 	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err != nil || swept != (sweep.Swept{}) {
@@ -257,15 +263,16 @@ func TestAnEmptyQueueNeedsNoSweep(t *testing.T) {
 	}
 }
 
-// Without a clock, what does not move for its ttl is dead; the observer must be
-// kept between passes.
-func TestWithoutAClockTheDeadAreFoundByObservation(t *testing.T) {
+// TestObservation checks that without a clock expired rows are found by observation.
+// Without a clock, what does not move for its ttl is dead; the observer must be kept
+// between passes.
+func TestObservation(t *testing.T) {
 	tb := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
 	q := queueOf(tb, "e")
 	brief := row(3, time.Time{})
 	brief.Lease.TTL = time.Millisecond
 	enqueue(t, q, brief)
-	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by a clock that nobody knows
+	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by an unknown clock
 	observer := lease.NewObserver(q.Clock(), false)
 	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{}) {
 		t.Errorf("at first snapshot it swept %+v, %v", swept, err)

@@ -28,7 +28,8 @@ func drawValue(t *rapid.T) types.AttributeValue {
 	).Draw(t, "value")
 }
 
-func TestAReaderNeverPanicsAndKeepsTheFirstProblem(t *testing.T) {
+// TestReaderProblems checks that a reader never panics and keeps the first problem.
+func TestReaderProblems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		item := table.Item{}
 		for _, name := range []string{"a", "b", "c"} {
@@ -78,7 +79,8 @@ func TestAReaderNeverPanicsAndKeepsTheFirstProblem(t *testing.T) {
 	})
 }
 
-func TestReadersReadWhatIsThere(t *testing.T) {
+// TestReader checks that a reader reads the existing attributes.
+func TestReader(t *testing.T) {
 	r := &table.Reader{Item: table.Item{"n": table.Int(-7), "e": num("25E+2"), "s": table.String("x"), "m": table.Map(table.Item{"k": num("1")})}}
 	if r.Int("n") != -7 || r.Int("e") != 2500 || r.Number("e") != "25E+2" || r.Text("s") != "x" || len(r.Map("m")) != 1 || r.OptionalText("s") != "x" || r.Err != nil {
 		t.Errorf("misread, %v", r.Err)
@@ -103,14 +105,16 @@ func TestReadersReadWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestAHostileValueDoesNotFillTheLog(t *testing.T) {
+// TestHostileValue checks that a hostile value does not fill the log.
+func TestHostileValue(t *testing.T) {
 	r := &table.Reader{What: "row", Item: table.Item{"n": num(strings.Repeat("1", 100_000))}}
 	if r.Int("n"); r.Err == nil || len(r.Err.Error()) > 300 {
 		t.Errorf("the error has %d bytes", len(r.Err.Error()))
 	}
 }
 
-func TestTypesAreNamedWithTheirArticle(t *testing.T) {
+// TestTypeNames checks that types are named with their article.
+func TestTypeNames(t *testing.T) {
 	for want, v := range map[string]types.AttributeValue{
 		"a string": table.String(""), "a number": num("1"), "binary": &types.AttributeValueMemberB{}, "a boolean": &types.AttributeValueMemberBOOL{},
 		"null": &types.AttributeValueMemberNULL{}, "a map": table.Map(nil), "a list": &types.AttributeValueMemberL{}, "a set": &types.AttributeValueMemberNS{},
@@ -122,7 +126,8 @@ func TestTypesAreNamedWithTheirArticle(t *testing.T) {
 	}
 }
 
-func TestWholeNumbersAreReadInEveryFormAndNothingElseIs(t *testing.T) {
+// TestWhole checks that whole numbers in every form are read, and no other values.
+func TestWhole(t *testing.T) {
 	for s, want := range map[string]string{
 		"0": "0", "7": "7", "-7": "-7", "+7": "7", "007": "7", "1E+3": "1000", "1e3": "1000", "1E3": "1000", "10.00e2": "1000", "1.50E1": "15",
 		"100E-2": "1", "5.0": "5", "1E126": "1" + strings.Repeat("0", 126), strings.Repeat("9", 126): strings.Repeat("9", 126),
@@ -203,7 +208,8 @@ func TestLayoutsAreValidated(t *testing.T) {
 	}
 }
 
-func TestSortKeysAreReadBack(t *testing.T) {
+// TestSortKeys checks that a ticket is read back from its sort key.
+func TestSortKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t", PK: "p", SK: "s"}, 1), Entity: "e", Reason: rapid.StringMatching(`[^/]{0,20}`).Draw(t, "reason")}
 		padded := rapid.StringMatching(`[0-9]{38}`).Draw(t, "padded")

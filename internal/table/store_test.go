@@ -68,7 +68,8 @@ func calls(q table.Queue) map[string]func(context.Context) error {
 	}
 }
 
-func TestErrorsSayWhetherTryingAgainCanHelp(t *testing.T) {
+// TestTransient checks that errors report whether a retry can help.
+func TestTransient(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		fault     queuelocktest.Fault
@@ -128,7 +129,8 @@ func TestErrorsSayWhetherTryingAgainCanHelp(t *testing.T) {
 	}
 }
 
-func TestTheCallersOwnEndIsNotTransient(t *testing.T) {
+// TestEndOfContext checks that the end of the caller's own context is not transient.
+func TestEndOfContext(t *testing.T) {
 	bubble(t, "cancelled", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		tb.Inject(queuelocktest.SwallowResponse())
 		for operation, call := range calls(queueOn(tb.Client("c"))) {
@@ -150,7 +152,8 @@ func TestTheCallersOwnEndIsNotTransient(t *testing.T) {
 	}
 }
 
-func TestARefusalCarriesTheItemAndNothingIsApplied(t *testing.T) {
+// TestRefusal checks that a refusal carries the item and nothing is applied.
+func TestRefusal(t *testing.T) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
 		bubble(t, engine, options, func(t *testing.T, tb *queuelocktest.Table) {
 			q := queueOn(tb.Client("c"))
@@ -224,7 +227,8 @@ func TestRefusalWithoutItem(t *testing.T) {
 	})
 }
 
-func TestOnceIsOneRequest(t *testing.T) {
+// TestOnce checks that Once sends one request.
+func TestOnce(t *testing.T) {
 	bubble(t, "once", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c", retriesAtOnce))
 		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
@@ -259,7 +263,8 @@ func withKeys(t *testing.T, c *queuelocktest.Client, partition, sort string, kin
 
 const need = `need a table with partition key "pk" (S) and sort key "sk" (S)`
 
-func TestAWrongTableIsNamedWithWhatIsNeeded(t *testing.T) {
+// TestWrongTable checks that the error for a wrong table names it and what is needed.
+func TestWrongTable(t *testing.T) {
 	for name, test := range map[string]struct {
 		partition, sort string
 		kind            types.ScalarAttributeType
@@ -307,7 +312,8 @@ func TestAWrongTableIsNamedWithWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerFeedsTheClock(t *testing.T) {
+// TestClock checks that the date of every answer is used by the clock.
+func TestClock(t *testing.T) {
 	hour := func() time.Time { return time.Now().Add(time.Hour) } // DynamoDB's is an hour ahead
 	requireHour := func(t *testing.T, s *table.Store, what string) {
 		t.Helper()
@@ -428,7 +434,8 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-func TestRangeFollowsEveryPageConsistently(t *testing.T) {
+// TestRange checks that Range follows every page with consistent reads.
+func TestRange(t *testing.T) {
 	bubble(t, "range", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
 		const rows = 12
@@ -455,7 +462,7 @@ func TestRangeFollowsEveryPageConsistently(t *testing.T) {
 		if sent := tb.Counts().Sub(before)["Query"].Sent; sent < 3 {
 			t.Errorf("%d queries were sent", sent)
 		}
-		// A page that fails for good fails the whole.
+		// A page that fails permanently fails the whole.
 		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").After(1))
 		if items, err := q.Range(t.Context(), q.RecordSortKey(), q.LastSortKey()); err == nil {
 			t.Errorf("half of the pages gave %d items without an error", len(items))
@@ -463,7 +470,8 @@ func TestRangeFollowsEveryPageConsistently(t *testing.T) {
 	})
 }
 
-func TestCreateIsIdempotentAlsoByManyAtOnce(t *testing.T) {
+// TestCreate checks that Create is idempotent, also when many call it at once.
+func TestCreate(t *testing.T) {
 	bubble(t, "create", []queuelocktest.Option{queuelocktest.WithoutTable(), queuelocktest.WithLatency(10 * time.Millisecond)}, func(t *testing.T, tb *queuelocktest.Table) {
 		var wg sync.WaitGroup
 		for i := range 5 {
@@ -496,7 +504,8 @@ func TestCreateIsIdempotentAlsoByManyAtOnce(t *testing.T) {
 	})
 }
 
-func TestTTLOnAnotherAttributeIsNamed(t *testing.T) {
+// TestWrongTTL checks that the error for a TTL on another attribute names it.
+func TestWrongTTL(t *testing.T) {
 	bubble(t, "ttl", []queuelocktest.Option{queuelocktest.WithTTLAttribute("ttlOfSomebody")}, func(t *testing.T, tb *queuelocktest.Table) {
 		err := table.Create(t.Context(), tb.Client("c"), layout)
 		if _, ok := errors.AsType[*table.SchemaError](err); !ok || !strings.Contains(err.Error(), `"ttlOfSomebody"`) || !strings.Contains(err.Error(), `"expiresAt"`) {
@@ -505,7 +514,8 @@ func TestTTLOnAnotherAttributeIsNamed(t *testing.T) {
 	})
 }
 
-func TestCreateEndsWithItsContextAndReportsFailures(t *testing.T) {
+// TestCreateFails checks that Create ends with its context and reports failures.
+func TestCreateFails(t *testing.T) {
 	for _, operation := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
 		bubble(t, operation, []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
 			tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of(operation))

@@ -14,7 +14,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAttemptsOnABusyLockCostOneRequestEachAndNoTicket(t *testing.T) {
+// TestAttemptsOnBusyLock checks that attempts on a busy lock cost one request each and no
+// ticket.
+func TestAttemptsOnBusyLock(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 40} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -45,7 +47,8 @@ func TestAttemptsOnABusyLockCostOneRequestEachAndNoTicket(t *testing.T) {
 	}
 }
 
-func TestAnAttemptSucceedsWhenTheLockIsFree(t *testing.T) {
+// TestAttemptOnFreeLock checks that an attempt succeeds when the lock is free.
+func TestAttemptOnFreeLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -75,8 +78,9 @@ func TestAnAttemptSucceedsWhenTheLockIsFree(t *testing.T) {
 	})
 }
 
-// Whoever waits in the queue goes first.
-func TestAttemptsDoNotPassWaiters(t *testing.T) {
+// TestAttemptsBesideWaiters checks that attempts do not pass waiters. The waiters in the
+// queue go first.
+func TestAttemptsBesideWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -105,7 +109,9 @@ func TestAttemptsDoNotPassWaiters(t *testing.T) {
 	})
 }
 
-func TestAttemptsEndWithTheContextAndWithClose(t *testing.T) {
+// TestEndOfAttempts checks that attempts end when their context ends, and when the client
+// is closed.
+func TestEndOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour})
@@ -137,7 +143,8 @@ func TestAttemptsEndWithTheContextAndWithClose(t *testing.T) {
 	})
 }
 
-func TestAttemptsThatMakeNoSenseAreRefused(t *testing.T) {
+// TestInvalidAttempts checks that invalid options for attempts are refused.
+func TestInvalidAttempts(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 	for want, wait := range map[string]waitpolicy.Wait{
@@ -152,9 +159,10 @@ func TestAttemptsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-// An attempt that the table does not answer counts, and the next one follows. A
-// holder that has died is evicted by the attempt that finds it out.
-func TestAttemptsOutlastWhatPasses(t *testing.T) {
+// TestAttemptsOutlastFaults checks that attempts outlast transient faults. An attempt
+// that the table does not answer counts, and the next one follows. A holder that has died
+// is evicted by the attempt that finds it out.
+func TestAttemptsOutlastFaults(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"refused connections": queuelocktest.LoseRequest(), "no answer": queuelocktest.SwallowRequest(),
 		"throttle": queuelocktest.Refuse(queuelocktest.Throttling), "lost answers": queuelocktest.LoseResponse(),

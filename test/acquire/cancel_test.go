@@ -14,8 +14,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// etcd left the keys of cancelled waiters behind.
-func TestACancelledOrTimedOutWaiterLeavesNoRow(t *testing.T) {
+// TestCancelledWaiter checks that a cancelled or timed out waiter leaves no row. Etcd
+// left the keys of cancelled waiters behind.
+func TestCancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -43,7 +44,8 @@ func TestACancelledOrTimedOutWaiterLeavesNoRow(t *testing.T) {
 	})
 }
 
-func TestACancelledAcquireLeavesNoGhostHolder(t *testing.T) {
+// TestCancelledAcquire checks that a cancelled Acquire leaves no orphaned entry.
+func TestCancelledAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -66,7 +68,7 @@ func TestACancelledAcquireLeavesNoGhostHolder(t *testing.T) {
 				} else if !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("%s, after %dms: %v", fault, ms, err)
 				}
-				// Nobody need wait for a lease to end, and the queue is quiet.
+				// No client has to wait for a lease to end, and the queue is quiet.
 				lock, err = other.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
 				if err != nil {
 					t.Fatalf("%s, cancelled after %dms: %v\n%s", fault, ms, err, table.Log())
@@ -81,9 +83,10 @@ func TestACancelledAcquireLeavesNoGhostHolder(t *testing.T) {
 	})
 }
 
-// A caller that stands still for longer than a lease right after its TAKE was
-// served must not be taken for its former self: ids are never used twice.
-func TestAnIDThatWasLeftIsNeverUsedAgain(t *testing.T) {
+// TestAbandonedID checks that an id that was abandoned is never used again. A caller that
+// is paused for longer than a lease right after its TAKE was served must not be mistaken
+// for its own earlier attempt.
+func TestAbandonedID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var pause atomic.Int64

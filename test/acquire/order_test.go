@@ -16,8 +16,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// A key of unpadded numbers sorts 10 before 9.
-func TestWaitersAreServedInOrderOfTicketsAcrossPowersOfTen(t *testing.T) {
+// TestOrderOfTickets checks that waiters are served in the order of their tickets across
+// powers of ten. A key of unpadded numbers sorts 10 before 9.
+func TestOrderOfTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		first, db := locktest.Open(t, table, "first", queuelock.Config{})
@@ -45,9 +46,10 @@ func TestWaitersAreServedInOrderOfTicketsAcrossPowersOfTen(t *testing.T) {
 	})
 }
 
-// etcd's mutex let a waiter in whose session had expired.
-func TestAWaiterThatStalledTakesItsPlaceAgainOrANewOne(t *testing.T) {
-	t.Run("nobody overtook it", func(t *testing.T) {
+// TestStalledWaiter checks that a waiter that was paused takes its place again, or a new
+// one. Etcd's mutex let a waiter in whose session had expired.
+func TestStalledWaiter(t *testing.T) {
+	t.Run("NotOvertaken", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -71,7 +73,7 @@ func TestAWaiterThatStalledTakesItsPlaceAgainOrANewOne(t *testing.T) {
 			}
 		})
 	})
-	t.Run("somebody overtook it", func(t *testing.T) {
+	t.Run("Overtaken", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)

@@ -15,7 +15,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
+// TestProgress checks that the reported progress follows the queue, and nothing is
+// reported twice.
+func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var done []<-chan struct{}
@@ -37,7 +39,7 @@ func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 			if i > 0 && p.Position == last.Position && p.TicketsAhead == last.TicketsAhead && (p.Serving == nil) == (last.Serving == nil) {
-				t.Errorf("told twice of %+v", p)
+				t.Errorf("reported twice: %+v", p)
 			}
 			last = p
 			if p.Serving == nil {
@@ -45,11 +47,11 @@ func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 			}
 			places += fmt.Sprintf("%d/%d %s; ", p.Position, p.TicketsAhead, p.Serving.Owner)
 			if late := p.Waited - time.Duration(3-p.Position)*10*time.Second; late > 6*time.Second {
-				t.Errorf("told of place %d after %v", p.Position, p.Waited)
+				t.Errorf("reported position %d after %v", p.Position, p.Waited)
 			}
 		}
 		if places != "3/2 a; 2/1 b; 1/0 c; " {
-			t.Errorf("told of %s", w.Places())
+			t.Errorf("reported %s", w.Places())
 		}
 		counts := db.Counts()
 		if others := counts.Total().Sent - counts["Query"].Sent - counts["GetItem"].Sent; others > 6+4 { // and heartbeats of its row
@@ -58,7 +60,8 @@ func TestProgressFollowsTheQueueAndTellsNothingTwice(t *testing.T) {
 	})
 }
 
-func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
+// TestProgressEstimate checks that the estimated wait follows the observed rate of turns.
+func TestProgressEstimate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
@@ -81,7 +84,7 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 		}
 		all := w.Seen()
 		if len(all) == 0 {
-			t.Fatal("nothing was told")
+			t.Fatal("nothing was reported")
 		}
 		const served = 100 * time.Second // five turns of 20 s
 		if all[0].EstimatedWait != 0 {
@@ -99,8 +102,7 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 				t.Errorf("at place %d, after %v, %v more were estimated, want about %v in all", p.Position, p.Waited, p.EstimatedWait, served)
 			}
 		}
-		// Somebody who comes now has seen nothing, and goes by the turns that
-		// were recorded.
+		// A client that comes now has observed nothing, and uses the recorded turns.
 		c, _ := locktest.Open(t, table, "late", queuelock.Config{})
 		held = locktest.Acquire(t, first, waitpolicy.Forever)
 		var late locktest.ProgressLog
@@ -115,7 +117,9 @@ func TestProgressEstimatesByTheRateThatWasSeen(t *testing.T) {
 	})
 }
 
-func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
+// TestProgressWithoutWait checks that no progress is reported for a lock that is granted
+// without a wait.
+func TestProgressWithoutWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -134,12 +138,14 @@ func TestProgressIsNotToldOfALockThatIsNotWaitedFor(t *testing.T) {
 		locktest.Release(t, held)
 		<-waiting
 		if got := w.Places(); got != "" {
-			t.Errorf("told of %s", got)
+			t.Errorf("reported %s", got)
 		}
 	})
 }
 
-func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
+// TestProgressAfterAcquire checks that no progress is reported after Acquire has
+// returned.
+func TestProgressAfterAcquire(t *testing.T) {
 	for round := range 40 {
 		locktest.InBubble(t, fmt.Sprint(round), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -157,12 +163,12 @@ func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
 			lock, err := b.Acquire(ctx, locktest.Order, waitpolicy.For(time.Duration(900+7*round)*time.Millisecond), queuelock.OnProgress(func(queuelock.Progress) {
 				calls++ // by this goroutine: the race detector would object
 				if returned.Load() {
-					t.Error("told after Acquire had returned")
+					t.Error("reported after Acquire had returned")
 				}
 			}))
 			returned.Store(true)
 			if calls == 0 {
-				t.Error("never told")
+				t.Error("nothing was reported")
 			}
 			time.Sleep(time.Minute)
 			if err == nil {
@@ -173,9 +179,10 @@ func TestProgressIsNeverToldAfterAcquireHasReturned(t *testing.T) {
 	}
 }
 
-// One client's waiters share a poller: those behind another are told by their
-// tickets at first.
-func TestProgressOfWaitersOfOneClient(t *testing.T) {
+// TestProgressOfOneClient checks that every waiter of one client gets its own progress.
+// The waiters of one client share a poller, and those behind the first get their
+// positions from their tickets at first.
+func TestProgressOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -187,18 +194,19 @@ func TestProgressOfWaitersOfOneClient(t *testing.T) {
 		two := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(second.Add))
 		time.Sleep(time.Minute)
 		if first.Places() != "1/0 a; " || second.Places() != "2/1 a; " {
-			t.Errorf("told of %s and of %s", first.Places(), second.Places())
+			t.Errorf("reported %s and %s", first.Places(), second.Places())
 		}
 		locktest.Release(t, held)
 		<-one
 		<-two
 		if got := second.Places(); got != "2/1 a; 1/0 b; " && got != "2/1 a; " {
-			t.Errorf("told of %s", got)
+			t.Errorf("reported %s", got)
 		}
 	})
 }
 
-func TestProgressTellsOfTheHoldersData(t *testing.T) {
+// TestProgressShowsData checks that progress includes the data of the holder.
+func TestProgressShowsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -220,9 +228,9 @@ func TestProgressTellsOfTheHoldersData(t *testing.T) {
 	})
 }
 
-// f runs in the caller's goroutine: its panic is the caller's, and leaves no
-// row.
-func TestAPanicOfOnProgressLeavesTheQueue(t *testing.T) {
+// TestPanicInOnProgress checks that a panic in OnProgress leaves the queue. F runs in the
+// caller's goroutine: its panic is the caller's, and leaves no row.
+func TestPanicInOnProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})

@@ -22,7 +22,9 @@ func reads(db *queuelocktest.Client) int {
 	return counts["Query"].Sent + counts["GetItem"].Sent
 }
 
-func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
+// TestLookBesideEnqueue checks that only the first look runs beside an unanswered
+// enqueue.
+func TestLookBesideEnqueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -55,7 +57,8 @@ func TestOnlyTheFirstLookRunsBesideAnUnansweredEnqueue(t *testing.T) {
 	})
 }
 
-func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
+// TestOvertakenWaiter checks that an overtaken waiter awaits its enqueue before it looks.
+func TestOvertakenWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 3900 * time.Millisecond}
 		table := queuelocktest.NewTable(t)
@@ -78,7 +81,7 @@ func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 		db.Heal()
 		<-row.Reached()
 		before := reads(db)
-		time.Sleep(3 * time.Second) // the next in line looks once a second at the least
+		time.Sleep(3 * time.Second) // the next in line looks at least once a second
 		if n := reads(db) - before; n != 0 {
 			t.Errorf("%d looks before the new row stood", n)
 		}
@@ -90,10 +93,10 @@ func TestAWaiterThatWasOvertakenAwaitsItsEnqueueBeforeItLooks(t *testing.T) {
 	})
 }
 
-// A heartbeat that was lost, and lands after a later one was confirmed, must
-// not set the end of the lease back: others would evict the holder while it
-// relies on the later one.
-func TestALateHeartbeatDoesNotShortenALease(t *testing.T) {
+// TestLateHeartbeat checks that a late heartbeat does not shorten a lease. A heartbeat
+// that was lost, and lands after a later one was confirmed, must not set the end of the
+// lease back: others would evict the holder while it relies on the later one.
+func TestLateHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
@@ -119,10 +122,11 @@ func TestALateHeartbeatDoesNotShortenALease(t *testing.T) {
 	})
 }
 
-// A waiter that stood still while its own grant ran out, and another was
-// served, must count the other's lease from when it first read of it, not from
-// its own last look: it would evict a live holder at once.
-func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
+// TestPausedWaiter checks that a waiter that was paused does not evict a client that was
+// served meanwhile. While it was paused, its own grant ran out and another client was
+// served. It must count the lease of that client from its first read of it, and not from
+// its own last look, after which it would evict a live holder at once.
+func TestPausedWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		cfg := queuelock.Config{TTL: 10 * time.Second, WaiterTTL: 10 * time.Second}
@@ -150,7 +154,7 @@ func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
 		if got.Err != nil {
 			t.Fatal(got.Err)
 		}
-		time.Sleep(5 * time.Second) // the one that stood still has woken up
+		time.Sleep(5 * time.Second) // the paused waiter has resumed
 		if err := got.Lock.Err(); err != nil {
 			t.Errorf("a live holder was evicted: %v", err)
 		}
@@ -167,9 +171,10 @@ func TestAWaiterThatStoodStillDoesNotEvictWhoWasServedMeanwhile(t *testing.T) {
 	})
 }
 
-// A waiter whose row cannot be put must not keep those of its own process
+// TestWaiterWithoutRow checks that a waiter without a row does not hold up the others of
+// its process. A waiter whose row cannot be put must not keep those of its own process
 // waiting whose rows stand: the whole queue stands back for them.
-func TestAWaiterWithoutARowDoesNotHoldUpItsOwnProcess(t *testing.T) {
+func TestWaiterWithoutRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -194,17 +199,18 @@ func TestAWaiterWithoutARowDoesNotHoldUpItsOwnProcess(t *testing.T) {
 	})
 }
 
-// A waiter whose row can never be put ends with the table's error. It must not
-// stay the first of its line, and keep every other waiter from looking.
-func TestAWaiterWhoseRowCannotBePutGivesUp(t *testing.T) {
+// TestRowCannotBePut checks that a waiter whose row cannot be put gives up. A waiter
+// whose row can never be put ends with the table's error. It must not stay the first of
+// its line, and keep every other waiter from looking.
+func TestRowCannotBePut(t *testing.T) {
 	for seed := range 10 {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
 			alice, _ := locktest.Open(t, table, "alice", queuelock.Config{})
 			bob, db := locktest.Open(t, table, "bob", queuelock.Config{})
 			held := locktest.Acquire(t, alice, waitpolicy.Forever)
-			// The first look runs beside the ENQUEUE, and finds nobody: it is held
-			// up until the lock is free.
+			// The first look runs beside the ENQUEUE, and finds no holder: it is held up
+			// until the lock is free.
 			look := db.Inject(queuelocktest.HoldRequest().Of("GetItem", "Query").Nth(1))
 			broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("PutItem"))
 			first := locktest.QueueUp(t.Context(), bob, waitpolicy.Forever)
@@ -226,9 +232,10 @@ func TestAWaiterWhoseRowCannotBePutGivesUp(t *testing.T) {
 	}
 }
 
-// A host that was suspended wakes with a clock that has not moved. A lease that
-// it asks for then is over before it begins, and its answer's date says so.
-func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
+// TestExpiredByItsAnswer checks that a lease that is over by the time of its own answer
+// is not used. A host that was suspended wakes with a clock that has not moved. A lease
+// that it asks for then is over before it begins, and its answer's date says so.
+func TestExpiredByItsAnswer(t *testing.T) {
 	for _, asleep := range []time.Duration{50 * time.Second, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			var suspended atomic.Int64 // DynamoDB's clock goes on
@@ -263,9 +270,9 @@ func TestALeaseThatIsOverByItsOwnAnswerIsNotBelieved(t *testing.T) {
 	}
 }
 
-// Patience is for failures: one request that fails after a long stall loses no
-// place.
-func TestPatienceCountsFromTheFirstFailure(t *testing.T) {
+// TestPatience checks that the retry timeout counts from the first failure. Patience is
+// for failures: one request that fails after a long stall loses no place.
+func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -294,8 +301,10 @@ func TestPatienceCountsFromTheFirstFailure(t *testing.T) {
 	})
 }
 
-// A row may stand by the id of any of its enqueues that was not answered.
-func TestALeavingWaiterDeletesItsRowByWhicheverID(t *testing.T) {
+// TestLeaveDeletesEveryID checks that a leaving waiter deletes its row, whichever of its
+// ids the row has. A row may stand by the id of any of its enqueues that was not
+// answered.
+func TestLeaveDeletesEveryID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -312,9 +321,10 @@ func TestALeavingWaiterDeletesItsRowByWhicheverID(t *testing.T) {
 	})
 }
 
-// A Release that failed while the network was down can be repeated after the
-// lease is over, and takes out what is left.
-func TestReleaseAfterTheLeaseRemovesWhatIsLeft(t *testing.T) {
+// TestReleaseAfterLease checks that a Release after the end of the lease removes what is
+// left of the lock. A Release that failed while the network was down can be repeated
+// after the lease is over, and takes out what is left.
+func TestReleaseAfterLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -71,7 +71,7 @@ func TestPosition(t *testing.T) {
 		last := locktest.QueueUp(t.Context(), b, waitpolicy.For(30*time.Second), queuelock.OnProgress(w.Add))
 		time.Sleep(time.Second)
 		if got := w.Places(); got != "4/3 a; " {
-			t.Errorf("told of %s", got)
+			t.Errorf("reported %s", got)
 		}
 		cancel()
 		for _, g := range gone {

@@ -15,7 +15,8 @@ import (
 // The budgets of docs/protocol.md, "Costs". They are exact: nothing is repeated
 // on a network that works.
 
-func TestFirstUseOfAKeyCostsTwoRequests(t *testing.T) {
+// TestFirstUse checks that the first use of a key costs two requests.
+func TestFirstUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
@@ -26,9 +27,10 @@ func TestFirstUseOfAKeyCostsTwoRequests(t *testing.T) {
 	})
 }
 
-// The first lock of a process is a read more, by which it learns DynamoDB's time.
-// A busy one it need not ask twice.
-func TestTheFirstLockOfAProcessCostsAReadMore(t *testing.T) {
+// TestFirstLock checks that the first lock of a process costs one more read. The first
+// lock of a process is a read more, by which it learns DynamoDB's time. A busy one it
+// need not ask twice.
+func TestFirstLock(t *testing.T) {
 	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 		locktest.InBubble(t, wait.String(), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -65,7 +67,9 @@ func TestTheFirstLockOfAProcessCostsAReadMore(t *testing.T) {
 	})
 }
 
-func TestIdleAcquireAndItsReleaseCostOneRequestEach(t *testing.T) {
+// TestIdleCycle checks that Acquire of an idle lock costs one request, and so does its
+// Release.
+func TestIdleCycle(t *testing.T) {
 	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Minute), waitpolicy.Forever} {
 		t.Run(wait.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -79,7 +83,7 @@ func TestIdleAcquireAndItsReleaseCostOneRequestEach(t *testing.T) {
 					}
 					spent := locktest.Cost(table, func() { locktest.Release(t, lock); synctest.Wait() })
 					if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
-						t.Errorf("release with nobody queued: %+v, want 1 request, 1 WCU, 0 RCU", spent)
+						t.Errorf("release of an empty queue: %+v, want 1 request, 1 WCU, 0 RCU", spent)
 					}
 				}
 			})
@@ -87,7 +91,8 @@ func TestIdleAcquireAndItsReleaseCostOneRequestEach(t *testing.T) {
 	}
 }
 
-func TestNoWaitOnABusyLockCostsOneRequestAndNoTicket(t *testing.T) {
+// TestNoWaitOnBusyLock checks that NoWait on a busy lock costs one request and no ticket.
+func TestNoWaitOnBusyLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -108,7 +113,9 @@ func TestNoWaitOnABusyLockCostsOneRequestAndNoTicket(t *testing.T) {
 	})
 }
 
-func TestQueuedCycleCostsAtMostSixRequestsWithoutPolls(t *testing.T) {
+// TestQueuedCycle checks that a queued cycle costs at most six requests besides its
+// polls.
+func TestQueuedCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -138,9 +145,10 @@ func TestQueuedCycleCostsAtMostSixRequestsWithoutPolls(t *testing.T) {
 	})
 }
 
-// In a busy queue the fast form would be refused more often than not, and the
-// lock idle for a round trip.
-func TestReleaseInABusyQueueStartsWithTheHandOff(t *testing.T) {
+// TestReleaseInBusyQueue checks that a Release in a busy queue tries the hand-off first.
+// In a busy queue the fast form would be refused more often than not, and the lock idle
+// for a round trip.
+func TestReleaseInBusyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -160,7 +168,7 @@ func TestReleaseInABusyQueueStartsWithTheHandOff(t *testing.T) {
 		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second)
 		if spent := db.Counts().Sub(before).Total(); spent.Sent != 1 || spent.FailedConditions != 0 {
-			t.Errorf("release with somebody queued: %+v, want the hand-off alone", spent)
+			t.Errorf("release of a busy queue: %+v, want the hand-off alone", spent)
 		}
 		if got := <-third; got.Err != nil {
 			t.Error(got.Err)
@@ -168,9 +176,9 @@ func TestReleaseInABusyQueueStartsWithTheHandOff(t *testing.T) {
 	})
 }
 
-// TestDrainingAQueueTakesPollsInProportionToItsLength: with N waiters in N
-// processes, polls per waiter stay bounded as N grows.
-func TestDrainingAQueueTakesPollsInProportionToItsLength(t *testing.T) {
+// TestDrain checks that draining a queue takes polls in proportion to its length. With N
+// waiters in N processes, polls per waiter stay bounded as N grows.
+func TestDrain(t *testing.T) {
 	perWaiter := func(n int) float64 {
 		var polls float64
 		synctest.Test(t, func(t *testing.T) {
@@ -216,7 +224,8 @@ func TestDrainingAQueueTakesPollsInProportionToItsLength(t *testing.T) {
 	}
 }
 
-func TestWaitersOfOneProcessShareOnePoller(t *testing.T) {
+// TestSharedPoller checks that waiters of one process share one poller.
+func TestSharedPoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -247,7 +256,9 @@ func TestWaitersOfOneProcessShareOnePoller(t *testing.T) {
 	})
 }
 
-func TestReleaseWakesTheNextOfItsOwnProcessAtOnce(t *testing.T) {
+// TestReleaseWakesNext checks that Release wakes the next waiter of its own process at
+// once.
+func TestReleaseWakesNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 4 * time.Millisecond
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(trip))

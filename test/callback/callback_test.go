@@ -93,7 +93,7 @@ func TestCallbackGetsLatestValue(t *testing.T) {
 		g.Open()
 		time.Sleep(time.Second)
 		if all := w.Seen(); len(all) != 2 || all[0].Position != 5 || all[1].Position != 1 || all[1].Serving.Owner != "ahead-3" {
-			t.Errorf("told of %s", w.Places())
+			t.Errorf("reported %s", w.Places())
 		}
 		<-ahead[3]
 		<-done

@@ -15,7 +15,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestEngineDataIsShownAndSet(t *testing.T) {
+// TestEngineData checks that data is shown and set.
+func TestEngineData(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		all := make([]byte, 4096)
@@ -38,8 +39,8 @@ func TestEngineDataIsShownAndSet(t *testing.T) {
 			t.Errorf("%q is shown, %v", shown(), err)
 		}
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET holders = :nobody"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET holders = :none"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,8 @@ func TestEngineDataIsShownAndSet(t *testing.T) {
 	})
 }
 
-func TestEngineIsLockedTellsALiveHolder(t *testing.T) {
+// TestEngineIsLocked checks that IsLocked distinguishes a live holder from a crashed one.
+func TestEngineIsLocked(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", locktest.Fast)
 		watcher, _ := locktest.Open(t, table, "watcher", locktest.Fast)
@@ -75,7 +77,8 @@ func TestEngineIsLockedTellsALiveHolder(t *testing.T) {
 	})
 }
 
-func TestEngineProgressIsTold(t *testing.T) {
+// TestEngineProgress checks that progress is reported.
+func TestEngineProgress(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})

@@ -26,7 +26,8 @@ import (
 // protocol: what the tests in bubbles show of the embedded engine must be true
 // of the others as well.
 
-func TestEngineIdleCycleIsTwoRequests(t *testing.T) {
+// TestEngineIdleCycle checks that an idle cycle is two requests.
+func TestEngineIdleCycle(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		first := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever)) })
@@ -48,7 +49,8 @@ func TestEngineIdleCycleIsTwoRequests(t *testing.T) {
 	})
 }
 
-func TestEngineManyClientsTakeTurnsInOrder(t *testing.T) {
+// TestEngineManyClients checks that many clients take turns in order.
+func TestEngineManyClients(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		const clients, rounds = 6, 5
 		var mu sync.Mutex
@@ -96,7 +98,8 @@ func TestEngineManyClientsTakeTurnsInOrder(t *testing.T) {
 	})
 }
 
-func TestEngineBusyLockIsRefusedAndTimesOut(t *testing.T) {
+// TestEngineBusyLock checks that a busy lock is refused, and a wait for it times out.
+func TestEngineBusyLock(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
@@ -118,7 +121,8 @@ func TestEngineBusyLockIsRefusedAndTimesOut(t *testing.T) {
 	})
 }
 
-func TestEngineCrashedHolderAndWaiterAreReplaced(t *testing.T) {
+// TestEngineCrash checks that a crashed holder and a crashed waiter are replaced.
+func TestEngineCrash(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, dbHolder := locktest.Open(t, table, "holder", locktest.Fast)
 		dead, dbDead := locktest.Open(t, table, "dead", locktest.Fast)
@@ -140,13 +144,15 @@ func TestEngineCrashedHolderAndWaiterAreReplaced(t *testing.T) {
 			t.Fatalf("not taken over: %v, after %v", got.Err, took)
 		}
 		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == queuelock.Evicted {
-			t.Errorf("the dead holder's lock says %v, want that its own clock told it", lost.Err())
+			t.Errorf("the crashed holder's lock says %v, want a loss by its own clock", lost.Err())
 		}
 		locktest.Release(t, got.Lock)
 	})
 }
 
-func TestEngineLostAnswersAreFoundOut(t *testing.T) {
+// TestEngineLostAnswers checks that the outcome of a write whose answer was lost is found
+// out.
+func TestEngineLostAnswers(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, db := locktest.Open(t, table, "b", queuelock.Config{})
@@ -178,7 +184,8 @@ func TestEngineLostAnswersAreFoundOut(t *testing.T) {
 	})
 }
 
-func TestEngineLossIsToldByTheNextHeartbeat(t *testing.T) {
+// TestEngineLoss checks that the next heartbeat reports a loss.
+func TestEngineLoss(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{HeartbeatInterval: 100 * time.Millisecond})
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
@@ -198,7 +205,8 @@ func TestEngineLossIsToldByTheNextHeartbeat(t *testing.T) {
 	})
 }
 
-func TestEngineTicketsAreExactToTheLastDigit(t *testing.T) {
+// TestEngineTickets checks that tickets are exact to the last digit.
+func TestEngineTickets(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
@@ -227,7 +235,9 @@ func TestEngineTicketsAreExactToTheLastDigit(t *testing.T) {
 	})
 }
 
-func TestEngineReasonsAreIndependentAndMalformedItemsRefused(t *testing.T) {
+// TestEngineReasons checks that reasons are independent of each other, and malformed
+// items are refused.
+func TestEngineReasons(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		var held []*queuelock.Lock
@@ -255,7 +265,8 @@ func TestEngineReasonsAreIndependentAndMalformedItemsRefused(t *testing.T) {
 	})
 }
 
-func TestEngineWrongTablesAreNamed(t *testing.T) {
+// TestEngineWrongTables checks that the error for a wrong table names what is wrong.
+func TestEngineWrongTables(t *testing.T) {
 	t.Parallel()
 	engines.Each(t, func(t *testing.T, e engines.Engine) {
 		db := e.Client(t)

@@ -19,10 +19,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// On every engine: what the dead left goes in as few requests as on the
-// embedded one, what some other program keeps in the record stays, and what
-// cannot be read is named.
-func TestEngineLeftoversAreSweptAndTheRestIsLeftAlone(t *testing.T) {
+// TestEngineSweep checks that leftovers are swept, and other rows are left alone. Each
+// engine needs as few requests as the embedded one. What another program keeps in the
+// record remains, and what cannot be read is named.
+func TestEngineSweep(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		const dead = 45
 		holders := attr.Item{}
@@ -61,7 +61,8 @@ func TestEngineLeftoversAreSweptAndTheRestIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestEngineItemsAreLockedReadAndWrittenInTwoRequests(t *testing.T) {
+// TestEngineItems checks that an item is locked, read and written in two requests.
+func TestEngineItems(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
 		b, dbB := locktest.Open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})

@@ -12,7 +12,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestEngineALockDelayIsKeptOnEveryEngine(t *testing.T) {
+// TestEngineLockDelay checks that a lock delay is kept on every engine.
+func TestEngineLockDelay(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.Fast)
 		other, _ := locktest.Open(t, table, "b", locktest.Fast)
@@ -30,7 +31,8 @@ func TestEngineALockDelayIsKeptOnEveryEngine(t *testing.T) {
 	})
 }
 
-func TestEngineFailClosedLocksAreKeptAndEvicted(t *testing.T) {
+// TestEngineFailClosed checks that fail-closed locks are kept until they are evicted.
+func TestEngineFailClosed(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.Fast)
 		other, _ := locktest.Open(t, table, "b", locktest.Fast)
@@ -98,7 +100,7 @@ func TestEngineExtendAndDanger(t *testing.T) {
 		db.Partition()
 		<-lock.Done()
 		if left := <-told; left > 200*time.Millisecond {
-			t.Errorf("told with %v left", left)
+			t.Errorf("called with %v left", left)
 		}
 		if err := lock.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v, want the loss", err)

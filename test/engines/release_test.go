@@ -79,14 +79,14 @@ func TestEngineReleaseWith(t *testing.T) {
 		if n != 2 || locktest.Balance(table) != "1" {
 			t.Errorf("%d requests; the account holds %s", n, locktest.Balance(table))
 		}
-		// With somebody behind it, and an answer that is lost.
+		// With a waiter behind it, and an answer that is lost.
 		lock = locktest.Acquire(t, a, waitpolicy.NoWait)
 		queued, waits := locktest.OnceItWaits()
 		waiting := locktest.LockBy(t, b, waits)
 		<-queued
 		dbA.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(2))
 		if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "2" {
-			t.Errorf("with somebody behind it: %v; the account holds %s", err, locktest.Balance(table))
+			t.Errorf("with a waiter behind it: %v; the account holds %s", err, locktest.Balance(table))
 		}
 		got := <-waiting
 		if got.Err != nil {

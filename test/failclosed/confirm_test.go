@@ -21,8 +21,9 @@ const (
 	grace = 4 * time.Second
 )
 
-// Every grant is confirmed, whatever becomes of the requests and answers.
-func TestAConfirmationGetsThrough(t *testing.T) {
+// TestConfirmation checks that a confirmation gets through. Every grant is confirmed,
+// whatever becomes of the requests and answers.
+func TestConfirmation(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":             queuelocktest.DelayRequest(0),
 		"request lost":         queuelocktest.LoseRequest().Times(5),
@@ -71,9 +72,10 @@ func TestAConfirmationGetsThrough(t *testing.T) {
 	}
 }
 
-// One that dies, or is cut off, between its grant and its confirmation holds up
-// others for the grant's short lease. Then it takes a new number.
-func TestAGrantThatIsNotConfirmedEndsByItsLease(t *testing.T) {
+// TestUnconfirmedGrant checks that a grant that is not confirmed ends by its lease. A
+// client that crashes or is partitioned between its grant and its confirmation delays
+// others by the grant's short lease. Then it takes a new number.
+func TestUnconfirmedGrant(t *testing.T) {
 	for how, options := range locktest.Judged {
 		for _, late := range []bool{false, true} {
 			locktest.InBubble(t, fmt.Sprint(how, ", the confirmation lands late: ", late), func(t *testing.T) {
@@ -121,9 +123,10 @@ func TestAGrantThatIsNotConfirmedEndsByItsLease(t *testing.T) {
 	}
 }
 
-// Whenever a waiter gives up, and whatever of its requests lands after that, no
-// holder without a lease is left.
-func TestAWaiterThatGaveUpLeavesNothingForAnOperator(t *testing.T) {
+// TestWaiterThatGaveUp checks that a waiter that gave up leaves nothing that an operator
+// must remove. Whenever a waiter gives up, and whatever of its requests lands after that,
+// no holder without a lease is left.
+func TestWaiterThatGaveUp(t *testing.T) {
 	for _, what := range []struct{ name, part string }{{"TAKE", "SET ticketNumber"}, {"CLAIM", claimed}, {"CONFIRM", locktest.Confirmation}} {
 		for name, fault := range map[string]queuelocktest.Fault{
 			"applied when it has left":   queuelocktest.HoldRequest().LandingAnyway(),
@@ -174,9 +177,10 @@ func TestAWaiterThatGaveUpLeavesNothingForAnOperator(t *testing.T) {
 	}
 }
 
-// An id that comes back by a TAKE that arrives twice is nobody's, and a
-// confirmation that arrives twice does not make it a holder for ever.
-func TestAConfirmationThatArrivesTwiceConfirmsNoGhost(t *testing.T) {
+// TestDuplicateConfirmation checks that a confirmation that arrives twice confirms no
+// orphaned entry. An id that a duplicate TAKE writes again has no owner, and a duplicate
+// confirmation must not make it a permanent holder.
+func TestDuplicateConfirmation(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := locktest.Watched(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -190,7 +194,7 @@ func TestAConfirmationThatArrivesTwiceConfirmsNoGhost(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(100 * time.Millisecond)
 		if n := len(holderEntries(t, table)); n != 1 {
-			t.Fatalf("%d holders: the ghost was to be there", n)
+			t.Fatalf("%d holders: want the orphaned entry", n)
 		}
 		confirms.Release()
 		time.Sleep(100 * time.Millisecond)
@@ -198,9 +202,10 @@ func TestAConfirmationThatArrivesTwiceConfirmsNoGhost(t *testing.T) {
 	})
 }
 
-// The confirmation was made, its answer was lost, and the table is gone: nothing
-// but an operator is left.
-func TestAnUnknownConfirmationThatCannotBeTakenBackIsTold(t *testing.T) {
+// TestUnknownConfirmation checks that a confirmation of unknown outcome that cannot be
+// undone is reported. The confirmation was made, its answer was lost, and the table is
+// gone: nothing but an operator is left.
+func TestUnknownConfirmation(t *testing.T) {
 	for name, wait := range map[string]waitpolicy.Wait{
 		"no wait": waitpolicy.NoWait, "attempts": waitpolicy.Attempts(20, time.Second), "a time": waitpolicy.For(20 * time.Second), "for ever": waitpolicy.Forever,
 	} {

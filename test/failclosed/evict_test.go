@@ -12,7 +12,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestEvictSaysWhyItDoesNothing(t *testing.T) {
+// TestEvictRefusals checks that Evict returns an error that says why it did nothing.
+func TestEvictRefusals(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -98,7 +99,8 @@ func TestEvictSaysWhyItDoesNothing(t *testing.T) {
 	})
 }
 
-func TestEvictOutlastsWhatPasses(t *testing.T) {
+// TestEvictOutlastsFaults checks that Evict outlasts transient faults.
+func TestEvictOutlastsFaults(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"request lost":         queuelocktest.LoseRequest().Times(5),
 		"response lost":        queuelocktest.LoseResponse().Times(5),

@@ -17,7 +17,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// holderEntries are the entries of holders, as they stand in the table.
+// holderEntries are the entries of holders, as they are in the table.
 func holderEntries(t *testing.T, table *queuelocktest.Table) []attr.Item {
 	t.Helper()
 	var all []attr.Item
@@ -51,7 +51,8 @@ func takenWithin(t *testing.T, c *queuelock.Client, most time.Duration) {
 	locktest.Release(t, lock)
 }
 
-func TestAFailClosedLockHasNoDeadline(t *testing.T) {
+// TestNoDeadline checks that a fail-closed lock has no deadline.
+func TestNoDeadline(t *testing.T) {
 	locktest.InBubble(t, "at all", func(t *testing.T) {
 		table := locktest.Watched(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -91,7 +92,9 @@ func TestAFailClosedLockHasNoDeadline(t *testing.T) {
 	})
 }
 
-func TestACrashedFailClosedHolderIsWaitedForUntilItIsEvicted(t *testing.T) {
+// TestCrashedHolder checks that waiters wait for a crashed fail-closed holder until it is
+// evicted.
+func TestCrashedHolder(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, options...)
@@ -139,7 +142,9 @@ func TestACrashedFailClosedHolderIsWaitedForUntilItIsEvicted(t *testing.T) {
 	}
 }
 
-func TestAFailClosedHolderThatLivesLearnsOfItsEviction(t *testing.T) {
+// TestEvictedHolder checks that a fail-closed holder that is alive learns of its
+// eviction.
+func TestEvictedHolder(t *testing.T) {
 	locktest.InBubble(t, "by its next heartbeat", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -181,7 +186,7 @@ func TestAFailClosedHolderThatLivesLearnsOfItsEviction(t *testing.T) {
 		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
 			t.Fatal(err)
 		}
-		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which tells that nothing was done
+		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
 		db.Inject(queuelocktest.DelayRequest(time.Millisecond))
 		for range 2 {
 			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
@@ -191,7 +196,9 @@ func TestAFailClosedHolderThatLivesLearnsOfItsEviction(t *testing.T) {
 	})
 }
 
-func TestFailClosedMakesNoSenseWithADeadline(t *testing.T) {
+// TestInvalidOptions checks that options with a deadline are refused together with
+// FailClosed.
+func TestInvalidOptions(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -210,7 +217,8 @@ func TestFailClosedMakesNoSenseWithADeadline(t *testing.T) {
 	})
 }
 
-func TestFailClosedHoldersShareAndCount(t *testing.T) {
+// TestModes checks that fail-closed holders can share a lock and count as permits.
+func TestModes(t *testing.T) {
 	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -235,7 +243,8 @@ func TestFailClosedHoldersShareAndCount(t *testing.T) {
 	}
 }
 
-func TestAFailClosedLockIsNotResumed(t *testing.T) {
+// TestNoResume checks that a fail-closed lock is not resumed.
+func TestNoResume(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -255,8 +264,9 @@ func TestAFailClosedLockIsNotResumed(t *testing.T) {
 	})
 }
 
-// Several locks of one call are confirmed each.
-func TestSeveralFailClosedLocksAreAllConfirmed(t *testing.T) {
+// TestSeveral checks that several fail-closed locks are all confirmed. Several locks of
+// one call are confirmed each.
+func TestSeveral(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
 		locktest.InBubble(t, fmt.Sprint("scope ", scope), func(t *testing.T) {
 			cfg := locktest.TenSeconds

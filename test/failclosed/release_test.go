@@ -13,7 +13,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAFailClosedReleaseIsTriedUntilItIsAnswered(t *testing.T) {
+// TestReleaseUntilAnswered checks that the release of a fail-closed lock is tried until
+// it is answered.
+func TestReleaseUntilAnswered(t *testing.T) {
 	const releasing = "turn ="
 	for name, test := range map[string]struct {
 		fault queuelocktest.Fault
@@ -88,9 +90,10 @@ func TestAFailClosedReleaseIsTriedUntilItIsAnswered(t *testing.T) {
 	})
 }
 
-// Where an engine does not show the record that refused, a read that fails is no
-// release of unknown outcome: the operator's eviction is told all the same.
-func TestAReleaseOfAnEvictedFailClosedLockTellsSoWhateverBecomesOfItsReads(t *testing.T) {
+// TestReleaseOfEvictedLock checks that the release of an evicted fail-closed lock reports
+// the eviction even when its reads fail. Where an engine does not show the record that
+// refused, a failed read does not make the outcome of the release unknown.
+func TestReleaseOfEvictedLock(t *testing.T) {
 	for _, fails := range []int{0, 1, 3, 6} { // the SDK makes three attempts
 		locktest.InBubble(t, fmt.Sprint("reads that fail: ", fails), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
@@ -110,10 +113,11 @@ func TestAReleaseOfAnEvictedFailClosedLockTellsSoWhateverBecomesOfItsReads(t *te
 	}
 }
 
-// A lock that was lost, and could not be removed, may stand all the same: a late
-// TAKE brings an id back. That is said beside the loss, and Release may be called
+// TestLostLockNotRemoved checks that a lost fail-closed lock that could not be removed is
+// reported. A lock that was lost, and could not be removed, may stand all the same: a
+// late TAKE brings an id back. That is said beside the loss, and Release may be called
 // again.
-func TestALostFailClosedLockThatCouldNotBeRemovedIsTold(t *testing.T) {
+func TestLostLockNotRemoved(t *testing.T) {
 	locktest.InBubble(t, "by its Release", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
@@ -135,7 +139,7 @@ func TestALostFailClosedLockThatCouldNotBeRemovedIsTold(t *testing.T) {
 			}
 		}
 	})
-	locktest.InBubble(t, "by an AcquireAll that waited for others", func(t *testing.T) {
+	locktest.InBubble(t, "ByWaitingAcquireAll", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
@@ -156,8 +160,9 @@ func TestALostFailClosedLockThatCouldNotBeRemovedIsTold(t *testing.T) {
 	})
 }
 
+// TestReleaseWith checks that a fail-closed lock can be released together with writes.
 // The caller's writes and the release are one.
-func TestAFailClosedLockIsReleasedWithWrites(t *testing.T) {
+func TestReleaseWith(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":       queuelocktest.DelayRequest(0),
 		"response lost":  queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1),

@@ -32,9 +32,9 @@ func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map
 
 // badEntries are entries of a holder that cannot be read.
 func badEntries() map[string]types.AttributeValue {
-	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Str("somebody"), "ticket": attr.Num(1)}
+	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Str("owner"), "ticket": attr.Num(1)}
 	return map[string]types.AttributeValue{
-		"no map":               attr.Str("somebody"),
+		"no map":               attr.Str("owner"),
 		"a beat of text":       attr.Object(attr.With(entry, attr.Item{"beat": attr.Str("3")})),
 		"an end of text":       attr.Object(attr.With(entry, attr.Item{"until": attr.Str("soon")})),
 		"no length":            attr.Object(attr.Without(entry, "ttl")),

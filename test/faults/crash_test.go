@@ -17,10 +17,11 @@ import (
 // What hurt other locks. The lessons on retries, sweeps and clocks are in
 // published_test.go, those on requests in test/budget.
 
-// A process dies in its very first turn, and those after it wait for less than its
-// lease, each in a process of its own: a job that is started each minute, or one
+// TestCrashInFirstTurn checks that processes with short waits get past a crash in the
+// first turn. A process dies in its very first turn, and those after it wait for less
+// than its lease, each in a process of its own: a job that is started each minute, or one
 // that crashes in a loop.
-func TestACrashInTheFirstTurnIsGotPastByProcessesThatHardlyWait(t *testing.T) {
+func TestCrashInFirstTurn(t *testing.T) {
 	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(4 * time.Second), waitpolicy.Attempts(3, time.Second)} {
 		locktest.InBubble(t, wait.String(), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
@@ -43,13 +44,15 @@ func TestACrashInTheFirstTurnIsGotPastByProcessesThatHardlyWait(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 			}
-			t.Error("nobody gets past it")
+			t.Error("no client gets past it")
 		})
 	}
 }
 
-// Redisson's fair lock made those behind dead waiters wait for each of them.
-func TestTheDeadCostThoseBehindThemOneLeaseHoweverMany(t *testing.T) {
+// TestCrashedWaiters checks that any number of crashed waiters cost the waiters behind
+// them one lease. Redisson's fair lock made those behind dead waiters wait for each of
+// them.
+func TestCrashedWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -81,8 +84,9 @@ func TestTheDeadCostThoseBehindThemOneLeaseHoweverMany(t *testing.T) {
 	})
 }
 
-// A dead waiter in front of a live one delays it by its own lease at the most.
-func TestADeadWaiterCostsItsOwnShortLease(t *testing.T) {
+// TestShortLeaseOfWaiter checks that a crashed waiter costs its own short lease. It
+// delays the live waiter behind it by that lease at most.
+func TestShortLeaseOfWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -105,9 +109,10 @@ func TestADeadWaiterCostsItsOwnShortLease(t *testing.T) {
 	})
 }
 
-// Dynamolock and the Java client made a newcomer watch a dead holder for one
-// more full lease.
-func TestACrashedHolderIsTakenOverWithoutOneMoreLease(t *testing.T) {
+// TestCrashedHolder checks that a crashed holder is taken over without one more lease.
+// Dynamolock and the Java client made a newcomer watch a dead holder for one more full
+// lease.
+func TestCrashedHolder(t *testing.T) {
 	for _, arrives := range []time.Duration{0, locktest.TTL / 2, locktest.TTL - time.Second, 2 * locktest.TTL} {
 		t.Run(fmt.Sprint("newcomer after ", arrives), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,9 +145,10 @@ func TestACrashedHolderIsTakenOverWithoutOneMoreLease(t *testing.T) {
 	})
 }
 
-// What the very first request of a process leaves is judged by its end, or, where
+// TestCrashAtFirstRequest checks that a holder that crashes at its first request is taken
+// over. What the very first request of a process leaves is judged by its end, or, where
 // no time is to be had, by observation.
-func TestAHolderThatDiesAtItsFirstRequestIsTakenOver(t *testing.T) {
+func TestCrashAtFirstRequest(t *testing.T) {
 	for _, opts := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutDate()}, {queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, opts...)

@@ -13,10 +13,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The read before a process's first TAKE is a request like the others: it is
-// tried again if it failed in passing, it is told of if it failed for good, and
-// nothing is left of it whatever becomes of it or of its process.
-func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
+// TestReadBeforeFirstTake checks that the read before the first TAKE may fail. It is a
+// request like the others: it is retried after a transient failure, a permanent failure
+// is returned, and nothing is left of it whatever becomes of it or of its process.
+func TestReadBeforeFirstTake(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"lost":          queuelocktest.LoseRequest(),
 		"answer lost":   queuelocktest.LoseResponse(),
@@ -48,7 +48,7 @@ func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
 			})
 		}
 	}
-	locktest.InBubble(t, "refused for good", func(t *testing.T) {
+	locktest.InBubble(t, "refused permanently", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
 		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("GetItem"))
@@ -69,7 +69,7 @@ func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
 		}
 	})
 	for name, pauses := range map[string][]time.Duration{"before": {time.Hour}, "after": {0, time.Hour}} {
-		locktest.InBubble(t, "the process stands still for an hour "+name+" it", func(t *testing.T) {
+		locktest.InBubble(t, "the process is paused for an hour "+name+" it", func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			late, err := queuelock.New(locktest.Stalling{Client: table.Client("late").Client, Pause: func() (pause time.Duration) {
 				if len(pauses) > 0 {
@@ -101,8 +101,9 @@ func TestTheReadBeforeTheFirstTakeMayFail(t *testing.T) {
 	}
 }
 
-// A counter that expires, or is reset, issues tickets twice.
-func TestTheCounterOutlivesTheTablesTTL(t *testing.T) {
+// TestCounterOutlivesTTL checks that the counter outlives the TTL of the table. A counter
+// that expires, or is reset, issues tickets twice.
+func TestCounterOutlivesTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -18,10 +18,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// An entry of holders is as hostile as a row; but what cannot be read makes
-// the record malformed, which nobody may touch.
-func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
-	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("somebody"), "ticket": attr.Num(1)}
+// TestHostileHolder checks that a hostile entry of holders is outwaited or reported. An
+// entry that cannot be read makes the record malformed, and then no client may write it.
+func TestHostileHolder(t *testing.T) {
+	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("owner"), "ticket": attr.Num(1)}
 	for _, h := range []struct {
 		name  string
 		id    string
@@ -44,7 +44,7 @@ func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
 		{"with a ticket that was never issued", "h", attr.With(entry, attr.Item{"ticket": attr.Num(strings.Repeat("9", 38))}), locktest.TTL, nil},
 		{"with a ticket of 39 digits", "h", attr.With(entry, attr.Item{"ticket": attr.Num("1E+38")}), 0, []string{"holders.h.ticket", "10^38-1"}},
 		{"of an owner of 300 KB", "h", attr.With(entry, attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL, nil},
-		{"with attributes that nobody knows", "h", attr.With(entry, attr.Item{"data": attr.Object(attr.Item{"x": attr.Num(1)})}), locktest.TTL, nil},
+		{"with unknown attributes", "h", attr.With(entry, attr.Item{"data": attr.Object(attr.Item{"x": attr.Num(1)})}), locktest.TTL, nil},
 		{"by an id with dots", "h.1.x", entry, locktest.TTL, nil},
 		{"by an id with a hash", "#0", entry, locktest.TTL, nil},
 		{"by an id of 1 KB", strings.Repeat("é", 512), entry, locktest.TTL, nil},
@@ -106,8 +106,9 @@ func TestAHostileHolderIsOutwaitedOrNamed(t *testing.T) {
 	}
 }
 
-// A thousand dead holders are evicted by forty, and named by none.
-func TestAThousandDeadHoldersAreEvictedByForty(t *testing.T) {
+// TestThousandExpiredHolders checks that a thousand expired holders are evicted in groups
+// of forty. A thousand dead holders are evicted by forty, and named by none.
+func TestThousandExpiredHolders(t *testing.T) {
 	for name, until := range map[string]attr.Item{"by the clock": {"until": attr.Num(1)}, "by observation": {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestAThousandDeadHoldersAreEvictedByForty(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 				holders := attr.Item{}
 				for i := range n {
-					holders[fmt.Sprintf("holder-%d", i)] = attr.Object(attr.With(attr.Item{"beat": attr.Num(i), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("somebody"), "ticket": attr.Num(i + 1)}, until))
+					holders[fmt.Sprintf("holder-%d", i)] = attr.Object(attr.With(attr.Item{"beat": attr.Num(i), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("owner"), "ticket": attr.Num(i + 1)}, until))
 				}
 				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(n), "granted": attr.Num(n), "servingAfter": attr.Num(0), "holders": attr.Object(holders)}))
 				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

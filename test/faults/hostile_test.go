@@ -21,14 +21,14 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// A hostile table: what stands in it was written by some other program, or by
-// this one long ago. It slows a queue until it is swept. It never makes anything
-// panic, and never decides who is served.
+// A hostile table holds rows that another program, or an old version of this one, has
+// written. It slows a queue until it is swept. It never causes a panic, and never decides
+// which client is served.
 
 func ms(t time.Time) types.AttributeValue { return attr.Num(t.UnixMilli()) }
 
-// abandoned leaves a queue in which ticket 1 was served, and those up to n were
-// issued to nobody that lives, with these items in it.
+// abandoned leaves a queue with these items, in which ticket 1 was served and the tickets
+// up to n were issued to clients that have crashed.
 func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...attr.Item) {
 	t.Helper()
 	c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
@@ -54,10 +54,11 @@ func wrongTypes() map[string]types.AttributeValue {
 	}
 }
 
-// A row ahead delays those behind it for what it calls its lease, if that can
-// be believed, and for a minute otherwise; meanwhile the error says what is
-// wrong with it. Then it is swept, whatever it holds.
-func TestAHostileRowDelaysAQueueByItsLeaseAndIsNamed(t *testing.T) {
+// TestHostileRow checks that a hostile row delays a queue by its lease, and is named. A
+// row ahead delays those behind it for what it calls its lease, if that can be believed,
+// and for a minute otherwise; meanwhile the error says what is wrong with it. Then it is
+// swept, whatever it holds.
+func TestHostileRow(t *testing.T) {
 	const malformed = time.Minute
 	year9999 := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	type hostile struct {
@@ -82,7 +83,7 @@ func TestAHostileRowDelaysAQueueByItsLeaseAndIsNamed(t *testing.T) {
 		{"with a lease of 100 years", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num(int64(100 * 365 * 24 * time.Hour / time.Millisecond))}), malformed, []string{"ttl is 3153600000000 ms"}},
 		{"with half a millisecond's lease", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num("0.5")}), malformed, []string{"ttl is 0.5"}},
 		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL, nil},
-		{"with attributes that nobody knows", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL, nil},
+		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL, nil},
 		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL, nil},
 		{"of nothing but its key", attr.Item{"pk": attr.Str(locktest.Order.Entity), "sk": attr.Str(locktest.RowSortKey(2))}, malformed, []string{"id is missing"}},
 	}
@@ -127,9 +128,10 @@ func TestAHostileRowDelaysAQueueByItsLeaseAndIsNamed(t *testing.T) {
 	}
 }
 
-// Rows with every attribute of every wrong type, all ahead at once: they do not
-// add up, each is named, and all go in one pass.
-func TestRowsOfWrongTypesCostOneMinuteTogether(t *testing.T) {
+// TestRowsOfWrongTypes checks that rows of wrong types cost one minute together. Rows
+// with every attribute of every wrong type, all ahead at once: they do not add up, each
+// is named, and all go in one pass.
+func TestRowsOfWrongTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		var rows []attr.Item
@@ -176,9 +178,10 @@ func TestRowsOfWrongTypesCostOneMinuteTogether(t *testing.T) {
 	})
 }
 
-// A sort key of the queue's that is no number is nobody's ticket: it delays
-// nobody, and goes once somebody has watched it for a minute.
-func TestSortKeysThatAreNoNumbersDelayNobodyAndAreSwept(t *testing.T) {
+// TestInvalidSortKeys checks that rows whose sort key is not a number delay no waiter,
+// and are swept. Such a row has no ticket, and is removed once a client has observed it
+// for a minute.
+func TestInvalidSortKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		zeros := strings.Repeat("0", 37)
@@ -218,9 +221,9 @@ func TestSortKeysThatAreNoNumbersDelayNobodyAndAreSwept(t *testing.T) {
 	})
 }
 
-// Leftovers of ten thousand who died: whoever comes sweeps them in one pass,
-// sixteen side by side.
-func TestTenThousandLeftoverRowsAreSweptInOnePass(t *testing.T) {
+// TestLeftoverRows checks that ten thousand leftover rows are swept in one pass. The next
+// client sweeps the rows of ten thousand crashed waiters, sixteen at a time.
+func TestLeftoverRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, more := locktest.Scaled(10_000, 1500), filler(locktest.Scaled(100, 800)) // more than the megabyte that a page has
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
@@ -251,9 +254,10 @@ func TestTenThousandLeftoverRowsAreSweptInOnePass(t *testing.T) {
 	})
 }
 
-// Rows that stand where numbers are yet to be issued, as after a record was
-// deleted: each costs its number, and whoever comes gets past them.
-func TestRowsAboveTheCounterCostANumberEach(t *testing.T) {
+// TestRowsAboveCounter checks that rows above the counter cost one number each. Such rows
+// have numbers that are yet to be issued, as after a record was deleted. Each costs its
+// number, and the next client gets past them.
+func TestRowsAboveCounter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
 		table := locktest.Watched(t)
@@ -278,9 +282,10 @@ func TestRowsAboveTheCounterCostANumberEach(t *testing.T) {
 	})
 }
 
-// A row that some other program wrote is waited for, and then swept, like that
-// of a dead waiter; meanwhile the error names it.
-func TestAMalformedRowDelaysAQueueByOneLeaseAndIsNamed(t *testing.T) {
+// TestMalformedRow checks that a malformed row delays a queue by one lease and is named.
+// A row that some other program wrote is waited for, and then swept, like that of a dead
+// waiter; meanwhile the error names it.
+func TestMalformedRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)

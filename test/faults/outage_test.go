@@ -15,7 +15,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestATableThatDoesNotAnswerIsAnErrorAndNotABusyLock(t *testing.T) {
+// TestUnresponsiveTable checks that a table that does not answer is an error and not a
+// busy lock.
+func TestUnresponsiveTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
@@ -42,9 +44,10 @@ func TestATableThatDoesNotAnswerIsAnErrorAndNotABusyLock(t *testing.T) {
 	})
 }
 
-// One who will not wait does not wait for the table either, whichever request it
-// is that gets no answer.
-func TestWhoWillNotWaitTriesATableThatDoesNotAnswerForThreeSeconds(t *testing.T) {
+// TestNoWait checks that a client with NoWait tries a table that does not answer for
+// three seconds. It does not wait for the table any longer, whichever request gets no
+// answer.
+func TestNoWait(t *testing.T) {
 	// A waiter was there, and has left: NoWait takes a number, and looks.
 	left := func(cfg queuelock.Config) attr.Item {
 		record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(0), "granted": attr.Num(0), "holders": attr.Object(attr.Item{}), "holdMode": attr.Str("exclusive")})
@@ -94,9 +97,9 @@ func TestWhoWillNotWaitTriesATableThatDoesNotAnswerForThreeSeconds(t *testing.T)
 	})
 }
 
-// Claims that fail while looks succeed must not be repeated for ever, and
-// leaving must take no longer for it.
-func TestClaimsThatFailAreGivenUp(t *testing.T) {
+// TestFailingClaims checks that claims that fail are given up. Claims that fail while
+// looks succeed must not be repeated for ever, and leaving must take no longer for it.
+func TestFailingClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -118,9 +121,10 @@ func TestClaimsThatFailAreGivenUp(t *testing.T) {
 	})
 }
 
-// What a waiter has waited counts for nothing against its patience with a
-// table that fails once.
-func TestOneFailureAfterALongRestLosesNoPlace(t *testing.T) {
+// TestFailureAfterRest checks that one failure after a long wait loses no place in the
+// queue. What a waiter has waited counts for nothing against its patience with a table
+// that fails once.
+func TestFailureAfterRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)

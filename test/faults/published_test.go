@@ -33,8 +33,8 @@ func TestHoleLateRow(t *testing.T) {
 	})
 	t.Run("queuelock", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			// Somebody is served; A takes a number and its row is held up; B takes
-			// one, is served first, and then A's row lands.
+			// Another client is served. A takes a number, and its row is held up. B takes
+			// one and is served first, and then A's row arrives.
 			table := queuelocktest.NewTable(t)
 			first, _ := locktest.Open(t, table, "first", queuelock.Config{})
 			a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
@@ -161,7 +161,7 @@ func TestHoleLiveLockDeleted(t *testing.T) {
 	})
 }
 
-func TestHoleRetryThatLies(t *testing.T) {
+func TestHoleMisleadingRetry(t *testing.T) {
 	t.Run("published", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, a, _ := publishedClients(t, 10*time.Second)

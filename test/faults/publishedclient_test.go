@@ -16,13 +16,13 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// The published ticket-queue pattern is a counter, which each process increments
-// for its ticket, and a queue row for each ticket that *is* the lock: it is held
-// by whoever's row is the first unexpired one. Rows expire by the wall clocks of
-// hosts, and being first is found out by a read.
+// The published ticket-queue pattern is a counter, which each process increments for its
+// ticket, and a queue row for each ticket that is the lock itself. The client with the
+// first unexpired row holds it. Rows expire by the wall clocks of hosts, and a client
+// reads whether it is first.
 //
-// Each of its holes is a schedule here. Under it the published pattern must fail,
-// or the schedule proves nothing, and this library must pass.
+// Each of its holes is a schedule here. Under it the published pattern must fail, or the
+// schedule proves nothing, and this library must pass.
 
 // published is that pattern.
 type published struct {

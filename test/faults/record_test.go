@@ -21,11 +21,12 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The record is spoilt while it is in use. A waiter gets an error that names the
-// attribute, and leaves nothing. A holder keeps its lock for as long as its
-// renewals are applied, and otherwise loses it by its own clock, with the same
-// words. No other client is served.
-func TestARecordThatIsSpoiltWhileInUseEndsItsUsersWithItsName(t *testing.T) {
+// TestRecordSpoiltInUse checks that a record that becomes malformed while it is in use
+// gives its users an error that names it. The record is spoilt while it is in use. A
+// waiter gets an error that names the attribute, and leaves nothing. A holder keeps its
+// lock for as long as its renewals are applied, and otherwise loses it by its own clock,
+// with the same words. No other client is served.
+func TestRecordSpoiltInUse(t *testing.T) {
 	for name, change := range map[string]string{
 		"ticketNumber": "SET ticketNumber = :bad", "granted": "SET granted = :bad", "holders": "SET holders = :bad", "servingAfter": "REMOVE servingAfter",
 	} {
@@ -79,9 +80,10 @@ func TestARecordThatIsSpoiltWhileInUseEndsItsUsersWithItsName(t *testing.T) {
 	}
 }
 
-// The last number is issued like any other; after it there is one clear error,
+// TestLastTicket checks that the client with the last number is served, and no client
+// after it. The last number is issued like any other; after it there is one clear error,
 // for who comes, and who was there before is served all the same.
-func TestWhoHasTheLastNumberIsServedAndNobodyAfter(t *testing.T) {
+func TestLastTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 		before := ticket.Max.Previous().Previous()
@@ -117,16 +119,17 @@ func TestWhoHasTheLastNumberIsServedAndNobodyAfter(t *testing.T) {
 	})
 }
 
-// The table holds what some other program wrote: never a panic, never served,
+// TestMalformedRecord checks that a malformed record gives an error that names it, and is
+// left alone. The table holds what some other program wrote: never a panic, never served,
 // and nothing of it is lost.
-func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
+func TestMalformedRecord(t *testing.T) {
 	s := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 	n := func(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
 	m := func(v map[string]types.AttributeValue) types.AttributeValue {
 		return &types.AttributeValueMemberM{Value: v}
 	}
 	entry := func(name string, v types.AttributeValue) map[string]types.AttributeValue {
-		e := map[string]types.AttributeValue{"beat": n("0"), "ttl": n("10000"), "owner": s("somebody")}
+		e := map[string]types.AttributeValue{"beat": n("0"), "ttl": n("10000"), "owner": s("owner")}
 		if e[name] = v; v == nil {
 			delete(e, name)
 		}
@@ -208,7 +211,8 @@ func TestAMalformedRecordIsAnErrorThatNamesItAndIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestExhaustedTicketsAreAnErrorAndNothingIsWritten(t *testing.T) {
+// TestExhaustedTickets checks that exhausted tickets are an error and nothing is written.
+func TestExhaustedTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

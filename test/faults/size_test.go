@@ -26,10 +26,11 @@ func filler(size int) attr.Item {
 	return attr.Item{"filler": attr.Str(strings.Repeat("x", size-len("filler")))}
 }
 
-// A record that is nearly full of what some other program put there works for
-// as long as the lock's own attributes fit. Where they do not, the error is the
-// table's own, the first time and at once, and nothing is left behind.
-func TestAFullRecordIsServedOrRefusedWithNothingLeftBehind(t *testing.T) {
+// TestFullRecord checks that a full record is served or refused with nothing left behind.
+// A record that is nearly full of what some other program put there works for as long as
+// the lock's own attributes fit. Where they do not, the error is the table's own, the
+// first time and at once, and nothing is left behind.
+func TestFullRecord(t *testing.T) {
 	const limit = 400 << 10
 	for _, c := range []struct {
 		name   string
@@ -73,8 +74,8 @@ func TestAFullRecordIsServedOrRefusedWithNothingLeftBehind(t *testing.T) {
 			})
 		})
 	}
-	// The holder fits, and then somebody fills the record: whoever waits cannot
-	// claim, and leaves.
+	// The holder fits, and then another program fills the record: the waiters cannot
+	// claim, and leave.
 	t.Run("filled while it is held", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := locktest.Watched(t)
@@ -188,7 +189,7 @@ func TestRecordSize(t *testing.T) {
 	})
 }
 
-// What the formula reckons with must be no less than what a record has.
+// The formula must allow for no less than a record can have.
 func TestRecordSizeFormula(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -217,9 +217,10 @@ func TestStuckHeartbeat(t *testing.T) {
 	})
 }
 
-// Waiters that do not look, because another of their client does, and those that
-// sleep for as long as the schedule allows, are no stuck waiters.
-func TestSlowWaitersKeepTheirRows(t *testing.T) {
+// TestSlowWaiters checks that slow waiters keep their rows. Waiters that do not look,
+// because another of their client does, and those that sleep for as long as the schedule
+// allows, are no stuck waiters.
+func TestSlowWaiters(t *testing.T) {
 	quick := locktest.Scaled(20*time.Millisecond, 50*time.Millisecond)
 	for name, cfg := range map[string]queuelock.Config{
 		"DefaultSchedule": {},

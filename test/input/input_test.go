@@ -16,7 +16,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
+// TestArgumentsOfNew checks that bad arguments of New are refused by an error that names
+// them.
+func TestArgumentsOfNew(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	db := table.Client("a")
 	for _, c := range []struct {
@@ -61,7 +63,8 @@ func TestBadArgumentsOfNewAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestBadKeysAndWaitsAreRefusedWithoutARequest(t *testing.T) {
+// TestKeysAndWaits checks that bad keys and waits are refused without a request.
+func TestKeysAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -103,7 +106,8 @@ func TestBadKeysAndWaitsAreRefusedWithoutARequest(t *testing.T) {
 	})
 }
 
-func TestAnEmptyClientSaysHowToMakeOne(t *testing.T) {
+// TestEmptyClient checks that the errors of an empty Client say how to make one.
+func TestEmptyClient(t *testing.T) {
 	c, ctx := &queuelock.Client{}, t.Context()
 	_, acquired := c.Acquire(ctx, locktest.Order, waitpolicy.NoWait)
 	_, all := c.AcquireAll(ctx, []queuelock.Key{locktest.Order}, waitpolicy.NoWait)
@@ -124,7 +128,8 @@ func TestAnEmptyClientSaysHowToMakeOne(t *testing.T) {
 	}
 }
 
-func TestANilOptionChangesNothing(t *testing.T) {
+// TestNilOption checks that a nil option changes nothing.
+func TestNilOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -140,7 +145,8 @@ func TestANilOptionChangesNothing(t *testing.T) {
 	})
 }
 
-func TestWithTTLAndWithOwnerChangeOneLock(t *testing.T) {
+// TestOptionsOfOneLock checks that WithTTL and WithOwner change one lock.
+func TestOptionsOfOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})

@@ -16,9 +16,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Any key is either refused before a request is sent, or locks the one item
-// that it names, and no two keys name the same.
-func FuzzKeyNamesItsOwnRecordOrIsRefused(f *testing.F) {
+// FuzzKey checks that a key names its own record or is refused. Any key is either refused
+// before a request is sent, or locks the one item that it names, and no two keys name the
+// same.
+func FuzzKey(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"order-7", ""}, {"order-7", "lock"}, {"", "lock"}, {"a", "b/c"}, {"a/b", "c"}, {"\x00", "\x00"}, {"ä", "\xff"},
 		{strings.Repeat("x", 2048), strings.Repeat("y", 985)}, {strings.Repeat("x", 2049), ""}, {"a", strings.Repeat("y", 986)},
@@ -57,7 +58,8 @@ func FuzzKeyNamesItsOwnRecordOrIsRefused(f *testing.F) {
 	})
 }
 
-func TestKeysArePrintedForPeople(t *testing.T) {
+// TestKeyString checks that keys are printed in a readable form.
+func TestKeyString(t *testing.T) {
 	for want, key := range map[string]queuelock.Key{
 		`"order-7" (lock)`: {Entity: "order-7"},
 		`"a\"b\n" (stock)`: {Entity: "a\"b\n", Reason: "stock"},
@@ -74,8 +76,9 @@ func TestKeysArePrintedForPeople(t *testing.T) {
 	}
 }
 
-// Whoever has a lock's id can take it over: it is not for logs.
-func TestLocksArePrintedForPeople(t *testing.T) {
+// TestLockString checks that locks are printed in a readable form. The text has no id, as
+// a client can take over a lock whose id it knows.
+func TestLockString(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)

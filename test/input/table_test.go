@@ -37,7 +37,9 @@ func createTable(t *testing.T, db *queuelocktest.Client, keys ...types.KeySchema
 	}
 }
 
-func TestAWrongTableIsNamedWithWhatWasFoundAndWhatIsNeeded(t *testing.T) {
+// TestWrongTable checks that the error for a wrong table names what was found and what is
+// needed.
+func TestWrongTable(t *testing.T) {
 	hash := func(name string) types.KeySchemaElement {
 		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeHash}
 	}
@@ -84,7 +86,9 @@ func TestAWrongTableIsNamedWithWhatWasFoundAndWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestCreateTableMakesWhatAcquireNeedsAndIsIdempotent(t *testing.T) {
+// TestCreateTable checks that CreateTable makes the table that Acquire needs, and is
+// idempotent.
+func TestCreateTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{PartitionKey: "entity", SortKey: "place", TTLAttribute: "dropAt"}
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
@@ -116,7 +120,9 @@ func TestCreateTableMakesWhatAcquireNeedsAndIsIdempotent(t *testing.T) {
 	})
 }
 
-func TestMissingCredentialsOrRegionSayWhatToDo(t *testing.T) {
+// TestMissingSettings checks that the errors for missing credentials and a missing region
+// say what to do.
+func TestMissingSettings(t *testing.T) {
 	for name, options := range map[string]dynamodb.Options{
 		"Region": {Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: noNetwork{}},
 		"credentials": {Region: "eu-west-1", HTTPClient: noNetwork{}, Credentials: aws.CredentialsProviderFunc(

@@ -16,8 +16,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// dataOf is what the only holder tells of itself; "-" if it tells nothing, or
-// there is none.
+// dataOf is the data of the only holder; "-" if it has none, or there is no holder.
 func dataOf(t *testing.T, table *queuelocktest.Table) string {
 	t.Helper()
 	all := locktest.Entries(table)
@@ -32,7 +31,8 @@ func dataOf(t *testing.T, table *queuelocktest.Table) string {
 	return "-"
 }
 
-func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
+// TestData checks that data is shown while the lock is held, and removed with it.
+func TestData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -88,7 +88,8 @@ func TestDataIsShownWhileTheLockIsHeldAndGoneWithIt(t *testing.T) {
 	})
 }
 
-func TestSetDataIsOneRequestAndDoesNotRenewTheLease(t *testing.T) {
+// TestSetDataRequests checks that SetData is one request and does not renew the lease.
+func TestSetDataRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -145,7 +146,8 @@ func sameValue(a, b types.AttributeValue) bool {
 	return a == nil && b == nil
 }
 
-func TestTooMuchDataIsRefusedWithoutARequest(t *testing.T) {
+// TestTooMuchData checks that too much data is refused without a request.
+func TestTooMuchData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

@@ -17,7 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
+// TestIsLocked checks that IsLocked follows a lock through its life.
+func TestIsLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -51,8 +52,9 @@ func TestIsLockedFollowsALockThroughItsLife(t *testing.T) {
 	})
 }
 
-// Between two turns nobody is served, although somebody waits.
-func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
+// TestIsLockedDuringHandOff checks that no client holds a lock that is being handed off.
+// Between two turns there is no holder, although a client waits.
+func TestIsLockedDuringHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -74,7 +76,8 @@ func TestNobodyHoldsALockThatIsBeingHandedOver(t *testing.T) {
 	})
 }
 
-func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
+// TestIsLockedRequests checks that IsLocked costs one read and changes nothing.
+func TestIsLockedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -108,13 +111,14 @@ func TestIsLockedCostsOneReadAndSpoilsNothing(t *testing.T) {
 	})
 }
 
-// A holder that dies is not alive when its lease is over, whether anybody has
-// evicted it or not.
-func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
+// TestIsLockedAfterCrash checks that a crashed holder does not keep a lock locked. A
+// holder that dies is not alive when its lease is over, whether anybody has evicted it or
+// not.
+func TestIsLockedAfterCrash(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg     queuelock.Config
 		options []queuelocktest.Option
-		watched bool // by one who saw it from the start: it needs that without a clock
+		watched bool // by a client that has observed it from the start, as it must without a clock
 	}{
 		"by the clock":               {locktest.TenSeconds, nil, false},
 		"by the clock, watched":      {locktest.TenSeconds, nil, true},
@@ -132,7 +136,7 @@ func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
 			}
 			dbA.Partition()
 			died := time.Now()
-			for time.Since(died) < locktest.TTL/2-time.Second { // what is left at the least: renewed at half
+			for time.Since(died) < locktest.TTL/2-time.Second { // at least what is left, as leases are renewed at half
 				if test.watched && !locktest.Locked(t, watcher) {
 					t.Fatalf("dead %v after its last chance to renew", time.Since(died))
 				}
@@ -152,8 +156,9 @@ func TestADeadHolderDoesNotKeepALockLocked(t *testing.T) {
 	}
 }
 
-// A lease without an end is found to be over by watching it.
-func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
+// TestHolderWithoutUntil checks that IsLocked observes a holder that crashed before it
+// knew the time. A lease without an end is found to be over by watching it.
+func TestHolderWithoutUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -173,7 +178,9 @@ func TestAHolderThatDiedBeforeItKnewTheTimeIsWatched(t *testing.T) {
 	})
 }
 
-func TestIsLockedRefusesWhatIsWrong(t *testing.T) {
+// TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed
+// records.
+func TestIsLockedRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

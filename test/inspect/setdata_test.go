@@ -17,7 +17,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestSetDataGetsThroughWhateverHappensOnTheWay(t *testing.T) {
+// TestSetDataUnderFaults checks that SetData gets through whatever happens to its
+// requests.
+func TestSetDataUnderFaults(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"request lost":         queuelocktest.LoseRequest().Times(2),
 		"response lost":        queuelocktest.LoseResponse().Times(2),
@@ -44,16 +46,17 @@ func TestSetDataGetsThroughWhateverHappensOnTheWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := dataOf(t, table); got != "two" || injected.Fired() == 0 {
-				t.Errorf("%q stands in the end, want the last; the fault came %d times", got, injected.Fired())
+				t.Errorf("the data is %q in the end, want the last; the fault came %d times", got, injected.Fired())
 			}
 			locktest.Release(t, lock)
 		})
 	}
 }
 
-// The first call's request is held up, its caller gives up, and it arrives
-// after the second was confirmed: older data must not come back.
-func TestALateSetDataDoesNotReplaceALaterOne(t *testing.T) {
+// TestLateSetData checks that a late SetData does not replace a later one. The first
+// call's request is held up, its caller gives up, and it arrives after the second was
+// confirmed: older data must not come back.
+func TestLateSetData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -78,9 +81,10 @@ func TestALateSetDataDoesNotReplaceALaterOne(t *testing.T) {
 	})
 }
 
-// An earlier call that is overtaken on its way by a later one is answered as if
-// they had come in order.
-func TestConcurrentSetDataLeaveTheLastThatBegan(t *testing.T) {
+// TestConcurrentSetData checks that concurrent calls of SetData leave the data of the
+// call that began last. An earlier call that is overtaken on its way by a later one is
+// answered as if they had come in order.
+func TestConcurrentSetData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -113,9 +117,9 @@ func TestConcurrentSetDataLeaveTheLastThatBegan(t *testing.T) {
 	})
 }
 
-// Nothing brings a lock back that was lost: the write asks the table whether it
-// is held, and the caller is told.
-func TestSetDataNeverRevivesALock(t *testing.T) {
+// TestSetDataOfLostLock checks that SetData never revives a lost lock. The write is
+// conditional on the lock being held, and the caller gets an error.
+func TestSetDataOfLostLock(t *testing.T) {
 	locktest.InBubble(t, "evicted, and does not know yet", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -182,7 +186,7 @@ func TestSetDataNeverRevivesALock(t *testing.T) {
 			t.Errorf("%v, after %d requests", err, db.Counts().Total().Sent-before)
 		}
 	})
-	locktest.InBubble(t, "lost while the table does not answer", func(t *testing.T) {
+	locktest.InBubble(t, "LostWhileUnresponsive", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)

@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
+// TestInspect checks that Inspect shows the holders and the waiters.
+func TestInspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -47,8 +48,9 @@ func TestInspectShowsWhoIsServedAndWhoWaits(t *testing.T) {
 	})
 }
 
-// The first request of a process may know no time.
-func TestTheAgeOfAFirstLockIsKnown(t *testing.T) {
+// TestAgeOfFirstLock checks that the age of the first lock of a process is known. The
+// first request of a process may know no time.
+func TestAgeOfFirstLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -60,7 +62,8 @@ func TestTheAgeOfAFirstLockIsKnown(t *testing.T) {
 	})
 }
 
-func TestThoseWhoAreServedAreToldInTheOrderOfTickets(t *testing.T) {
+// TestHoldersInOrder checks that holders are listed in the order of their tickets.
+func TestHoldersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -83,7 +86,8 @@ func TestThoseWhoAreServedAreToldInTheOrderOfTickets(t *testing.T) {
 	})
 }
 
-func TestWhoIsServedIsTold(t *testing.T) {
+// TestNotAcquiredErrorServing checks that NotAcquiredError shows the current holders.
+func TestNotAcquiredErrorServing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -105,7 +109,8 @@ func TestWhoIsServedIsTold(t *testing.T) {
 	})
 }
 
-func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
+// TestSweep checks that Sweep removes expired rows and no other rows.
+func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -132,7 +137,8 @@ func TestSweepRemovesTheDeadAndNobodyElse(t *testing.T) {
 	})
 }
 
-func TestTheLoggerHearsOfEvictionsSweepsAndLosses(t *testing.T) {
+// TestLogger checks that the logger receives evictions, sweeps and losses.
+func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		var log locktest.Journal

@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestBadItemsAreRefusedWithoutARequest(t *testing.T) {
+// TestBadItems checks that bad items are refused without a request.
+func TestBadItems(t *testing.T) {
 	locktest.InBubble(t, "arguments", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, _ := locktest.OrderItem()

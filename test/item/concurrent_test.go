@@ -19,7 +19,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
+// TestConcurrentUpdates checks that of many concurrent updates and releases one gets
+// through.
+func TestConcurrentUpdates(t *testing.T) {
 	for seed := range uint64(20) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
@@ -59,9 +61,10 @@ func TestOneOfManyUpdatesAndReleasesGetsThrough(t *testing.T) {
 	}
 }
 
-// Read, modify, write: the new amount is reckoned by the process from what the
-// lock showed, so one update too many or too few shows.
-func TestReadModifyWriteUnderRandomFaultsLosesNoUpdate(t *testing.T) {
+// TestReadModifyWrite checks that a read-modify-write under random faults loses no
+// update. The process computes the new amount from the one that the lock showed, so one
+// update too many or too few changes the sum.
+func TestReadModifyWrite(t *testing.T) {
 	for seed := range uint64(10) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))

@@ -17,8 +17,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
-	locktest.InBubble(t, "the holder loses it, those who wait are told", func(t *testing.T) {
+// TestDeletedItem checks that a holder and its waiters notice that their item is deleted.
+func TestDeletedItem(t *testing.T) {
+	locktest.InBubble(t, "HolderLosesItAndWaitersFail", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
@@ -30,7 +31,7 @@ func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
 		synctest.Wait()
 		u.Delete(key)
 		if got := <-waiting; !errors.Is(got.Err, queuelock.ErrNoItem) {
-			t.Errorf("one who waited got %v", got.Err)
+			t.Errorf("a waiter got %v", got.Err)
 		}
 		<-lock.Done()
 		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != queuelock.Evicted {
@@ -60,7 +61,7 @@ func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
 			t.Error("the release made it again")
 		}
 	})
-	locktest.InBubble(t, "and put anew by some other program", func(t *testing.T) {
+	locktest.InBubble(t, "and put again by another program", func(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			table := queuelocktest.NewTable(t)
 			key, whole := locktest.OrderItem()
@@ -129,7 +130,7 @@ func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
 	// A new item counts from 1 again. Tickets of the old one must not be claimed
 	// of it.
 	for _, turns := range []int{0, 1, 3, 30} {
-		locktest.InBubble(t, fmt.Sprint("and made anew, with turns: ", turns), func(t *testing.T) {
+		locktest.InBubble(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			key, whole := locktest.OrderItem()
 			u := locktest.NewItemTable(t, table, key)
@@ -183,8 +184,9 @@ func TestAnItemThatIsDeletedWhileItIsLocked(t *testing.T) {
 	}
 }
 
-// Between the look at an item without a counter and its seed, anything may come.
-func TestASeedComesToAnItemThatIsAsItWas(t *testing.T) {
+// TestSeed checks that a seed is written only to an item that is as it was read. Between
+// the look at an item without a counter and its seed, anything may come.
+func TestSeed(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(u locktest.ItemTable, key, whole attr.Item)
 		opts    []queuelock.Option
@@ -230,9 +232,10 @@ func TestASeedComesToAnItemThatIsAsItWas(t *testing.T) {
 	}
 }
 
-// A CLAIM that is on its way to an item which is deleted and made anew meanwhile
-// must not be granted: its ticket is not of the new counter.
-func TestATicketOfADeletedItemIsNotClaimed(t *testing.T) {
+// TestClaimOfDeletedItem checks that a ticket of a deleted item is not claimed. The CLAIM
+// arrives after the item was deleted and created again. It must not be granted, as its
+// ticket is not of the new counter.
+func TestClaimOfDeletedItem(t *testing.T) {
 	locktest.InBubble(t, "claim", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		key, whole := locktest.OrderItem()

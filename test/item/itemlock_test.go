@@ -32,7 +32,8 @@ func locksOf(i attr.Item, prefix string) []string {
 	return names
 }
 
-func TestAnItemIsReadUnderItsLockAndWrittenWithItsRelease(t *testing.T) {
+// TestItemLock checks that an item is read under its lock and written with its release.
+func TestItemLock(t *testing.T) {
 	for name, key := range map[string]attr.Item{
 		"S":       {"id": attr.Str("order-7")},
 		"N":       {"id": attr.Num(7)},
@@ -98,7 +99,8 @@ func TestAnItemIsReadUnderItsLockAndWrittenWithItsRelease(t *testing.T) {
 	}
 }
 
-func TestItemLocksWorkWithOlderEngines(t *testing.T) {
+// TestOlderEngines checks that item locks work with older engines.
+func TestOlderEngines(t *testing.T) {
 	locktest.InBubble(t, "no failed items, no dates", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate())
 		key, whole := locktest.OrderItem()
@@ -135,9 +137,10 @@ func TestItemLocksWorkWithOlderEngines(t *testing.T) {
 	})
 }
 
-// Of two that find an item without a counter one seeds it, whatever they would
-// do with a missing one.
-func TestAnItemIsSeededOnceAndItsAttributesAreLeftAlone(t *testing.T) {
+// TestSeedOnce checks that an item is seeded once and its attributes are left alone. Of
+// two that find an item without a counter one seeds it, whatever they would do with a
+// missing one.
+func TestSeedOnce(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		locktest.InBubble(t, fmt.Sprint("item is there: ", there), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
@@ -190,7 +193,9 @@ func TestAnItemIsSeededOnceAndItsAttributesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheLocksOwnNamesOnAnItemAreNotOverwritten(t *testing.T) {
+// TestReservedNames checks that the attribute names of the lock are not overwritten on an
+// item.
+func TestReservedNames(t *testing.T) {
 	for name, value := range map[string]types.AttributeValue{
 		"lock_granted": attr.Str("x"), "lock_holders": attr.Num(1), "lock_servingAfter": attr.Num(1), "lock_ticketNumber": attr.Str("seven"), "lock_holdMode": attr.Num(3), "lock_permits": attr.Num(3), "lock_scope": attr.Str("x"),
 	} {
@@ -212,8 +217,9 @@ func TestTheLocksOwnNamesOnAnItemAreNotOverwritten(t *testing.T) {
 	}
 }
 
-// A holder that dies is evicted from the item, and its item is as it was.
-func TestADeadHoldersItemIsTakenOver(t *testing.T) {
+// TestCrashedHolder checks that the item of a crashed holder is taken over. A holder that
+// dies is evicted from the item, and its item is as it was.
+func TestCrashedHolder(t *testing.T) {
 	locktest.InBubble(t, "crash", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()

@@ -60,7 +60,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		locktest.EqualItems(t, "the created item", lock.Item(), attr.Item{"id": attr.Str("none")})
 		locktest.Release(t, lock.Lock)
 
-		// One who waits, without polls.
+		// A waiter, without its polls.
 		lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 		before := dbB.Counts()
 		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
@@ -75,11 +75,11 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		spent := dbB.Counts().Sub(before)
 		polls := locktest.Plus(spent["GetItem"], spent["Query"])
 		if rest := locktest.Minus(spent.Total(), polls); rest.Sent != 6 || rest.WriteUnits != 6 {
-			t.Errorf("a turn of one who waited took %d requests and %g write units beside polls", rest.Sent, rest.WriteUnits)
+			t.Errorf("a turn of a waiter took %d requests and %g write units beside polls", rest.Sent, rest.WriteUnits)
 		}
 		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 	})
-	locktest.InBubble(t, "a process that has not been refused before", func(t *testing.T) {
+	locktest.InBubble(t, "ProcessNotRefusedBefore", func(t *testing.T) {
 		for _, older := range []bool{false, true} {
 			var opts []queuelocktest.Option
 			if older {
@@ -106,9 +106,9 @@ func TestRequestsOfItemLocks(t *testing.T) {
 	})
 }
 
-// The record is the item, so the rows are read beside it. One who knows that
-// nobody can be ahead reads no rows.
-func TestALookAtAnItemIsTwoReadsOrOne(t *testing.T) {
+// TestLookAtItem checks that a look at an item is one read or two. The record is the
+// item, so the rows are read beside it. A waiter with no ticket ahead reads no rows.
+func TestLookAtItem(t *testing.T) {
 	locktest.InBubble(t, "three who wait", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		key, whole := locktest.OrderItem()
@@ -131,9 +131,9 @@ func TestALookAtAnItemIsTwoReadsOrOne(t *testing.T) {
 	})
 }
 
-// The queue of an item is found by every way of writing its key, and by no other
-// item's.
-func TestEachItemHasAQueueOfItsOwn(t *testing.T) {
+// TestQueueOfItem checks that each item has a queue of its own. The queue of an item is
+// found by every way of writing its key, and by no other item's.
+func TestQueueOfItem(t *testing.T) {
 	locktest.InBubble(t, "entities", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -192,7 +192,8 @@ func TestEachItemHasAQueueOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestInspectItemSaysWhoHasItAndWhoWaits(t *testing.T) {
+// TestInspectItem checks that InspectItem shows the holder and the waiters of an item.
+func TestInspectItem(t *testing.T) {
 	locktest.InBubble(t, "state", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -231,7 +232,7 @@ func TestInspectItemSaysWhoHasItAndWhoWaits(t *testing.T) {
 		}
 		cancel()
 		if got := <-waiting; !errors.Is(got.Err, context.Canceled) || !errors.Is(got.Err, queuelock.ErrNotAcquired) {
-			t.Errorf("one who gave up got %v", got.Err)
+			t.Errorf("the waiter that gave up got %v", got.Err)
 		}
 		// The lock is kept, and its data changed, without a change of the item.
 		time.Sleep(5 * time.Minute)

@@ -17,7 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
+// TestUnknownUpdate checks that an update of unknown outcome is reported as such.
+func TestUnknownUpdate(t *testing.T) {
 	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, attr.Item) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -26,7 +27,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		c, db := locktest.Open(t, table, "c", cfg)
 		return table, u, db, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), key
 	}
-	locktest.InBubble(t, "cut off for good, after it was made", func(t *testing.T) {
+	locktest.InBubble(t, "partitioned permanently, after it was made", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{TTL: 10 * time.Second})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		db.Inject(queuelocktest.LoseRequest())
@@ -39,7 +40,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "it lands late, and a second call tells", func(t *testing.T) {
+	locktest.InBubble(t, "SecondCallReportsLateUpdate", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -59,7 +60,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "it lands late, and a second call whose own first attempt is lost tells, too", func(t *testing.T) {
+	locktest.InBubble(t, "SecondCallWithLostAttemptReportsLateUpdate", func(t *testing.T) {
 		table, u, db, lock, key := prepare(t, queuelock.Config{})
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -101,7 +102,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("the amount is %v: it was updated after the release", got)
 		}
 	})
-	locktest.InBubble(t, "one is on its way, the next is refused by the caller's condition", func(t *testing.T) {
+	locktest.InBubble(t, "RefusedWhileOneIsUnderWay", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
 		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
@@ -112,7 +113,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 		}
 		locktest.Release(t, lock.Lock)
 	})
-	locktest.InBubble(t, "a lost answer, a throttle, and then an answer", func(t *testing.T) {
+	locktest.InBubble(t, "AnsweredAfterThrottle", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
@@ -121,7 +122,7 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "the item is deleted, and a second call cannot tell", func(t *testing.T) {
+	locktest.InBubble(t, "UnknownAfterDelete", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
 		lost := db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -177,9 +178,11 @@ func TestAnUpdateOfUnknownOutcomeIsSaidToBeSo(t *testing.T) {
 	})
 }
 
-// An update was made, its answer lost, and before it is sent again a TAKE arrives
-// once more and puts the id back that it names: it is not made twice.
-func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
+// TestUpdateBesideOrphan checks that an update belongs to its ticket, and an orphaned
+// entry does not admit it. An update was made, its answer lost, and before it is sent
+// again a TAKE arrives once more and puts the id back that it names: it is not made
+// twice.
+func TestUpdateBesideOrphan(t *testing.T) {
 	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -200,7 +203,7 @@ func TestAnUpdateIsOfItsTicketAndNotOfAGhost(t *testing.T) {
 		again.Release()
 		synctest.Wait()
 		if state := locktest.Must(c.InspectItem(t.Context(), u.Key(key))); len(state.Serving) != 1 {
-			t.Fatalf("%+v: the ghost of ticket %s was to be there", state, lock.Ticket())
+			t.Fatalf("%+v: want the orphaned entry of ticket %s", state, lock.Ticket())
 		}
 		second.Release()
 		if err := <-done; err != nil {

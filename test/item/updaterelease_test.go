@@ -21,7 +21,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
+// TestUpdateOnce checks that an update and its release are made once whatever happens to
+// their requests.
+func TestUpdateOnce(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":               queuelocktest.DelayRequest(0),
 		"request lost":           queuelocktest.LoseRequest().Times(2),
@@ -92,7 +94,8 @@ func TestAnUpdateAndItsReleaseAreMadeOnceWhateverHappensOnTheWay(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
+// TestRefusedUpdate checks that an update that its condition refuses keeps the lock.
+func TestRefusedUpdate(t *testing.T) {
 	amount := expression.Name("amount")
 	for _, queued := range []bool{false, true} {
 		locktest.InBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
@@ -133,7 +136,7 @@ func TestAnUpdateThatItsConditionRefusesKeepsTheLock(t *testing.T) {
 // The client reads the item that refused an update if the engine does not show it. If
 // no read succeeds, the outcome is unknown: the transport may have repeated a request
 // that was made. If a later one succeeds, it shows that the update was refused.
-func TestReadAfterRefusedUpdate(t *testing.T) {
+func TestReadAfterRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
 		key, whole := locktest.OrderItem()
@@ -161,7 +164,9 @@ func TestReadAfterRefusedUpdate(t *testing.T) {
 	})
 }
 
-func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
+// TestProtectedAttributes checks that an update leaves the key and the attributes of the
+// lock alone.
+func TestProtectedAttributes(t *testing.T) {
 	locktest.InBubble(t, "names", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
@@ -232,9 +237,10 @@ func TestAnUpdateLeavesTheLocksAttributesAndTheKeyAlone(t *testing.T) {
 	})
 }
 
-// Any update that a user may write changes the item as it would without the
-// lock, and leaves the lock's own attributes to it.
-func TestAnItemsOwnAttributesChangeByItsUpdateAlone(t *testing.T) {
+// TestOwnAttributes checks that the item's own attributes change by its update alone. Any
+// update that a user may write changes the item as it would without the lock, and leaves
+// the lock's own attributes to it.
+func TestOwnAttributes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
 		name := rapid.SampledFrom(names)

@@ -110,11 +110,11 @@ func scenarios() []clocks {
 	return list
 }
 
-// Whatever clocks say: a holder that renews keeps its lock, also over the
-// longest gaps that are allowed; nobody believes in a lease that others have
-// ended; and a holder that dies is followed within its lease and 1.5 s by who
-// waits for it, and by who comes later, if the clock tells it anything.
-func TestLocksOutliveClocksThatLie(t *testing.T) {
+// TestWrongClocks checks that locks survive wrong clocks. Whatever clocks say, a holder
+// that renews keeps its lock, also over the longest gaps that are allowed. No holder
+// trusts a lease that others have ended. A waiter or a later client follows a crashed
+// holder within its lease and 1.5 s if the clock is usable.
+func TestWrongClocks(t *testing.T) {
 	for i, c := range scenarios() {
 		t.Run(c.name, func(t *testing.T) {
 			// Each at another phase of the second that a Date shows.
@@ -171,12 +171,12 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	got := <-waiting
 	took := got.At.Sub(died)
 	if got.Err != nil || took > ttl+locktest.TakenOverWithin {
-		t.Fatalf("taken over by who waited %v after the crash (%v), want %v at the most", took, got.Err, ttl+locktest.TakenOverWithin)
+		t.Fatalf("taken over by the waiter %v after the crash (%v), want at most %v", took, got.Err, ttl+locktest.TakenOverWithin)
 	}
 	s.believe("waiter", got.Lock)
 	s.forget("holder")
 
-	// So does the next, and nobody waits yet.
+	// So does the next, and no client waits yet.
 	time.Sleep(2 * ttl)
 	s.renewed(dbWaiter)
 	dbWaiter.Partition()
@@ -191,7 +191,7 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	}
 	tookNewcomer := got.At.Sub(died)
 	if got.Err != nil || tookNewcomer > bound {
-		t.Fatalf("taken over by a newcomer %v after the crash (%v), want %v at the most", tookNewcomer, got.Err, bound)
+		t.Fatalf("taken over by a newcomer %v after the crash (%v), want at most %v", tookNewcomer, got.Err, bound)
 	}
 	s.believe("newcomer", got.Lock)
 	s.forget("waiter")
@@ -204,9 +204,10 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	locktest.Release(t, got.Lock)
 }
 
-// An hour under clocks that drift, with somebody waiting all the time: the
-// lock is never lost, nor the waiter's place, and it costs what it should.
-func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
+// TestHourUnderDrift checks that a lock is held for an hour under drift. A client waits
+// all the time. The lock is never lost, nor the waiter's place, and the requests are the
+// expected ones.
+func TestHourUnderDrift(t *testing.T) {
 	for _, c := range scenarios() {
 		switch c.name {
 		case "holder drifts ahead, waiter behind", "holder drifts behind, waiter ahead", "hosts of DynamoDB are 100 ms off either way":
@@ -247,11 +248,12 @@ func TestALockIsHeldForAnHourUnderDrift(t *testing.T) {
 	}
 }
 
-// What no client can find out: that the first dates it ever hears are wrong. It
-// then ends a lease that lives. The record still has one holder, tokens still
-// increase, and the owner learns of it by its next heartbeat. By observation it
-// does not happen at all.
-func TestAProcessThatOnlyEverHearsAWrongDateEvictsUnlessItObserves(t *testing.T) {
+// TestOnlyWrongDates checks that a process that only ever receives wrong dates evicts a
+// live holder unless it relies on observation. What no client can find out: that the
+// first dates it ever hears are wrong. It then ends a lease that lives. The record still
+// has one holder, tokens still increase, and the owner learns of it by its next
+// heartbeat. By observation it does not happen at all.
+func TestOnlyWrongDates(t *testing.T) {
 	for _, observe := range []bool{false, true} {
 		t.Run(fmt.Sprint("observes ", observe), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -48,8 +48,8 @@ func (s *server) now() time.Time {
 	return now.Add(s.ahead(now.Sub(s.start)))
 }
 
-// ServeHTTP answers a request, and then asks those who believe to hold the
-// lock whether the table agrees.
+// ServeHTTP answers a request, and then asks the clients that believe to hold the lock
+// whether the table agrees.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(exactDate, s.now().Format(time.RFC3339Nano))
 	s.audit.ServeHTTP(w, r)
@@ -75,7 +75,7 @@ func (s *server) client(name string, h host, cfg queuelock.Config) (*queuelock.C
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		_ = c.Close(ctx) // the dead do not get through
+		_ = c.Close(ctx) // a crashed client does not get through
 	})
 	return c, db
 }

@@ -41,7 +41,9 @@ func (a *alarms) times() []time.Duration {
 	return append([]time.Duration(nil), a.rung...)
 }
 
-func TestOnExpiringIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
+// TestOnExpiring checks that OnExpiring is called once before a loss, and never while
+// renewals succeed.
+func TestOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -72,7 +74,8 @@ func TestOnExpiringIsCalledOnceBeforeTheLossAndNeverInHealth(t *testing.T) {
 	})
 }
 
-func TestEachDangerIsTold(t *testing.T) {
+// TestEachDanger checks that OnExpiring is called once for each danger.
+func TestEachDanger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -97,8 +100,8 @@ func TestEachDangerIsTold(t *testing.T) {
 	})
 }
 
-// stoppable is a client whose process can be made to stand still, once, before
-// it looks at its next answer.
+// stoppable is a client whose process can be paused, once, before it looks at its next
+// answer.
 func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, standStill func(time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -123,9 +126,10 @@ func stoppable(t *testing.T, table *queuelocktest.Table) (c *queuelock.Client, s
 	}
 }
 
-// Whoever stands still learns of it late, and not at all only if the lock was
+// TestLateOnExpiring checks that OnExpiring is called late rather than not at all. A
+// process that was paused gets the call late, and gets none only if the lock was
 // released.
-func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
+func TestLateOnExpiring(t *testing.T) {
 	locktest.InBubble(t, "granted late", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, standStill := stoppable(t, table)
@@ -141,7 +145,7 @@ func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	locktest.InBubble(t, "found out by one who asks", func(t *testing.T) {
+	locktest.InBubble(t, "FoundOutByErr", func(t *testing.T) {
 		for range 20 {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -157,7 +161,7 @@ func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
 			}
 			synctest.Wait()
 			if n := len(told.times()); n != 1 {
-				t.Errorf("told %d times", n)
+				t.Errorf("called %d times", n)
 			}
 			if err := c.Close(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
@@ -166,7 +170,9 @@ func TestOnExpiringIsLateRatherThanLeftOut(t *testing.T) {
 	})
 }
 
-func TestOnExpiringIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
+// TestNoOnExpiring checks that OnExpiring is not called after a release, nor for an
+// eviction.
+func TestNoOnExpiring(t *testing.T) {
 	locktest.InBubble(t, "released, at the same instant", func(t *testing.T) {
 		for range 100 {
 			table := queuelocktest.NewTable(t)
@@ -232,13 +238,14 @@ func TestOnExpiringIsNotCalledAfterReleaseNorForAnEviction(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(told.times()); n != 0 {
-			t.Errorf("called at %v for a lock that nobody was given", told.times())
+			t.Errorf("called at %v for a lock that was not returned", told.times())
 		}
 	})
 }
 
-// Nothing is done under a lock that waits for the others of an AcquireAll.
-func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
+// TestOnExpiringBeforeReturn checks that OnExpiring is called only for a lock that was
+// returned. Nothing is done under a lock that waits for the others of an AcquireAll.
+func TestOnExpiringBeforeReturn(t *testing.T) {
 	cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
 	for what, test := range map[string]struct {
 		cut, released time.Duration // until when heartbeats fail, and when the other lock is free
@@ -272,7 +279,7 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 			}
 			time.Sleep(time.Until(begun.Add(22 * time.Second)))
 			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.At.Sub(begun) {
-				t.Errorf("told at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))
+				t.Errorf("called at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))
 			}
 			if err := got.Locks.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
@@ -281,9 +288,9 @@ func TestADangerIsToldOfALockThatWasReturned(t *testing.T) {
 	}
 }
 
-// What f does must not stand in the way of anything: it has the lock in its
-// hands.
-func TestOnExpiringMayReleaseAndTakesItsTime(t *testing.T) {
+// TestSlowOnExpiring checks that OnExpiring may release the lock, and may take its time.
+// The callback has the lock and must block nothing else.
+func TestSlowOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -312,7 +319,9 @@ func TestOnExpiringMayReleaseAndTakesItsTime(t *testing.T) {
 	})
 }
 
-func TestBadDangersAreRefusedWithoutARequest(t *testing.T) {
+// TestInvalidOnExpiring checks that an invalid margin of OnExpiring is refused without a
+// request.
+func TestInvalidOnExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

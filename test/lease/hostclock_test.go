@@ -15,30 +15,29 @@ import (
 	"github.com/queuelock/queuelock"
 )
 
-// Clocks that lie: those of hosts, and the one in DynamoDB's Date header.
+// Wrong clocks are those of hosts, and the one in DynamoDB's Date header.
 //
-// In a bubble all goroutines share one clock, so a host cannot have a clock of
-// its own. But no process sees how its clock relates to the true time; all it
-// sees is how its clock relates to instants that others tell it, and to
-// durations that others mean. So a host is given a clock of its own by a change
-// of coordinates on its wire: each instant that passes (the Date of answers,
-// until, since, createdAt and expiresAt in both directions) is told in the
-// host's coordinates, and so is each duration (ttl). Where the host's clock is
-// ten minutes fast, everything it hears of DynamoDB's clock is ten minutes
-// behind its own, and what it writes is told to the table ten minutes later.
-// Where it runs slow by 200 ppm, a lease that it calls 10 s lasts 10.002 s of
-// the bubble: that is what its client is configured with, and the table is told
-// 10 s. The table, its audit and the tests count in the bubble's time.
+// In a bubble all goroutines share one clock, so a host cannot have a clock of its own.
+// But no process sees how its clock relates to the true time. It sees only how its clock
+// relates to instants and to durations that others send. So a host gets a clock of its
+// own by a change of coordinates on its wire. Each instant that passes (the Date of
+// answers, until, since, createdAt and expiresAt in both directions) is converted to the
+// host's coordinates, and so is each duration (ttl). Where the host's clock is ten
+// minutes fast, everything it receives of DynamoDB's clock is ten minutes behind its own,
+// and what it writes reaches the table ten minutes later. Where it runs slow by 200 ppm,
+// a lease that it calls 10 s lasts 10.002 s of the bubble: that is what its client is
+// configured with, and the table receives 10 s. The table, its audit and the tests count
+// in the bubble's time.
 //
-// This is exact for offsets, and for the rates of owners' and observers'
-// leases, which are all that correctness depends on. Not exact: the library's
-// own constants (request time-outs, the rhythm of looks, the second of a Date)
-// do not run at the host's rate, which is a matter of 200 µs in a second; and a
-// jump. A wall clock that is set moves neither the monotonic clock nor the
-// Date, so the library cannot even see it. What jumps here is the host's whole
-// clock, the monotonic one included, as in a virtual machine that is restored;
-// it is harsher. A suspended host, for which the rest of the world goes on while
-// it does not, is in test/acquire and among the protocol's known limits.
+// This is exact for offsets, and for the rates of owners' and observers' leases, which
+// are all that correctness depends on. It is not exact for the library's own constants
+// (request timeouts, the rhythm of looks, the second of a Date), which do not run at the
+// host's rate. The difference is 200 µs in a second. It is not exact for a jump either. A
+// wall clock that is set moves neither the monotonic clock nor the Date, so the library
+// cannot even see it. What jumps here is the host's whole clock, the monotonic one
+// included, as in a virtual machine that is restored, which is harsher. A host that is
+// suspended while the others run is in test/acquire and among the protocol's known
+// limits.
 
 // host is one host's clock: fast by an offset, running fast by ppm, and set
 // ahead by jump at an instant.
@@ -73,7 +72,7 @@ func (h host) config(cfg queuelock.Config) queuelock.Config {
 	return cfg
 }
 
-// wire is a client's way to the table, that tells instants in its host's coordinates.
+// wire is a client's way to the table, that converts instants to its host's coordinates.
 type wire struct {
 	host
 	start time.Time
@@ -81,8 +80,8 @@ type wire struct {
 	next  dynamodb.HTTPClient
 }
 
-// told is a true instant in the host's coordinates, and true is the reverse.
-func (w wire) told(at time.Time) time.Time {
+// toHost converts a true instant to the host's coordinates, and true is the reverse.
+func (w wire) toHost(at time.Time) time.Time {
 	since := at.Sub(w.start)
 	return w.start.Add(w.scale(since) - w.shift(time.Since(w.start)))
 }
@@ -109,26 +108,25 @@ func (w wire) Do(req *http.Request) (*http.Response, error) {
 	if body, err = io.ReadAll(resp.Body); err != nil {
 		return nil, err
 	}
-	body = w.convert(body, w.told, w.rate())
+	body = w.convert(body, w.toHost, w.rate())
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	resp.Header.Del("X-Amz-Crc32") // of another body
 	if exact, err := time.Parse(time.RFC3339Nano, resp.Header.Get(exactDate)); err == nil && resp.Header.Get("Date") != "" {
-		resp.Header["Date"] = []string{w.told(exact).UTC().Format(http.TimeFormat)}
+		resp.Header["Date"] = []string{w.toHost(exact).UTC().Format(http.TimeFormat)}
 		if w.date != nil {
-			resp.Header["Date"] = w.date(w.told(exact))
+			resp.Header["Date"] = w.date(w.toHost(exact))
 		}
 	}
 	return resp, nil
 }
 
-// exactDate is a header by which the table tells the wire its clock more
-// exactly than in whole seconds.
+// exactDate is a header with the table's clock for the wire, more exact than in whole
+// seconds.
 const exactDate = "X-Exact-Date"
 
-// convert tells all instants and leases in a body otherwise. Instants are the
-// numbers that lie within some years of the bubble's clock, which no ticket,
-// beat or length does here.
+// convert converts all instants and leases in a body. Instants are the numbers that lie
+// within some years of the bubble's clock, which no ticket, beat or length does here.
 func (w wire) convert(body []byte, instant func(time.Time) time.Time, length float64) []byte {
 	if w.host == (host{}) {
 		return body

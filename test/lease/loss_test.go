@@ -18,8 +18,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Consul's lock waited for an answer that never came.
-func TestLossFiresBeforeTheLeaseEndsWhileRequestsHang(t *testing.T) {
+// TestLossDuringHang checks that a loss is reported before the lease ends while requests
+// hang. Consul's lock waited for an answer that never came.
+func TestLossDuringHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -37,7 +38,8 @@ func TestLossFiresBeforeTheLeaseEndsWhileRequestsHang(t *testing.T) {
 	})
 }
 
-func TestEveryLossSaysHow(t *testing.T) {
+// TestCauseOfLoss checks that every loss reports its cause.
+func TestCauseOfLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -61,7 +63,8 @@ func TestEveryLossSaysHow(t *testing.T) {
 	})
 }
 
-func TestAHeldLockIsKeptForAsLongAsItIsNeeded(t *testing.T) {
+// TestLongHold checks that a held lock is kept for as long as it is needed.
+func TestLongHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -83,7 +86,9 @@ func TestAHeldLockIsKeptForAsLongAsItIsNeeded(t *testing.T) {
 	})
 }
 
-func TestAProcessThatStoodStillLearnsOfItsLossWhenItAsks(t *testing.T) {
+// TestPausedProcess checks that a process that was paused learns of its loss when it
+// asks.
+func TestPausedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -106,8 +111,9 @@ func TestAProcessThatStoodStillLearnsOfItsLossWhenItAsks(t *testing.T) {
 	})
 }
 
+// TestObserveExpiry checks that ObserveExpiry ignores the clock of the database.
 // Observation alone is an option for engines whose dates are wrong.
-func TestObserveExpiryIgnoresTheDatabasesClock(t *testing.T) {
+func TestObserveExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var jumped atomic.Bool
 		table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time {

@@ -18,7 +18,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestRemainingFallsToTheDeadlineAndIsNothingAfterTheEnd(t *testing.T) {
+// TestRemaining checks that Remaining falls to zero at the deadline, and is zero after
+// the end.
+func TestRemaining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -57,7 +59,8 @@ func TestRemainingFallsToTheDeadlineAndIsNothingAfterTheEnd(t *testing.T) {
 	})
 }
 
-func TestExtendIsOneRequestFromWhichTheNextHeartbeatCounts(t *testing.T) {
+// TestExtend checks that Extend is one request, from which the next heartbeat counts.
+func TestExtend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -97,8 +100,9 @@ func TestExtendIsOneRequestFromWhichTheNextHeartbeatCounts(t *testing.T) {
 	})
 }
 
+// TestExtendBesideHeartbeats checks that extensions and heartbeats are sent one by one.
 // Heartbeats and calls meet: never two renewals of one lock at one time.
-func TestExtendsAndHeartbeatsAreSentOneByOne(t *testing.T) {
+func TestExtendBesideHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -131,7 +135,9 @@ func TestExtendsAndHeartbeatsAreSentOneByOne(t *testing.T) {
 	})
 }
 
-func TestExtendSurvivesTheNetworkOrSaysWhy(t *testing.T) {
+// TestExtendUnderFaults checks that Extend survives network faults, or returns the
+// reason.
+func TestExtendUnderFaults(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"request lost":  queuelocktest.LoseRequest().Times(1),
 		"response lost": queuelocktest.LoseResponse().Times(1),
@@ -181,7 +187,8 @@ func TestExtendSurvivesTheNetworkOrSaysWhy(t *testing.T) {
 	})
 }
 
-func TestExtendTellsALossAndARelease(t *testing.T) {
+// TestExtendAfterEnd checks that Extend reports a loss and a release.
+func TestExtendAfterEnd(t *testing.T) {
 	locktest.InBubble(t, "evicted", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

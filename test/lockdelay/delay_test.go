@@ -17,7 +17,8 @@ import (
 
 const lockDelay = 7 * time.Second
 
-func TestALostLockKeepsItsQueueClosedForItsDelay(t *testing.T) {
+// TestLostLock checks that a lost lock keeps its queue closed for its delay.
+func TestLostLock(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, options...)
@@ -60,7 +61,8 @@ func TestALostLockKeepsItsQueueClosedForItsDelay(t *testing.T) {
 	}
 }
 
-func TestAReleasedLockHasNoDelay(t *testing.T) {
+// TestReleasedLock checks that a released lock has no delay.
+func TestReleasedLock(t *testing.T) {
 	locktest.InBubble(t, "at once", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -78,7 +80,7 @@ func TestAReleasedLockHasNoDelay(t *testing.T) {
 			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
 		}
 	})
-	locktest.InBubble(t, "although its context ended while it was served", func(t *testing.T) {
+	locktest.InBubble(t, "ReleasedAfterEndOfContext", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
@@ -99,10 +101,11 @@ func TestAReleasedLockHasNoDelay(t *testing.T) {
 	})
 }
 
-// A lock that is lost while an AcquireAll waits for the others was never
-// returned, and so nothing was done under it: its queue is opened, or its own
-// AcquireAll would wait for it.
-func TestALockThatWasNeverReturnedHasNoDelay(t *testing.T) {
+// TestLockNeverReturned checks that a lock that was never returned has no delay. A lock
+// that is lost while an AcquireAll waits for the others was never returned, and so
+// nothing was done under it: its queue is opened, or its own AcquireAll would wait for
+// it.
+func TestLockNeverReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
@@ -131,8 +134,9 @@ func TestALockThatWasNeverReturnedHasNoDelay(t *testing.T) {
 	})
 }
 
-// A Release that came too late is a loss.
-func TestAReleaseThatDidNotGetThroughInTimeLeavesTheDelay(t *testing.T) {
+// TestLateRelease checks that a Release that did not get through in time leaves the
+// delay. A Release that came too late is a loss.
+func TestLateRelease(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, options...)
@@ -160,7 +164,8 @@ func TestAReleaseThatDidNotGetThroughInTimeLeavesTheDelay(t *testing.T) {
 	}
 }
 
-func TestALockDelayThatMakesNoSenseIsRefused(t *testing.T) {
+// TestInvalidLockDelay checks that an invalid lock delay is refused.
+func TestInvalidLockDelay(t *testing.T) {
 	locktest.InBubble(t, "at once", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

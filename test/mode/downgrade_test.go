@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
+// TestDowngrade checks that a downgrade lets readers join, and lets no writer in between.
+func TestDowngrade(t *testing.T) {
 	for name, fault := range map[string]*queuelocktest.Fault{
 		"no fault":      nil,
 		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
@@ -82,7 +83,8 @@ func TestDowngradeLetsReadersJoinAndNoWriterInBetween(t *testing.T) {
 	}
 }
 
-func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
+// TestDowngradeRefusals checks that a downgrade of a lock that is not held is refused.
+func TestDowngradeRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -117,7 +119,7 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 
 // A write that was on its way before a downgrade does not take a held lock for
 // lost, and a write with a release is not made beside readers.
-func TestWritesBesideADowngrade(t *testing.T) {
+func TestWritesBesideDowngrade(t *testing.T) {
 	locktest.InBubble(t, "a transaction", func(t *testing.T) {
 		table := locktest.Watched(t)
 		w, dbW := locktest.Open(t, table, "w", locktest.TenSeconds)

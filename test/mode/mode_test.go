@@ -19,7 +19,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestASemaphoreAdmitsAsManyAsItHasPermitsInOrder(t *testing.T) {
+// TestSemaphore checks that a semaphore admits as many holders as it has permits, in
+// order.
+func TestSemaphore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		var now, most, done atomic.Int64
@@ -57,7 +59,8 @@ func TestASemaphoreAdmitsAsManyAsItHasPermitsInOrder(t *testing.T) {
 	})
 }
 
-func TestAQueueKeepsItsKind(t *testing.T) {
+// TestKindOfQueue checks that a queue remains a lock or a semaphore.
+func TestKindOfQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, test := range map[string]struct {
 			first, then []queuelock.Option
@@ -103,7 +106,8 @@ func TestAQueueKeepsItsKind(t *testing.T) {
 	})
 }
 
-func TestBadModesAreRefusedWithoutARequest(t *testing.T) {
+// TestBadModes checks that bad modes are refused without a request.
+func TestBadModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -127,7 +131,8 @@ func TestBadModesAreRefusedWithoutARequest(t *testing.T) {
 	})
 }
 
-func TestRequestsOfSharedLocksAndSemaphores(t *testing.T) {
+// TestRequests checks that shared locks and semaphores cost the documented requests.
+func TestRequests(t *testing.T) {
 	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -154,9 +159,10 @@ func TestRequestsOfSharedLocksAndSemaphores(t *testing.T) {
 	}
 }
 
-// A record with holders that does not say how they hold refuses readers, and will
-// go on to: they are told so, in every scope, and do not ask again.
-func TestARecordThatDoesNotSayHowItsHoldersHoldIsNamedToAReader(t *testing.T) {
+// TestRecordWithoutMode checks that a reader gets an error that names a record without
+// the mode of its holders. Such a record refuses readers permanently. They get this error
+// in every scope, and do not ask again.
+func TestRecordWithoutMode(t *testing.T) {
 	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
 		for _, entries := range []attr.Item{{}, {"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(60000), "owner": attr.Str("old")})}} {
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {

@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestReadersHoldTogetherAndWritersAlone(t *testing.T) {
+// TestReadersAndWriters checks that readers share a lock, and a writer holds it alone.
+func TestReadersAndWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		client := func(name string) *queuelock.Client {
@@ -48,9 +49,10 @@ func TestReadersHoldTogetherAndWritersAlone(t *testing.T) {
 	})
 }
 
-// Readers that follow each other are all admitted, each with a request or two of
-// its own, and none waits for another's work.
-func TestConsecutiveReadersAreAdmittedTogether(t *testing.T) {
+// TestConsecutiveReaders checks that consecutive readers are admitted together. Readers
+// that follow each other are all admitted, each with a request or two of its own, and
+// none waits for another's work.
+func TestConsecutiveReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
@@ -78,8 +80,9 @@ func TestConsecutiveReadersAreAdmittedTogether(t *testing.T) {
 	})
 }
 
-// A stream of readers, of whom one always holds, does not keep a writer out.
-func TestReadersDoNotStarveWriters(t *testing.T) {
+// TestWriterBehindReaders checks that readers do not starve writers. A stream of readers,
+// of whom one always holds, does not keep a writer out.
+func TestWriterBehindReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		stop := make(chan struct{})
@@ -125,8 +128,9 @@ func TestReadersDoNotStarveWriters(t *testing.T) {
 	})
 }
 
-// A reader that dies is evicted alone; those who share with it are not disturbed.
-func TestADeadReaderIsEvictedAlone(t *testing.T) {
+// TestCrashedReader checks that a crashed reader is evicted alone. The readers that share
+// the lock with it are not disturbed.
+func TestCrashedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		alive, _ := locktest.Open(t, table, "alive", locktest.TenSeconds)
@@ -148,9 +152,10 @@ func TestADeadReaderIsEvictedAlone(t *testing.T) {
 	})
 }
 
-// The hold mode goes with the holders: a writer that comes to an idle queue after
-// readers is alone.
-func TestAQueueThatReadersHaveLeftIsAWritersAlone(t *testing.T) {
+// TestWriterAfterReaders checks that a writer holds a queue that readers have left alone.
+// The hold mode goes with the holders: a writer that comes to an idle queue after readers
+// is alone.
+func TestWriterAfterReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		r, _ := locktest.Open(t, table, "r", queuelock.Config{})
@@ -167,7 +172,8 @@ func TestAQueueThatReadersHaveLeftIsAWritersAlone(t *testing.T) {
 	})
 }
 
-func TestNoWaitOfOneWhoWouldJoin(t *testing.T) {
+// TestNoWaitBesideReaders checks how NoWait treats a client that would join the holders.
+func TestNoWaitBesideReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -200,7 +206,8 @@ func TestNoWaitOfOneWhoWouldJoin(t *testing.T) {
 	})
 }
 
-func TestStateSaysWhoShares(t *testing.T) {
+// TestStateOfSharedLock checks that the state of a queue lists the holders that share it.
+func TestStateOfSharedLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})

@@ -14,8 +14,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The Java client's close gave up at the first release that failed.
-func TestCloseTriesEveryReleaseAndCancelsWaiters(t *testing.T) {
+// TestClose checks that Close tries every release and cancels waiters. The Java client's
+// close gave up at the first release that failed.
+func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -74,9 +75,9 @@ func TestCloseTriesEveryReleaseAndCancelsWaiters(t *testing.T) {
 	})
 }
 
-// Heartbeats, releases and sweeps that race deleted live locks of the Java
-// client's.
-func TestNothingOfALockIsSentAfterItsRelease(t *testing.T) {
+// TestNothingAfterRelease checks that nothing of a lock is sent after its release.
+// Heartbeats, releases and sweeps that race deleted live locks of the Java client's.
+func TestNothingAfterRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -99,7 +100,8 @@ func TestNothingOfALockIsSentAfterItsRelease(t *testing.T) {
 	})
 }
 
-func TestCloseWithAContextThatHasEndedStillReleases(t *testing.T) {
+// TestCloseAfterEndedContext checks that Close still releases when its context has ended.
+func TestCloseAfterEndedContext(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))

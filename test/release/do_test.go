@@ -15,7 +15,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestDoReleasesWhateverHappens(t *testing.T) {
+// TestDo checks that Do releases the lock whatever its function does.
+func TestDo(t *testing.T) {
 	boom := errors.New("boom")
 	for name, f := range map[string]func(context.Context, *queuelock.Lock) error{
 		"nil":   func(context.Context, *queuelock.Lock) error { return nil },
@@ -52,7 +53,8 @@ func TestDoReleasesWhateverHappens(t *testing.T) {
 	}
 }
 
-func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
+// TestDoContext checks that Do distinguishes a loss from the end of the caller's context.
+func TestDoContext(t *testing.T) {
 	t.Run("lost", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -106,7 +108,9 @@ func TestDoTellsLossFromTheCallersEnd(t *testing.T) {
 	})
 }
 
-func TestDoWithoutAFunctionAndNewWithoutAClientAreRefused(t *testing.T) {
+// TestMissingArguments checks that Do without a function and New without a client are
+// refused.
+func TestMissingArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

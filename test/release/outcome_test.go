@@ -220,7 +220,7 @@ func (h hangingTransactions) TransactWriteItems(ctx context.Context, in *dynamod
 
 // A lost lock has a transaction under way, which outlasts the context of Release.
 // Its entry is back in the record.
-func TestReleaseOfLostLockBesideTransaction(t *testing.T) {
+func TestLossBesideTransaction(t *testing.T) {
 	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
 		for how, again := range map[string]func(t *testing.T, c *queuelock.Client, lock *queuelock.Lock){
 			"Release": func(t *testing.T, _ *queuelock.Client, lock *queuelock.Lock) {
@@ -316,7 +316,7 @@ func TestReleaseAfterItsLease(t *testing.T) {
 
 // Extend, SetData and Err beside an UpdateAndRelease that was made, and is not
 // answered yet, report no loss.
-func TestExtendBesideUpdateAndRelease(t *testing.T) {
+func TestExtendBesideRelease(t *testing.T) {
 	locktest.InBubble(t, "IsNoLoss", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()

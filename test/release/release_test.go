@@ -17,8 +17,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// TestReleaseReportsLoss checks that Release reports a loss that was not known before.
 // The record says what the refusal of a Release means: the lock was taken away.
-func TestReleaseTellsALossThatNobodyKnewOf(t *testing.T) {
+func TestReleaseReportsLoss(t *testing.T) {
 	for what, take := range map[string]func(*testing.T, *queuelocktest.Table, *queuelock.Lock){
 		"another process resumed it": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
 			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
@@ -84,9 +85,10 @@ func TestReleaseTellsALossThatNobodyKnewOf(t *testing.T) {
 	})
 }
 
-// After an attempt without an answer a refusal says that this one was made,
+// TestReleaseWithoutAnswer checks that the outcome of a Release without an answer is
+// found out. After an attempt without an answer a refusal says that this one was made,
 // unless the record shows who has taken the lock.
-func TestAReleaseWithoutAnAnswerIsFoundOut(t *testing.T) {
+func TestReleaseWithoutAnswer(t *testing.T) {
 	for what, test := range map[string]struct {
 		fault   queuelocktest.Fault
 		resumed bool

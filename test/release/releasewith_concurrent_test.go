@@ -15,7 +15,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestReleaseWithOfALostLockWritesNothing(t *testing.T) {
+// TestReleaseWithAfterLoss checks that ReleaseWith writes nothing after a loss.
+func TestReleaseWithAfterLoss(t *testing.T) {
 	locktest.InBubble(t, "evicted", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -41,7 +42,7 @@ func TestReleaseWithOfALostLockWritesNothing(t *testing.T) {
 			t.Errorf("got %v, want ErrLost: the token says that nothing was made", err)
 		}
 	})
-	locktest.InBubble(t, "cut off", func(t *testing.T) {
+	locktest.InBubble(t, "partitioned", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -70,7 +71,8 @@ func TestReleaseWithOfALostLockWritesNothing(t *testing.T) {
 	})
 }
 
-func TestOneOfManyReleasesGetsThrough(t *testing.T) {
+// TestConcurrentReleases checks that of many concurrent releases one gets through.
+func TestConcurrentReleases(t *testing.T) {
 	for seed := range uint64(30) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
@@ -125,7 +127,9 @@ func TestOneOfManyReleasesGetsThrough(t *testing.T) {
 	})
 }
 
-func TestReleaseWithUnderRandomFaultsWritesExactlyWhenItSays(t *testing.T) {
+// TestReleaseWithUnderFaults checks that ReleaseWith under random faults writes exactly
+// when it reports so.
+func TestReleaseWithUnderFaults(t *testing.T) {
 	for seed := range locktest.Scaled[uint64](15, 5) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))

@@ -17,7 +17,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestReleaseWithWritesOnceAndReleasesWhateverHappensOnTheWay(t *testing.T) {
+// TestReleaseWith checks that ReleaseWith writes once and releases whatever happens to
+// its requests.
+func TestReleaseWith(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":                queuelocktest.DelayRequest(0),
 		"request lost":            queuelocktest.LoseRequest().Times(2),
@@ -91,7 +93,7 @@ func TestReleaseWithRequests(t *testing.T) {
 			t.Errorf("the queue is off the short path: the next acquire took %d requests", spent.Sent)
 		}
 	})
-	locktest.InBubble(t, "somebody queued unnoticed", func(t *testing.T) {
+	locktest.InBubble(t, "a waiter queued unnoticed", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
@@ -142,7 +144,9 @@ func TestReleaseWithRequests(t *testing.T) {
 	})
 }
 
-func TestReleaseWithThatTheCallersConditionRefusesKeepsTheLock(t *testing.T) {
+// TestReleaseWithRefused checks that a ReleaseWith that the caller's condition refuses
+// keeps the lock.
+func TestReleaseWithRefused(t *testing.T) {
 	for _, queued := range []bool{false, true} {
 		locktest.InBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -251,7 +255,8 @@ func TestReleaseWithGivenUp(t *testing.T) {
 	})
 }
 
-func TestReleaseWithRefusesWhatItCannotDo(t *testing.T) {
+// TestReleaseWithArguments checks that ReleaseWith refuses invalid arguments.
+func TestReleaseWithArguments(t *testing.T) {
 	locktest.InBubble(t, "arguments", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -301,7 +306,8 @@ func TestReleaseWithRefusesWhatItCannotDo(t *testing.T) {
 	})
 }
 
-func TestReleaseWithWorksInEveryMode(t *testing.T) {
+// TestReleaseWithModes checks that ReleaseWith works in every mode.
+func TestReleaseWithModes(t *testing.T) {
 	for name, opts := range map[string][]queuelock.Option{
 		"shared":      {queuelock.Shared()},
 		"permits":     {queuelock.Permits(3)},

@@ -15,7 +15,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestReleaseTwiceIsNilAndConcurrentReleasesAgree(t *testing.T) {
+// TestReleaseTwice checks that a second Release returns nil, and concurrent calls of
+// Release agree.
+func TestReleaseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -37,7 +39,8 @@ func TestReleaseTwiceIsNilAndConcurrentReleasesAgree(t *testing.T) {
 	})
 }
 
-func TestReleaseThatFailedMayBeRepeated(t *testing.T) {
+// TestReleaseRepeated checks that a Release that failed may be repeated.
+func TestReleaseRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -54,8 +57,9 @@ func TestReleaseThatFailedMayBeRepeated(t *testing.T) {
 	})
 }
 
-// A deferred Release often gets a context that has ended.
-func TestReleaseWorksWithAContextThatHasEnded(t *testing.T) {
+// TestReleaseAfterEndedContext checks that Release works with a context that has ended. A
+// deferred Release often gets a context that has ended.
+func TestReleaseAfterEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -69,7 +73,9 @@ func TestReleaseWorksWithAContextThatHasEnded(t *testing.T) {
 	})
 }
 
-func TestReleaseDoesNotWaitForAnotherPastItsContext(t *testing.T) {
+// TestReleaseContext checks that Release does not wait for another call past the end of
+// its context.
+func TestReleaseContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

@@ -53,7 +53,8 @@ var allowed = []string{
 	"github.com/cenkalti/backoff/v4",
 }
 
-func TestTheLibraryImportsTheShortListOnly(t *testing.T) {
+// TestImports checks that the library imports only the packages of a short list.
+func TestImports(t *testing.T) {
 	args := []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}
 	for _, floor := range floors {
 		args = append(args, "./"+floor)
@@ -79,7 +80,8 @@ func TestTheLibraryImportsTheShortListOnly(t *testing.T) {
 	}
 }
 
-func TestImportsPointDownFromTheFacade(t *testing.T) {
+// TestImportDirection checks that packages import only packages below them.
+func TestImportDirection(t *testing.T) {
 	for i, floor := range floors {
 		files, err := filepath.Glob(filepath.Join(floor, "*.go"))
 		if err != nil || len(files) == 0 {
@@ -102,10 +104,11 @@ func TestImportsPointDownFromTheFacade(t *testing.T) {
 	}
 }
 
-// The facade composes, and holds no expression of DynamoDB's. The types of
-// transactions are part of its interface. So are the SDK client's methods, in
-// table.go, and the builders of its expressions, which UpdateAndRelease takes.
-func TestTheFacadeHoldsNoExpressions(t *testing.T) {
+// TestFacade checks that the facade contains no expressions. The facade composes, and
+// holds no expression of DynamoDB's. The types of transactions are part of its interface.
+// So are the SDK client's methods, in table.go, and the builders of its expressions,
+// which UpdateAndRelease takes.
+func TestFacade(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)

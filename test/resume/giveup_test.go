@@ -13,7 +13,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
+// TestResumeGivesUp checks that a resume that gives up leaves nothing.
+func TestResumeGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -32,9 +33,9 @@ func TestAResumeThatGivesUpLeavesNothing(t *testing.T) {
 	})
 }
 
-// A process that is told to stop, while the answer to its request to take a lock
-// over is on the way, gives the lock back.
-func TestAResumeThatIsCancelledGivesTheLockBack(t *testing.T) {
+// TestCancelledResume checks that a resume that is cancelled gives the lock back. The
+// cancellation comes while the answer to its request is on the way.
+func TestCancelledResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -61,9 +62,10 @@ func TestAResumeThatIsCancelledGivesTheLockBack(t *testing.T) {
 	})
 }
 
-// A lock delay is for requests of a holder that are still on their way, and so it
-// outlasts a Resume that gives up, whoever of the two has asked for it.
-func TestAResumeThatGivesUpLeavesALockDelay(t *testing.T) {
+// TestResumeLeavesLockDelay checks that a resume that gives up leaves a lock delay. The
+// delay is for requests of a holder that are still on their way, and so it outlasts a
+// Resume that gives up, whichever of the two has asked for it.
+func TestResumeLeavesLockDelay(t *testing.T) {
 	const delay = 5 * time.Minute
 	some, none := []queuelock.Option{queuelock.LockDelay(delay)}, []queuelock.Option(nil)
 	for what, test := range map[string]struct{ held, resumed []queuelock.Option }{
@@ -125,7 +127,8 @@ func TestAResumeThatGivesUpLeavesALockDelay(t *testing.T) {
 	}
 }
 
-func TestAResumedLockHasTheLongerLockDelay(t *testing.T) {
+// TestLongerLockDelay checks that a resumed lock has the longer lock delay.
+func TestLongerLockDelay(t *testing.T) {
 	for what, test := range map[string]struct {
 		opts []queuelock.Option
 		want time.Duration

@@ -32,7 +32,8 @@ func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
 	return read
 }
 
-func TestALockIsResumedWithItsTicket(t *testing.T) {
+// TestResume checks that a lock is resumed with its ticket.
+func TestResume(t *testing.T) {
 	for name, claimed := range map[string]bool{"served at once": false, "after a wait": true} {
 		for fault, f := range map[string]*queuelocktest.Fault{
 			"no fault":      nil,
@@ -98,9 +99,9 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 	}
 }
 
-// A process that is not dead, as somebody believed, learns of it at its next
-// heartbeat.
-func TestTheProcessThatWasResumedLosesItsLock(t *testing.T) {
+// TestResumedProcess checks that the process that was resumed loses its lock. A process
+// that was wrongly taken for crashed learns of it at its next heartbeat.
+func TestResumedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
@@ -140,7 +141,8 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) que
 	return <-places
 }
 
-func TestAPlaceIsResumed(t *testing.T) {
+// TestResumePlace checks that a place in the queue is resumed.
+func TestResumePlace(t *testing.T) {
 	for name, swept := range map[string]bool{"its row stands": false, "its row was swept": true} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := locktest.Watched(t)
@@ -185,8 +187,9 @@ func TestAPlaceIsResumed(t *testing.T) {
 	}
 }
 
-// A CLAIM of the process that died may arrive after its place was resumed.
-func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
+// TestLateClaim checks that a late CLAIM of the crashed process is granted to the process
+// that resumed. A CLAIM of the process that died may arrive after its place was resumed.
+func TestLateClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
@@ -213,7 +216,8 @@ func TestALateClaimOfTheDeadIsTheResumersGrant(t *testing.T) {
 	})
 }
 
-func TestWhatIsGoneIsNotResumed(t *testing.T) {
+// TestResumeGone checks that a lock or place that is gone is not resumed.
+func TestResumeGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -234,7 +238,7 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 		}
 		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
 		const held = "somebody else holds the lock with this ticket"
-		gone("of a queue that nobody has used", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
+		gone("of an unused queue", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
 		gone("another id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)
@@ -261,8 +265,9 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 	})
 }
 
-// How a lock is held is in its handle: none of the options can change it unseen.
-func TestAHandleHasItsMode(t *testing.T) {
+// TestModeOfHandle checks that a handle contains the mode of its lock. How a lock is held
+// is in its handle: none of the options can change it unseen.
+func TestModeOfHandle(t *testing.T) {
 	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
 	for is, opts := range modes {
 		for given, others := range modes {
@@ -313,8 +318,9 @@ func TestAHandleHasItsMode(t *testing.T) {
 	})
 }
 
-// An exclusive lock that was downgraded is resumed as shared.
-func TestADowngradedLockIsResumedAsShared(t *testing.T) {
+// TestResumeDowngraded checks that a downgraded lock is resumed as shared. An exclusive
+// lock that was downgraded is resumed as shared.
+func TestResumeDowngraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -17,7 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAllLocksAreHeldWithOneTicket(t *testing.T) {
+// TestAcquireAll checks that all locks are held with one ticket.
+func TestAcquireAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -57,7 +58,9 @@ func TestAllLocksAreHeldWithOneTicket(t *testing.T) {
 	})
 }
 
-func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
+// TestAcquireAllArguments checks that AcquireAll refuses keys without a common ticket,
+// and calls without a key.
+func TestAcquireAllArguments(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	for _, test := range []struct {
 		scope queuelock.Scope
@@ -81,7 +84,8 @@ func TestAcquireAllRefusesWhatHasNoCommonTicketOrNoKey(t *testing.T) {
 	}
 }
 
-func TestSeveralReasonsOfAnEntityAreLockedWithItsTicket(t *testing.T) {
+// TestSeveralReasons checks that several reasons of an entity are locked with its ticket.
+func TestSeveralReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeEntity})
@@ -99,9 +103,11 @@ func TestSeveralReasonsOfAnEntityAreLockedWithItsTicket(t *testing.T) {
 	})
 }
 
-// The time of a number whose registration is held up: somebody with a later one
-// is served, so it is worth nothing, and what it had elsewhere is given back.
-func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
+// TestOvertaken checks that a caller that is overtaken in one queue gives all back and
+// takes a new number. The registration of its number is held up until a client with a
+// later one is served. Its number is worth nothing then, and its places elsewhere are
+// given back.
+func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		slow, dbSlow := locktest.Open(t, table, "slow", locktest.SharedScope)
@@ -149,9 +155,10 @@ func TestWhoIsOvertakenInOneQueueGivesAllBackAndTakesANewNumber(t *testing.T) {
 	})
 }
 
-// Without a common ticket it waits in one queue after the other. However many
-// those are, it looks in each as often as an Acquire.
-func TestOneByOneEachLockIsTakenSoonAfterItIsFree(t *testing.T) {
+// TestWithoutCommonTicket checks that without a common ticket each lock is taken soon
+// after it is free. Without a common ticket it waits in one queue after the other.
+// However many those are, it looks in each as often as an Acquire.
+func TestWithoutCommonTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -178,7 +185,9 @@ func TestOneByOneEachLockIsTakenSoonAfterItIsFree(t *testing.T) {
 	})
 }
 
-func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
+// TestProgress checks that AcquireAll reports its progress for each queue in its caller's
+// goroutine.
+func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -200,7 +209,7 @@ func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
-			t.Errorf("told %v", told)
+			t.Errorf("reported %v", told)
 		}
 		locktest.ReleaseAll(t, locks)
 
@@ -221,7 +230,9 @@ func TestProgressOfAnAcquireAllIsToldByItsCallerForEachQueue(t *testing.T) {
 	})
 }
 
-func TestTheNextQueueIsGoneToWhenTheRowInTheLastStands(t *testing.T) {
+// TestNextQueue checks that the next queue is entered when the row in the one before is
+// written.
+func TestNextQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -251,7 +262,8 @@ func TestTheNextQueueIsGoneToWhenTheRowInTheLastStands(t *testing.T) {
 	})
 }
 
-func TestSeveralLocksCanBeSharedAndCounted(t *testing.T) {
+// TestModes checks that several locks can be shared and counted.
+func TestModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)

@@ -31,8 +31,9 @@ func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 	}
 }
 
-// The counter of all queues has the partition key of an entity that may exist.
-func TestAnEntityMayBeNamedAsTheCountersAre(t *testing.T) {
+// TestEntityNamedAsCounter checks that an entity may have the name of a counter. The
+// counter of all queues has the partition key of an entity that may exist.
+func TestEntityNamedAsCounter(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		keys := []queuelock.Key{{Entity: "ticket-master", Reason: "current"}, {Entity: "ticket-master", Reason: "ticket-master"}, {Entity: "current", Reason: "ticket-master"}}
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -68,7 +69,9 @@ func TestAnEntityMayBeNamedAsTheCountersAre(t *testing.T) {
 	})
 }
 
-func TestACounterThatWasLostIsRaisedAboveTheTicketsOfTheQueue(t *testing.T) {
+// TestLostCounter checks that a counter that was lost is raised above the tickets of the
+// queue.
+func TestLostCounter(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
 		for range 5 {
@@ -106,9 +109,9 @@ func TestACounterThatWasLostIsRaisedAboveTheTicketsOfTheQueue(t *testing.T) {
 	})
 }
 
-// A row must not stand before its ticket is registered: somebody with a later one
-// would be served past it.
-func TestNoRowIsPutBeforeItsTicketIsRegistered(t *testing.T) {
+// TestRegisterBeforeRow checks that no row is put before its ticket is registered.
+// Otherwise a client with a later ticket would be served past the row.
+func TestRegisterBeforeRow(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -142,8 +145,9 @@ func TestNoRowIsPutBeforeItsTicketIsRegistered(t *testing.T) {
 	}
 }
 
-// The answer of a REGISTER that was served is lost: its id is found.
-func TestALostAnswerOfARegisterIsFoundByItsID(t *testing.T) {
+// TestLostAnswerOfRegister checks that a REGISTER whose answer was lost is found by its
+// id. The answer of a REGISTER that was served is lost: its id is found.
+func TestLostAnswerOfRegister(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)

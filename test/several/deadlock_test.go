@@ -18,9 +18,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Two that want the same locks, named in different orders, while others take
+// TestNoDeadlock checks that processes that take several locks in any order never
+// deadlock. Two that want the same locks, named in different orders, while others take
 // single ones of them.
-func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
+func TestNoDeadlock(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		for seed := range locktest.Scaled[uint64](12, 2) {
 			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
@@ -87,7 +88,8 @@ func TestProcessesThatTakeSeveralLocksInAnyOrderNeverDeadlock(t *testing.T) {
 	}
 }
 
-func TestAnyNumberOfLocksCanBeTaken(t *testing.T) {
+// TestManyLocks checks that AcquireAll takes any number of locks.
+func TestManyLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)

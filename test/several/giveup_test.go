@@ -15,7 +15,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
+// TestNoWait checks that AcquireAll with NoWait acquires all locks or none.
+func TestNoWait(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +53,8 @@ func TestAcquireAllWithNoWaitIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
+// TestGiveUp checks that AcquireAll leaves nothing when it gives up.
+func TestGiveUp(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		for _, how := range []string{"wait over", "cancelled", "closed"} {
 			t.Run(fmt.Sprint(scope, "/", how), func(t *testing.T) {
@@ -98,9 +100,10 @@ func TestAnAcquireAllThatGivesUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// A table that does not answer takes each of the locks its whole time. Those are
-// given back side by side, however many.
-func TestAnAcquireAllThatGivesUpTakesAsLongForManyLocksAsForFew(t *testing.T) {
+// TestGiveUpTime checks that AcquireAll takes as long to give up many locks as few. A
+// table that does not answer takes each of the locks its whole time. Those are given back
+// side by side, however many.
+func TestGiveUpTime(t *testing.T) {
 	for what, test := range map[string]struct {
 		held int // by another, of a hundred
 		opts []queuelock.Option

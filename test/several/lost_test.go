@@ -18,9 +18,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// A process that dies in the middle holds up the others for its leases and no
-// longer: that of its locks, and that of its rows.
-func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
+// TestCrash checks that a crash in the middle of AcquireAll delays others by its leases.
+// A process that dies in the middle holds up the others for its leases and no longer:
+// that of its locks, and that of its rows.
+func TestCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{Scope: queuelock.ScopeTable, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -41,7 +42,9 @@ func TestACrashInTheMiddleOfAnAcquireAllCostsItsLeases(t *testing.T) {
 	})
 }
 
-func TestALockLostWhileOthersAreWaitedForBeginsAnew(t *testing.T) {
+// TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it
+// waits for the others.
+func TestLossWhileWaiting(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +71,9 @@ func TestALockLostWhileOthersAreWaitedForBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
+// TestContextEndsWithLoss checks that the context of several locks ends with the first
+// lock that is lost.
+func TestContextEndsWithLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -102,8 +107,9 @@ func TestTheContextOfAllEndsWithTheFirstThatIsLost(t *testing.T) {
 	})
 }
 
-// What cannot be released does not keep the others from it.
-func TestReleaseOfAllTriesEach(t *testing.T) {
+// TestReleaseTriesEach checks that Release tries each of several locks. What cannot be
+// released does not keep the others from it.
+func TestReleaseTriesEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -122,7 +128,8 @@ func TestReleaseOfAllTriesEach(t *testing.T) {
 	})
 }
 
-func TestTransactAsksForAllLocks(t *testing.T) {
+// TestTransact checks that Transact is conditional on all locks.
+func TestTransact(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		locks := locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c")

@@ -18,7 +18,8 @@ import (
 
 var widerScopes = []queuelock.Scope{queuelock.ScopeEntity, queuelock.ScopeTable}
 
-func TestRequestsOfTheWiderScopes(t *testing.T) {
+// TestRequestsOfScopes checks that the wider scopes cost the documented requests.
+func TestRequestsOfScopes(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range widerScopes {
 			c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
@@ -89,7 +90,9 @@ func TestRequestsOfTheWiderScopes(t *testing.T) {
 	})
 }
 
-func TestAQueuedCycleOfAWiderScopeIsSevenRequestsWithoutPolls(t *testing.T) {
+// TestQueuedCycle checks that a queued cycle of a wider scope is seven requests besides
+// its polls.
+func TestQueuedCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -115,8 +118,9 @@ func TestAQueuedCycleOfAWiderScopeIsSevenRequestsWithoutPolls(t *testing.T) {
 	})
 }
 
-// In every queue tickets are served in order, whatever lies between them.
-func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
+// TestOrderOfTickets checks that waiters of a wider scope are served in the order of
+// their tickets. In every queue tickets are served in order, whatever lies between them.
+func TestOrderOfTickets(t *testing.T) {
 	for _, scope := range widerScopes {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +143,7 @@ func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
 					wg.Go(func() {
 						lock, err := c.Acquire(t.Context(), key(i), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
 							if p.TicketsAhead != p.Position-1 || p.Position > 4 {
-								t.Errorf("told %+v", p)
+								t.Errorf("reported %+v", p)
 							}
 						}))
 						if err != nil {
@@ -176,7 +180,9 @@ func TestWaitersOfAWiderScopeAreServedInTheOrderOfTheirTickets(t *testing.T) {
 	}
 }
 
-func TestAScopeThatContradictsTheQueuesIsRefusedBothWays(t *testing.T) {
+// TestScopeMismatch checks that a scope other than that of the queue is refused both
+// ways.
+func TestScopeMismatch(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		scopes := append([]queuelock.Scope{queuelock.ScopeQueue}, widerScopes...)
 		for _, is := range scopes {
@@ -224,7 +230,9 @@ func TestAScopeThatContradictsTheQueuesIsRefusedBothWays(t *testing.T) {
 	})
 }
 
-func TestWaitersOfOneProcessShareOnePollerInAWiderScope(t *testing.T) {
+// TestSharedPollerOfScope checks that waiters of one process share one poller in a wider
+// scope.
+func TestSharedPollerOfScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)

@@ -18,7 +18,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAProtectedWriteIsMadeOnceWhileTheLockIsHeld(t *testing.T) {
+// TestProtectedWrite checks that a protected write is made once while the lock is held.
+func TestProtectedWrite(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":             queuelocktest.DelayRequest(0),
 		"request lost":         queuelocktest.LoseRequest().Times(2),
@@ -47,7 +48,8 @@ func TestAProtectedWriteIsMadeOnceWhileTheLockIsHeld(t *testing.T) {
 	}
 }
 
-func TestAProtectedWriteIsOneRequest(t *testing.T) {
+// TestRequests checks that a protected write is one request.
+func TestRequests(t *testing.T) {
 	locktest.InBubble(t, "budget", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -66,7 +68,8 @@ func TestAProtectedWriteIsOneRequest(t *testing.T) {
 	})
 }
 
-func TestAProtectedWriteOfALostLockIsRefused(t *testing.T) {
+// TestWriteAfterLoss checks that a protected write of a lost lock is refused.
+func TestWriteAfterLoss(t *testing.T) {
 	locktest.InBubble(t, "evicted", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "stalled", queuelock.Config{})
@@ -110,8 +113,8 @@ func TestAProtectedWriteOfALostLockIsRefused(t *testing.T) {
 		// An operator takes the lock away.
 		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: lock.Condition().Key,
-			UpdateExpression:          aws.String("SET holders = :nobody"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+			UpdateExpression:          aws.String("SET holders = :none"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +131,8 @@ func TestAProtectedWriteOfALostLockIsRefused(t *testing.T) {
 	})
 }
 
-func TestAProtectedWriteFailsByTheCallersOwnCondition(t *testing.T) {
+// TestCallersCondition checks that a protected write fails by the caller's own condition.
+func TestCallersCondition(t *testing.T) {
 	locktest.InBubble(t, "own condition", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -150,7 +154,8 @@ func TestAProtectedWriteFailsByTheCallersOwnCondition(t *testing.T) {
 	})
 }
 
-func TestAProtectedWriteEndsWithItsContextAndWithTheLock(t *testing.T) {
+// TestEndOfContext checks that a protected write ends with its context and with the lock.
+func TestEndOfContext(t *testing.T) {
 	locktest.InBubble(t, "context", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
@@ -179,7 +184,9 @@ func TestAProtectedWriteEndsWithItsContextAndWithTheLock(t *testing.T) {
 	})
 }
 
-func TestTransactSaysWhatIsWrongWithItsItems(t *testing.T) {
+// TestInvalidItems checks that Transact returns an error that names what is wrong with
+// its items.
+func TestInvalidItems(t *testing.T) {
 	locktest.InBubble(t, "items", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -199,10 +206,10 @@ func TestTransactSaysWhatIsWrongWithItsItems(t *testing.T) {
 	})
 }
 
-// A TAKE that arrives once more after the release puts its id into the record
-// again, with the next ticket: the fence of the one that was released is not
-// that of the ghost.
-func TestAFenceIsOfItsTicketAndNotOfAGhost(t *testing.T) {
+// TestFenceBesideOrphan checks that a fence belongs to its ticket, and an orphaned entry
+// does not pass it. A TAKE that arrives once more after the release puts its id into the
+// record again, with the next ticket.
+func TestFenceBesideOrphan(t *testing.T) {
 	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
@@ -216,7 +223,7 @@ func TestAFenceIsOfItsTicketAndNotOfAGhost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
-			t.Fatalf("%d holders: the ghost of ticket %s was to be there", holders, lock.Ticket())
+			t.Fatalf("%d holders: want the orphaned entry of ticket %s", holders, lock.Ticket())
 		}
 		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
 			TransactItems: []types.TransactWriteItem{locktest.Deposit(table, nil), {ConditionCheck: &condition}},

@@ -17,7 +17,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestAProtectedWriteOfUnknownOutcomeIsNeverCalledLost(t *testing.T) {
+// TestUnknownOutcome checks that a protected write of unknown outcome is never reported
+// as lost.
+func TestUnknownOutcome(t *testing.T) {
 	locktest.InBubble(t, "it was made", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
@@ -121,7 +123,7 @@ func TestTransactGivenUp(t *testing.T) {
 		}
 		late.Release()
 		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
-			t.Errorf("%v: it was made, although its caller was told otherwise", err)
+			t.Errorf("%v: it was made, although its caller received another outcome", err)
 		}
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
 			t.Errorf("the next: %v", err)
@@ -197,9 +199,10 @@ func TestTransactGivenUp(t *testing.T) {
 	})
 }
 
-// One attempt is on its way, the next is refused by the caller's own condition:
-// the first may be made yet.
-func TestAnUnknownOutcomeIsNoCancellation(t *testing.T) {
+// TestUnknownBeforeCancellation checks that an unknown outcome is not reported as a
+// cancelled transaction. One attempt is on its way, the next is refused by the caller's
+// own condition: the first may be made yet.
+func TestUnknownBeforeCancellation(t *testing.T) {
 	locktest.InBubble(t, "it lands late", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
@@ -217,7 +220,7 @@ func TestAnUnknownOutcomeIsNoCancellation(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "a table of the caller's that is not there", func(t *testing.T) {
+	locktest.InBubble(t, "MissingTableOfCaller", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -231,9 +234,10 @@ func TestAnUnknownOutcomeIsNoCancellation(t *testing.T) {
 	})
 }
 
-// Of a context that has ended the SDK client sends nothing, and its error is that
-// of a request which had no answer.
-func TestAnEndedContextIsNoUnknownOutcome(t *testing.T) {
+// TestEndedContext checks that a context that has ended is not reported as an unknown
+// outcome. Of a context that has ended the SDK client sends nothing, and its error is
+// that of a request which had no answer.
+func TestEndedContext(t *testing.T) {
 	for name, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
 		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)

@@ -101,7 +101,7 @@ func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Clien
 
 // A transaction of an evicted holder, which passed its fence before, becomes
 // visible under the next lock. Get waits for it; a plain consistent read does not.
-func TestSplitTransactionOfEvictedHolder(t *testing.T) {
+func TestSplitAfterEviction(t *testing.T) {
 	for _, read := range []string{"SeenByGet", "NotSeenByPlainRead"} {
 		locktest.InBubble(t, read, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
@@ -142,7 +142,7 @@ func TestSplitTransactionOfEvictedHolder(t *testing.T) {
 
 // A transaction that was made according to the record is not called made before
 // all of its items are visible.
-func TestSplitTransactionWithoutAnswer(t *testing.T) {
+func TestSplitWithoutAnswer(t *testing.T) {
 	locktest.InBubble(t, "WaitsUntilVisible", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})

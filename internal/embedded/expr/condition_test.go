@@ -6,7 +6,8 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
-func TestConditionsMeanWhatTheySay(t *testing.T) {
+// TestConditions checks that conditions have their documented meaning.
+func TestConditions(t *testing.T) {
 	of := item(t, `{
 		"n": {"N":"1"}, "m": {"M":{"x":{"N":"2"}, "h.1":{"M":{"beat":{"N":"0"}}}, "l":{"L":[{"S":"abc"},{"N":"1"}]}}}, "s": {"S":"abc"},
 		"b": {"B":"YWI="}, "t": {"BOOL":true}, "nothing": {"NULL":true}, "l": {"L":[{"N":"1"},{"S":"x"}]}, "ss": {"SS":["a","b"]},
@@ -46,9 +47,9 @@ func TestConditionsMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// The refusals and which of several comes first were compared with AWS's
-// DynamoDB Local.
-func TestConditionsThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedConditions checks that conditions that DynamoDB refuses are refused. The
+// refusals and which of several comes first were compared with AWS's DynamoDB Local.
+func TestRefusedConditions(t *testing.T) {
 	for source, want := range map[string]string{
 		"":                        "The expression can not be empty;",
 		"n":                       `Syntax error; token: "<EOF>", near: "n"`,
@@ -98,7 +99,8 @@ func TestConditionsThatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersThatNobodyUsesAreRefused(t *testing.T) {
+// TestUnusedPlaceholders checks that unused placeholders are refused.
+func TestUnusedPlaceholders(t *testing.T) {
 	s, err := NewScope(map[string]string{"#a": "a", "#b": "b"}, item(t, `{":v":{"N":"1"},":w":{"N":"1"}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,9 @@ func wire(t *testing.T, i value.Item) string {
 	return string(b)
 }
 
-func TestUpdatesRefusedForWhatTheItemHolds(t *testing.T) {
+// TestUpdatesRefusedByItem checks that updates that do not fit the attributes of the item
+// are refused.
+func TestUpdatesRefusedByItem(t *testing.T) {
 	for source, want := range map[string]error{
 		"SET a = q": errNoAttribute, "SET a = n + q": errNoAttribute, "SET a = if_not_exists(q, z)": errNoAttribute,
 		"SET a = n + s": errWrongType, "SET a = list_append(n, :list)": errWrongType, "ADD s :one": errWrongType, "ADD ss :ns": errWrongType,
@@ -106,7 +108,8 @@ func TestUpdatesRefusedForWhatTheItemHolds(t *testing.T) {
 	}
 }
 
-func TestUpdatesThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedUpdates checks that updates that DynamoDB refuses are refused.
+func TestRefusedUpdates(t *testing.T) {
 	for source, want := range map[string]string{
 		"": "The expression can not be empty;", "n = :one": `Syntax error; token: "n", near: "n ="`, "SET": `Syntax error; token: "<EOF>", near: "SET"`,
 		"SET n = :one,":                   `Syntax error; token: "<EOF>", near: ","`,
@@ -145,7 +148,8 @@ func overlap(verb, one, two string) string {
 	return "Two document paths " + verb + " with each other; must remove or rewrite one of these paths; path one: " + one + ", path two: " + two
 }
 
-func TestTheOrderOfActionsNeverMatters(t *testing.T) {
+// TestOrderOfActions checks that the order of actions never matters.
+func TestOrderOfActions(t *testing.T) {
 	actions := []string{"a = n", "n = k + :one", "k = m.x", "m.x = n", "l[0] = k", "s = if_not_exists(q, n)"}
 	rapid.Check(t, func(t *rapid.T) {
 		old := value.Item{}
@@ -173,7 +177,8 @@ func TestTheOrderOfActionsNeverMatters(t *testing.T) {
 	})
 }
 
-func TestProjectionsKeepTheShapeAndCloseTheGaps(t *testing.T) {
+// TestProjections checks that projections keep the shape and close the gaps.
+func TestProjections(t *testing.T) {
 	for source, want := range map[string]string{
 		"n, q":           `{"n":{"N":"5"}}`,
 		"m.x":            `{"m":{"M":{"x":{"N":"2"}}}}`,

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumbersPrintInPlainNormalForm(t *testing.T) {
+// TestNumberString checks that numbers print in plain normal form.
+func TestNumberString(t *testing.T) {
 	for given, want := range map[string]string{
 		"0": "0", "-0": "0", "0.000": "0", "0e500": "0", "+1": "1", "007": "7", "1.500": "1.5", ".5": "0.5", "5.": "5",
 		"1e3": "1000", "1E+3": "1000", "12.5e1": "125", "-0.0010e-20": "-0.00000000000000000000001", "100e-2": "1",
@@ -24,7 +25,8 @@ func TestNumbersPrintInPlainNormalForm(t *testing.T) {
 	}
 }
 
-func TestNumbersOutsideTheTypeAreRefused(t *testing.T) {
+// TestNumbersOutOfRange checks that numbers outside the range of the type are refused.
+func TestNumbersOutOfRange(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "cannot be converted", "x": "cannot be converted", "1x": "cannot be converted", "--1": "cannot be converted",
 		".": "cannot be converted", "1e": "cannot be converted", " 1": "cannot be converted", "NaN": "cannot be converted",
@@ -39,7 +41,8 @@ func TestNumbersOutsideTheTypeAreRefused(t *testing.T) {
 	}
 }
 
-func TestSumsThatDoNotFitAreRefusedNotRounded(t *testing.T) {
+// TestLargeSums checks that sums that do not fit are refused, and not rounded.
+func TestLargeSums(t *testing.T) {
 	for _, pair := range [][2]string{{"1e37", "0.1"}, {"1e125", "1"}, {"9" + strings.Repeat("9", 37) + "e88", "1e88"}} {
 		if sum, err := mustParse(t, pair[0]).Add(mustParse(t, pair[1])); err == nil {
 			t.Errorf("%s + %s = %s", pair[0], pair[1], sum)
@@ -65,7 +68,8 @@ func mustParse(t interface{ Fatal(...any) }, s string) Number {
 // decimals draws numbers whose sums always fit.
 var decimals = rapid.StringMatching(`-?[0-9]{1,12}(\.[0-9]{1,8})?(e[0-9])?`)
 
-func TestArithmeticAndOrderAgreeWithRationals(t *testing.T) {
+// TestArithmetic checks that arithmetic and order agree with rationals.
+func TestArithmetic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := decimals.Draw(t, "a"), decimals.Draw(t, "b")
 		x, y := mustParse(t, a), mustParse(t, b)
@@ -98,7 +102,8 @@ func rational(s string) *big.Rat {
 	return r
 }
 
-func TestSecondsAreTheWholePart(t *testing.T) {
+// TestSeconds checks that the seconds of a number are its whole part.
+func TestSeconds(t *testing.T) {
 	for given, want := range map[string]int64{"1700000000": 1700000000, "12.9": 12, "-3": -3, "0.5": 0} {
 		if got, ok := mustParse(t, given).Seconds(); !ok || got != want {
 			t.Errorf("%s: %d, %v", given, got, ok)

@@ -16,7 +16,8 @@ func parse(t *testing.T, wire string) Value {
 	return v
 }
 
-func TestEveryTypeSurvivesTheWire(t *testing.T) {
+// TestRoundTrip checks that a value of every type survives encoding and decoding.
+func TestRoundTrip(t *testing.T) {
 	for _, wire := range []string{
 		`{"S":""}`, `{"S":"ž 漢 \" \\ \n <&>"}`, `{"N":"-1.5"}`, `{"B":"AP8="}`, `{"BOOL":true}`, `{"BOOL":false}`, `{"NULL":true}`,
 		`{"M":{}}`, `{"M":{"a":{"L":[]},"b":{"M":{"c":{"N":"1"}}}}}`, `{"L":[{"S":"x"},{"NULL":true}]}`,
@@ -31,7 +32,8 @@ func TestEveryTypeSurvivesTheWire(t *testing.T) {
 	}
 }
 
-func TestValuesThatDynamoDBRefuses(t *testing.T) {
+// TestRefusedValues checks that values that DynamoDB refuses are refused.
+func TestRefusedValues(t *testing.T) {
 	parse(t, strings.Repeat(`{"L":[`, 31)+strings.Repeat(`]}`, 31))
 	deep := strings.Repeat(`{"L":[`, 32) + strings.Repeat(`]}`, 32)
 	for wire, want := range map[string]string{
@@ -58,7 +60,8 @@ func TestValuesThatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-func TestEqualityIgnoresTheOrderOfSetsAndNothingElse(t *testing.T) {
+// TestEquality checks that equality ignores the order of sets and nothing else.
+func TestEquality(t *testing.T) {
 	for _, pair := range [][2]string{
 		{`{"SS":["a","b"]}`, `{"SS":["b","a"]}`}, {`{"N":"1.0"}`, `{"N":"1"}`},
 		{`{"M":{"a":{"N":"1"},"b":{"N":"2"}}}`, `{"M":{"b":{"N":"2"},"a":{"N":"1"}}}`},
@@ -104,7 +107,8 @@ func TestSets(t *testing.T) {
 	})
 }
 
-func TestSizesFollowTheDocumentedRules(t *testing.T) {
+// TestSizes checks that the sizes of values follow the documented rules.
+func TestSizes(t *testing.T) {
 	for wire, want := range map[string]int{
 		`{"S":""}`: 0, `{"S":"abc"}`: 3, `{"S":"é"}`: 2, `{"B":"AAAA"}`: 3, `{"BOOL":true}`: 1, `{"NULL":true}`: 1,
 		`{"N":"0"}`: 1, `{"N":"7"}`: 2, `{"N":"12"}`: 2, `{"N":"123"}`: 3, `{"N":"1000"}`: 2, `{"N":"-12"}`: 3,

@@ -41,10 +41,10 @@ import (
 type Audit struct {
 	*embedded.Engine
 
-	// Actor says who sent a request, as an owner is named: it is the whole of
-	// the owner's name, or what stands in it before a slash. An actor with an
-	// empty name may remove anything. Nil: lives are not judged. To be set
-	// before the first request, as Granted.
+	// Actor returns the actor of a request, as an owner is named: the whole of the
+	// owner's name, or the part before a slash. An actor with an empty name may remove
+	// anything. Nil: lives are not judged. To be set before the first request, as
+	// Granted.
 	Actor func(*http.Request) string
 
 	// IgnoreLives leaves removals by others unjudged, although Actor is set.
@@ -59,9 +59,8 @@ type Audit struct {
 	// requests.
 	Granted func(queue, ticket, owner string)
 
-	// Resumes says that the owner next may go on with what stands in the table of
-	// the owner old, which has died. Nil: nobody may. To be set before the first
-	// request.
+	// Resumes reports whether the owner next may go on with what the crashed owner old
+	// has in the table. Nil: no owner may. To be set before the first request.
 	Resumes func(old, next string) bool
 
 	table string
@@ -117,8 +116,7 @@ func New(cfg embedded.Config, tableName string, now func() time.Time) *Audit {
 	return a
 }
 
-// Holders are the tickets of those who hold a queue, "entity reason", in no
-// order.
+// Holders returns the tickets of the holders of a queue, "entity reason", in no order.
 func (a *Audit) Holders(queue string) (tickets []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,8 +128,8 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 	return tickets
 }
 
-// Traces lists what of an owner stands in the table: its rows and holders, those
-// with a lock delay only if asked for.
+// Traces lists what an owner has in the table: its rows and holders, those with a lock
+// delay only if asked for.
 func (a *Audit) Traces(owner string, delayed bool) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

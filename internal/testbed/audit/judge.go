@@ -216,8 +216,8 @@ func (a *Audit) succeeds(q *queue, ticket *big.Int, now life, holders item) bool
 	return false
 }
 
-// judgeRenewal notes a lease that was set back while it stood: by a request that
-// came late, or that wrote over somebody's row.
+// judgeRenewal notes a lease that was set back before its end: by a late request, or by
+// one that wrote over the row of another owner.
 func (a *Audit) judgeRenewal(key, what string, before, now life) {
 	if now.until.Before(before.until) && !now.endless {
 		a.violate(key, "the end of %s of %s fell from %v to %v", what, now.owner, before.until, now.until)
@@ -227,7 +227,7 @@ func (a *Audit) judgeRenewal(key, what string, before, now life) {
 	}
 }
 
-// judgeRemoval notes what was removed by somebody else while its lease ran.
+// judgeRemoval notes what another client removed while its lease ran.
 func (a *Audit) judgeRemoval(key, what string, l life) {
 	if a.Actor == nil || a.IgnoreLives || a.actor == "" || a.actor == l.owner || strings.HasPrefix(l.owner, a.actor+"/") {
 		return

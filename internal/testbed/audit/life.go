@@ -2,16 +2,16 @@ package audit
 
 import "time"
 
-// life is a lease as it stands in the table.
+// life is a lease as it is in the table.
 type life struct {
 	id    string
 	owner string
 	beat  string
 	until time.Time     // zero if the owner did not know the time
-	ends  time.Time     // a full lease after it was last renewed: whoever has watched it for as long may end it
+	ends  time.Time     // a full lease after it was last renewed: a client that has observed it for as long may end it
 	delay time.Duration // for which others wait beyond until; part of ends
 
-	endless bool // it has no lease: nobody else may end it
+	endless bool // it has no lease: no other client may end it
 }
 
 // alive says that a lease has not ended, by its end or else by how long ago it
@@ -26,9 +26,9 @@ func (l life) alive(now time.Time) bool {
 	return now.Before(l.until.Add(l.delay))
 }
 
-// lives reads the lease with that id. One that was removed, and put there once
-// more by a request that came twice, is as old as it was: whoever watched it may
-// have seen nothing of that.
+// lives reads the lease with that id. A lease that was removed, and put there once more
+// by a duplicate request, is as old as it was, as an observer may have seen nothing of
+// that.
 func (a *Audit) lives(id string, it item) life {
 	before := a.leases[id]
 	_, leased := it["ttl"]

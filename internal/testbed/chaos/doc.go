@@ -29,7 +29,7 @@
 //	slow            a killed holder that was replaced later than its lease and 1.5 s
 //	                after the kill, if no other fault touched the lock meanwhile
 //	stuck           no grant for 25 s while a worker waits
-//	ghost           a holder, or a row, that a newcomer cannot clean up within a
+//	orphan          a holder, or a row, that a newcomer cannot clean up within a
 //	                lease and 1.5 s once all workers have left
 //	unexplained     an error that no fault explains; a worker that does not end
 //	                cleanly at SIGTERM; a process or a port that is left

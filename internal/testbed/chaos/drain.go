@@ -38,7 +38,7 @@ func (r *run) drain(ctx context.Context) error {
 		// holder without an end is watched for one.
 		wait := waitpolicy.For(r.History.TTL + slack)
 		if err := newcomer.Do(ctx, queuelock.Key{Entity: entity}, wait, func(context.Context, *queuelock.Lock) error { return nil }); err != nil {
-			r.Ghosts = append(r.Ghosts, fmt.Sprintf("%s: a newcomer was not served: %v", entity, err))
+			r.Orphans = append(r.Orphans, fmt.Sprintf("%s: a newcomer was not served: %v", entity, err))
 		}
 	}
 	deadline := time.Now().Add(max(r.History.TTL, r.WaiterTTL) + slack)
@@ -48,7 +48,7 @@ func (r *run) drain(ctx context.Context) error {
 			return err
 		}
 		for _, what := range left {
-			r.Ghosts = append(r.Ghosts, entity+": "+what)
+			r.Orphans = append(r.Orphans, entity+": "+what)
 		}
 	}
 	if err := newcomer.Close(ctx); err != nil {
@@ -85,7 +85,7 @@ func (r *run) sweep(ctx context.Context, newcomer *queuelock.Client, entity stri
 	}
 }
 
-// remains is what stands in a queue's partition beside an idle record.
+// remains returns what is left in a queue's partition beside an idle record.
 func (r *run) remains(ctx context.Context, entity string) (left []string, err error) {
 	pages := dynamodb.NewQueryPaginator(r.engine.db, &dynamodb.QueryInput{
 		TableName: aws.String(tableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),

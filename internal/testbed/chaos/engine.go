@@ -51,7 +51,7 @@ func openEngine(ctx context.Context, binary, dir string) (*engine, error) {
 			return nil, errors.Join(err, output.Close())
 		}
 		e.db = client(e.url(), e.transport)
-		// Somebody may take the port in between; then another is tried.
+		// Another process may take the port in between; then another is tried.
 		if err = e.start(ctx); err == nil {
 			return e, nil
 		}

@@ -22,8 +22,8 @@ type Write struct {
 	Error          string
 }
 
-// Span is a time in which a worker or the engine was not running: from when it
-// surely stood still to before it was set going again.
+// Span is a time in which a worker or the engine was not running: from when it was surely
+// paused to before it was resumed.
 type Span struct {
 	Worker   string // empty: the engine
 	From, To Instant
@@ -52,7 +52,7 @@ type History struct {
 	Downs   []Span
 	Faults  []Fault
 	Errors  []Error
-	Ghosts  []string // what was left in the table when all had left
+	Orphans []string // what was left in the table when all had left
 	Ledgers map[string]ledger.Contents
 }
 

@@ -24,17 +24,17 @@ type Verdict struct {
 	Believers     int // stops longer than the lease after which the lock said that it was held
 	StaleAccepted int // writes of a lost lock that were made although a later one was granted
 	Slow          int // undisturbed recoveries beyond the lease and slack
-	Stuck         int // waits in which nobody was served for longer than stuckLimit
-	Ghosts        int // what is left when all have left
+	Stuck         int // waits in which no client was served for longer than stuckLimit
+	Orphans       int // what is left when all have left
 	Errors        int // errors that no fault explains
 
 	Stops        int // longer than the lease, of a holder, and judged
 	StaleRefused int // writes of a lost lock that the fence refused
-	StaleAlone   int // ... that were made: nobody had been served since
+	StaleAlone   int // ... that were made: no client had been served since
 	Repeated     int // transactions that a restarted engine applied twice
 	Recoveries   []time.Duration
 	Disturbed    map[string]int // recoveries that something else touched, by what
-	Drought      time.Duration  // the longest time in which somebody waited and nobody was served
+	Drought      time.Duration  // the longest time in which a client waited and none was served
 }
 
 // stuckLimit bounds how long a worker that is neither killed nor stopped waits
@@ -64,8 +64,8 @@ func Judge(h *History) Verdict {
 	v.writes(h)
 	v.stops(h)
 	v.stale(h)
-	for _, ghost := range h.Ghosts {
-		v.wrong(&v.Ghosts, "left behind: %s", ghost)
+	for _, orphan := range h.Orphans {
+		v.wrong(&v.Orphans, "left behind: %s", orphan)
 	}
 	for _, e := range h.Errors {
 		v.wrong(&v.Errors, "unexplained: %s: %s", e.Worker, e.What)
@@ -73,7 +73,7 @@ func Judge(h *History) Verdict {
 	return v
 }
 
-// ledger judges what stands in a ledger, by itself.
+// ledger judges the entries of a ledger, by themselves.
 func (v *Verdict) ledger(entity string, c ledger.Contents) {
 	rows := slices.DeleteFunc(slices.Clone(c.Rows), func(r ledger.Row) bool { return r.Probe })
 	slices.SortStableFunc(rows, func(a, b ledger.Row) int {
@@ -102,7 +102,7 @@ func (v *Verdict) ledger(entity string, c ledger.Contents) {
 		v.wrong(&v.LostUpdates, "%s: %d transactions were applied to the head, and %d to turns", entity, c.Head.Writes, times)
 	}
 	if c.Head.N != len(rows) || c.Head.Token != last.Token {
-		v.wrong(&v.LostUpdates, "%s: the head stands at turn %d with token %d, of %d turns with %d the last token",
+		v.wrong(&v.LostUpdates, "%s: the head is at turn %d with token %d, of %d turns with %d the last token",
 			entity, c.Head.N, c.Head.Token, len(rows), last.Token)
 	}
 }
@@ -138,7 +138,7 @@ func (v *Verdict) writes(h *History) {
 		}
 	}
 	for k, row := range rows {
-		v.wrong(&v.Phantoms, "%s: nobody knows of the write of %s with token %d", k.entity, row.Worker, row.Token)
+		v.wrong(&v.Phantoms, "%s: no worker knows of the write of %s with token %d", k.entity, row.Worker, row.Token)
 	}
 }
 
@@ -163,7 +163,7 @@ func (v *Verdict) stops(h *History) {
 			}
 			switch {
 			case t.Until > s.To:
-				v.wrong(&v.Believers, "%s: %s stood still for %v with ticket %s, and its lock said %v afterwards that it is held",
+				v.wrong(&v.Believers, "%s: %s was paused for %v with ticket %s, and its lock said %v afterwards that it is held",
 					t.Entity, t.Worker, s.To.Sub(s.From).Round(time.Millisecond), t.Ticket, t.Until.Sub(s.To))
 			case t.Doubted > s.From:
 				v.Stops++
@@ -172,8 +172,8 @@ func (v *Verdict) stops(h *History) {
 	}
 }
 
-// stale judges writes that were sent with the fence of a lost lock; one that
-// nobody answered to was made if it is there.
+// stale judges writes that were sent with the fence of a lost lock. A write without an
+// answer was made if it is there.
 func (v *Verdict) stale(h *History) {
 	there := map[string]bool{}
 	for _, c := range h.Ledgers {

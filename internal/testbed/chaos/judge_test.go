@@ -60,7 +60,7 @@ func counts(v Verdict) map[string]int {
 	all := map[string]int{
 		"overlaps": v.Overlaps, "lost updates": v.LostUpdates, "regressions": v.Regressions, "missing": v.Missing,
 		"phantoms": v.Phantoms, "doubled": v.Doubled, "believers": v.Believers, "stale accepted": v.StaleAccepted,
-		"slow": v.Slow, "stuck": v.Stuck, "ghosts": v.Ghosts, "errors": v.Errors,
+		"slow": v.Slow, "stuck": v.Stuck, "orphans": v.Orphans, "errors": v.Errors,
 	}
 	for name, n := range all {
 		if n == 0 {
@@ -70,7 +70,8 @@ func counts(v Verdict) map[string]int {
 	return all
 }
 
-func TestAnHonestHistoryIsFoundSo(t *testing.T) {
+// TestHonestHistory checks that no judge objects to an honest history.
+func TestHonestHistory(t *testing.T) {
 	v := Judge(honest())
 	if len(v.Problems) > 0 || len(counts(v)) > 0 {
 		t.Errorf("%v: %q", counts(v), v.Problems)
@@ -80,8 +81,9 @@ func TestAnHonestHistoryIsFoundSo(t *testing.T) {
 	}
 }
 
-// TestEachWrongIsFound: each is an honest history but for one thing.
-func TestEachWrongIsFound(t *testing.T) {
+// TestEachViolation checks that the judges find the one violation in each otherwise
+// honest history.
+func TestEachViolation(t *testing.T) {
 	edit := func(h *History, change func(c *ledger.Contents)) {
 		c := h.Ledgers["e"]
 		c.Rows = slices.Clone(c.Rows)
@@ -120,7 +122,7 @@ func TestEachWrongIsFound(t *testing.T) {
 		}, "regressions, stale accepted"},
 		"an answered turn is not there": {func(h *History) { h.Writes[3].Outcome = turns.Applied }, "missing"},
 		"a refused turn is there":       {func(h *History) { h.Writes[2].Outcome = turns.Refused }, "phantoms"},
-		"a turn that nobody wrote":      {func(h *History) { h.Writes = h.Writes[:4] }, "phantoms"},
+		"a turn that no worker wrote":   {func(h *History) { h.Writes = h.Writes[:4] }, "phantoms"},
 		"a turn made twice": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Rows[1].Times, c.Head.Writes = 2, 4 })
 		}, "doubled"},
@@ -147,15 +149,15 @@ func TestEachWrongIsFound(t *testing.T) {
 		"a recovery takes too long": {func(h *History) {
 			h.Turns[4].Granted, h.Turns[4].From, h.Turns[4].Until = at(7700), at(7700), at(7750)
 		}, "slow"},
-		"nobody recovers": {func(h *History) {
+		"no recovery": {func(h *History) {
 			h.Turns[4] = turns.Turn{Worker: "e", Entity: "e", Asked: at(3900), Waits: true}
 			edit(h, func(c *ledger.Contents) { c.Rows, c.Head = c.Rows[:2], ledger.Head{N: 2, Token: 4, Writes: 2} })
 			h.Writes = h.Writes[:4]
 		}, "slow, stuck"},
-		"nobody is served": {func(h *History) {
+		"no grant": {func(h *History) {
 			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
 		}, "stuck"},
-		"a ghost is left":       {func(h *History) { h.Ghosts = []string{"e: a holder"} }, "ghosts"},
+		"an orphan is left":     {func(h *History) { h.Orphans = []string{"e: a holder"} }, "orphans"},
 		"an error out of place": {func(h *History) { h.Errors = []Error{{"a", "granted: nonsense"}} }, "errors"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,8 +176,8 @@ func TestEachWrongIsFound(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAccusedWithoutCause: what looks wrong, and is not.
-func TestNobodyIsAccusedWithoutCause(t *testing.T) {
+// TestNoFalseAlarm checks that histories that look wrong, and are not, pass the judges.
+func TestNoFalseAlarm(t *testing.T) {
 	for name, forge := range map[string]func(h *History){
 		"a grant that was known too late": func(h *History) {
 			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Ticket: ticket.FromUint64(3), Granted: at(4120), Doubted: at(4121), Ended: at(4130)})
@@ -186,7 +188,7 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 			h.Stops = []Span{{"c", at(4010), at(4040)}}
 		},
 		"an answer of before the stop that is reported after it": func(h *History) { h.Turns[1].Until = at(1259) },
-		"a stale write with nobody after it": func(h *History) {
+		"a stale write with no grant after it": func(h *History) {
 			h.Writes = append(h.Writes, Write{Write: turns.Write{ID: "w6", Stale: true, Probe: true, Outcome: turns.Applied}, Worker: "e", Entity: "e", Ticket: ticket.FromUint64(6), Sent: at(9000), Answered: at(9001)})
 			h.Ledgers["e"] = ledger.Contents{Head: h.Ledgers["e"].Head, Rows: append(slices.Clone(h.Ledgers["e"].Rows), ledger.Row{ID: "w6", Probe: true, Token: 6, Times: 1})}
 		},
@@ -196,12 +198,12 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 			c.Rows[1].Times, c.Head.Writes = 2, 4
 			h.Ledgers["e"] = c
 		},
-		"a slow recovery with nobody there": func(h *History) { h.Turns[4].Waits = false; h.Turns[4].Granted = at(9000) },
-		"a recovery of one who came late": func(h *History) {
+		"a slow recovery without a waiter": func(h *History) { h.Turns[4].Waits = false; h.Turns[4].Granted = at(9000) },
+		"a recovery by a late waiter": func(h *History) {
 			h.Turns[4].Granted = at(9000)
 			h.Turns[4].Asked = at(6000)
 		},
-		"a slow recovery of a cut off waiter": func(h *History) {
+		"a slow recovery of a partitioned waiter": func(h *History) {
 			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "Query"}}}
 			h.Turns[4].Granted = at(9000)
 		},
@@ -213,7 +215,7 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 			h.Downs = []Span{{From: at(5000), To: at(6000)}}
 			h.Turns[4].Granted = at(9000)
 		},
-		"a long wait of one that stood still": func(h *History) {
+		"a long wait of a paused worker": func(h *History) {
 			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
 			h.Stops = append(h.Stops, Span{"f", at(8000), at(50_000)})
 		},
@@ -228,7 +230,9 @@ func TestNobodyIsAccusedWithoutCause(t *testing.T) {
 	}
 }
 
-func TestAFaultOfAnotherLockDisturbsNothing(t *testing.T) {
+// TestFaultOfAnotherLock checks that a fault of another lock does not count as a
+// disturbance.
+func TestFaultOfAnotherLock(t *testing.T) {
 	h := honest()
 	h.Faults = []Fault{
 		{at(5000), "other", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},

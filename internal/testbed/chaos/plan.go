@@ -30,11 +30,11 @@ func (k Kind) String() string { return kindNames[k] }
 type Strike struct {
 	At   time.Duration // since the start
 	Kind Kind
-	// Holder says that it is for whoever is served next at Entity, Delay after
-	// the grant; otherwise it is for worker number Worker.
+	// Holder selects the next holder at Entity, Delay after its grant. Otherwise the
+	// strike is for worker number Worker.
 	Holder bool
-	// Alone says that the requests for its lock meet no faults until somebody
-	// else is served, so that the recovery can be measured.
+	// Alone spares the requests for the lock from faults until another worker is served,
+	// so that the recovery can be measured.
 	Alone          bool
 	Entity, Worker int
 	Delay          time.Duration

@@ -8,7 +8,8 @@ import (
 
 const ttl = 2 * time.Second
 
-func TestAPlanIsAFunctionOfItsSeed(t *testing.T) {
+// TestPlanOfSeed checks that a plan is a function of its seed.
+func TestPlanOfSeed(t *testing.T) {
 	a, b := Plan(1, time.Minute, ttl, 16, 4), Plan(1, time.Minute, ttl, 16, 4)
 	if !slices.Equal(a, b) {
 		t.Error("one seed, two plans")
@@ -22,7 +23,8 @@ func TestAPlanIsAFunctionOfItsSeed(t *testing.T) {
 	}
 }
 
-func TestAPlanHasEveryKindAndKeepsItsBounds(t *testing.T) {
+// TestPlan checks that a plan has every kind and keeps its bounds.
+func TestPlan(t *testing.T) {
 	for seed := range uint64(100) {
 		seen := map[Kind]int{}
 		last := time.Duration(0)
@@ -34,7 +36,7 @@ func TestAPlanHasEveryKindAndKeepsItsBounds(t *testing.T) {
 			case s.Kind == StopWorker && s.Length <= ttl:
 				t.Errorf("seed %d: a stop within the lease: %+v", seed, s)
 			case s.Worker < 0 || s.Worker >= 16 || s.Entity < 0 || s.Entity >= 4:
-				t.Errorf("seed %d: nobody there: %+v", seed, s)
+				t.Errorf("seed %d: no worker there: %+v", seed, s)
 			}
 			last = s.At
 		}

@@ -21,7 +21,7 @@ func (v *Verdict) recoveries(h *History, all []turns.Recovery) {
 		from, waited := h.waited(dead, until)
 		by := h.disturbed(dead, until)
 		if !waited {
-			by = "nobody waited"
+			by = "no worker waited"
 		}
 		took, bound := until.Sub(from), h.TTL+slack
 		switch {
@@ -124,7 +124,7 @@ func (v *Verdict) droughts(h *History, own []turns.Turn) {
 		longest = max(longest, over.Sub(from))
 		v.Drought = max(v.Drought, longest)
 		if longest > stuckLimit {
-			v.wrong(&v.Stuck, "%s: nobody was served for %v while %s waited", t.Entity, longest.Round(time.Millisecond), t.Worker)
+			v.wrong(&v.Stuck, "%s: no worker was served for %v while %s waited", t.Entity, longest.Round(time.Millisecond), t.Worker)
 		}
 	}
 }

@@ -52,7 +52,7 @@ type Report struct {
 	StaleAccepted int `json:"stale_writes_accepted"`
 	Slow          int `json:"slow_recoveries"`
 	Stuck         int `json:"stuck_queues"`
-	Ghosts        int `json:"ghosts"`
+	Orphans       int `json:"orphans"`
 	Errors        int `json:"unexplained_errors"`
 
 	// Problems says each thing that is wrong. Empty: all is well.
@@ -70,7 +70,7 @@ func newResult(r *run) *Result {
 		LongestDrought: v.Drought.Seconds(), HoldersStopped: v.Stops, StaleRefused: v.StaleRefused,
 		StaleAlone: v.StaleAlone, Repeated: v.Repeated, Overlaps: v.Overlaps, LostUpdates: v.LostUpdates,
 		Regressions: v.Regressions, Missing: v.Missing, Phantoms: v.Phantoms, Doubled: v.Doubled,
-		Believers: v.Believers, StaleAccepted: v.StaleAccepted, Slow: v.Slow, Stuck: v.Stuck, Ghosts: v.Ghosts,
+		Believers: v.Believers, StaleAccepted: v.StaleAccepted, Slow: v.Slow, Stuck: v.Stuck, Orphans: v.Orphans,
 		Errors: v.Errors, Problems: append([]string{}, v.Problems...),
 	}
 	if n := len(v.Recoveries); n > 0 {
@@ -165,9 +165,9 @@ func (r Report) Print(w io.Writer) error {
 	for _, by := range slices.Sorted(maps.Keys(r.Disturbed)) {
 		line("  "+by, "%d", r.Disturbed[by])
 	}
-	line("longest drought", "%.2f s in which somebody waited and nobody was served", r.LongestDrought)
+	line("longest drought", "%.2f s in which a worker waited and none was served", r.LongestDrought)
 	line("stopped holders", "%d for longer than the lease; each knew when it asked", r.HoldersStopped)
-	line("stale writes", "%d refused by the fence; %d made, as nobody had been served since", r.StaleRefused, r.StaleAlone)
+	line("stale writes", "%d refused by the fence; %d made, as no worker had been served since", r.StaleRefused, r.StaleAlone)
 	if r.Repeated > 0 {
 		line("repeated", "%d transactions by an engine that had forgotten their tokens in a restart", r.Repeated)
 	}
@@ -178,7 +178,7 @@ func (r Report) Print(w io.Writer) error {
 		{"overlaps", r.Overlaps}, {"lost updates", r.LostUpdates}, {"token regressions", r.Regressions},
 		{"writes missing", r.Missing}, {"refused but there", r.Phantoms}, {"made twice", r.Doubled},
 		{"held after a stop", r.Believers}, {"stale writes accepted", r.StaleAccepted},
-		{"slow recoveries", r.Slow}, {"stuck queues", r.Stuck}, {"ghosts", r.Ghosts}, {"unexplained errors", r.Errors},
+		{"slow recoveries", r.Slow}, {"stuck queues", r.Stuck}, {"orphaned entries", r.Orphans}, {"unexplained errors", r.Errors},
 	} {
 		line(count.name, "%d", count.n)
 	}

@@ -57,7 +57,7 @@ type run struct {
 	loop
 
 	down   bool             // the engine is
-	ending bool             // workers were told to end
+	ending bool             // workers were asked to end
 	armed  map[int][]Strike // by entity: those that wait for a holder
 	count  map[Kind]int
 	alone  map[string]int  // by entity: how often it was left alone
@@ -209,7 +209,7 @@ func (r *run) close(orderly bool) error {
 	errs = append(errs, r.engine.close())
 	for _, address := range addresses {
 		if conn, err := net.Dial("tcp", address); err == nil {
-			errs = append(errs, fmt.Errorf("somebody still listens at %s", address), conn.Close())
+			errs = append(errs, fmt.Errorf("a process still listens at %s", address), conn.Close())
 		}
 	}
 	r.Faults = r.faults.all

@@ -67,9 +67,9 @@ func testConfig(t *testing.T) Config {
 	}
 }
 
-// TestAShortRunIsWell: what it shows is little; that it comes to its end, and
-// leaves nothing, is what is asked.
-func TestAShortRunIsWell(t *testing.T) {
+// TestShortRun checks that a short run ends without violations and leaves no process
+// behind.
+func TestShortRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 seconds")
 	}
@@ -95,7 +95,8 @@ func TestAShortRunIsWell(t *testing.T) {
 	}
 }
 
-func TestARunEndsWithItsContextAndLeavesNothing(t *testing.T) {
+// TestRunContext checks that a run ends with its context and leaves nothing.
+func TestRunContext(t *testing.T) {
 	cfg := testConfig(t)
 	var processes []*exec.Cmd
 	command := cfg.Command
@@ -120,7 +121,9 @@ func TestARunEndsWithItsContextAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestARunWhoseWorkersCannotBeStartedSaysSo(t *testing.T) {
+// TestRunWithoutWorkers checks that a run whose workers cannot be started returns an
+// error.
+func TestRunWithoutWorkers(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Command = func(string) *exec.Cmd { return exec.Command("/no/such/file") }
 	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "no such file") {
@@ -132,8 +135,9 @@ func TestARunWhoseWorkersCannotBeStartedSaysSo(t *testing.T) {
 	}
 }
 
-// TestAKilledEngineKeepsWhatItAnsweredTo: the judges rely on it.
-func TestAKilledEngineKeepsWhatItAnsweredTo(t *testing.T) {
+// TestKilledEngine checks that a killed engine keeps every write that it has answered, as
+// the judges assume.
+func TestKilledEngine(t *testing.T) {
 	e, err := openEngine(t.Context(), dynoxide(t), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

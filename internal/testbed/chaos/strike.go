@@ -106,11 +106,10 @@ func (r *run) spared(p *crew.Process) bool {
 	return turn != nil && r.quiet[turn.Entity]
 }
 
-// freezeTries is how often it is looked whether a process stands still.
+// freezeTries is how often freeze checks whether a process is paused.
 const freezeTries = 1000
 
-// freeze waits until a process stands still, and then for the length of the
-// stop.
+// freeze waits until a process is paused, and then for the length of the stop.
 func (r *run) freeze(p *crew.Process, length time.Duration, tries int) {
 	if !crew.StandsStill(p.Pid()) && tries < freezeTries && !p.Ended {
 		r.after(time.Millisecond, func() { r.freeze(p, length, tries+1) })

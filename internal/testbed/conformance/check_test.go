@@ -17,7 +17,7 @@ import (
 )
 
 // A check tries one property. It collects its failures instead of reporting them, so that a known difference can be
-// told from an unknown one. Its methods are for the goroutine that runs the check.
+// distinguished from an unknown one. Its methods are for the goroutine that runs the check.
 type check struct {
 	t     *testing.T // for what an engine cannot be blamed for
 	ctx   context.Context

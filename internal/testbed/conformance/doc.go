@@ -26,7 +26,7 @@
 //	responses     the headers that the library reads
 //
 // The authority is DynamoDB itself. Where its documentation says so, the check names the page; elsewhere the checks hold
-// what the service is known to answer. Messages are compared only in the part that tells one mistake from another.
+// what the service is known to answer. Messages are compared only in the part that distinguishes one mistake from another.
 //
 // # Where engines differ
 //

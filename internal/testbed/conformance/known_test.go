@@ -232,7 +232,8 @@ func unmet() []difference {
 	return none
 }
 
-func TestKnownDifferencesAreOfOtherPeoplesEngines(t *testing.T) {
+// TestKnownDifferences checks that all known differences are those of other engines.
+func TestKnownDifferences(t *testing.T) {
 	seen := map[[2]string]bool{}
 	for _, d := range differences {
 		if d.engine != engines.Dynoxide && d.engine != engines.DynamoDBLocal {
@@ -249,7 +250,9 @@ func TestKnownDifferencesAreOfOtherPeoplesEngines(t *testing.T) {
 	}
 }
 
-func TestAKnownDifferenceCoversItsOwnFailuresOnlyAndMustShow(t *testing.T) {
+// TestCoverOfKnownDifference checks that a known difference covers only its own failures,
+// and must occur.
+func TestCoverOfKnownDifference(t *testing.T) {
 	known := difference{says: "no Date|no header"}
 	for _, tc := range []struct {
 		failures []string
@@ -269,7 +272,9 @@ func TestAKnownDifferenceCoversItsOwnFailuresOnlyAndMustShow(t *testing.T) {
 	}
 }
 
-func TestACheckCollectsItsFailuresAndEndsAtTheFirstFatalOne(t *testing.T) {
+// TestCheckFailures checks that a check collects its failures and ends at the first fatal
+// one.
+func TestCheckFailures(t *testing.T) {
 	c := &check{t: t}
 	c.run(func(c *check) {
 		c.Errorf("first")

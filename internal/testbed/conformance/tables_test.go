@@ -167,8 +167,8 @@ func TestTables(t *testing.T) {
 		})
 
 		s.check("AnExpiredItemIsStillReadUntilItIsDeleted", func(c *check) {
-			// "Items that have expired, but haven't yet been deleted by TTL, still appear in reads": nobody may take the
-			// absence of a row for its expiry, or its presence for life. Deletion takes minutes at the least.
+			// "Items that have expired, but haven't yet been deleted by TTL, still appear in reads": no client may take the
+			// absence of a row for its expiry, or its presence for life. Deletion takes at least minutes.
 			row := item{"expiresAt": n(int(time.Now().Add(-time.Hour).Unix()))}
 			c.given("x", row)
 			c.holds("x", row)

@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestIncompleteRecordOfKilledProcess(t *testing.T) {
+func TestIncompleteRecord(t *testing.T) {
 	c, _ := crewOf(t, `printf '{"kind":"gran'; kill -KILL $$`)
 	if e, err := next(t, c); err != nil || !e.Ended {
 		t.Errorf("%+v", e)
@@ -77,7 +77,8 @@ func TestMalformedRecord(t *testing.T) {
 	}
 }
 
-func TestStopKillsTheRest(t *testing.T) {
+// TestStop checks that Stop kills the processes that remain.
+func TestStop(t *testing.T) {
 	c, p := crewOf(t, `echo '{"kind":"ready"}'; while :; do sleep 1; done`)
 	next(t, c)
 	if err := c.Stop(true); err == nil || !strings.Contains(err.Error(), "worker-1") || !p.Killed() {
@@ -85,7 +86,7 @@ func TestStopKillsTheRest(t *testing.T) {
 	}
 }
 
-func TestStandsStill(t *testing.T) {
+func TestPaused(t *testing.T) {
 	c, p := crewOf(t, `echo '{"kind":"ready"}'; while :; do :; done`)
 	next(t, c)
 	if StandsStill(p.Pid()) {

@@ -15,7 +15,7 @@ type backend struct {
 	name string
 	open func() (*running, error)
 
-	mu      sync.Mutex // held while the engine starts: whoever else asks waits for the outcome
+	mu      sync.Mutex // held while the engine starts: other callers wait for the outcome
 	tried   bool
 	running *running
 	err     error
@@ -50,7 +50,7 @@ func (b *backend) start() (*running, error) {
 	return b.running, b.err
 }
 
-// shutdown ends the engine if it runs. A later start starts it anew.
+// shutdown ends the engine if it runs. A later start starts it again.
 func (b *backend) shutdown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// openDynoxide starts dynoxide, all in memory. It cannot be told to choose a port and say which, so a free one is
-// looked for; somebody may take it in between, which shows in the child's end, and then another is tried.
+// openDynoxide starts dynoxide, all in memory. It cannot choose a port and report it, so
+// a free port is looked up. If another process takes it in between, the child ends, and
+// another port is tried.
 func openDynoxide() (*running, error) {
 	binary, err := tool(dynoxideBinary)
 	if err != nil {

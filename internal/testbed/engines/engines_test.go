@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(Main(m)) }
 
-func TestWhichEnginesRunFollowsTheEnvironment(t *testing.T) {
+// TestSelection checks that the environment selects the engines that run.
+func TestSelection(t *testing.T) {
 	for _, tc := range []struct {
 		list, endpoint string
 		want           string // the names in order, those that must be there with a !
@@ -45,7 +46,8 @@ func TestWhichEnginesRunFollowsTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatDoesNotExistIsRefused(t *testing.T) {
+// TestUnknownEngine checks that an unknown engine is refused.
+func TestUnknownEngine(t *testing.T) {
 	for list, want := range map[string]string{
 		"dynamite": `names "dynamite"`,
 		"endpoint": endpointVariable + " is not set",
@@ -56,7 +58,8 @@ func TestAnEngineThatDoesNotExistIsRefused(t *testing.T) {
 	}
 }
 
-func TestEveryEngineAnswersEachOfItsClients(t *testing.T) {
+// TestClients checks that every engine answers all of its clients.
+func TestClients(t *testing.T) {
 	Each(t, func(t *testing.T, e Engine) {
 		for range 2 {
 			if _, err := e.Client(t).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
@@ -67,7 +70,8 @@ func TestEveryEngineAnswersEachOfItsClients(t *testing.T) {
 	})
 }
 
-func TestTheOptionsOfAClientAreAppliedToItAlone(t *testing.T) {
+// TestOptionsOfClient checks that the options of a client apply to it alone.
+func TestOptionsOfClient(t *testing.T) {
 	Each(t, func(t *testing.T, e Engine) {
 		before := e.Client(t).Options()
 		other := e.Client(t, func(o *dynamodb.Options) { o.Region = "eu-central-1"; o.Retryer = aws.NopRetryer{} })
@@ -80,7 +84,9 @@ func TestTheOptionsOfAClientAreAppliedToItAlone(t *testing.T) {
 	})
 }
 
-func TestAChildThatFailsToStartSaysWhatItPrinted(t *testing.T) {
+// TestFailedStart checks that the error of a child that fails to start includes its
+// output.
+func TestFailedStart(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$", "-no-such-flag")
 	p, err := launch(cmd)
 	if err != nil {
@@ -92,7 +98,8 @@ func TestAChildThatFailsToStartSaysWhatItPrinted(t *testing.T) {
 	}
 }
 
-func TestAStoppedEngineIsGone(t *testing.T) {
+// TestStoppedEngine checks that a stopped engine no longer runs.
+func TestStoppedEngine(t *testing.T) {
 	for name, open := range map[string]func() (*running, error){Dynoxide: openDynoxide, DynamoDBLocal: openDynamoDBLocal} {
 		r, err := open()
 		if isMissing(err) && !strings.Contains(os.Getenv(listVariable), name) {

@@ -13,8 +13,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// Handler returns the engine as a handler, for a network that is put before it (queuelocktest.WithEngine). Requests are
-// signed anew for where they go.
+// Handler returns the engine as a handler, for a network in front of it
+// (queuelocktest.WithEngine). It signs requests again for their destination.
 func (e Engine) Handler(t testing.TB) http.Handler {
 	t.Helper()
 	r := e.start(t)

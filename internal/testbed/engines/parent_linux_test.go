@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestEnginesDieWithTheTestBinary starts this binary anew, lets that launch a child, kills it, and looks for the child.
-func TestEnginesDieWithTheTestBinary(t *testing.T) {
+// TestParentDies starts this binary again, which launches a child. It kills the binary
+// and looks for the child.
+func TestParentDies(t *testing.T) {
 	const role = "QUEUELOCK_ENGINES_TEST_ROLE"
 	if os.Getenv(role) == "parent" {
 		p, err := launch(exec.Command("sleep", "60"))
@@ -25,7 +26,7 @@ func TestEnginesDieWithTheTestBinary(t *testing.T) {
 		return
 	}
 
-	parent := exec.Command(os.Args[0], "-test.run=^TestEnginesDieWithTheTestBinary$")
+	parent := exec.Command(os.Args[0], "-test.run=^TestParentDies$")
 	parent.Env = append(os.Environ(), role+"=parent")
 	parent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := parent.StdoutPipe()
@@ -45,7 +46,7 @@ func TestEnginesDieWithTheTestBinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernel's kill and the reaping by whoever adopts the orphan take a moment, and neither can be waited for.
+	// The kernel's kill and the reaping by the process that adopts the orphan take a moment, and neither can be waited for.
 	for deadline := time.Now().Add(10 * time.Second); !gone(child); {
 		if time.Now().After(deadline) {
 			_ = syscall.Kill(child, syscall.SIGKILL)
@@ -55,7 +56,7 @@ func TestEnginesDieWithTheTestBinary(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended, also when nobody has collected it yet.
+// gone reports whether a process has ended, also when its parent has not collected it yet.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// The places that internal/tools/install.sh installs to; the versions stand in the names, so that a checkout never runs
+// The places that internal/tools/install.sh installs to; the versions are in the names, so that a checkout never runs
 // an engine older than the one it was tested with.
 const (
 	dynoxideBinary      = ".tools/dynoxide-1.2.1/dynoxide"

@@ -16,7 +16,9 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
-func TestCapacityIsCountedAndShownOnlyToThoseWhoAsk(t *testing.T) {
+// TestCapacity checks that capacity is counted, and shown only to requests that ask for
+// it.
+func TestCapacity(t *testing.T) {
 	for _, test := range []struct {
 		ask   types.ReturnConsumedCapacity
 		shown bool
@@ -56,7 +58,8 @@ func TestCapacityIsCountedAndShownOnlyToThoseWhoAsk(t *testing.T) {
 	}
 }
 
-func TestChangedReplyHasItsOwnChecksumAndLength(t *testing.T) {
+// TestChangedReply checks that a changed reply has its own checksum and length.
+func TestChangedReply(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	for _, asked := range []string{"", `,"ReturnConsumedCapacity":"TOTAL"`} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://dynamodb.invalid/",
@@ -82,7 +85,9 @@ func TestChangedReplyHasItsOwnChecksumAndLength(t *testing.T) {
 	}
 }
 
-func TestCapacityOfATransactionIsSummedOverItsTables(t *testing.T) {
+// TestCapacityOfTransaction checks that the capacity of a transaction is the sum over its
+// tables.
+func TestCapacityOfTransaction(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a")
 	if _, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
@@ -93,7 +98,8 @@ func TestCapacityOfATransactionIsSummedOverItsTables(t *testing.T) {
 	r.wantTally(t, "TransactWriteItems", faultnet.Tally{Sent: 1, Applied: 1, WriteUnits: 6})
 }
 
-func TestOperationsWithoutCapacityAreLeftAsTheyAre(t *testing.T) {
+// TestWithoutCapacity checks that operations without capacity are left unchanged.
+func TestWithoutCapacity(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a")
 	if _, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("t")}); err != nil {
@@ -105,7 +111,8 @@ func TestOperationsWithoutCapacityAreLeftAsTheyAre(t *testing.T) {
 	r.wantTally(t, "DescribeTable", faultnet.Tally{Sent: 1, Applied: 1})
 }
 
-func TestFailedConditionCostsTheLargerItem(t *testing.T) {
+// TestCapacityOfFailedCondition checks that a failed condition costs the larger item.
+func TestCapacityOfFailedCondition(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		old, new int // bytes of padding

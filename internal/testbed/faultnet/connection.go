@@ -33,8 +33,8 @@ type Connection struct {
 
 var _ http.RoundTripper = (*Connection)(nil)
 
-// Cut parts the connection from the engine: every request fails, and so does
-// one under way at its next step. Nobody else notices.
+// Cut partitions the connection from the engine: every request fails, and so does one
+// under way at its next step. Other connections are not affected.
 func (c *Connection) Cut() { c.cut.Store(true) }
 
 // Heal undoes Cut.

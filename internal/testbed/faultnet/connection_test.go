@@ -22,7 +22,9 @@ import (
 // meets.
 func once(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
 
-func TestLostResponseMakesAConditionalPutFailOnItsOwnSuccess(t *testing.T) {
+// TestLostResponse checks that a lost response makes a conditional put fail on its own
+// success.
+func TestLostResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		client, _ := r.client("a", fault.Fate{Name: "lose response", Back: fault.Leg{Lost: true}})
@@ -39,7 +41,8 @@ func TestLostResponseMakesAConditionalPutFailOnItsOwnSuccess(t *testing.T) {
 	})
 }
 
-func TestLostRequestIsAppliedOnlyByTheRetry(t *testing.T) {
+// TestLostRequest checks that a lost request is applied only by the retry.
+func TestLostRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		client, _ := r.client("a", fault.Fate{There: fault.Leg{Lost: true}})
@@ -50,7 +53,8 @@ func TestLostRequestIsAppliedOnlyByTheRetry(t *testing.T) {
 	})
 }
 
-func TestDelaysFallBeforeOrAfterTheWrite(t *testing.T) {
+// TestDelays checks that delays are before or after the write.
+func TestDelays(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		fate              fault.Fate
@@ -82,7 +86,8 @@ func TestDelaysFallBeforeOrAfterTheWrite(t *testing.T) {
 	}
 }
 
-func TestSilenceEndsWithTheCallersContext(t *testing.T) {
+// TestSilence checks that a fault without an answer ends with the caller's context.
+func TestSilence(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		fate    fault.Fate
@@ -120,7 +125,8 @@ func TestSilenceEndsWithTheCallersContext(t *testing.T) {
 	}
 }
 
-func TestAbandonedRequestMayLandAnyway(t *testing.T) {
+// TestAbandonedRequest checks that an abandoned request may arrive all the same.
+func TestAbandonedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		gate := fault.NewGate()
@@ -146,7 +152,8 @@ func TestAbandonedRequestMayLandAnyway(t *testing.T) {
 	})
 }
 
-func TestCopyLandsLater(t *testing.T) {
+// TestCopy checks that a copy of a request arrives later.
+func TestCopy(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		fate fault.Fate
@@ -204,7 +211,8 @@ func TestStray(t *testing.T) {
 	})
 }
 
-func TestGateHoldsBeforeOrAfterTheWrite(t *testing.T) {
+// TestGate checks that a gate holds requests before or after the write.
+func TestGate(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		fate    func(*fault.Gate) fault.Fate
@@ -238,7 +246,9 @@ func TestGateHoldsBeforeOrAfterTheWrite(t *testing.T) {
 	}
 }
 
-func TestCutFailsOneClientUntilHealed(t *testing.T) {
+// TestPartition checks that a partition fails the requests of one client until it is
+// healed.
+func TestPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		a, conn := r.client("a")
@@ -260,7 +270,9 @@ func TestCutFailsOneClientUntilHealed(t *testing.T) {
 	})
 }
 
-func TestCutCatchesRequestsUnderWay(t *testing.T) {
+// TestPartitionOfRunningRequests checks that a partition also fails requests that are
+// under way.
+func TestPartitionOfRunningRequests(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		fate    fault.Fate
@@ -285,7 +297,8 @@ func TestCutCatchesRequestsUnderWay(t *testing.T) {
 	}
 }
 
-func TestCloseEndsEveryWait(t *testing.T) {
+// TestClose checks that Close ends every wait.
+func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		gate := fault.NewGate()
@@ -332,7 +345,8 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	})
 }
 
-func TestSettleIsBoundedByItsContext(t *testing.T) {
+// TestSettle checks that Settle is bounded by its context.
+func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		client, _ := r.client("a", fault.Fate{Copy: &fault.Leg{Delay: time.Hour}})
@@ -350,7 +364,8 @@ func TestSettleIsBoundedByItsContext(t *testing.T) {
 	})
 }
 
-func TestEndedContextSendsNothing(t *testing.T) {
+// TestEndedContext checks that a request with an ended context is not sent.
+func TestEndedContext(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a")
 	ctx, cancel := context.WithCancel(t.Context())

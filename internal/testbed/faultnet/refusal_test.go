@@ -14,7 +14,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
-func TestRefusalsAreWhatTheSDKKnows(t *testing.T) {
+// TestRefusals checks that refusals are errors that the SDK recognises.
+func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		code    string
 		retried bool
@@ -52,7 +53,8 @@ func TestRefusalsAreWhatTheSDKKnows(t *testing.T) {
 	}
 }
 
-func TestConflictCancelsATransaction(t *testing.T) {
+// TestConflict checks that a conflict cancels a transaction.
+func TestConflict(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a", fault.Fate{Refusal: &fault.Refusal{Code: "TransactionConflictException", Message: "conflict"}})
 	_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{

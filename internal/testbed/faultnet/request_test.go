@@ -27,7 +27,8 @@ func seen(t *testing.T, send func(*dynamodb.Client) error) faultnet.Request {
 	return got
 }
 
-func TestRequestIsReadableWithoutItsPlaceholders(t *testing.T) {
+// TestRequest checks that a request is printed without its placeholders.
+func TestRequest(t *testing.T) {
 	key := map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "order-7"},
 		"sk": &types.AttributeValueMemberS{Value: "lock/00000000000000000000000000000000000005"},
@@ -95,7 +96,8 @@ func TestRequestIsReadableWithoutItsPlaceholders(t *testing.T) {
 	}
 }
 
-func TestLogKeepsTheLatestRequests(t *testing.T) {
+// TestLog checks that the log keeps the latest requests.
+func TestLog(t *testing.T) {
 	r := newRig(faultnet.Config{LogLimit: 3})
 	client, _ := r.client("alice")
 	for _, key := range []string{"one", "two", "three", "four", "five"} {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testLimit ends a test that waits for what does not happen.
 const testLimit = 20 * time.Second
 
-// backend is an upstream that tells of each request it gets.
+// backend is an upstream that reports each request it gets.
 type backend struct {
 	*httptest.Server
 	got chan string
@@ -61,14 +61,14 @@ func (b *backend) expect(t *testing.T) string {
 	}
 }
 
-// told is the faults a proxy told of.
-type told struct {
+// reported holds the faults that a proxy reported.
+type reported struct {
 	news    chan struct{} // gets a value for each
 	mu      sync.Mutex
 	entries []Entry
 }
 
-func (l *told) log(e Entry) {
+func (l *reported) log(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, e)
@@ -76,7 +76,7 @@ func (l *told) log(e Entry) {
 }
 
 // expect waits for the next.
-func (l *told) expect(t *testing.T) {
+func (l *reported) expect(t *testing.T) {
 	t.Helper()
 	select {
 	case <-l.news:
@@ -85,7 +85,7 @@ func (l *told) expect(t *testing.T) {
 	}
 }
 
-func (l *told) all() []Entry {
+func (l *reported) all() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Entry(nil), l.entries...)
@@ -93,9 +93,9 @@ func (l *told) all() []Entry {
 
 // open starts a proxy before that upstream, all of whose requests meet one
 // fate.
-func open(t *testing.T, upstream string, fate fault.Kind) (*Proxy, *told) {
+func open(t *testing.T, upstream string, fate fault.Kind) (*Proxy, *reported) {
 	t.Helper()
-	l := &told{news: make(chan struct{}, 100)}
+	l := &reported{news: make(chan struct{}, 100)}
 	p, err := Start(Config{
 		Upstream: upstream, Seed: 7, LateMin: time.Millisecond, LateMax: 2 * time.Millisecond, Log: l.log,
 		Label: func(operation string, body []byte) string { return operation + " of " + string(body) },
@@ -126,7 +126,8 @@ func send(ctx context.Context, url string) (*http.Response, string, error) {
 	return response, string(body), err
 }
 
-func TestWhatPassesIsTheUpstreamsOwn(t *testing.T) {
+// TestPass checks that a response that passes is that of the upstream.
+func TestPass(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.None)
 	response, body, err := send(t.Context(), p.URL())
@@ -137,11 +138,13 @@ func TestWhatPassesIsTheUpstreamsOwn(t *testing.T) {
 		t.Errorf("the backend got %q", got)
 	}
 	if len(l.all()) != 0 || p.Counts()[fault.None] != 1 {
-		t.Errorf("told of %v, counted %v", l.all(), p.Counts())
+		t.Errorf("reported %v, counted %v", l.all(), p.Counts())
 	}
 }
 
-func TestAResetConnectionIsOneAndTheRequestWasMadeOrNot(t *testing.T) {
+// TestReset checks that a reset connection fails the request, before or after it was
+// applied.
+func TestReset(t *testing.T) {
 	for fate, forwarded := range map[fault.Kind]bool{fault.LoseRequest: false, fault.LoseResponse: true} {
 		t.Run(fate.String(), func(t *testing.T) {
 			b := newBackend(t)
@@ -154,13 +157,15 @@ func TestAResetConnectionIsOneAndTheRequestWasMadeOrNot(t *testing.T) {
 			}
 			want := Entry{N: 1, Operation: "PutItem", Label: "PutItem of body", Fate: fate}
 			if all := l.all(); len(all) != 1 || all[0] != want {
-				t.Errorf("told of %+v, want %+v", all, want)
+				t.Errorf("reported %+v, want %+v", all, want)
 			}
 		})
 	}
 }
 
-func TestABlackHoleSaysNothingAndTheRequestWasMadeOrNot(t *testing.T) {
+// TestBlackHole checks that a black hole sends no answer, and the request was applied or
+// not.
+func TestBlackHole(t *testing.T) {
 	for fate, forwarded := range map[fault.Kind]bool{fault.SwallowRequest: false, fault.SwallowResponse: true} {
 		t.Run(fate.String(), func(t *testing.T) {
 			b := newBackend(t)
@@ -196,7 +201,8 @@ func unanswered(t *testing.T, p *Proxy, arrived func()) {
 	}
 }
 
-func TestABlackHoleEndsWithItsLimit(t *testing.T) {
+// TestBlackHoleLimit checks that a black hole ends with its limit.
+func TestBlackHoleLimit(t *testing.T) {
 	p, err := Start(Config{Upstream: "http://127.0.0.1:1", HoleLimit: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +216,8 @@ func TestABlackHoleEndsWithItsLimit(t *testing.T) {
 	}
 }
 
-func TestAThrottleIsWhatTheSDKTakesForOne(t *testing.T) {
+// TestThrottle checks that the SDK recognises the throttle.
+func TestThrottle(t *testing.T) {
 	b := newBackend(t)
 	p, _ := open(t, b.URL, fault.Refuse)
 	transport := &http.Transport{}
@@ -239,7 +246,8 @@ func TestAThrottleIsWhatTheSDKTakesForOne(t *testing.T) {
 	}
 }
 
-func TestADuplicateComesLateAndIsAwaited(t *testing.T) {
+// TestDuplicate checks that a duplicate arrives late, and Settle waits for it.
+func TestDuplicate(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Duplicate)
 	if _, body, err := send(t.Context(), p.URL()); err != nil || body != "{}" {
@@ -254,11 +262,12 @@ func TestADuplicateComesLateAndIsAwaited(t *testing.T) {
 	}
 	all := l.all()
 	if len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[fault.Duplicate] != 1 {
-		t.Errorf("told of %+v, counted %v", all, p.Counts())
+		t.Errorf("reported %+v, counted %v", all, p.Counts())
 	}
 }
 
-func TestSettleEndsWithItsContextAndCloseDropsWhatIsLeft(t *testing.T) {
+// TestSettle checks that Settle ends with its context, and Close drops what is left.
+func TestSettle(t *testing.T) {
 	b := newBackend(t)
 	p, err := Start(Config{Upstream: b.URL, LateMin: time.Hour, LateMax: time.Hour})
 	if err != nil {
@@ -280,7 +289,8 @@ func TestSettleEndsWithItsContextAndCloseDropsWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestAnUpstreamThatIsDownIsAResetConnection(t *testing.T) {
+// TestUpstreamDown checks that an upstream that is down is seen as a reset connection.
+func TestUpstreamDown(t *testing.T) {
 	b := newBackend(t)
 	url := b.URL
 	b.Close()
@@ -289,13 +299,13 @@ func TestAnUpstreamThatIsDownIsAResetConnection(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if all := l.all(); len(all) != 1 || all[0].Fate != fault.Down || p.Counts()[fault.Down] != 1 {
-		t.Errorf("told of %+v, counted %v", all, p.Counts())
+		t.Errorf("reported %+v, counted %v", all, p.Counts())
 	}
 }
 
-// TestCloseBreaksWhatIsUnderWay: a client in a black hole, and an upstream that
-// never answers.
-func TestCloseBreaksWhatIsUnderWay(t *testing.T) {
+// TestClose checks that Close breaks the connections of requests under way. A client in a
+// black hole, and an upstream that never answers.
+func TestClose(t *testing.T) {
 	asked, never := make(chan struct{}), make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body) // so that the server notices the client's end
@@ -346,14 +356,16 @@ func TestCloseBreaksWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-func TestLateBoundsAreChecked(t *testing.T) {
+// TestLateBounds checks that the bounds of late requests are checked.
+func TestLateBounds(t *testing.T) {
 	if p, err := Start(Config{LateMin: time.Minute, LateMax: time.Second}); err == nil {
 		p.Close()
 		t.Error("no error")
 	}
 }
 
-func TestWhatIsSparedPasses(t *testing.T) {
+// TestSparedRequest checks that a spared request meets no fault.
+func TestSparedRequest(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Refuse)
 	p.Spare("PutItem of body", true)
@@ -365,11 +377,12 @@ func TestWhatIsSparedPasses(t *testing.T) {
 		t.Errorf("spared no longer: %v, %v", response, err)
 	}
 	if all := l.all(); len(all) != 1 || p.Counts()[fault.None] != 1 || p.Counts()[fault.Refuse] != 1 {
-		t.Errorf("told of %+v, counted %v", all, p.Counts())
+		t.Errorf("reported %+v, counted %v", all, p.Counts())
 	}
 }
 
-func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
+// TestDuplicateOfSparedRequest checks that a duplicate waits while it is spared.
+func TestDuplicateOfSparedRequest(t *testing.T) {
 	b := newBackend(t)
 	var p *Proxy // set before the first request
 	var err error
@@ -400,7 +413,8 @@ func TestADuplicateWaitsWhileItIsSpared(t *testing.T) {
 	}
 }
 
-func TestADelayedRequestComesLateAndOnce(t *testing.T) {
+// TestDelayedRequest checks that a delayed request arrives late, and once.
+func TestDelayedRequest(t *testing.T) {
 	b := newBackend(t)
 	p, l := open(t, b.URL, fault.Stray)
 	unanswered(t, p, func() { b.expect(t) })
@@ -408,6 +422,6 @@ func TestADelayedRequestComesLateAndOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if all := l.all(); len(b.got) != 0 || len(all) != 2 || all[0].Late || !all[1].Late || p.Counts()[fault.Stray] != 1 {
-		t.Errorf("%d more; told of %+v, counted %v", len(b.got), all, p.Counts())
+		t.Errorf("%d more; reported %+v, counted %v", len(b.got), all, p.Counts())
 	}
 }

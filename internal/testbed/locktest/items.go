@@ -72,7 +72,7 @@ const Confirmation = ".ttl SET holders."
 // lease of ten seconds.
 func LeftRow(n int) attr.Item {
 	return attr.Item{
-		"pk": attr.Str(Order.Entity), "sk": attr.Str(RowSortKey(n)), "id": attr.Str(fmt.Sprint("id-", n)), "owner": attr.Str("somebody"),
+		"pk": attr.Str(Order.Entity), "sk": attr.Str(RowSortKey(n)), "id": attr.Str(fmt.Sprint("id-", n)), "owner": attr.Str("owner"),
 		"mode": attr.Str("exclusive"), "beat": attr.Num(3), "ttl": attr.Num(TTL.Milliseconds()),
 	}
 }
@@ -86,8 +86,8 @@ func OperatorTakes(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
 	if _, err := table.Client("operator").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(table.Name()), Key: RecordKey(),
-		UpdateExpression:          aws.String("SET holders = :nobody"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":nobody": &types.AttributeValueMemberM{}},
+		UpdateExpression:          aws.String("SET holders = :none"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (w *ProgressLog) Seen() []queuelock.Progress {
 func (w *ProgressLog) Places() string {
 	s := ""
 	for _, p := range w.Seen() {
-		owner := "nobody"
+		owner := "none"
 		if p.Serving != nil {
 			owner = p.Serving.Owner
 		}

@@ -56,8 +56,8 @@ func (b *beliefs) die(n *node) {
 	}
 }
 
-// granted is called at the instant at which somebody gets into a record: those
-// who held the lock must know by now that they do not.
+// granted is called at the instant at which an owner gets into a record. The holders
+// before it must know by now that they have lost the lock.
 func (b *beliefs) granted(queue, ticket, owner string) {
 	b.add("", "the record of %s grants ticket %s to %s", queue, ticket, owner)
 	entity, reason, _ := strings.Cut(queue, " ")

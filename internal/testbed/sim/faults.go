@@ -260,8 +260,8 @@ func (n *node) freeze(d time.Duration) {
 	if time.Now().Before(n.frozen) {
 		return
 	}
-	n.harm("stand still")
-	n.add(n.name, "stands still for %v", d)
+	n.harm("pause")
+	n.add(n.name, "is paused for %v", d)
 	n.frozen = time.Now().Add(d)
 	n.stood.Add(int64(d))
 }
@@ -273,7 +273,7 @@ func (w *world) cut(r *rand.Rand) {
 		return
 	}
 	w.harm("partition")
-	w.add(n.name, "is cut off for %v", d)
+	w.add(n.name, "is partitioned for %v", d)
 	n.conn.Cut()
 	time.AfterFunc(d, func() {
 		if !n.isDead() {

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // a run makes much garbage and keeps little
-	// Two goroutines that become ready at one instant run in an order that is
-	// nobody's to choose. On one core it is the same each time.
+	// Two goroutines that become ready at one instant run in an order that a program
+	// cannot choose. On one core it is the same each time.
 	runtime.GOMAXPROCS(1)
 	goleak.VerifyTestMain(m)
 }
@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 // at the instant at which the deadline itself is noticed, it is either.
 var details = regexp.MustCompile(`( cause=|: unreachable|: expired|; meanwhile | on table ).*`)
 
-// difference shows where two histories part; empty if they do not. What
-// happened at one instant stands in any order.
+// difference shows where two histories differ; empty if they do not. The events of one
+// instant are in any order.
 func difference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for _, lines := range [][]string{x, y} {

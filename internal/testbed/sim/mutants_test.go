@@ -64,7 +64,7 @@ var mutants = []mutant{
 		`the floor rose`, 1,
 	},
 	{
-		"QUIET by one who was never granted its ticket", "internal/waiter/leave.go",
+		"QUIET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
 		`the floor rose`, 6,
 	},
@@ -79,7 +79,7 @@ var mutants = []mutant{
 		`a protected write with ticket \d+ committed`, 1,
 	},
 	{
-		"a fence that takes a ghost for its lock", "internal/serving/fence.go",
+		"a fence that takes an orphaned entry for its lock", "internal/serving/fence.go",
 		"return n.isHolder(id).And(n.latest(t)).And(n.served(id, t))", "return n.isHolder(id).And(n.latest(t))",
 		`a protected write with ticket \d+ committed`, 3645,
 	},
@@ -94,7 +94,7 @@ var mutants = []mutant{
 		`an Acquire that failed has left \[row`, 132,
 	},
 	{
-		"an ENQUEUE over whatever stands there", "internal/rows/enqueue.go",
+		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
 		"q.Put(ctx, row.item(q), condition)", "q.Put(ctx, row.item(q), condition.Or(expression.AttributeNotExists(expression.Name(\"never\"))))",
 		`the (end|beats) of the row`, 4,
 	},
@@ -104,12 +104,12 @@ var mutants = []mutant{
 		`the end of the row`, 31,
 	},
 	{
-		"one who shares joins whoever holds", "internal/serving/mode.go",
+		"a reader joins any holder", "internal/serving/mode.go",
 		"return n.nobody().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
 		`\d holders at once|believed to hold`, 150,
 	},
 	{
-		"a writer joins those who share", "internal/serving/mode.go",
+		"a writer joins readers", "internal/serving/mode.go",
 		"\t}\n\treturn n.nobody()\n}", "\t}\n\treturn n.nobody().Or(n.isShared())\n}",
 		`\d holders at once|believed to hold`, 91,
 	},

@@ -34,12 +34,12 @@ type node struct {
 	ctx    context.Context // ends with the process's death
 	cancel context.CancelCauseFunc
 
-	// loose counts what makes a request land when nobody waits for it any
-	// more, and the requests of leaving that failed: what stands in the table
-	// of an Acquire during which it moved says nothing.
+	// loose counts what makes a request arrive when its sender no longer waits for it,
+	// and the failed requests of leaving. If it moved during an Acquire, the rows and
+	// entries of that Acquire prove nothing.
 	loose atomic.Int64
 
-	// stood is for how long it stood still in all, in nanoseconds.
+	// stood is how long it was paused in all, in nanoseconds.
 	stood atomic.Int64
 
 	stubborn bool // its HTTP client sends requests again on its own
@@ -50,8 +50,8 @@ type node struct {
 
 	mu      sync.Mutex
 	dead    bool      // guarded by mu
-	retired bool      // guarded by mu; it has been told to end well
-	frozen  time.Time // guarded by mu; stands still until then
+	retired bool      // guarded by mu; it has been asked to end in order
+	frozen  time.Time // guarded by mu; is paused until then
 	broken  string    // guarded by mu; the operation that fails
 	until   time.Time // guarded by mu; until when it does
 	stop    stop      // guarded by mu; to come
@@ -152,8 +152,8 @@ func (n *node) shutDown() {
 	n.add(n.name, "closed, after at most %d requests in a second: %v", peak, err)
 }
 
-// bury ends what still goes on in a process that has died, once nothing of it is
-// in the table any more: a lock that fails closed believes until it is told.
+// bury ends what still runs in a process that has crashed, once nothing of it is in the
+// table any more. A fail-closed lock believes until then that it is held.
 func (n *node) bury() {
 	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 96)), 2*n.plan.TTL+time.Minute)
 	defer cancel()
@@ -184,7 +184,7 @@ func (n *node) retire(r *rand.Rand) {
 	}
 	n.retired = true
 	ctx := n.with(r)
-	n.closing.Go(func() { n.add(n.name, "is told to end: %v", n.client.Close(ctx)) })
+	n.closing.Go(func() { n.add(n.name, "is asked to end: %v", n.client.Close(ctx)) })
 }
 
 // die ends a process at once: nothing of it is ever sent again.
@@ -213,8 +213,8 @@ func (n *node) heal() {
 	}
 }
 
-// RoundTrip is the process's network stack. A process that stands still does
-// so before and after each request.
+// RoundTrip is the process's network stack. A process is paused before and after each
+// request.
 func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	name, body := n.count(req), read(req)
 	r := n.chances("stands still at "+name, 0)
@@ -287,9 +287,9 @@ func (n *node) count(req *http.Request) string {
 	return name
 }
 
-// nameOf names a request by what stands in it and by how many times that was
-// sent: of several that are sent at the same instant, which is first is up to
-// the goroutine scheduler, and no chance may depend on it.
+// nameOf names a request by its content and by how many times that was sent. Of several
+// that are sent at the same instant, which is first is up to the goroutine scheduler, and
+// no chance may depend on it.
 func (n *node) nameOf(req *http.Request) string {
 	raw, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -317,8 +317,8 @@ func (n *node) nameOfBody(operation, where string, body map[string]any) string {
 	return fmt.Sprint(name, " ", n.counts[name])
 }
 
-// stand waits while the process stands still, and a little longer: not all of
-// its requests go on at the same instant. It reports whether it waited.
+// stand waits while the process is paused, and a little longer, as not all of its
+// requests go on at the same instant. It reports whether it waited.
 func (n *node) stand(jitter float64) bool {
 	waited := false
 	for {

@@ -11,8 +11,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
-// operator evicts, now and then, holders without a lease whose processes have
-// ended, or which nobody owns, until ctx ends. Nobody else may.
+// operator evicts, now and then, holders without a lease whose processes have ended, and
+// entries without an owner, until ctx ends. No other process may evict them.
 func (w *world) operator(ctx context.Context) {
 	ctx = random.With(ctx, random.New(w.plan.Seed, 97))
 	db := faultnet.SDK(w.net.Connect("operator", func(faultnet.Request) fault.Fate { return w.distance() }))

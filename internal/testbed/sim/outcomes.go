@@ -271,7 +271,7 @@ func (h *hold) judgeLoss(err error) {
 	by, gone := h.removals[h.id]
 	h.world.mu.Unlock()
 	if !gone || by.actor == h.name && by.release {
-		h.violate("%s: was told of an eviction that was none (gone: %t): %v", h.owner, gone, err)
+		h.violate("%s: reported an eviction that was none (gone: %t): %v", h.owner, gone, err)
 	}
 }
 

@@ -21,7 +21,7 @@ var (
 	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
-// TestSim runs seeds that nobody has run before, and prints them.
+// TestSim runs new seeds, and prints them.
 func TestSim(t *testing.T) {
 	from := *first
 	if from == 0 {
@@ -119,8 +119,9 @@ func (s *sum) print(t *testing.T, took time.Duration) {
 	t.Logf("%d faults: %v", s.faultsSum, s.faults)
 }
 
-// TestOneSeedIsOneRun: a failure can be looked at again.
-func TestOneSeedIsOneRun(t *testing.T) {
+// TestReplay checks that one seed always gives the same run, so that a failure can be
+// examined again.
+func TestReplay(t *testing.T) {
 	for seed := range uint64(*replays) {
 		plan := sim.NewPlan(1000+seed, 3*time.Minute)
 		once, again := sim.Run(t, plan), sim.Run(t, plan)

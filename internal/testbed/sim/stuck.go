@@ -43,7 +43,7 @@ func (n *node) looks(req *http.Request, body []byte) {
 	row, rowKey := isRow(b.Key) || isRow(b.Item), fmt.Sprint(b.Key)
 	var hang time.Duration
 	n.mu.Lock()
-	went := n.now() - n.stood.Load() + int64(max(0, time.Until(n.frozen))) // for how long it has not stood still
+	went := n.now() - n.stood.Load() + int64(max(0, time.Until(n.frozen))) // for how long it was not paused
 	for _, entity := range n.entities {
 		switch {
 		case !bytes.Contains(body, []byte(entity)):

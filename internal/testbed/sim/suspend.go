@@ -19,18 +19,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A suspended host's monotonic clock stops while the table's goes on. All hosts
-// of a run share the bubble's clock, so the table is moved instead: a process
-// that was suspended for S has a lag of S. To the others, whatever it has in the
-// table becomes older by S at that instant. To the process, the table's time is
-// ahead by S from then on: the dates of its answers, and every time that it reads
-// or writes, are translated at the engine by its lag.
+// A suspended host's monotonic clock stops while the table's goes on. All hosts of a run
+// share the bubble's clock, so the table is moved instead: a process that was suspended
+// for S has a lag of S. To the others, everything it has in the table becomes older by S
+// at that instant. To the process, the table's time is ahead by S from then on. The dates
+// of its answers, and every time that it reads or writes, are translated at the engine by
+// its lag.
 //
-// What this covers: a process whose own deadlines are in the future although its
-// leases are over for all others, with an estimate of DynamoDB's time that is
-// behind by S, and tokens that DynamoDB has forgotten. What it does not cover: the
-// others do not act during S, but after it, while the process stands still at its
-// requests; and an observer without dates does not see a lease grow older.
+// This covers a process whose own deadlines are in the future although its leases are
+// over for all others, with an estimate of DynamoDB's time that is behind by S, and
+// tokens that DynamoDB has forgotten. It does not cover that others act during S: they
+// act after it, while the process is paused at its requests. An observer without dates
+// does not see a lease grow older.
 
 // lag is by how much a process's clock is behind.
 type lag struct {
@@ -57,9 +57,9 @@ func (w *world) suspension(r *rand.Rand) time.Duration {
 	return s.Truncate(time.Second) + time.Second // expiresAt is in seconds
 }
 
-// suspendOne suspends a process: at once, or at its next request of some kind,
-// which is often lost. It wakes, and stands still for a part of a lease: so long
-// have the others to act while its clock says that it holds what it held.
+// suspendOne suspends a process at once, or at its next request of some kind, which is
+// often lost. It resumes, and is paused for a part of a lease. In that time the others
+// can act while its clock says that it holds what it held.
 func (w *world) suspendOne(r *rand.Rand) {
 	n, s, d := w.one(r), w.suspension(r), time.Duration(r.Float64()*float64(w.plan.TTL))
 	where := stop{operation: operations[r.IntN(len(operations))], after: r.IntN(2) == 0, lost: r.IntN(4) > 0, d: d, asleep: s}

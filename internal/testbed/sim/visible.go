@@ -37,7 +37,7 @@ const (
 	opResume                   // another process has gone on with a lock that was given up, and not released
 )
 
-// never is when a call returned of which nobody knows when it did.
+// never is when a call returned whose end was not seen.
 const never = int64(1) << 62
 
 type operation struct {
@@ -181,7 +181,7 @@ func less(a, b string) bool {
 	return x.Cmp(y) < 0
 }
 
-// model tells porcupine of the specification. An unknown write is one of two:
+// model is the specification for porcupine. An unknown write is one of two:
 // made, or not.
 var model = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{state{}} },
@@ -236,7 +236,7 @@ func unexplained(history []porcupine.Operation) string {
 	byReturn := slices.Clone(history)
 	slices.SortStableFunc(byReturn, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	n, _ := slices.BinarySearchFunc(byReturn, true, func(end porcupine.Operation, _ bool) int {
-		// Of calls that return later nobody knows yet what came of them.
+		// The outcome of calls that return later is not known yet.
 		var prefix []porcupine.Operation
 		for _, op := range history {
 			if op.Return <= end.Return {
@@ -255,9 +255,9 @@ func unexplained(history []porcupine.Operation) string {
 	return b.String()
 }
 
-// bound gives calls that nobody saw return the latest instant at which they can
-// have taken effect: a write with an old token is refused once a later one was
-// granted, and whoever ended without a word had ended by then too.
+// bound gives calls without a seen return the latest instant at which they can have taken
+// effect. A write with an old token is refused once a later one was granted, and an owner
+// that ended without a record had ended by then too.
 func bound(ops []operation) {
 	for i := range ops {
 		if ops[i].ret != never {

@@ -88,7 +88,7 @@ type attempt struct {
 	limit time.Duration // of its context
 	ttl   time.Duration
 	begun int64
-	saved *saved // what it goes on with; nil: it begins anew
+	saved *saved // what it goes on with; nil: it starts afresh
 
 	closed bool // it fails closed
 }
@@ -122,7 +122,7 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 	if r.IntN(4) == 0 {
 		opts = append(opts, queuelock.WithData([]byte(a.owner)), queuelock.OnProgress(func(p queuelock.Progress) {
 			if p.Position < 1 || p.Ticket.IsZero() || p.Key != key {
-				a.violate("%s: told of %+v", a.owner, p)
+				a.violate("%s: reported %+v", a.owner, p)
 			}
 		}))
 	}
@@ -141,7 +141,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	lock, err := acquire(ctx, opts)
 	took := time.Duration(n.now() - a.begun - (n.stood.Load() - stood))
 	if n.isDead() {
-		return // nobody is there to hear of it
+		return // no process is left to report it
 	}
 	n.forget(owner)
 	if err != nil {
@@ -232,7 +232,7 @@ func (n *node) judgeRefusal(owner string, wait waitpolicy.Wait, limit, took time
 		bound = min(bound, d)
 	}
 	if tries, _ := wait.Tries(); tries > 0 {
-		// Each tries for 3 s at the most, leaves, and pauses.
+		// Each tries for at most 3 s, leaves, and pauses.
 		bound = min(bound, time.Duration(tries)*20*time.Second)
 	}
 	// A table that does not answer, and leaving, take their time.
@@ -284,7 +284,7 @@ type hold struct {
 	watched chan struct{}
 }
 
-// watch tells beliefs and the visible history when the lock is lost.
+// watch records in beliefs and the visible history when the lock is lost.
 func (h *hold) watch() {
 	select {
 	case <-h.lock.Done():

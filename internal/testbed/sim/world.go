@@ -176,7 +176,7 @@ func (w *world) chances(name string, number int64) *rand.Rand {
 	return rand.New(rand.NewPCG(w.plan.Seed, h.Sum64()))
 }
 
-// exp draws from an exponential distribution, cut off at six times its mean.
+// exp draws from an exponential distribution, limited to six times its mean.
 func exp(r *rand.Rand, mean time.Duration) time.Duration {
 	return min(time.Duration(r.ExpFloat64()*float64(mean)), 6*mean)
 }
@@ -261,7 +261,7 @@ func (w *world) kill() {
 
 // judgeTheEnd lets a newcomer use each queue, and looks at what is left.
 func (w *world) judgeTheEnd(ctx context.Context) {
-	time.Sleep(2 * w.plan.TTL) // ghosts of late requests end with their leases
+	time.Sleep(2 * w.plan.TTL) // orphaned entries of late requests end with their leases
 	db := faultnet.SDK(w.net.Connect("newcomer", func(faultnet.Request) fault.Fate { return w.distance() }))
 	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: "newcomer"})
 	if err != nil {
@@ -309,8 +309,8 @@ func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock
 	ctx, cancel := context.WithTimeout(ctx, 12*w.plan.TTL+2*time.Minute)
 	defer cancel()
 	if w.kinds[key] != (Kind{}) {
-		// A ghost that leaves room for others is in nobody's way: it ends when
-		// somebody has watched it for long enough.
+		// An orphaned entry that leaves room for others delays no client: it ends when a
+		// client has observed it for long enough.
 		if err := w.sweep(ctx, c, key); err != nil {
 			return err
 		}
@@ -368,7 +368,7 @@ func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 	return err
 }
 
-// counters is how many counters there are at the most, for two entities.
+// counters is the largest number of counters, for two entities.
 func counters(s queuelock.Scope) int {
 	return map[queuelock.Scope]int{queuelock.ScopeEntity: 2, queuelock.ScopeTable: 1}[s]
 }
@@ -390,8 +390,8 @@ func (w *world) judgeLeftovers(ctx context.Context) error {
 		case record:
 			records++
 		case item["amount"] != nil || item["lock_ticketNumber"] != nil || isRowOfItem(item):
-			// Rows of those who died waiting for the item are swept by whoever waits
-			// for it, or else by the table's TTL.
+			// Rows of waiters that crashed while waiting for the item are swept by other
+			// waiters for it, or else by the table's TTL.
 		case item["value"] != nil:
 			registers++
 		default:

@@ -61,9 +61,9 @@ func TestJudge(t *testing.T) {
 		{"three at once", []Turn{turn(1, 1, 10, 11, 40), turn(2, 2, 10, 11, 40), turn(3, 3, 10, 11, 40)},
 			Verdict{Grants: 3, Overlaps: 3}},
 
-		{"a newcomer is served before one who waits",
+		{"a newcomer is served before a waiter",
 			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 35, 40), turn(3, 3, 14, 25, 30)},
-			// The one who waited is served with a lower ticket after a higher.
+			// The waiter is served with a lower ticket after a higher.
 			Verdict{Grants: 3, Inversions: 1, Regressions: 1, HandOffs: []time.Duration{5, 5}}},
 		{"a newcomer barges with a new number, and the waiter gets another",
 			[]Turn{
@@ -75,14 +75,14 @@ func TestJudge(t *testing.T) {
 				turn(3, 3, 21, 22, 30),
 			},
 			Verdict{Grants: 3, Inversions: 1}},
-		{"one who died waiting was overtaken while it lived",
+		{"a waiter that crashed was overtaken while it lived",
 			[]Turn{
 				turn(1, 1, 10, 11, 20),
 				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 27; t.Places = []Place{{t.Ticket, 13, Never}} }),
 				turn(3, 3, 14, 25, 30),
 			},
 			Verdict{Grants: 2, Inversions: 1, HandOffs: []time.Duration{5}}},
-		{"one who still waits was overtaken",
+		{"a waiter that still waits was overtaken",
 			[]Turn{
 				turn(1, 1, 10, 11, 20),
 				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Places = []Place{{t.Ticket, 13, Never}} }),
@@ -136,13 +136,13 @@ func TestJudge(t *testing.T) {
 		{"a lower ticket", []Turn{turn(1, 9, 10, 11, 20), turn(2, 8, 21, 22, 30), turn(3, 10, 31, 32, 40)},
 			Verdict{Grants: 3, Regressions: 1}},
 
-		{"the last turn is cut off", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 21, 22, 0)}, Verdict{Grants: 2, Unfinished: 1}},
-		{"a turn in the middle is cut off", []Turn{turn(1, 1, 10, 11, 0), turn(2, 2, 21, 22, 30)},
+		{"the last turn is incomplete", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 21, 22, 0)}, Verdict{Grants: 2, Unfinished: 1}},
+		{"a turn in the middle is incomplete", []Turn{turn(1, 1, 10, 11, 0), turn(2, 2, 21, 22, 30)},
 			Verdict{Grants: 2, Unfinished: 1, Overlaps: 1}},
 
 		{"a holder is killed, and the next is served", []Turn{inOrder[0], killed, turn(3, 3, 14, 128, 140)},
 			Verdict{Grants: 3, HandOffs: []time.Duration{5}, Recoveries: []Recovery{{Took: 100}}}},
-		{"a holder is killed, and nobody is served", []Turn{inOrder[0], killed},
+		{"a holder is killed, and no worker is served", []Turn{inOrder[0], killed},
 			Verdict{Grants: 2, HandOffs: []time.Duration{5}, Recoveries: []Recovery{{Took: -1}}}},
 		{"a killed holder's turn lasts until it is gone", []Turn{inOrder[0], killed, turn(3, 3, 14, 29, 140)},
 			Verdict{Grants: 3, Overlaps: 1, HandOffs: []time.Duration{5}, Recoveries: []Recovery{{Took: 1}}}},
@@ -161,9 +161,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeAgreesWithTheDefinitions compares with the definitions written down
-// without regard to their cost.
-func TestJudgeAgreesWithTheDefinitions(t *testing.T) {
+// TestJudgeByDefinitions compares with the definitions written down without
+// regard to their cost.
+func TestJudgeByDefinitions(t *testing.T) {
 	instant := rapid.Custom(func(t *rapid.T) Instant { return Instant(rapid.IntRange(1, 40).Draw(t, "instant")) })
 	one := rapid.Custom(func(t *rapid.T) Turn {
 		a := Turn{Asked: instant.Draw(t, "asked")}

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
 
-// TestALedgerShowsWhatWasWritten: also what nobody may write.
-func TestALedgerShowsWhatWasWritten(t *testing.T) {
+// TestLedger checks that a ledger shows all writes, including those that break its rules.
+func TestLedger(t *testing.T) {
 	engines.Each(t, func(t *testing.T, e engines.Engine) {
 		db, l := e.Client(t), Ledger{Table: "ledger-test", Entity: "e"}
 		create(t, db, l.Table)
@@ -58,7 +58,8 @@ func TestALedgerShowsWhatWasWritten(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoLedgerIsAnError(t *testing.T) {
+// TestMalformedLedger checks that an item that is not a ledger is an error.
+func TestMalformedLedger(t *testing.T) {
 	var c Contents
 	if err := c.add(map[string]types.AttributeValue{
 		"sk": &types.AttributeValueMemberS{Value: "head"}, "n": &types.AttributeValueMemberN{Value: "-1"},

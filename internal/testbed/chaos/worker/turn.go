@@ -23,8 +23,8 @@ const (
 	// protected write with its repetitions.
 	readLimit  = 600 * time.Millisecond
 	writeLimit = 3 * time.Second
-	// staleTries is how often a write that must be refused is sent anew, where
-	// no answer says what came of it.
+	// staleTries is how often a write that must be refused is sent again when no answer
+	// shows its outcome.
 	staleTries = 4
 	// failedCheck is the reason of an item whose condition was false.
 	failedCheck = "ConditionalCheckFailed"
@@ -104,8 +104,8 @@ func (t *turn) take(ctx context.Context) {
 	}
 }
 
-// ask asks the lock whether it is held, as whoever works under its context
-// does. The instant is read before: the lock is held then, if it says so.
+// ask asks the lock whether it is held, as work under its context does. The instant is
+// read before: the lock is held then, if it says so.
 func (t *turn) ask() bool {
 	at := turns.Now()
 	err := t.lock.Context().Err()

@@ -18,7 +18,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// CloseLimit bounds how long a worker takes to end once it was told to.
+// CloseLimit bounds how long a worker takes to end once it was asked to.
 const CloseLimit = 10 * time.Second
 
 // DynamoDB is what a worker needs of an SDK client.

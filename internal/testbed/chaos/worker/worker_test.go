@@ -104,7 +104,8 @@ func assignment(table string, longest time.Duration) Assignment {
 	}
 }
 
-func TestAWorkerWritesEachTurnAndLeavesNothing(t *testing.T) {
+// TestWorker checks that a worker writes each turn, and leaves nothing in the table.
+func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		db := table.Client("worker")
@@ -142,7 +143,7 @@ func TestAWorkerWritesEachTurnAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// rob takes the lock away from whoever holds it.
+// rob takes the lock away from its holder.
 func rob(t *testing.T, db DynamoDB, table string) {
 	t.Helper()
 	_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
@@ -157,7 +158,9 @@ func rob(t *testing.T, db DynamoDB, table string) {
 	}
 }
 
-func TestAWorkerThatIsRobbedTriesAllTheSameAndTheFenceRefuses(t *testing.T) {
+// TestEvictedWorker checks that a worker that is evicted tries its write, and the fence
+// refuses it.
+func TestEvictedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		w := start(t, t.Context(), table.Client("worker"), assignment(table.Name(), time.Minute))
@@ -174,7 +177,9 @@ func TestAWorkerThatIsRobbedTriesAllTheSameAndTheFenceRefuses(t *testing.T) {
 	})
 }
 
-func TestAnUnfencedWorkerWritesWhateverHasHappened(t *testing.T) {
+// TestUnfencedWorker checks that an unfenced worker writes even after it has lost its
+// lock.
+func TestUnfencedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a := assignment(table.Name(), time.Minute)
@@ -189,7 +194,8 @@ func TestAnUnfencedWorkerWritesWhateverHasHappened(t *testing.T) {
 	})
 }
 
-func TestAWorkerEndsWithItsContextAlsoWhileItWaits(t *testing.T) {
+// TestWorkerContext checks that a worker ends with its context, also while it waits.
+func TestWorkerContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		first := start(t, t.Context(), table.Client("first"), assignment(table.Name(), time.Hour))
@@ -206,14 +212,17 @@ func TestAWorkerEndsWithItsContextAlsoWhileItWaits(t *testing.T) {
 	})
 }
 
-func TestAWorkerWithoutAnAssignmentSaysSo(t *testing.T) {
+// TestWorkerWithoutAssignment checks that a worker without an assignment returns an
+// error.
+func TestWorkerWithoutAssignment(t *testing.T) {
 	var out strings.Builder
 	if err := Work(t.Context(), nil, strings.NewReader("nonsense\n"), &out); err == nil || !strings.Contains(out.String(), "read the assignment") {
 		t.Errorf("error %v, output %q", err, out.String())
 	}
 }
 
-func TestOnlyWhatNoFaultExplainsIsOdd(t *testing.T) {
+// TestOddErrors checks that only errors that no fault explains are reported as odd.
+func TestOddErrors(t *testing.T) {
 	canceled := func(codes ...string) error {
 		e := &types.TransactionCanceledException{}
 		for _, code := range codes {
