@@ -142,7 +142,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 	}
 	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder, as an operator wants", "queue", q.String(), "ticket", t, "owner", holder.Owner)
 	c.lines.Wake(q)
-	if rec.Present && len(rec.Holders) == 0 && rec.Quiet(t) {
+	if rec.Resettable(t) {
 		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })
 	}
 	return nil

@@ -126,7 +126,7 @@ func (s *state) heartbeat(id string, t, until int) bool {
 	return true
 }
 
-func (s *state) quiet() {
+func (s *state) goIdle() {
 	s.Granted, s.Present, s.After, s.Holders = s.Number, false, 0, nil
 }
 
@@ -134,7 +134,7 @@ func (s *state) releaseFast(id string, t int) bool {
 	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Number != s.Granted && s.Number != t {
 		return false
 	}
-	s.quiet()
+	s.goIdle()
 	return true
 }
 
@@ -150,11 +150,11 @@ func (s *state) remove(id string) bool {
 	return true
 }
 
-func (s *state) quieten(t int) bool {
+func (s *state) reset(t int) bool {
 	if !s.idle() || s.Number != s.Granted && s.Number != t {
 		return false
 	}
-	s.quiet()
+	s.goIdle()
 	return true
 }
 
@@ -230,7 +230,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 	lastGrant, clock, counter := 0, 0, 0
 	ops := []string{
 		"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
-		"hand off", "hand off", "quieten", "look at holders", "evict", "remove",
+		"hand off", "hand off", "reset", "look at holders", "evict", "remove",
 	}
 	if scope != serving.ScopeQueue {
 		ops = append([]string{"number", "number", "register", "register", "register", "register if idle", "register again"}, ops[3:]...)
@@ -329,19 +329,16 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			}
 			id, _ := pick()
 			apply = func() bool { return m.remove(id) }
-			send = func() (serving.Record, error) {
-				rec, _, err := serving.Remove(ctx, q, id)
-				return rec, err
-			}
-		case "quieten":
+			send = func() (serving.Record, error) { return serving.Remove(ctx, q, id) }
+		case "reset":
 			granted := 0 // to nobody: only the first form
 			for _, id := range ids {
 				if known[id] && c.grants[id] > 0 && rapid.Bool().Draw(rt, "this one") {
 					granted = c.grants[id]
 				}
 			}
-			apply = func() bool { return m.quieten(granted) }
-			send = func() (serving.Record, error) { return serving.Quieten(ctx, q, n(granted)) }
+			apply = func() bool { return m.reset(granted) }
+			send = func() (serving.Record, error) { return serving.Reset(ctx, q, n(granted)) }
 		case "look at holders":
 			if rec, err = serving.Get(ctx, q); err != nil {
 				rt.Fatal(err)

@@ -33,5 +33,5 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, user
 // ticket t.
 func (r Record) Fast(id string, t ticket.Number) bool {
 	_, mine := r.Held(id, t)
-	return mine && len(r.Holders) == 1 && r.Quiet(t)
+	return mine && len(r.Holders) == 1 && r.noneOutstanding(t)
 }

@@ -80,7 +80,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		rec, err := c.send(ctx, c.form, c.ending)
 		switch {
 		case err == nil:
-			c.idle = c.first == serving.FormHandOff && rec.Idle(s.grant.Ticket)
+			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
 			c.open = c.open || table.Applied(err, true)

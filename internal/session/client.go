@@ -69,7 +69,7 @@ func (c *Client) forget(s *Session) {
 // Reset sends RESET of the protocol: the next Acquire of an idle queue is one request
 // again. granted is a ticket that was granted to this client. Nothing depends on it.
 func (c *Client) Reset(ctx context.Context, q table.Queue, granted ticket.Number) {
-	if _, err := serving.Quieten(ctx, q, granted); err != nil && !errors.Is(err, serving.ErrRefused) {
+	if _, err := serving.Reset(ctx, q, granted); err != nil && !errors.Is(err, serving.ErrRefused) {
 		c.Log.Debug("queuelock: an idle queue was not put back on the short path", "queue", q.String(), "error", err)
 	}
 }

@@ -202,7 +202,7 @@ func (s *Session) clear(ctx context.Context, st State) (State, error) {
 // removeOrphan removes an entry that a repeated request for a ticket has put into the
 // record after the lock had left it.
 func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
-	_, _, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
+	_, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
 	if err == nil {
 		s.client.Lines.Wake(s.config.Queue)
 	}

@@ -234,7 +234,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		turn := w.session.Ticket()
 		for _, id := range []string{"next", "last"} {
 			w.evict()
-			if _, err := serving.Quieten(w.Context(), w.queue, turn); err != nil {
+			if _, err := serving.Reset(w.Context(), w.queue, turn); err != nil {
 				w.Fatal(err)
 			}
 			turn = w.take(w.queue, w.session.config.Terms, id).Ticket

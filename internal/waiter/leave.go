@@ -41,9 +41,8 @@ func (w *Waiter) Leave(ctx context.Context) {
 // returns the record.
 func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, error) {
 	var rec serving.Record
-	quiet := false
 	err := detached(ctx, func(ctx context.Context) (err error) {
-		rec, quiet, err = serving.Remove(ctx, c.queue, ids...)
+		rec, err = serving.Remove(ctx, c.queue, ids...)
 		return err
 	})
 	switch {
@@ -53,8 +52,8 @@ func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, e
 		return rec, err
 	}
 	c.local.Wake(c.queue)
-	if next, err := rec.ServingAfter.Next(); quiet && err == nil {
-		after, err := serving.Quieten(context.WithoutCancel(ctx), c.queue, next)
+	if first := rec.FirstServed(); rec.Resettable(first) {
+		after, err := serving.Reset(context.WithoutCancel(ctx), c.queue, first)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
 		}
@@ -72,7 +71,7 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	ctx, cancelEnd := context.WithDeadline(ctx, end)
 	defer cancelEnd()
 	err := retry.Policy{Retryable: table.Transient, Timeout: w.cfg.RetryTimeout}.Do(ctx, func(ctx context.Context) error {
-		_, _, err := serving.Remove(ctx, w.cfg.Queue, id)
+		_, err := serving.Remove(ctx, w.cfg.Queue, id)
 		return err
 	})
 	switch {

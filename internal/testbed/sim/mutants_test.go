@@ -64,8 +64,8 @@ var mutants = []mutant{
 		`the floor rose`, 1,
 	},
 	{
-		"QUIET by one who was never granted its ticket", "internal/waiter/leave.go",
-		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
+		"RESET by one who was never granted its ticket", "internal/waiter/leave.go",
+		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
 		`the floor rose`, 6,
 	},
 	{
