@@ -21,7 +21,7 @@ func TestAPlainCounterIssuesEachNumberOnce(t *testing.T) {
 		issued := map[ticket.Number]bool{}
 		var wg sync.WaitGroup
 		for range 8 {
-			m := master(tb, "client")
+			m := newCounter(tb, "client")
 			wg.Go(func() {
 				for range 10 {
 					n, err := m.Next(t.Context())
@@ -40,7 +40,7 @@ func TestAPlainCounterIssuesEachNumberOnce(t *testing.T) {
 
 func TestACounterIsRaisedAndNeverLowered(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	m := master(tb, "client")
+	m := newCounter(tb, "client")
 	raise := func(to uint64) {
 		t.Helper()
 		if err := m.Raise(t.Context(), ticket.FromUint64(1), ticket.FromUint64(to)); err != nil {

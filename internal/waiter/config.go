@@ -56,7 +56,7 @@ type Entry struct {
 
 // Counter issues the tickets of several queues.
 type Counter struct {
-	counter.Master
+	counter.Counter
 	Scope serving.Scope // of those queues
 }
 
