@@ -56,7 +56,7 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 		return err
 	}
 	s.saw(rec)
-	if !s.config.Terms.Stands(q.Clock(), until, sent, time.Now()) {
+	if !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()) {
 		return errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
 	}
 	return nil

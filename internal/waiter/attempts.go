@@ -32,7 +32,7 @@ func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 // usable reports whether the attempt's entry, as a record shows it now, is a grant
 // that the waiter can still use: the lease has not ended, by its own clock.
 func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock.Clock, now time.Time) bool {
-	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) && terms.Stands(clock, a.lease.Until, a.sent, now)
+	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) && terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
 }
 
 // grant returns what the attempt was granted with that ticket, in that record.
