@@ -22,7 +22,7 @@ type Client struct {
 	Closed     context.Context // ends when the client is closed
 	Timeout    time.Duration   // of a request: how long a release outlives its caller
 	Log        *slog.Logger
-	Lines      *localqueue.Queues
+	Local      *localqueue.Queues
 	Background func(func()) // runs what the client's Close waits for
 	// Released is the reason of a session that was released, and Lost makes the one of
 	// a session that was lost. Unknown makes the error of an outcome that is not known:

@@ -194,7 +194,7 @@ func (s *Session) clear(ctx context.Context, st State) (State, error) {
 	case v == orphaned:
 		return s.removeOrphan(ctx, end)
 	case v == released:
-		s.client.Lines.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue)
 	}
 	return end, nil
 }
@@ -204,7 +204,7 @@ func (s *Session) clear(ctx context.Context, st State) (State, error) {
 func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
 	_, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
 	if err == nil {
-		s.client.Lines.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue)
 	}
 	return s.cleared(end, err)
 }
@@ -225,7 +225,7 @@ func (s *Session) cleared(end State, err error) (State, error) {
 // passOn wakes the waiters of this process after a release, and puts an idle queue
 // back on the path where the next Acquire is one request.
 func (s *Session) passOn(c *call) {
-	s.client.Lines.Wake(s.config.Queue)
+	s.client.Local.Wake(s.config.Queue)
 	if c.idle {
 		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })
 	}

@@ -52,7 +52,7 @@ func inWorld(t *testing.T, name string, terms lease.Terms, test func(w *world)) 
 			defer stop()
 			var background sync.WaitGroup
 			c := &Client{
-				Closed: closed, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Lines: localqueue.New(time.Minute), Background: background.Go,
+				Closed: closed, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute), Background: background.Go,
 				Released: errReleased,
 				Lost:     func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 				Unknown:  func(_ table.Queue, err, _, _ error) error { return errors.Join(errUnknown, err) },
