@@ -40,7 +40,7 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 	return rec, err
 }
 
-// Dismiss removes a fail-closed holder without a lease on behalf of an operator:
+// EvictFailClosed removes a fail-closed holder without a lease on behalf of an operator:
 //
 //	REMOVE holders.#id SET evicted = {id, ticket, made, at}
 //	if holders.#id.failClosed = true AND attribute_not_exists(holders.#id.ttl)
@@ -48,7 +48,7 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 //
 // ErrRefused: the holder is not there, has a lease, or has made a fenced transaction
 // since it was read.
-func Dismiss(ctx context.Context, q table.Queue, h Holder) (Record, error) {
+func EvictFailClosed(ctx context.Context, q table.Queue, h Holder) (Record, error) {
 	n := namesOf(q)
 	return write(ctx, q, n.evict(q, expression.Remove(n.entry(h.ID)), h),
 		n.field(h.ID, table.AttrFailClosed).Equal(expression.Value(&types.AttributeValueMemberBOOL{Value: true})).
