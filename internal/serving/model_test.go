@@ -90,7 +90,7 @@ func (s *state) take(id string, idleOnly bool) bool {
 	return true
 }
 
-func (s *state) register(id string, t int, idleOnly bool) bool {
+func (s *state) enter(id string, t int, idleOnly bool) bool {
 	switch {
 	case !s.Exists:
 		*s = state{Exists: true, Present: true, Number: t, After: t - 1, Holders: map[string]held{id: {Ticket: t}}}
@@ -192,7 +192,7 @@ type client struct {
 	name    string
 	ids     int
 	numbers []int          // of a wider counter
-	tickets []int          // that it took, or registered
+	tickets []int          // that it took or entered with
 	grants  map[string]int // id to ticket, of what it was granted or tried to claim
 	evicts  []serving.Holder
 }
@@ -233,7 +233,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		"hand off", "hand off", "reset", "look at holders", "evict", "remove",
 	}
 	if scope != serving.ScopeQueue {
-		ops = append([]string{"number", "number", "register", "register", "register", "register if idle", "register again"}, ops[3:]...)
+		ops = append([]string{"number", "number", "enter", "enter", "enter", "enter if idle", "enter again"}, ops[3:]...)
 	}
 	known := map[string]bool{}
 
@@ -247,7 +247,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		var rec serving.Record
 		var err error
 		var apply func() bool // on the model
-		number := 0           // that is registered
+		number := 0           // that has entered
 		sdkRetries := true    // a lost answer is followed by the same request
 		var send func() (serving.Record, error)
 		pick := func() (string, int) {
@@ -267,20 +267,20 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			counter += rapid.IntRange(1, 3).Draw(rt, "numbers") // those between are of other queues
 			c.numbers = append(c.numbers, counter)
 			continue
-		case "register", "register if idle", "register again":
+		case "enter", "enter if idle", "enter again":
 			if len(c.numbers) == 0 {
 				continue
 			}
 			// A new id, or one that may have been sent with this ticket before.
 			number = rapid.SampledFrom(c.numbers).Draw(rt, "number")
 			id := fmt.Sprintf("%s-of-%d", c.name, number)
-			if op != "register again" {
+			if op != "enter again" {
 				id = c.newID()
 			}
 			sdkRetries = false
-			apply = func() bool { return m.register(id, number, op == "register if idle") }
+			apply = func() bool { return m.enter(id, number, op == "enter if idle") }
 			send = func() (serving.Record, error) {
-				return serving.Register(ctx, q, entryOf(id), n(number), scope, op == "register if idle")
+				return serving.Enter(ctx, q, entryOf(id), n(number), scope, op == "enter if idle")
 			}
 		case "claim", "claim again":
 			if len(c.tickets) == 0 || op == "claim again" && len(ids) == 0 {

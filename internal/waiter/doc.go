@@ -10,7 +10,7 @@
 //
 // Run is these four in order for one lock. Without a counter for several queues,
 // Enter takes the number with the same request (TAKE); otherwise it registers the
-// number that Number took (REGISTER). Await puts the row (ENQUEUE) and repeats:
+// number that Number took (ENTER). Await puts the row (ENQUEUE) and repeats:
 //
 //	┌───────► LOOK ──► decide ──► sleep ──┐
 //	│                   │  ▲              │ Schedule.Delay, or a

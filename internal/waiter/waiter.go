@@ -29,11 +29,11 @@ var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 // Waiter is one acquire in one queue. Call Run once, or the four steps that Run
 // consists of.
 type Waiter struct {
-	cfg          Config
-	requests     *requests
-	claimant     *claimant
-	registration registration // in the wider scopes
-	progress     *progress
+	cfg      Config
+	requests *requests
+	claimant *claimant
+	numbers  numbering // in the wider scopes
+	progress *progress
 
 	series  *retry.Schedule // of Number and Enter
 	ticket  ticket.Number
@@ -48,7 +48,7 @@ func New(c Config) *Waiter {
 	r := newRequests(c)
 	return &Waiter{
 		cfg: c, requests: r, claimant: newClaimant(c, r), progress: newProgress(c),
-		registration: registration{counter: c.Counter, log: c.Log},
+		numbers: numbering{counter: c.Counter, log: c.Log},
 	}
 }
 
@@ -110,14 +110,14 @@ func (w *Waiter) Number(ctx context.Context, highest Highest) (ticket.Number, er
 	case w.cfg.Counter == nil:
 		return ticket.Number{}, nil
 	}
-	w.registration.raise(highest)
-	return w.registration.number(ctx, w.requests, w.series)
+	w.numbers.raise(highest)
+	return w.numbers.next(ctx, w.requests, w.series)
 }
 
 // Highest returns the highest ticket that the waiter knows to have been issued.
-func (w *Waiter) Highest() Highest { return w.registration.highest }
+func (w *Waiter) Highest() Highest { return w.numbers.highest }
 
-// Enter enters the queue: TAKE, or REGISTER with a ticket of Number. If the waiter
+// Enter enters the queue: TAKE, or ENTER with a ticket of Number. If the waiter
 // is served at once, it returns the Grant. Otherwise it begins to put and keep the
 // ticket's row, and Await goes on. It returns ErrNewTicket if the ticket is worth
 // nothing here.
@@ -133,7 +133,7 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, serve
 	case w.cfg.Counter == nil:
 		snapshot, ticketed, err = w.take(ctx)
 	default:
-		snapshot, err = w.register(ctx, t)
+		snapshot, err = w.enter(ctx, t)
 	}
 	if err != nil {
 		return Grant{}, false, err

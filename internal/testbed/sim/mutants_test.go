@@ -119,7 +119,7 @@ var mutants = []mutant{
 		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1,
 	},
 	{
-		"a REGISTER that comes late", "internal/serving/register.go",
+		"an ENTER that comes late", "internal/serving/enter.go",
 		"known := n.ticketNumber.Between(zero, number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
 	},
