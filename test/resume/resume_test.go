@@ -84,7 +84,7 @@ func TestALockIsResumedWithItsTicket(t *testing.T) {
 				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("the same handle once more: %v", err)
 				}
-				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: somebody else holds the lock with this ticket, as after an earlier Resume")
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", is of no use any more: another process holds the lock with this ticket, as after an earlier Resume")
 				time.Sleep(time.Minute)
 				if err := lock.Err(); err != nil {
 					t.Errorf("it is not kept: %v", err)
@@ -232,8 +232,8 @@ func TestWhatIsGoneIsNotResumed(t *testing.T) {
 				t.Errorf("%s: %d items became %d", what, before, after)
 			}
 		}
-		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
-		const held = "somebody else holds the lock with this ticket"
+		const ended = "it was released, evicted, overtaken, or resumed by another process"
+		const held = "another process holds the lock with this ticket"
 		gone("of a queue that nobody has used", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
