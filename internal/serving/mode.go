@@ -95,9 +95,9 @@ func (n names) admits(m Mode) expression.ConditionBuilder {
 	case m.Permits > 0:
 		return n.holders.Size().LessThan(n.permits)
 	case m.Shared:
-		return n.nobody().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(int64(m.readers()))))))
+		return n.noHolder().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(int64(m.readers()))))))
 	}
-	return n.nobody()
+	return n.noHolder()
 }
 
 // isKind returns the condition that the record is of the mode's kind.

@@ -84,7 +84,7 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 // waiter could be overtaken. The request may be late by any time.
 func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
 	n := namesOf(q)
-	return write(ctx, q, n.reset(), n.nobody().And(n.noneOutstanding(t)))
+	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
 }
 
 // Remove removes ids, at most MaxEvicted, from the record. A waiter that leaves does

@@ -105,12 +105,12 @@ var mutants = []mutant{
 	},
 	{
 		"one who shares joins whoever holds", "internal/serving/mode.go",
-		"return n.nobody().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
+		"return n.noHolder().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
 		`\d holders at once|believed to hold`, 150,
 	},
 	{
 		"a writer joins those who share", "internal/serving/mode.go",
-		"\t}\n\treturn n.nobody()\n}", "\t}\n\treturn n.nobody().Or(n.isShared())\n}",
+		"\t}\n\treturn n.noHolder()\n}", "\t}\n\treturn n.noHolder().Or(n.isShared())\n}",
 		`\d holders at once|believed to hold`, 91,
 	},
 	{
