@@ -88,7 +88,7 @@ func keyProblem(v types.AttributeValue) string {
 		}
 	case *types.AttributeValueMemberN:
 		if _, ok := plainNumber(v.Value); !ok {
-			return fmt.Sprintf("is %.64q, which is not a number of DynamoDB's", v.Value)
+			return fmt.Sprintf("is %.64q, which is no number of DynamoDB's", v.Value)
 		}
 	case *types.AttributeValueMemberB:
 		if len(v.Value) == 0 {
