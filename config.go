@@ -183,15 +183,15 @@ const counterName = "ticket-master"
 
 // counter returns the counter of a queue, or nil if its record is the counter.
 func (c Config) counter(q table.Queue) *waiter.Counter {
-	m := counter.Master{Store: q.Store, Attribute: table.AttrTicketNumber}
+	m := counter.Counter{Store: q.Store, Attribute: table.AttrTicketNumber}
 	switch c.Scope {
 	case ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)
-		return &waiter.Counter{Master: m, Scope: serving.ScopeEntity}
+		return &waiter.Counter{Counter: m, Scope: serving.ScopeEntity}
 	case ScopeTable:
 		q.Entity = counterName
 		m.Key, m.What = q.Key("current"), "ticket master of the table"
-		return &waiter.Counter{Master: m, Scope: serving.ScopeTable}
+		return &waiter.Counter{Counter: m, Scope: serving.ScopeTable}
 	}
 	return nil
 }

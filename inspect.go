@@ -126,7 +126,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 	}
 	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", q.String(), "ticket", t, "owner", holder.Owner)
 	c.local.Wake(q)
-	if rec.Present && len(rec.Holders) == 0 && rec.Quiet(t) {
+	if rec.Resettable(t) {
 		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })
 	}
 	return nil

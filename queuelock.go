@@ -133,7 +133,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sessions = &session.Client{
-		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Lines: c.local, Background: c.background.Run,
+		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Local: c.local, Background: c.background.Run,
 		Released: ErrReleased, Lost: lostError, Unknown: unknownError,
 	}
 	return c, nil

@@ -1,9 +1,8 @@
-// Package callback calls the functions that the caller of an Acquire has given it.
+// Package callback calls the functions that the caller of an Acquire has passed.
 //
-// A [Caller] makes one call at a time, in a goroutine that runs while there is
-// something to call. So a function that blocks delays neither looks nor renewals. A
-// panic of a function ends the context of the wait and continues in the goroutine of
-// Acquire.
+// A [Caller] makes one call at a time, in a goroutine of its own, so a function that
+// blocks delays neither looks nor renewals. A panic of a function ends the context of the
+// wait and continues in the goroutine of Acquire.
 package callback
 
 import (
@@ -27,12 +26,12 @@ type Caller struct {
 	cancel context.CancelCauseFunc // of the wait
 
 	mu        sync.Mutex
-	calls     []call        // guarded by mu; those to come
+	calls     []call        // guarded by mu; not yet begun
 	idle      chan struct{} // guarded by mu; closed when the goroutine ends, nil if none runs
 	closed    bool          // guarded by mu; no call begins any more
 	abandoned bool          // guarded by mu; Acquire has not waited for the call under way
 	failed    bool          // guarded by mu; a function panicked, or ended its goroutine
-	value     any           // guarded by mu; what it panicked with; nil: runtime.Goexit
+	value     any           // guarded by mu; of the panic; nil: runtime.Goexit
 }
 
 // call is one call. Of the calls about one thing, only the last is kept.
@@ -106,8 +105,8 @@ func (c *Caller) next() func() {
 	return f
 }
 
-// Close ends the calls, and waits up to a second for the one under way. It reports
-// whether a function has panicked; Raise then does so too.
+// Close ends the calls, and waits up to a second for the one under way. It reports whether
+// a function has panicked.
 func (c *Caller) Close() (failed bool) {
 	c.mu.Lock()
 	c.closed = true

@@ -1,16 +1,17 @@
-// Package child starts processes that do not outlive what started them. It is
-// part of the product, because "queuelock run" starts its command with it; the
-// test apparatus starts its workers and engines with it as well.
+// Package child starts processes that do not outlive their parent. "queuelock run" starts
+// its command with it, and the test apparatus its workers and engines.
 //
-// A child leads a process group of its own, so that a signal reaches what it
-// has started as well, and a Ctrl-C at the terminal reaches it only by way of
-// its parent. On Linux the kernel kills it when the parent dies, even by
-// SIGKILL. That holds for the child alone: what it has started itself lives on
-// then.
+// A child leads a process group of its own. A signal reaches the processes that it has
+// started as well, and a Ctrl-C at the terminal reaches it only through its parent.
 //
-// It promises that Exited is closed once the child is gone and was waited for,
-// and that its state can then be read. It does not promise that the group is
-// empty then.
+// # Promises
+//
+// Exited is closed once the child is gone and was waited for. On Linux the kernel kills
+// the child when the parent dies, even by SIGKILL.
+//
+// # Does not promise
+//
+// That processes which the child has started end with it.
 package child
 
 import (
@@ -21,19 +22,17 @@ import (
 	"syscall"
 )
 
-// Child is a process that was started.
+// Child is a process that was started with Start.
 type Child struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	err    error // of Wait; read after exited
 }
 
-// Start starts the command as the leader of a new process group. On failure
-// nothing runs. It starts one goroutine, which ends with the child.
+// Start starts the command as the leader of a new process group. On failure nothing runs.
 //
-// The kernel's promise to kill a child with its parent is tied to the *thread*
-// that started it, and Go ends threads as it likes. So a goroutine of its own
-// keeps that thread until the child is gone.
+// The kernel kills the child when the thread that started it ends, and Go may end threads
+// at any time. So a goroutine keeps that thread until the child is gone.
 // https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
 func Start(cmd *exec.Cmd) (*Child, error) {
 	if cmd.SysProcAttr == nil {
@@ -58,8 +57,8 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 	return c, nil
 }
 
-// StartPiped is Start with pipes to the command's standard input and from its
-// standard output, which the caller closes. On failure nothing is left open.
+// StartPiped is Start with pipes to the command's standard input and from its standard
+// output, which the caller closes. On failure none is left open.
 func StartPiped(cmd *exec.Cmd) (c *Child, stdin, stdout *os.File, err error) {
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
@@ -78,7 +77,7 @@ func StartPiped(cmd *exec.Cmd) (c *Child, stdin, stdout *os.File, err error) {
 	return c, inWrite, outRead, err
 }
 
-// Pid is the child's process id, and its group's.
+// Pid returns the id of the process and of its group.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
 // Exited is closed when the child is gone.
@@ -93,12 +92,11 @@ func (c *Child) Signal(sig syscall.Signal) error {
 	return err
 }
 
-// Gone reports whether nobody of the group is left. It is for after Exited: a
-// group's number stays taken while it has a member.
+// Gone reports whether no process of the group is left. Call it after Exited.
 func (c *Child) Gone() bool { return errors.Is(syscall.Kill(-c.Pid(), 0), syscall.ESRCH) }
 
-// Code is the exit code in the way a shell has it: the child's own, or 128 and
-// the number of the signal that ended it. It waits until the child is gone.
+// Code waits until the child is gone, and returns its exit code as a shell does: the
+// child's own, or 128 and the number of the signal that ended it.
 func (c *Child) Code() int {
 	<-c.exited
 	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -108,11 +106,10 @@ func (c *Child) Code() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// Killed reports whether the child died of SIGKILL. It waits until the child
-// is gone.
+// Killed waits until the child is gone, and reports whether SIGKILL ended it.
 func (c *Child) Killed() bool { return c.Code() == 128+int(syscall.SIGKILL) }
 
-// State is how the child ended, for people. It waits until the child is gone.
+// State waits until the child is gone, and returns how it ended.
 func (c *Child) State() *os.ProcessState {
 	<-c.exited
 	return c.cmd.ProcessState

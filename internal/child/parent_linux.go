@@ -2,6 +2,5 @@ package child
 
 import "syscall"
 
-// dieWithParent has the kernel kill the child when the thread that started it
-// ends.
+// dieWithParent lets the kernel kill the child when the thread that started it ends.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

@@ -4,5 +4,5 @@ package child
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux knows a signal at a parent's death.
+// dieWithParent does nothing: only Linux sends a signal when the parent dies.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -23,18 +23,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const timeout = 5 * time.Second
 
-// master is the counter of one queue as one client sees it.
-func master(tb *queuelocktest.Table, name string) counter.Master {
+// newCounter returns the counter of one queue as one client sees it.
+func newCounter(tb *queuelocktest.Table, name string) counter.Counter {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
-	return counter.Master{Store: q.Store, Key: q.RecordKey(), Attribute: table.AttrTicketNumber, What: "counter of e"}
+	return counter.Counter{Store: q.Store, Key: q.RecordKey(), Attribute: table.AttrTicketNumber, What: "counter of e"}
 }
 
 // given writes the counter's item, with these attributes and nothing else.
 func given(t *testing.T, tb *queuelocktest.Table, attributes table.Item) {
 	t.Helper()
 	item := table.Item{}
-	for name, value := range master(tb, "given").Key {
+	for name, value := range newCounter(tb, "given").Key {
 		item[name] = value
 	}
 	for name, value := range attributes {
@@ -59,7 +59,7 @@ func number(t testing.TB, item table.Item) ticket.Number {
 // TestFirstUse checks that the first use seeds the counter with two requests.
 func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	m := master(tb, "alice")
+	m := newCounter(tb, "alice")
 	rider := counter.Rider{Seed: table.Item{"extra": table.String("seeded")}}
 	item, err := m.Take(t.Context(), rider)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestConcurrentTake(t *testing.T) {
 	got := map[ticket.Number]int{}
 	var wg sync.WaitGroup
 	for range takers {
-		m := master(tb, "taker")
+		m := newCounter(tb, "taker")
 		wg.Go(func() {
 			var last ticket.Number
 			for taken := 0; taken < each; {
@@ -146,14 +146,14 @@ func TestConcurrentSeed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tb := queuelocktest.NewTable(t, options...)
-				a, b := master(tb, "alice"), master(tb, "bob")
+				a, b := newCounter(tb, "alice"), newCounter(tb, "bob")
 				gate := tb.Inject(queuelocktest.HoldRequest().Of("PutItem"))
 				type result struct {
 					item table.Item
 					err  error
 				}
 				results := make(chan result, 2)
-				for who, m := range map[string]counter.Master{"alice": a, "bob": b} {
+				for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
 					go func() {
 						item, err := m.Take(t.Context(), counter.Rider{Seed: table.Item{"who": table.String(who)}})
 						results <- result{item, err}
@@ -219,7 +219,7 @@ func TestTakeOnce(t *testing.T) {
 					}
 					tb.Inject(test.fault.Of(operation))
 					before := tb.Counts()
-					item, err := master(tb, "alice").Take(t.Context(), counter.Rider{})
+					item, err := newCounter(tb, "alice").Take(t.Context(), counter.Rider{})
 					if err == nil {
 						t.Fatalf("got %v without an error", item)
 					}
@@ -258,7 +258,7 @@ func TestMalformedCounter(t *testing.T) {
 				tb := queuelocktest.NewTable(t, options...)
 				given(t, tb, attributes)
 				before := tb.Items()
-				m := master(tb, "alice")
+				m := newCounter(tb, "alice")
 				item, err := m.Take(t.Context(), counter.Rider{Seed: table.Item{"mine": table.Int(1)}})
 				malformed, isMalformed := errors.AsType[*table.MalformedError](err)
 				switch {
@@ -283,7 +283,7 @@ func TestMalformedCounter(t *testing.T) {
 func TestLastNumber(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	given(t, tb, table.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
-	m := master(tb, "alice")
+	m := newCounter(tb, "alice")
 	item, err := m.Take(t.Context(), counter.Rider{})
 	if err != nil || number(t, item) != ticket.Max {
 		t.Fatalf("got %v, %v, want the last number", item, err)
@@ -303,7 +303,7 @@ func TestRider(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			given(t, tb, table.Item{"ticketNumber": table.Int(5)})
-			m := master(tb, "alice")
+			m := newCounter(tb, "alice")
 			idle := expression.Name("busy").AttributeNotExists()
 			rider := counter.Rider{
 				Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {

@@ -22,7 +22,7 @@ func TestPlainCounter(t *testing.T) {
 		issued := map[ticket.Number]bool{}
 		var wg sync.WaitGroup
 		for range 8 {
-			m := master(tb, "client")
+			m := newCounter(tb, "client")
 			wg.Go(func() {
 				for range 10 {
 					n, err := m.Next(t.Context())
@@ -42,7 +42,7 @@ func TestPlainCounter(t *testing.T) {
 // TestRaise checks that a counter is raised and never lowered.
 func TestRaise(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	m := master(tb, "client")
+	m := newCounter(tb, "client")
 	raise := func(to uint64) {
 		t.Helper()
 		if err := m.Raise(t.Context(), ticket.FromUint64(1), ticket.FromUint64(to)); err != nil {

@@ -2,7 +2,7 @@ package demo
 
 import "time"
 
-// Assignment is what a worker is to do: the first line on its standard input.
+// Assignment is the work of a worker: the first line of its standard input.
 type Assignment struct {
 	Table, Entity string
 	Owner         string

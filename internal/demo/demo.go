@@ -16,27 +16,26 @@ const (
 	Lease = 2 * time.Second
 	// waiterLease is the lease of a row.
 	waiterLease = 2 * time.Second
-	// strikeDelay is the shortest time from the grant of the doomed turn to the
-	// kill: the timeline shows it, and the next waiter has seen the holder.
+	// strikeDelay is the shortest time from the grant of the doomed turn to the kill, so
+	// that the timeline shows the turn and the next waiter has seen the holder.
 	strikeDelay = Lease / 8
-	// tolerance is by how much a recovery may exceed the lease: the lease
-	// counts from the last renewal, or from when the next in line first saw
-	// the holder, and DynamoDB's clock is known to a second at the worst.
+	// tolerance is by how much a recovery may exceed the lease. The lease counts from the
+	// last renewal, or from the first look at the holder by the next waiter, and
+	// DynamoDB's clock is known to a second at worst.
 	tolerance = time.Second
-	// turnLimit is how long a hand-off may take on average before the demo is
-	// given up.
+	// turnLimit is the mean time of a hand-off after which the demo gives up.
 	turnLimit = time.Second
-	// startLimit is what is given to it besides: for starting and recovering.
+	// startLimit is added to it, for the start and the recovery.
 	startLimit = 30*time.Second + 3*Lease
 )
 
 // Config is what Run needs. All fields but Show are required.
 type Config struct {
-	Workers, Rounds int // 2 and 1 at the least
+	Workers, Rounds int // at least 2 and 1
 	Hold            time.Duration
 	Table, Entity   string
-	// Command makes the command of a worker process, which must call Work. Its
-	// Stdin and Stdout are for Run to set.
+	// Command returns the command of a worker process, which must call Work. Run sets its
+	// Stdin and Stdout.
 	Command func() *exec.Cmd
 	// Show is called with each event as it happens, on the goroutine of Run.
 	Show func(Event)
@@ -52,7 +51,7 @@ func (c Config) doomed() int { return (c.Rounds + 1) / 2 }
 
 func nameOf(worker int) string { return fmt.Sprintf("worker %d", worker) }
 
-// Happening says what an Event is.
+// Happening is the kind of an Event.
 type Happening int
 
 // The happenings.
@@ -73,7 +72,7 @@ type Event struct {
 	Took   time.Duration // of a recovery: since the kill
 }
 
-// Result is what happened in the end.
+// Result is the outcome of a demo.
 type Result struct {
 	Config  Config
 	Turns   []turns.Turn
@@ -90,18 +89,17 @@ type stage struct {
 	crew   *crew.Crew
 	result *Result
 
-	ready   int           // processes that are, before the start
-	open    bool          // all workers were let go
-	timer   *time.Timer   // until the doomed turn may be ended; nil: it has not begun
-	due     bool          // it may
+	ready   int           // processes that are ready, before the start
+	open    bool          // all workers have begun
+	timer   *time.Timer   // until the victim may be killed; nil: its turn has not begun
+	due     bool          // the victim may be killed
 	killed  *crew.Process // the victim, once it was killed
 	replace bool          // the next turn has begun
 }
 
-// Run runs the demo to its end. Its error says what kept the demo from ending; a
-// lock that broke its promise is in the Verdict. No process is left when it
-// returns. It ends with ctx, or after half a minute and a second or more for each
-// turn.
+// Run runs the demo to its end. Its error is the reason why the demo did not end. A lock
+// that broke its promise is in the Verdict. No process is left when it returns. It ends
+// with ctx, or after half a minute and a second or more for each turn.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	limit := cfg.limit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the demo has not ended within %v", limit))
@@ -155,7 +153,7 @@ func (s *stage) over() bool {
 	return true
 }
 
-// step waits for something to happen, and reacts.
+// step waits for an event and reacts to it.
 func (s *stage) step(ctx context.Context) error {
 	var timer <-chan time.Time
 	if s.timer != nil {
@@ -218,7 +216,7 @@ func (s *stage) isDoomed(p *crew.Process) bool {
 	return p.Number == s.victim() && s.killed == nil && len(p.Turns) == s.doomed()
 }
 
-// isReady lets a process go, if the time has come.
+// isReady lets a process begin, if all others are ready.
 func (s *stage) isReady(p *crew.Process) {
 	if s.open {
 		release(p)
@@ -240,8 +238,8 @@ func (s *stage) releaseAll(which func(*crew.Process) bool) {
 	}
 }
 
-// strike kills the victim when its doomed turn has lasted for a while and another
-// worker waits for the next one.
+// strike kills the victim when its doomed turn has lasted for strikeDelay and another
+// worker waits for the next turn.
 func (s *stage) strike() error {
 	if !s.due || s.killed != nil || !s.waited() {
 		return nil

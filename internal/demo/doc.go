@@ -1,11 +1,10 @@
-// Package demo is the command "queuelock demo": worker processes take turns at one
-// lock, one of them is killed while it holds the lock, and the records of all
-// show whether the lock did what it promises. It is a demonstration and no test.
+// Package demo is the command "queuelock demo". Worker processes take turns at one lock,
+// one of them is killed while it holds the lock, and the records of all show whether the
+// lock kept its promises. It is a demonstration, not a test.
 //
-// Each worker is a process of its own, with the real library and real sockets. It
-// reports what it did and when over a pipe; the parent judges the reports. The
-// package testbed/crew runs the processes, and testbed/turns has the records, the
-// clock and the judge.
+// Each worker uses the real library and real sockets. It reports its turns over a pipe, and
+// the parent judges the reports. Package testbed/crew runs the processes. Package
+// testbed/turns has the records, the clock and the judge.
 //
 //	parent                              worker (one process each)
 //	──────                              ─────────────────────────

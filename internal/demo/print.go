@@ -65,7 +65,7 @@ func (r *Result) summary(b *strings.Builder) {
 	line("FIFO inversions", "%d", report.FIFOInversions)
 	line("token regressions", "%d", report.TokenRegressions)
 	if v.Lost > 0 {
-		line("lost locks", "%d: a worker stood still or was cut off, and stopped", v.Lost)
+		line("lost locks", "%d: a worker was paused or partitioned, and stopped", v.Lost)
 	}
 	line("crashes", "%d", report.Crashes)
 	if len(v.Recoveries) > 0 && v.Recoveries[0].Took >= 0 {

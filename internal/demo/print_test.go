@@ -93,7 +93,7 @@ func TestProblems(t *testing.T) {
 		{"an incomplete turn", func(r *Result) { r.Verdict.Unfinished++ }, "1 turns have no known end"},
 		{"no kill", func(r *Result) { r.Crashes, r.Verdict.Recoveries = 0, nil }, "0 workers were killed"},
 		{"a kill outside of a turn", func(r *Result) { r.Verdict.Recoveries = nil }, "0 turns ended by a kill"},
-		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = -1 }, "nobody was served after the kill"},
+		{"no recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = -1 }, "no worker was served after the kill"},
 		{"a late recovery", func(r *Result) { r.Verdict.Recoveries[0].Took = Lease + tolerance + 1 }, "only 3.00 s after the kill"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

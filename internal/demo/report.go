@@ -43,7 +43,7 @@ func handOff(sorted []time.Duration) HandOff {
 	return HandOff{&p50, &p99}
 }
 
-// Report sums up.
+// Report summarizes the result.
 func (r *Result) Report() Report {
 	v := r.Verdict
 	cycles := float64(max(1, v.Grants))
@@ -69,7 +69,7 @@ func (r *Result) recovered() bool {
 	return len(v.Recoveries) == 1 && v.Recoveries[0].Took >= 0 && v.Recoveries[0].Took <= Lease+tolerance
 }
 
-// Problems says what is wrong; nothing, if the lock did what it promises.
+// Problems describes what is wrong. It is empty if the lock kept its promises.
 func (r *Result) Problems() []string {
 	v := r.Verdict
 	var problems []string
@@ -81,7 +81,7 @@ func (r *Result) Problems() []string {
 	want := r.Config.Workers * r.Config.Rounds
 	problem(v.Grants != want, "%d grants instead of %d", v.Grants, want)
 	problem(v.Overlaps > 0, "%d pairs of turns overlap", v.Overlaps)
-	problem(v.Inversions > 0, "%d newcomers were served before one who waited", v.Inversions)
+	problem(v.Inversions > 0, "%d newcomers were served before an earlier waiter", v.Inversions)
 	problem(v.Regressions > 0, "%d tickets were not greater than the one before", v.Regressions)
 	problem(v.Unfinished > 0, "%d turns have no known end", v.Unfinished)
 	problem(r.Crashes != 1, "%d workers were killed instead of 1", r.Crashes)
@@ -90,7 +90,7 @@ func (r *Result) Problems() []string {
 		case len(v.Recoveries) != 1:
 			problem(true, "%d turns ended by a kill instead of 1", len(v.Recoveries))
 		case v.Recoveries[0].Took < 0:
-			problem(true, "nobody was served after the kill")
+			problem(true, "no worker was served after the kill")
 		default:
 			problem(true, "the lock was served again only %s after the kill: the lease is %v", seconds(v.Recoveries[0].Took), Lease)
 		}

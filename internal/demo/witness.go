@@ -30,7 +30,7 @@ type witness struct {
 
 var _ queuelock.DynamoDB = (*witness)(nil)
 
-// used is the usage so far.
+// used returns the usage so far.
 func (w *witness) used() turns.Usage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +57,7 @@ func (w *witness) counting(optFns []func(*dynamodb.Options)) []func(*dynamodb.Op
 	})
 }
 
-// wrote adds what a write cost.
+// wrote adds the cost of a write.
 func (w *witness) wrote(consumed *types.ConsumedCapacity, err error) {
 	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
 		w.add(turns.Usage{WriteUnits: 1})
@@ -154,7 +154,7 @@ func takes(in *dynamodb.UpdateItemInput) bool {
 	return false
 }
 
-// issued is the last number issued, by an image of the record.
+// issued returns the last number that was issued, from an image of the record.
 func issued(item map[string]types.AttributeValue) (ticket.Number, bool) {
 	n, ok := item[table.AttrTicketNumber].(*types.AttributeValueMemberN)
 	if !ok {
@@ -164,8 +164,7 @@ func issued(item map[string]types.AttributeValue) (ticket.Number, bool) {
 	return number, err == nil
 }
 
-// rowOf is the ticket of a row, by its key; false for the record, which is
-// number zero.
+// rowOf returns the ticket in a row's key; false for the record, which is number zero.
 func rowOf(key map[string]types.AttributeValue) (ticket.Number, bool) {
 	sk, ok := key["sk"].(*types.AttributeValueMemberS)
 	if !ok {

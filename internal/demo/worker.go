@@ -23,9 +23,8 @@ type worker struct {
 	witness *witness
 }
 
-// Work is the life of a worker process: it reads its Assignment and the word to
-// go from in, takes its turns, and writes records to out. It ends when in does.
-// Its error was reported as well.
+// Work runs a worker process. It reads its Assignment and the signal to begin from in, takes
+// its turns, and writes records to out. It ends when in does. Its error was also written.
 func Work(ctx context.Context, db queuelock.DynamoDB, in io.Reader, out io.Writer) error {
 	post := crew.NewPost(in, out)
 	w := &worker{post: post, witness: &witness{db: db, report: post.Report}}

@@ -18,7 +18,7 @@ const (
 	protocolErrors   = "com.amazon.coral.service#"
 )
 
-// failure is an error response. Fields stand in its body beside the message.
+// failure is an error response, with further fields of its body.
 type failure struct {
 	kind    string
 	message string

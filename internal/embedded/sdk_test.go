@@ -112,7 +112,7 @@ func (r record) handOff(id string) (attributes, bool) {
 	return r.update("REMOVE holders.#id", "attribute_exists(holders.#id)", map[string]string{"#id": id}, nil)
 }
 
-func (r record) quiet(ticket int) (attributes, bool) {
+func (r record) reset(ticket int) (attributes, bool) {
 	return r.update("SET granted = ticketNumber REMOVE holders, servingAfter", "size(holders) = :zero AND (ticketNumber = granted OR ticketNumber = :t)", nil,
 		attributes{":zero": num(0), ":t": num(ticket)})
 }
@@ -175,11 +175,11 @@ func TestProtocolExpressions(t *testing.T) {
 	got, done = r.claim(3, "c")
 	claimed := attributes{"ticketNumber": num(3), "servingAfter": num(1), "granted": num(3), "holders": object(attributes{"c": object(attributes{"ticket": num(3), "beat": num(0)})})}
 	r.is("CLAIM", got, done, true, claimed)
-	got, done = r.quiet(3)
-	r.is("QUIET while served", got, done, false, claimed)
+	got, done = r.reset(3)
+	r.is("RESET while served", got, done, false, claimed)
 	_, _ = r.handOff("c")
-	got, done = r.quiet(3)
-	r.is("QUIET", got, done, true, attributes{"ticketNumber": num(3), "granted": num(3)})
+	got, done = r.reset(3)
+	r.is("RESET", got, done, true, attributes{"ticketNumber": num(3), "granted": num(3)})
 }
 
 // direct carries requests to a handler in the same goroutine.

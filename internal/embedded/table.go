@@ -73,7 +73,7 @@ func hashOf(partition string) uint64 {
 	return x ^ x>>29
 }
 
-// partAt is where the partition stands in t.parts, or would stand.
+// partAt returns the index of the partition in t.parts, or where it would be inserted.
 func (t *table) partAt(hash uint64, partition string) (int, bool) {
 	return slices.BinarySearchFunc(t.parts, partition, func(p *part, want string) int {
 		switch {
@@ -86,7 +86,7 @@ func (t *table) partAt(hash uint64, partition string) (int, bool) {
 	})
 }
 
-// at is where the sort key stands in the partition, or would stand.
+// at returns the index of the sort key in the partition, or where it would be inserted.
 func (p *part) at(sort value.Value) (int, bool) {
 	return slices.BinarySearchFunc(p.rows, sort, func(r row, want value.Value) int {
 		order, _ := r.sort.Compare(want)

@@ -40,7 +40,7 @@ func Evict(ctx context.Context, q table.Queue, t ticket.Number, timeout time.Dur
 			return holder, rec, err
 		}
 		err = requests.Do(ctx, func(ctx context.Context) (err error) {
-			rec, err = serving.Dismiss(ctx, q, holder)
+			rec, err = serving.EvictFailClosed(ctx, q, holder)
 			return err
 		})
 		if err != nil && !errors.Is(err, serving.ErrRefused) {

@@ -1,5 +1,5 @@
-// Package group counts what is under way. Unlike a sync.WaitGroup, a Group can be
-// waited for until a context ends, and may be entered while it is waited for.
+// Package group counts calls and goroutines that are under way. Unlike a sync.WaitGroup, a
+// Group is waited for until a context ends, and may be entered during a wait.
 package group
 
 import (

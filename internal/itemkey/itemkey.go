@@ -21,7 +21,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Text prints an item's key for people: "orders" {id S:"7"}.
+// Text prints an item's key for display: "orders" {id S:"7"}.
 func Text(tableName string, key table.Item) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(key)) {
@@ -30,7 +30,7 @@ func Text(tableName string, key table.Item) string {
 	return fmt.Sprintf("%q {%s}", tableName, strings.Join(parts, ", "))
 }
 
-// nameText is an attribute's name, quoted if that is needed.
+// nameText returns an attribute's name, quoted if that is needed.
 func nameText(name string) string {
 	if quoted := strconv.Quote(name); strings.ContainsAny(name, " ,{}") || quoted != `"`+name+`"` {
 		return quoted
@@ -38,7 +38,7 @@ func nameText(name string) string {
 	return name
 }
 
-// Validate says what is wrong with the item's table, or its key. No attribute of the
+// Validate returns an error if the item's table or key cannot be used. No attribute of the
 // key may have one of the lock's names.
 func Validate(home *table.Home) error {
 	switch {
@@ -76,7 +76,7 @@ func nilValue(v types.AttributeValue) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// keyProblem is what is wrong with a value of a key, or "".
+// keyProblem describes what is wrong with a value of a key; "" if it can be used.
 func keyProblem(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -98,8 +98,8 @@ func keyProblem(v types.AttributeValue) string {
 	return ""
 }
 
-// keyText is a value of a key. Two values have the same text if they are the same
-// key to DynamoDB, however a number is written.
+// keyText prints a value of a key. Two values have the same text if they are the same key
+// to DynamoDB, in whatever form a number is written.
 func keyText(v types.AttributeValue) string {
 	if nilValue(v) {
 		return "?"
@@ -134,10 +134,10 @@ func plainNumber(s string) (string, bool) {
 	return n.RatString(), true
 }
 
-// Entity is the partition key of the item's queue rows: the table, the prefix of the
-// lock's attributes, and each attribute of the key with its type and value, sorted
-// by name and quoted. No two items have the same. A text that is too long for a
-// partition key ends with the SHA-256 of the whole.
+// Entity returns the partition key of the item's queue rows: the table, the prefix of the
+// lock's attributes, and each attribute of the key with its type and value, sorted by name
+// and quoted. No two items have the same one. A text that is too long for a partition key
+// ends with the SHA-256 of the whole.
 //
 //	item "orders" "lock_" "id" S:"order-7"
 func Entity(home *table.Home) string {
@@ -158,7 +158,7 @@ func Entity(home *table.Home) string {
 	return whole[:end] + sum
 }
 
-// An entity of an item, and the attributes of the key in it; see Entity.
+// The text of Entity.
 const goString = `"(?:[^"\\]|\\.)*"`
 
 var (
@@ -166,8 +166,8 @@ var (
 	itemAttribute = regexp.MustCompile(` (` + goString + `) ([SNB]:` + goString + `)`)
 )
 
-// TextOf prints the item whose queue has that entity, as Text does. It is "" if the
-// entity is not of an item, or was shortened.
+// TextOf prints the item of a queue, as Text does, or returns "" if the entity was
+// shortened or is not of an item.
 func TextOf(entity string) string {
 	found := itemEntity.FindStringSubmatch(entity)
 	if found == nil {
@@ -187,7 +187,7 @@ func TextOf(entity string) string {
 // maxPrefix leaves room for the longest name behind it.
 const maxPrefix = 200
 
-// ValidPrefix says what is wrong with a prefix of the lock's attributes.
+// ValidPrefix returns an error if the prefix of the lock's attributes cannot be used.
 func ValidPrefix(prefix string) error {
 	switch {
 	case len(prefix) > maxPrefix:

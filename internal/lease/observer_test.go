@@ -260,7 +260,7 @@ func TestLeaseAfterClockChange(t *testing.T) {
 			l.Beat, l.Until = l.Beat+1, until
 			w.now = w.now.Add(time.Millisecond)
 			w.answer(w.owner)
-			if stands = terms.Stands(w.owner, until, sent, w.now); stands {
+			if stands = terms.OwnerEndsFirst(w.owner, until, sent, w.now); stands {
 				deadline = terms.Deadline(sent)
 			}
 			return stands

@@ -86,11 +86,11 @@ func (r *Renewals) Next(sent time.Time) time.Time {
 	return r.until
 }
 
-// Stands reports whether a lease ends for other clients no sooner than for its
+// OwnerEndsFirst reports whether a lease ends for other clients no sooner than for its
 // owner. Its request was sent at sent, with the end until, and has been answered.
 // It ends too soon if the host was suspended before: until was computed from a
 // clock that had stopped, and the date of the answer shows it.
-func (t Terms) Stands(clock *dbclock.Clock, until, sent, now time.Time) bool {
+func (t Terms) OwnerEndsFirst(clock *dbclock.Clock, until, sent, now time.Time) bool {
 	_, latest, ok := clock.At(now)
 	return until.IsZero() || !ok || until.Sub(latest) >= t.Deadline(sent).Sub(now)
 }

@@ -1,3 +1,11 @@
+// Package localqueue orders the waiters of one client for the same queue.
+//
+// Tickets are granted in order, so only the first of these waiters can be next: it polls,
+// and the others sleep until it has left. A waiter is passed over while its row is not in
+// the table, and while it is inactive: it has not called Touch for a stated time. A turn
+// that ends in the same process wakes the first waiter at once.
+//
+// The package makes no request.
 package localqueue
 
 import (
@@ -11,12 +19,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Queues holds the waiters of one process, by queue. Tickets are served in
-// order, so of several waiters for one queue only the first can be next: it
-// polls for all, and the others sleep until it has left. A waiter is passed over
-// while its row is not in the table, and while it is inactive: it has not called
-// Touch for a stated time. A turn that ends in the same process wakes the first
-// at once. Queues makes no request, and is safe for concurrent use.
+// Queues holds the waiters of one client by queue. It is safe for concurrent use.
 type Queues struct {
 	timeout time.Duration
 
@@ -26,14 +29,14 @@ type Queues struct {
 
 type lineKey struct{ entity, reason string }
 
-// line is the waiters for one queue; Queues.mu guards it.
+// line holds the waiters for one queue. Queues.mu guards it.
 type line struct {
 	waiters []*Waiter        // in the order of tickets
 	last    ticket.Number    // the highest that joined
-	others  int              // tickets below last, and above those of all waiters, that may be other clients'
-	holders []serving.Holder // as any of them saw last
+	others  int              // tickets below last and above all waiters that may be other clients'
+	holders []serving.Holder // as a waiter of the line saw them last
 	seenAt  time.Time
-	leaving map[ticket.Number]bool // of waiters that have left, whose rows a look may show; true: the delete is over
+	leaving map[ticket.Number]bool // waiters that have left, whose rows a look may show; true: deleted
 }
 
 // Waiter is one waiter's place in its line.
@@ -47,22 +50,22 @@ type Waiter struct {
 
 	// Guarded by queues.mu.
 	inserted bool      // its row is in the table
-	touched  time.Time // the last Touch
-	others   int       // tickets between the waiter before and this one that may be other clients'
-	seen     bool      // ahead is known: from a look, or from that of a waiter before
+	touched  time.Time // of the last Touch
+	others   int       // tickets between this waiter and the one before that may be other clients'
+	seen     bool      // ahead is known, from a look of this waiter or of one before it
 	ahead    int       // live waiters ahead
 	left     bool
-	deleted  bool // no request about its row follows
+	deleted  bool // no request for its row follows
 }
 
-// New returns Queues without waiters. A waiter is inactive when it has not called
-// Touch for longer than timeout.
+// New returns Queues without waiters. A waiter is inactive if its last Touch was longer ago
+// than timeout.
 func New(timeout time.Duration) *Queues {
 	return &Queues{timeout: timeout, queues: map[lineKey]*line{}}
 }
 
-// Join adds a waiter with ticket t. At most so many tickets ahead of it can still
-// be served. Leave must be called in the end.
+// Join adds a waiter with ticket t, and with at most so many tickets ahead that can still
+// be granted. Leave must be called in the end.
 func (l *Queues) Join(q table.Queue, t ticket.Number, ahead int) *Waiter {
 	s := &Waiter{
 		queues: l, key: lineKey{q.Entity, q.Reason}, ticket: t,
@@ -95,7 +98,7 @@ func (l *Queues) Join(q table.Queue, t ticket.Number, ahead int) *Waiter {
 	return s
 }
 
-// Leave takes the waiter out of its line and wakes the first that is left.
+// Leave removes the waiter and wakes the first of the others.
 func (s *Waiter) Leave() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -126,7 +129,7 @@ func (s *Waiter) Leave() {
 	}
 }
 
-// RowDeleted records that the waiter's row was deleted, or is left to its lease.
+// RowDeleted records that the waiter's row was deleted or is left to its lease.
 func (s *Waiter) RowDeleted() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -137,7 +140,7 @@ func (s *Waiter) RowDeleted() {
 	s.tidy()
 }
 
-// tidy forgets a line that is of no use any more. queues.mu is held.
+// tidy removes a line without waiters and rows. queues.mu is held.
 func (s *Waiter) tidy() {
 	for _, deleted := range s.in.leaving {
 		if !deleted {
@@ -149,8 +152,8 @@ func (s *Waiter) tidy() {
 	}
 }
 
-// RowInserted records that the waiter's row is in the table. If that makes it the
-// first, it is woken.
+// RowInserted records that the waiter's row is in the table. A waiter that becomes the
+// first is woken.
 func (s *Waiter) RowInserted() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -161,8 +164,7 @@ func (s *Waiter) RowInserted() {
 	}
 }
 
-// Touch records that the waiter works: it begins a look, another request, or a
-// sleep before the next look.
+// Touch records that the waiter begins a look, another request, or a sleep.
 func (s *Waiter) Touch() {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -175,7 +177,7 @@ func (s *Waiter) Touch() {
 	s.touched = time.Now()
 }
 
-// Active reports whether the waiter has called Touch in the stated time.
+// Active reports whether the waiter is not inactive.
 func (s *Waiter) Active() bool {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -187,8 +189,8 @@ func (s *Waiter) Reactivated() <-chan struct{} { return s.active }
 
 func (s *Waiter) isActive() bool { return time.Since(s.touched) <= s.queues.timeout }
 
-// first is the first waiter of a line that is not passed over. If all would be,
-// rows count before activity. Nil if there is none. l.mu is held.
+// first returns the first waiter that is not passed over. If all are passed over, activity
+// counts before rows. It is nil if there is no waiter. l.mu is held.
 func (l *Queues) first(key lineKey) *Waiter {
 	in := l.queues[key]
 	if in == nil {
@@ -211,16 +213,15 @@ func (l *Queues) first(key lineKey) *Waiter {
 	return first
 }
 
-// First reports whether the waiter is the first of its line, and so is the one
-// that polls.
+// First reports whether the waiter is the first of its line, which polls.
 func (s *Waiter) First() bool {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
 	return s.queues.first(s.key) == s
 }
 
-// Record records what the waiter's look showed: the holders, and how many live rows
-// are ahead of it. Those that this client deletes do not count.
+// Record records what a look of the waiter showed: the holders, and how many live rows are
+// ahead of it. Rows that this client deletes do not count.
 func (s *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -239,17 +240,16 @@ func (s *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 	}
 }
 
-// LastSeen returns the holders when a waiter of the line looked last, and when that
-// was. It is zero if none has.
+// LastSeen returns the holders at the last look of the line, and its time. Zero: none.
 func (s *Waiter) LastSeen() (holders []serving.Holder, at time.Time) {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
 	return s.in.holders, s.in.seenAt
 }
 
-// Ahead returns how many waiters are ahead, after Leave how many were. Those of
-// other clients are counted by the looks of this line; behind the tickets that it
-// has looked at, each ticket of another client counts as a waiter.
+// Ahead returns how many waiters are ahead, or were before Leave. Waiters of other clients
+// are counted by the looks of this line. Behind them, each ticket of another client counts
+// as a waiter.
 func (s *Waiter) Ahead() int {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -259,7 +259,7 @@ func (s *Waiter) Ahead() int {
 	return s.in.ahead(slices.Index(s.in.waiters, s))
 }
 
-// ahead is Ahead of the waiter with that index.
+// ahead returns Ahead of the waiter with that index.
 func (in *line) ahead(i int) int {
 	n := 0
 	for ; !in.waiters[i].seen; i-- {
@@ -272,11 +272,11 @@ func (in *line) ahead(i int) int {
 	return n + in.waiters[i].ahead
 }
 
-// Woken yields a value when the waiter has become the first of its line, or
-// when a turn ended in this process.
+// Woken yields a value when the waiter has become the first of its line, or when a turn has
+// ended in this process.
 func (s *Waiter) Woken() <-chan struct{} { return s.wake }
 
-// Wake wakes the first waiter of the queue's line, because a turn has ended.
+// Wake wakes the first waiter for the queue after a turn has ended.
 func (l *Queues) Wake(q table.Queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,11 +16,10 @@ import (
 
 // Config is what one Acquire needs. All fields are required.
 type Config struct {
-	// Waiters is the configuration in each queue, in the order in which they are
-	// entered. NoWait and Slots are set by Acquire.
-	Waiters []waiter.Config
-	// Numbered reports that the Waiters have one Counter.
-	Numbered bool
+	// Waiters is the configuration in each queue, in the order in which they are entered.
+	// Acquire sets NoWait and Slots.
+	Waiters  []waiter.Config
+	Numbered bool // the Waiters have one Counter
 	Log      *slog.Logger
 	// Hold begins to hold what a queue has granted.
 	Hold func(ctx context.Context, queue int, grant waiter.Grant) Held
@@ -33,22 +32,21 @@ type Held interface {
 	// Context ends when the lock is lost or released.
 	Context() context.Context
 	Release(ctx context.Context) error
-	// GiveBack releases a lock that the caller will not get. If its lease ended
-	// before, remove takes its id out of the record until end, when other clients may.
-	// An error says that the lock may still be in the table.
+	// GiveBack releases a lock that the caller will not get. If its lease has ended,
+	// remove removes its id from the record, until end, when other clients may. An error
+	// reports that the lock may still be in the table.
 	GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error
 }
 
 // Error is the error of an Acquire.
 type Error struct {
-	Queue  int           // that stood in the way
+	Queue  int           // that was in the way
 	Status waiter.Status // of its waiter
 	Err    error
-	// Left is, by queue, why something that may be in its record was not given back:
-	// an *OrphanError, or an error of Held. Nil: nothing is left there.
-	Left []error
-	// Tried reports whether the table was asked for a lock that was not granted.
-	Tried bool
+	// Left is, by queue, why something that may be in its record was not given back: an
+	// *OrphanError or an error of Held; nil if nothing is left there.
+	Left  []error
+	Tried bool // a request was made for a lock that was not granted
 }
 
 func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...)).Error() }
@@ -56,19 +54,18 @@ func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...
 // Unwrap returns Err and all of Left.
 func (e *Error) Unwrap() []error { return append([]error{e.Err}, e.Left...) }
 
-// OrphanError is the error of a fail-closed grant that has no owner and may be in the
-// record.
+// OrphanError reports a fail-closed grant that has no owner and may be in the record.
 type OrphanError struct{ waiter.Orphan }
 
 func (e *OrphanError) Error() string {
 	return fmt.Sprintf("ticket %s may be in the record without an owner: %v", e.Ticket, e.Err)
 }
 
-// errLost reports that a lock was lost while others were waited for.
+// errLost reports that a lock was lost before all were held.
 var errLost = errors.New("a lock was lost while others were waited for")
 
-// quickNumbers is how many numbers a caller that will not wait takes, each overtaken,
-// before the locks count as busy.
+// quickNumbers is how many overtaken numbers a caller that will not wait takes before the
+// locks count as busy.
 const quickNumbers = 5
 
 // acquisition is one Acquire.
@@ -76,7 +73,7 @@ type acquisition struct {
 	cfg     Config
 	noWait  bool
 	tried   bool           // see Error
-	highest waiter.Highest // that is known to have been issued
+	highest waiter.Highest // ticket that is known to have been issued
 }
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its
@@ -97,8 +94,8 @@ func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error
 	}
 }
 
-// acquire takes numbers until it has all locks, or until something else ends it than
-// being overtaken, or losing a lock.
+// acquire takes numbers until it has all locks. It begins again only when it was overtaken
+// or lost a lock.
 func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 	for number := 1; ; number++ {
 		r := newRound(ctx, a)
@@ -125,8 +122,8 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 	}
 }
 
-// endless reports whether something is left that no lease ends. A further attempt
-// would wait for it.
+// endless reports whether something is left that no lease ends. Another attempt would wait
+// for it.
 func (a *acquisition) endless(left []error) bool {
 	for i, err := range left {
 		if err != nil && a.cfg.Waiters[i].Entry.Terms.FailClosed {

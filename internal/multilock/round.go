@@ -11,11 +11,10 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// overdue is how long after the end of ctx a round may still hold locks because
-// something in it is stuck.
+// overdue is how long after the end of ctx a stuck round may still hold locks.
 const overdue = 2 * time.Second
 
-// round is an attempt with one number.
+// round is one attempt with one number.
 type round struct {
 	acquisition *acquisition
 	caller      context.Context
@@ -28,7 +27,7 @@ type round struct {
 
 	mu    sync.Mutex
 	locks []Held        // guarded by mu until all is over; by queue, nil: not held
-	watch []func() bool // guarded by mu; each ends the watch over a lock
+	watch []func() bool // guarded by mu; each ends the watch of a lock
 	err   error         // guarded by mu; the first failure
 	at    int           // guarded by mu; its queue
 }
@@ -39,8 +38,8 @@ func newRound(ctx context.Context, a *acquisition) *round {
 	return r
 }
 
-// play enters all queues and waits in them. It returns when nothing is under way any
-// more, with the first failure and its queue. Nil: all locks are held.
+// play enters all queues and waits in them. It returns when nothing is under way any more,
+// with the first failure and its queue. Nil: all locks are held.
 func (r *round) play() (queue int, err error) {
 	defer r.cancel()
 	over := make(chan struct{})
@@ -97,7 +96,7 @@ func (r *round) enterAll(ctx context.Context) {
 		r.waiters = append(r.waiters, w)
 		var err error
 		if !a.cfg.Numbered {
-			err = r.run(ctx, i, w)
+			err = r.keep(ctx, i, w.Run)
 		} else {
 			if i == 0 {
 				t, err = w.Number(ctx, a.highest)
@@ -113,17 +112,8 @@ func (r *round) enterAll(ctx context.Context) {
 	}
 }
 
-// run acquires a lock with a number of its own.
-func (r *round) run(ctx context.Context, i int, w *waiter.Waiter) error {
-	grant, err := w.Run(ctx)
-	if err == nil {
-		r.hold(ctx, i, grant)
-	}
-	return err
-}
-
-// enter enters a queue with the common number. If the lock is not granted at once, it
-// is waited for beside the others, once the row is in the table.
+// enter enters a queue with the common number. Without a grant it waits beside the other
+// queues, once the row is in the table.
 func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Number) error {
 	grant, served, err := w.Enter(ctx, t)
 	switch {
@@ -133,29 +123,30 @@ func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Num
 		r.hold(ctx, i, grant)
 		return nil
 	case r.acquisition.noWait:
-		return r.await(ctx, i, w)
+		return r.keep(ctx, i, w.Await)
 	}
 	if err := w.AwaitRow(ctx); err != nil {
 		return err
 	}
 	ctx = random.Fork(ctx)
 	r.waits.Go(func() {
-		if err := r.await(ctx, i, w); err != nil {
+		if err := r.keep(ctx, i, w.Await); err != nil {
 			r.fail(i, err)
 		}
 	})
 	return nil
 }
 
-func (r *round) await(ctx context.Context, i int, w *waiter.Waiter) error {
-	grant, err := w.Await(ctx)
+// keep acquires a lock and holds it.
+func (r *round) keep(ctx context.Context, i int, acquire func(context.Context) (waiter.Grant, error)) error {
+	grant, err := acquire(ctx)
 	if err == nil {
 		r.hold(ctx, i, grant)
 	}
 	return err
 }
 
-// hold keeps a lock that was granted, and ends the round if it is lost.
+// hold holds a lock that was granted, and ends the round if it is lost.
 func (r *round) hold(ctx context.Context, i int, grant waiter.Grant) {
 	lock := r.acquisition.cfg.Hold(ctx, i, grant)
 	unwatch := context.AfterFunc(lock.Context(), func() { r.fail(i, errLost) })
@@ -165,7 +156,7 @@ func (r *round) hold(ctx context.Context, i int, grant waiter.Grant) {
 	r.watch = append(r.watch, unwatch)
 }
 
-// fail ends the round, because of a queue.
+// fail ends the round because of a queue.
 func (r *round) fail(i int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,10 +166,10 @@ func (r *round) fail(i int, err error) {
 	}
 }
 
-// failure is the error of a round that was the last.
+// failure returns the error of the last round.
 func (r *round) failure(queue int, err error, left []error) *Error {
 	if r.caller.Err() != nil {
-		// What was waited for, not which noticed it.
+		// The queue that was waited for, not the first that noticed the end.
 		queue = max(0, slices.Index(r.locks, nil))
 	}
 	e := &Error{Queue: queue, Err: err, Left: left}

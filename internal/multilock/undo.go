@@ -8,15 +8,15 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// undoTimeout is how long only some of what is given back is sent at a time.
+// undoTimeout is how long undo works on only sideBySide queues at a time.
 const undoTimeout = 500 * time.Millisecond
 
-// undo gives everything back: locks are released, queues are left. It returns when
-// that has been done, or given up, and Error.Left.
+// undo releases the locks and leaves the queues. It returns Error.Left when all of that was
+// done or given up.
 func (r *round) undo() (left []error) {
 	left = make([]error, len(r.locks))
-	// A table that does not answer takes each its whole time: not one batch after
-	// the other. None is left out, as nothing else ends a lock that fails closed.
+	// If the table does not answer, each takes its whole time, so they do not wait for each
+	// other. None is left out, as nothing else ends a lock that fails closed.
 	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
 	Each(r.caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) { left[i] = r.undoOne(ctx, i) })
@@ -44,8 +44,8 @@ func (r *round) undoOne(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// sideBySide is in how many of its queues an Acquire looks as often as for one lock,
-// and how many calls Each makes at a time.
+// sideBySide is the number of queues in which an Acquire looks as often as for one lock,
+// and of calls that Each makes at a time.
 const sideBySide = 16
 
 // Each calls f for 0 to n-1, some at a time, and all that are left once hurry is

@@ -1,7 +1,6 @@
-// Package random is where the library's chances come from: the jitter of its
-// pauses, and the ids that must never come back. They are the operating
-// system's and the runtime's, unless the context carries another source: with
-// a seeded one, a simulation of a whole cluster can be run again.
+// Package random draws the library's random numbers: the jitter of its pauses, and ids
+// that are never used twice. They come from the operating system and the runtime, unless
+// the context has a seeded source, with which a simulation can be run again.
 package random
 
 import (
@@ -12,27 +11,26 @@ import (
 	"time"
 )
 
-// Source is a source of chances for one client. It is safe for concurrent use.
+// Source is a seeded source for one client. It is safe for concurrent use.
 type Source struct {
 	mu  sync.Mutex
 	rng *rand.Rand // guarded by mu
 }
 
-// New makes a Source that gives the same numbers for the same seeds.
+// New returns a Source that draws the same numbers for the same seeds.
 func New(seed1, seed2 uint64) *Source {
 	return &Source{rng: rand.New(rand.NewPCG(seed1, seed2))}
 }
 
 type key struct{}
 
-// With returns a context in which chances come from s.
+// With returns a context whose random numbers come from s.
 func With(ctx context.Context, s *Source) context.Context {
 	return context.WithValue(ctx, key{}, s)
 }
 
-// Fork returns a context for a goroutine of its own: where ctx has a seeded
-// source, with another one that is drawn from it now, so that what the one
-// goroutine draws does not depend on when the other does.
+// Fork returns a context for another goroutine. If ctx has a seeded source, the new one
+// has a source drawn from it now, so that neither goroutine changes what the other draws.
 func Fork(ctx context.Context) context.Context {
 	s, ok := ctx.Value(key{}).(*Source)
 	if !ok {
@@ -43,7 +41,7 @@ func Fork(ctx context.Context) context.Context {
 	return With(ctx, New(s.rng.Uint64(), s.rng.Uint64()))
 }
 
-// Float64 is a number in [0, 1).
+// Float64 returns a number in [0, 1).
 func Float64(ctx context.Context) float64 {
 	s, ok := ctx.Value(key{}).(*Source)
 	if !ok {
@@ -54,15 +52,14 @@ func Float64(ctx context.Context) float64 {
 	return s.rng.Float64()
 }
 
-// Around is d, shortened or lengthened by up to a half.
+// Around returns d, shortened or lengthened by up to a half.
 func Around(ctx context.Context, d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.5 + Float64(ctx)))
 }
 
 const letters = "abcdefghijklmnopqrstuvwxyz234567"
 
-// Text is 26 lower-case letters and digits, of 130 bits that nobody can guess
-// and that never come again.
+// Text returns 26 lower-case letters and digits, of 130 bits that cannot be guessed.
 func Text(ctx context.Context) string {
 	text := []byte(crand.Text())
 	s, ok := ctx.Value(key{}).(*Source)

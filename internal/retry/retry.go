@@ -11,7 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// Policy says which requests are repeated, and for how long.
+// Policy decides which requests are repeated, and for how long.
 type Policy struct {
 	// Retryable reports whether a request that failed with err may succeed later.
 	Retryable func(err error) bool
@@ -26,8 +26,8 @@ type Policy struct {
 	Schedule *Schedule
 }
 
-// Do calls request until it succeeds, fails with an error that is not retryable,
-// or time is up. It returns the last error, which ctx may have caused.
+// Do calls request until it succeeds, fails with an error that is not retryable, or time
+// is up. It returns the last error, which ctx may have caused.
 func (p Policy) Do(ctx context.Context, request func(ctx context.Context) error) error {
 	schedule := p.Schedule
 	if schedule == nil {
@@ -92,7 +92,7 @@ func (s *Schedule) Pause(ctx context.Context) bool {
 // Reset ends a series of failures: the timeout and the delays begin again.
 func (s *Schedule) Reset() { s.failing = false }
 
-// Sleep waits for that long. It returns false if ctx ends before.
+// Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,23 +12,22 @@ import (
 // Action is what a waiter does next about its turn.
 type Action int
 
-// The actions, in the order in which they are considered. The order matters:
-// one's own id counts before the floor, because a grant raises the floor to
-// one's own ticket.
+// The actions, in the order in which they are considered. The waiter's own id counts
+// before the floor, because its grant raises the floor to its ticket.
 const (
 	Served    Action = iota // one of the waiter's ids is in the record
-	Overtaken               // the ticket can never be granted: leave the row, take a new one
-	NewTicket               // the queue is off the claiming path: take a new ticket
-	Wait                    // a live row is ahead, or the lock is held
-	Claim                   // the turn may have come: try
+	Overtaken               // the ticket can never be granted: take a new one
+	NewTicket               // holders is absent: take a new ticket
+	Wait                    // a live row is ahead, or the holders leave no room
+	Claim                   // the turn may have come
 )
 
-// Leases says how long each lease of a Snapshot lives on at least, in the order
-// of its holders and rows. Zero or less: it has ended.
+// Leases are the shortest remaining times of the leases of a Snapshot, in the order of its
+// holders and rows. Zero or less: it has ended.
 type Leases struct{ Holders, Rows []time.Duration }
 
-// Observe has the observer record the leases that the snapshot shows, and
-// returns how long each lives on. It makes no request.
+// Observe shows the leases of the snapshot to the observer, and returns how long each
+// remains. It makes no request.
 func (s Snapshot) Observe(q table.Queue, observer *lease.Observer) Leases {
 	var l Leases
 	for _, h := range s.Record.Holders {
@@ -47,32 +46,30 @@ type Decision struct {
 	Me serving.Holder // if Served
 
 	Ahead int // live rows ahead
-	// Turns is how many turns the rows ahead make at least: rows that share
-	// take theirs together, and with holders that share.
+	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
+	// together, and with holders that share.
 	Turns int
-	// Joins says that one's own turn begins with the last of them, or, without
-	// any, with the present one: all of them share.
+	// Joins reports that the waiter shares the last of these turns, or the present one if
+	// there are none.
 	Joins          bool
 	Holders        int              // live holders
 	ExpiredRows    []Row            // to sweep: ahead or below the floor
 	ExpiredHolders []serving.Holder // to evict, in the way or not
 
-	// ClearIn is how long it takes at least until everything that is in the way
-	// has expired, if none of it is renewed.
+	// ClearIn is the shortest time until everything in the way has expired, if it is not
+	// renewed.
 	ClearIn time.Duration
 
-	// Blocked is what is wrong with a row ahead, or with a holder whose entry
-	// cannot be read, if there is one.
+	// Blocked is the problem of a row ahead or a holder that cannot be read.
 	Blocked error
-	// Stuck is Blocked if nothing else is in the way: the lease of such a holder
-	// is not known, so only its owner or an operator can end its turn.
+	// Stuck is Blocked if nothing else is in the way. The lease of such a holder is not
+	// known, so only its owner or an operator can end its turn.
 	Stuck error
 }
 
-// Decide returns what the snapshot means for ticket t, if the owner would hold in
-// that mode, used ids so far, and the leases live on as Observe says. What has
-// expired is for the caller to remove, and counts as gone. If one of those has
-// been renewed meanwhile, decide again by a new snapshot.
+// Decide returns what the snapshot means for a waiter with ticket t, that mode, and ids
+// that it has used so far. leases come from Observe. What has expired counts as gone, and
+// the caller removes it. If that is refused, the caller decides again by a new snapshot.
 func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids []string) Decision {
 	var d Decision
 	readable := d.countHolders(s.Record.Holders, leases.Holders)
@@ -89,8 +86,8 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids 
 	case mine:
 		d.Do, d.Me = Served, me
 	case t.Compare(floor) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
-		// The second: the record was deleted and made again. Its counter did not
-		// issue this ticket.
+		// The second: the record was deleted and seeded again. Its counter did not issue
+		// this ticket.
 		d.Do = Overtaken
 	case !s.Record.Present:
 		d.Do = NewTicket
@@ -102,7 +99,7 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids 
 	return d
 }
 
-// countHolders returns how many of the live holders can be read.
+// countHolders counts the holders. It returns how many of the live ones can be read.
 func (d *Decision) countHolders(holders []serving.Holder, left []time.Duration) (readable int) {
 	for i, h := range holders {
 		if left[i] <= 0 {
@@ -120,9 +117,8 @@ func (d *Decision) countHolders(holders []serving.Holder, left []time.Duration) 
 	return readable
 }
 
-// countRows counts the live rows between the floor and t, which come in the order
-// of their tickets. It returns whether the last of them shares, or without any the
-// holders.
+// countRows counts the live rows between the floor and t. It returns whether the last of
+// them shares, or the holders if there is none.
 func (d *Decision) countRows(s Snapshot, left []time.Duration, t ticket.Number) (sharing bool) {
 	floor := s.Record.Floor()
 	sharing = d.Holders > 0 && s.Record.Shared

@@ -17,7 +17,7 @@ import (
 // ErrTaken reports that another row has that ticket. A counter issues each number
 // once, so the row was left by an earlier record or written by another program. It is
 // not touched: take a new ticket.
-var ErrTaken = errors.New("another row stands at that ticket")
+var ErrTaken = errors.New("another row has that ticket")
 
 // ErrGone reports that the row was swept, or is not the caller's.
 var ErrGone = errors.New("the queue row is gone")
@@ -47,10 +47,9 @@ func put(ctx context.Context, q table.Queue, row Row, condition expression.Condi
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
 }
 
-// Resume replaces the row whose id begins with that of a process that has ended, or
-// puts it if there is none for its ticket. Its id must be new. earlier, and the
-// result, are as for Enqueue. If several clients resume one place, one succeeds, and
-// the owner before it gets ErrGone.
+// Resume replaces the row whose id has the prefix from, or puts the row if there is none
+// for its ticket. Its id must be new. earlier and the result are as for Enqueue. If several
+// clients resume one place, one succeeds, and the earlier owner gets ErrGone.
 func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
 	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)).
 		Or(attrID.BeginsWith(from+"-")), earlier)
@@ -65,7 +64,7 @@ func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ..
 // Returns ErrGone if the row was swept.
 func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
 	beat, end := expression.Name(table.AttrBeat), expression.Name(table.AttrUntil)
-	condition := own(row)
+	condition := hasID(row.ID)
 	update := expression.
 		Set(beat, beat.Plus(expression.Value(table.Int(1)))).
 		Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(expiresAt(lease.Lease{TTL: row.Lease.TTL, Until: until}, time.Now())))
@@ -93,14 +92,14 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 // Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the
 // last forty count. A missing row is success. If it fails, the row's lease ends it.
 func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error {
-	condition := own(row)
+	condition := hasID(row.ID)
 	for _, id := range earlier[max(0, len(earlier)-40):] {
 		if id != row.ID {
-			condition = condition.Or(attrID.Equal(expression.Value(table.String(id))))
+			condition = condition.Or(hasID(id))
 		}
 	}
-	err := gone(q.Delete(ctx, q.Key(q.SortKey(row.Ticket.Padded())), condition))
-	if errors.Is(err, ErrGone) {
+	err := q.Delete(ctx, q.Key(q.SortKey(row.Ticket.Padded())), condition)
+	if _, ok := errors.AsType[*table.Refused](err); ok {
 		return nil
 	}
 	return err
@@ -114,7 +113,6 @@ func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 		And(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))
 	err := q.Delete(ctx, q.Key(sortKey(q, row.raw)), unchanged)
 	if _, ok := errors.AsType[*table.Refused](err); ok {
-		// Renewed, or swept by another client: the next look shows which.
 		return false, nil
 	}
 	return err == nil, err
@@ -130,8 +128,8 @@ func as(item table.Item, attribute string) expression.ConditionBuilder {
 	return name.AttributeNotExists()
 }
 
-func own(row Row) expression.ConditionBuilder {
-	return attrID.Equal(expression.Value(table.String(row.ID)))
+func hasID(id string) expression.ConditionBuilder {
+	return attrID.Equal(expression.Value(table.String(id)))
 }
 
 func idOf(item table.Item) string {
@@ -140,13 +138,6 @@ func idOf(item table.Item) string {
 		return ""
 	}
 	return id.Value
-}
-
-func gone(err error) error {
-	if _, ok := errors.AsType[*table.Refused](err); ok {
-		return ErrGone
-	}
-	return err
 }
 
 // expiresAt returns the table's TTL attribute: epoch seconds, later than the end of the

@@ -24,10 +24,10 @@ func SnapshotOf(rec serving.Record) Snapshot { return Snapshot{Record: rec, Read
 // Saw replaces the record by one that a request has just returned.
 func (s *Snapshot) Saw(rec serving.Record) { s.Record, s.ReadAt = rec, time.Now() }
 
-// Look reads the record and all rows ahead of ticket t by one consistent query. floor
-// is the floor that the caller saw last, or zero. If it is right below t, no row can be
-// ahead, and Look reads the record alone. Each further megabyte of rows, some 3,000,
-// is one more request. For a user's item, the item is one more.
+// Look reads the record and all rows ahead of ticket t by one consistent query. floor is
+// the floor that the caller saw last, or zero. If it is directly below t, no row can be
+// ahead, and Look reads the record alone. Each further megabyte of rows, some 3,000, costs
+// one more request, and so does a user's item.
 func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Snapshot, error) {
 	if !floor.IsZero() && floor == t.Previous() {
 		rec, err := serving.Get(ctx, q)

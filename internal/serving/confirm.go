@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -38,20 +37,4 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 		}
 	}
 	return rec, err
-}
-
-// Dismiss removes a fail-closed holder without a lease on behalf of an operator:
-//
-//	REMOVE holders.#id SET evicted = {id, ticket, made, at}
-//	if holders.#id.failClosed = true AND attribute_not_exists(holders.#id.ttl)
-//	   AND holders.#id has the ticket, and made, as it was read
-//
-// ErrRefused: the holder is not there, has a lease, or has made a fenced transaction
-// since it was read.
-func Dismiss(ctx context.Context, q table.Queue, h Holder) (Record, error) {
-	n := namesOf(q)
-	return write(ctx, q, n.evict(q, expression.Remove(n.entry(h.ID)), h),
-		n.field(h.ID, table.AttrFailClosed).Equal(expression.Value(&types.AttributeValueMemberBOOL{Value: true})).
-			And(n.field(h.ID, table.AttrTTL).AttributeNotExists()).
-			And(n.asRead(h)))
 }

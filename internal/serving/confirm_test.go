@@ -124,7 +124,7 @@ func TestDismiss(t *testing.T) {
 		ctx := t.Context()
 		stays := func(id string) {
 			t.Helper()
-			if rec, err := serving.Dismiss(ctx, q, serving.Holder{ID: id}); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
+			if rec, err := serving.EvictFailClosed(ctx, q, serving.Holder{ID: id}); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
 				t.Errorf("%+v, %v, want a refusal", rec, err)
 			}
 		}
@@ -139,11 +139,11 @@ func TestDismiss(t *testing.T) {
 		if _, err := serving.Confirm(ctx, q, "a", n(2), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(2)})
+		rec, err := serving.EvictFailClosed(ctx, q, serving.Holder{ID: "a", Ticket: n(2)})
 		if err != nil || len(rec.Holders) != 0 || !rec.Present {
 			t.Errorf("dismissed: %+v, %v", rec, err)
 		}
-		if _, err := serving.Dismiss(ctx, q, serving.Holder{ID: "a", Ticket: n(2)}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.EvictFailClosed(ctx, q, serving.Holder{ID: "a", Ticket: n(2)}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("again: %v", err)
 		}
 		if _, err := serving.Heartbeat(ctx, q, "a", n(2), serving.Renewal{}); !errors.Is(err, serving.ErrRefused) {

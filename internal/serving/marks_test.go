@@ -125,7 +125,7 @@ func TestMarks(t *testing.T) {
 		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !m.Evicted.Ticket.IsZero() {
 			t.Errorf("a hand-off left the marks %+v", m)
 		}
-		if _, err := serving.Quieten(ctx, q, n(2)); err != nil {
+		if _, err := serving.Reset(ctx, q, n(2)); err != nil {
 			t.Fatal(err)
 		}
 		rec := take(t, q, "c")

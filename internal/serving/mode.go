@@ -2,11 +2,14 @@ package serving
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Mode is how a ticket holds. The zero Mode is exclusive.
@@ -92,9 +95,9 @@ func (n names) admits(m Mode) expression.ConditionBuilder {
 	case m.Permits > 0:
 		return n.holders.Size().LessThan(n.permits)
 	case m.Shared:
-		return n.nobody().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(int64(m.readers()))))))
+		return n.noHolder().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(int64(m.readers()))))))
 	}
-	return n.nobody()
+	return n.noHolder()
 }
 
 // isKind returns the condition that the record is of the mode's kind.
@@ -133,4 +136,24 @@ func (rec Record) refuses(q table.Queue, m Mode, s Scope) error {
 // while holders is.
 func (n names) isShared() expression.ConditionBuilder {
 	return n.holdMode.Equal(expression.Value(table.String(ModeShared)))
+}
+
+// Downgrade lets an exclusive holder share its lock from now on, with no holder in
+// between:
+//
+//	SET holdMode = "shared", holders.#id.mode = "shared"
+//	if the holder holds the lock as HEARTBEAT asks AND size(holders) = 1
+//
+// It succeeds if an earlier call has done it. ErrRefused is a loss.
+func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (Record, error) {
+	n, shared := namesOf(q), expression.Value(table.String(ModeShared))
+	rec, err := write(ctx, q,
+		expression.Set(n.holdMode, shared).Set(n.field(id, table.AttrMode), shared),
+		n.held(id, t).And(n.alone()))
+	if errors.Is(err, ErrRefused) {
+		if h, held := rec.Held(id, t); held && h.Shared {
+			return rec, nil // other holders have joined since
+		}
+	}
+	return rec, err
 }

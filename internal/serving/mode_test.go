@@ -139,7 +139,7 @@ func TestHoldModeIsRemoved(t *testing.T) {
 		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("r", 3)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := serving.Quieten(t.Context(), q, n(3)); err != nil {
+		if _, err := serving.Reset(t.Context(), q, n(3)); err != nil {
 			t.Fatal(err)
 		}
 		says("")

@@ -89,7 +89,7 @@ func (s *state) take(id string, idleOnly bool) bool {
 	return true
 }
 
-func (s *state) register(id string, t int, idleOnly bool) bool {
+func (s *state) enter(id string, t int, idleOnly bool) bool {
 	switch {
 	case !s.Exists:
 		*s = state{Exists: true, Present: true, Number: t, After: t - 1, Holders: map[string]held{id: {Ticket: t}}}
@@ -125,7 +125,7 @@ func (s *state) heartbeat(id string, t, until int) bool {
 	return true
 }
 
-func (s *state) quiet() {
+func (s *state) goIdle() {
 	s.Granted, s.Present, s.After, s.Holders = s.Number, false, 0, nil
 }
 
@@ -133,7 +133,7 @@ func (s *state) releaseFast(id string, t int) bool {
 	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Number != s.Granted && s.Number != t {
 		return false
 	}
-	s.quiet()
+	s.goIdle()
 	return true
 }
 
@@ -149,11 +149,11 @@ func (s *state) remove(id string) bool {
 	return true
 }
 
-func (s *state) quieten(t int) bool {
+func (s *state) reset(t int) bool {
 	if !s.idle() || s.Number != s.Granted && s.Number != t {
 		return false
 	}
-	s.quiet()
+	s.goIdle()
 	return true
 }
 
@@ -191,7 +191,7 @@ type client struct {
 	name    string
 	ids     int
 	numbers []int          // of a wider counter
-	tickets []int          // that it took, or registered
+	tickets []int          // that it took or entered with
 	grants  map[string]int // id to ticket, of what it was granted or tried to claim
 	evicts  []serving.Holder
 }
@@ -229,10 +229,10 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 	lastGrant, clock, counter := 0, 0, 0
 	ops := []string{
 		"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
-		"hand off", "hand off", "quieten", "look at holders", "evict", "remove",
+		"hand off", "hand off", "reset", "look at holders", "evict", "remove",
 	}
 	if scope != serving.ScopeQueue {
-		ops = append([]string{"number", "number", "register", "register", "register", "register if idle", "register again"}, ops[3:]...)
+		ops = append([]string{"number", "number", "enter", "enter", "enter", "enter if idle", "enter again"}, ops[3:]...)
 	}
 	known := map[string]bool{}
 
@@ -246,7 +246,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		var rec serving.Record
 		var err error
 		var apply func() bool // on the model
-		number := 0           // that is registered
+		number := 0           // that has entered
 		sdkRetries := true    // a lost answer is followed by the same request
 		var send func() (serving.Record, error)
 		pick := func() (string, int) {
@@ -266,20 +266,20 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			counter += rapid.IntRange(1, 3).Draw(rt, "numbers") // those between are of other queues
 			c.numbers = append(c.numbers, counter)
 			continue
-		case "register", "register if idle", "register again":
+		case "enter", "enter if idle", "enter again":
 			if len(c.numbers) == 0 {
 				continue
 			}
 			// A new id, or one that may have been sent with this ticket before.
 			number = rapid.SampledFrom(c.numbers).Draw(rt, "number")
 			id := fmt.Sprintf("%s-of-%d", c.name, number)
-			if op != "register again" {
+			if op != "enter again" {
 				id = c.newID()
 			}
 			sdkRetries = false
-			apply = func() bool { return m.register(id, number, op == "register if idle") }
+			apply = func() bool { return m.enter(id, number, op == "enter if idle") }
 			send = func() (serving.Record, error) {
-				return serving.Register(ctx, q, entryOf(id), n(number), scope, op == "register if idle")
+				return serving.Enter(ctx, q, entryOf(id), n(number), scope, op == "enter if idle")
 			}
 		case "claim", "claim again":
 			if len(c.tickets) == 0 || op == "claim again" && len(ids) == 0 {
@@ -328,19 +328,16 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			}
 			id, _ := pick()
 			apply = func() bool { return m.remove(id) }
-			send = func() (serving.Record, error) {
-				rec, _, err := serving.Remove(ctx, q, id)
-				return rec, err
-			}
-		case "quieten":
+			send = func() (serving.Record, error) { return serving.Remove(ctx, q, id) }
+		case "reset":
 			granted := 0 // to no waiter: only the first form
 			for _, id := range ids {
 				if known[id] && c.grants[id] > 0 && rapid.Bool().Draw(rt, "this one") {
 					granted = c.grants[id]
 				}
 			}
-			apply = func() bool { return m.quieten(granted) }
-			send = func() (serving.Record, error) { return serving.Quieten(ctx, q, n(granted)) }
+			apply = func() bool { return m.reset(granted) }
+			send = func() (serving.Record, error) { return serving.Reset(ctx, q, n(granted)) }
 		case "look at holders":
 			if rec, err = serving.Get(ctx, q); err != nil {
 				rt.Fatal(err)

@@ -47,9 +47,9 @@ func (n names) isHolder(id string) expression.ConditionBuilder {
 	return n.entry(id).AttributeExists()
 }
 
-// nobody returns the condition that holders is {}. The size of a missing attribute
+// noHolder returns the condition that holders is {}. The size of a missing attribute
 // compares false.
-func (n names) nobody() expression.ConditionBuilder { return n.holders.Size().Equal(zero) }
+func (n names) noHolder() expression.ConditionBuilder { return n.holders.Size().Equal(zero) }
 
 func (n names) alone() expression.ConditionBuilder { return n.holders.Size().Equal(one) }
 

@@ -253,8 +253,8 @@ func (r Record) Floor() ticket.Number {
 	return floor
 }
 
-// firstServed returns the ticket that was served when holders became present.
-func (r Record) firstServed() ticket.Number {
+// FirstServed returns the ticket that was served when holders became present.
+func (r Record) FirstServed() ticket.Number {
 	next, err := r.ServingAfter.Next()
 	if err != nil {
 		return ticket.Number{}
@@ -285,14 +285,12 @@ func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
 	return h, ok && h.Ticket == t && (r.Granted.Compare(t) <= 0 || r.Shared || r.Permits > 0)
 }
 
-// Idle reports whether the record has no holder, and RESET would be granted to a client
-// that was granted ticket t.
-func (r Record) Idle(t ticket.Number) bool {
-	return r.Present && len(r.Holders) == 0 && r.Quiet(t)
+// Resettable reports whether Reset would be applied with ticket t.
+func (r Record) Resettable(t ticket.Number) bool {
+	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
 }
 
-// Quiet reports whether RESET, or the fast form of RELEASE by a holder that is
-// alone, would be granted to a client that was granted ticket t.
-func (r Record) Quiet(t ticket.Number) bool {
+// noneOutstanding reports whether no ticket but t, which was granted, is outstanding.
+func (r Record) noneOutstanding(t ticket.Number) bool {
 	return r.TicketNumber == r.Granted || r.TicketNumber == t
 }

@@ -357,7 +357,7 @@ func TestWritesOfMalformedRecord(t *testing.T) {
 					"get":        func() (serving.Record, error) { return serving.Get(ctx, q) },
 					"take idle":  func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
 					"claim":      func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
-					"quieten":    func() (serving.Record, error) { return serving.Quieten(ctx, q, n(7)) },
+					"reset":      func() (serving.Record, error) { return serving.Reset(ctx, q, n(7)) },
 					"heartbeat":  func() (serving.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), serving.Renewal{}) },
 					"hand off":   func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("x", 7)) },
 					"fast":       func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf("x", 7)) },

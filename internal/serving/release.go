@@ -52,7 +52,7 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	n := namesOf(q)
 	update, condition := expression.Remove(n.entry(e.ID)), n.isHolder(e.ID)
 	if f == FormFast {
-		update, condition = n.quiet(), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
+		update, condition = n.reset(), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
 	}
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
 	update = update.Set(n.released, expression.Value(mark.attribute()))
@@ -74,7 +74,7 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 	return write(ctx, q, update, condition, opts...)
 }
 
-// Quieten makes a queue without holders and outstanding tickets serve the next TAKE
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE
 // at once: RESET of the protocol.
 //
 //	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
@@ -82,16 +82,15 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 //
 // t must be a ticket that was granted to the caller. With another ticket, a live
 // waiter could be overtaken. The request may be late by any time.
-func Quieten(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
+func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
 	n := namesOf(q)
-	return write(ctx, q, n.quiet(), n.nobody().And(n.noneOutstanding(t)))
+	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
 }
 
 // Remove removes ids, at most MaxEvicted, from the record. A waiter that leaves does
 // so for ids whose TAKE, seed or CLAIM had an unknown outcome, and a holder after a
-// loss. canReset reports that Reset with the ticket after servingAfter would now be
-// granted. Returns ErrRefused if none of the ids is there.
-func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, canReset bool, err error) {
+// loss. Returns ErrRefused if none of the ids is there.
+func Remove(ctx context.Context, q table.Queue, ids ...string) (Record, error) {
 	n := namesOf(q)
 	var update expression.UpdateBuilder
 	var condition expression.ConditionBuilder
@@ -103,14 +102,40 @@ func Remove(ctx context.Context, q table.Queue, ids ...string) (rec Record, canR
 			condition = condition.Or(n.isHolder(id))
 		}
 	}
-	rec, err = write(ctx, q, update, condition)
-	return rec, err == nil && rec.Idle(rec.firstServed()), err
+	return write(ctx, q, update, condition)
 }
 
-func (n names) quiet() expression.UpdateBuilder {
+func (n names) reset() expression.UpdateBuilder {
 	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
 }
 
 func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
 	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
+}
+
+// UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
+// carries the record in one write, on both conditions. users has an update, and may
+// have a condition.
+//
+// If it is refused and the holder is in the record, the form was not possible (Fast)
+// or the user's condition was false. At most one of any number of calls is applied.
+func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, users expression.Expression) (Record, error) {
+	update, condition := f.of(q, e)
+	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
+	if err != nil {
+		return Record{}, err
+	}
+	w, err := table.Join(own, users)
+	if err != nil {
+		return Record{}, err
+	}
+	item, err := q.Record().Write(ctx, q.RecordKey(), w, table.Once())
+	return written(ctx, q, item, err)
+}
+
+// Fast reports whether the fast form of RELEASE is possible for the holder id with
+// ticket t.
+func (r Record) Fast(id string, t ticket.Number) bool {
+	_, mine := r.Held(id, t)
+	return mine && len(r.Holders) == 1 && r.noneOutstanding(t)
 }

@@ -69,12 +69,12 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 		condition = condition.And(n.holders.AttributeNotExists().Or(n.admits(e.Mode)))
 	}
 	rider.Condition = &condition
-	master := counter.Master{
+	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), Attribute: q.Attr(table.AttrTicketNumber),
 		What: "serving record of \"" + q.String() + "\"",
 		Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Names: q.RecordNames(),
 	}
-	item, err := master.Take(ctx, rider)
+	item, err := tickets.Take(ctx, rider)
 	refused, wasRefused := errors.AsType[*table.Refused](err)
 	switch {
 	case err == nil:

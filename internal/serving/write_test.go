@@ -60,13 +60,13 @@ func TestIdleLock(t *testing.T) {
 			if h, mine := rec.Mine(id); !mine || h.Ticket != n(i) {
 				t.Fatalf("served with %+v, want ticket %d", h, i)
 			}
-			var quiet bool
+			var resettable bool
 			var err error
 			got := cost(tb, func() {
-				rec, quiet, err = release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
+				rec, resettable, err = release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
 			})
-			if err != nil || quiet || got != 1 || rec.Present || rec.Floor() != n(i) || rec.Turn.Mean != time.Second {
-				t.Errorf("released with %d requests to %+v, %v, %v", got, rec, quiet, err)
+			if err != nil || resettable || got != 1 || rec.Present || rec.Floor() != n(i) || rec.Turn.Mean != time.Second {
+				t.Errorf("released with %d requests to %+v, %v, %v", got, rec, resettable, err)
 			}
 			if got := cost(tb, func() { rec = take(t, q, fmt.Sprint("h", i)) }); got != 1 {
 				t.Errorf("an idle lock took %d requests, want 1", got)
@@ -98,23 +98,23 @@ func TestReleaseHandsOff(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		take(t, q, "a")
 		take(t, q, "b") // ticket 2 waits
-		rec, quiet, err := release(t.Context(), q, endingOf("a", 1), true)
-		if err != nil || quiet || !rec.Present || len(rec.Holders) != 0 || rec.Floor() != n(1) {
-			t.Fatalf("released to %+v, %v, %v, want holders {}", rec, quiet, err)
+		rec, resettable, err := release(t.Context(), q, endingOf("a", 1), true)
+		if err != nil || resettable || !rec.Present || len(rec.Holders) != 0 || rec.Floor() != n(1) {
+			t.Fatalf("released to %+v, %v, %v, want holders {}", rec, resettable, err)
 		}
-		if rec, err := serving.Quieten(t.Context(), q, n(1)); !errors.Is(err, serving.ErrRefused) || !rec.Present {
-			t.Errorf("with a ticket outstanding QUIET gave %+v, %v", rec, err)
+		if rec, err := serving.Reset(t.Context(), q, n(1)); !errors.Is(err, serving.ErrRefused) || !rec.Present {
+			t.Errorf("with a ticket outstanding RESET gave %+v, %v", rec, err)
 		}
 		rec, err = serving.Claim(t.Context(), q, entryOf("b-2"), n(2))
 		if h, mine := rec.Mine("b-2"); err != nil || !mine || h.Ticket != n(2) {
 			t.Fatalf("the claim gave %+v, %v", rec, err)
 		}
-		rec, quiet, err = release(t.Context(), q, endingOf("b-2", 2), false)
-		if err != nil || !quiet || !rec.Present {
-			t.Fatalf("released to %+v, %v, %v, want that QUIET would be granted", rec, quiet, err)
+		rec, resettable, err = release(t.Context(), q, endingOf("b-2", 2), false)
+		if err != nil || !resettable || !rec.Present {
+			t.Fatalf("released to %+v, %v, %v, want that RESET would be granted", rec, resettable, err)
 		}
-		if rec, err = serving.Quieten(t.Context(), q, n(2)); err != nil || rec.Present || rec.Floor() != n(2) {
-			t.Errorf("QUIET gave %+v, %v", rec, err)
+		if rec, err = serving.Reset(t.Context(), q, n(2)); err != nil || rec.Present || rec.Floor() != n(2) {
+			t.Errorf("RESET gave %+v, %v", rec, err)
 		}
 		for _, idle := range []bool{true, false} {
 			if _, _, err := release(t.Context(), q, endingOf("b-2", 2), idle); !errors.Is(err, serving.ErrRefused) {
@@ -207,15 +207,12 @@ func TestLostAnswers(t *testing.T) {
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || !rec.Present {
 			t.Errorf("EVICT: %+v, %v, want a refusal by a record without the holder", rec, err)
 		}
-		rec, err = lose(func() (serving.Record, error) { return serving.Quieten(ctx, q, n(3)) })
+		rec, err = lose(func() (serving.Record, error) { return serving.Reset(ctx, q, n(3)) })
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || rec.Present {
-			t.Errorf("QUIET: %+v, %v, want a refusal by a quiet record", rec, err)
+			t.Errorf("RESET: %+v, %v, want a refusal by an idle record", rec, err)
 		}
 		take(t, q, "d")
-		rec, err = lose(func() (serving.Record, error) {
-			rec, _, err := serving.Remove(ctx, q, "d")
-			return rec, err
-		})
+		rec, err = lose(func() (serving.Record, error) { return serving.Remove(ctx, q, "d") })
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 4) {
 			t.Errorf("Remove: %+v, %v, want a refusal by a record without the id", rec, err)
 		}
@@ -339,8 +336,8 @@ func TestIDsWithDots(t *testing.T) {
 }
 
 // release sends the fast form if the queue is believed to be idle, and the hand-off if
-// that is refused, as a holder does. quiet says that RESET would now be granted.
-func release(ctx context.Context, q table.Queue, e serving.Ending, idle bool) (rec serving.Record, quiet bool, err error) {
+// that is refused, as a holder does. resettable says that RESET would now be granted.
+func release(ctx context.Context, q table.Queue, e serving.Ending, idle bool) (rec serving.Record, resettable bool, err error) {
 	if idle {
 		rec, err = serving.Release(ctx, q, serving.FormFast, e)
 		if !errors.Is(err, serving.ErrRefused) || !rec.Holds(e.ID, e.Ticket) {
@@ -348,5 +345,5 @@ func release(ctx context.Context, q table.Queue, e serving.Ending, idle bool) (r
 		}
 	}
 	rec, err = serving.Release(ctx, q, serving.FormHandOff, e)
-	return rec, err == nil && !idle && rec.Idle(e.Ticket), err
+	return rec, err == nil && !idle && rec.Resettable(e.Ticket), err
 }

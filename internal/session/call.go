@@ -10,18 +10,18 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// call is one call that releases the lock: all of its requests have the same number,
-// which the mark of a release names.
+// call is one call that releases the lock. All of its requests have the same number, which
+// is in the mark of the release.
 type call struct {
 	session *Session
 	kind    kind
 	first   serving.Form // the fast form if the queue is believed to be empty
 	form    serving.Form // of the next request
 	ending  serving.Ending
-	asks    bool // a condition of the caller's goes with the requests
+	asks    bool // the requests have a condition of the caller's
 	open    bool // a request had no answer: it may have been applied, or may yet be
 	unread  bool // the last refusal did not show the record: a copy may have been applied
-	idle    bool // it was applied, and the queue is empty and not on the short path
+	idle    bool // it was applied, and RESET would be applied
 	send    func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
 
@@ -33,9 +33,8 @@ func (s *Session) newCall(k kind) *call {
 	c := &call{session: s, kind: k, first: serving.FormHandOff, ending: serving.Ending{
 		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)),
 	}}
-	// A lock that came by the queue expects others behind it: the fast form would be
-	// refused more often than not, and the lock idle for a round trip. If it was the
-	// last, RESET mends that afterwards.
+	// Behind a lock that was granted by CLAIM others probably wait: the fast form would
+	// mostly be refused, and the lock idle for a round trip. RESET follows if none wait.
 	if k != clears && !s.grant.Claimed && s.seen.Fast(s.grant.ID, s.grant.Ticket) {
 		c.first = serving.FormFast
 	}
@@ -49,20 +48,18 @@ func (s *Session) newCall(k kind) *call {
 	if mark := s.grant.Record.Marks.Released.Open; c.ending.Open.IsZero() && s.recent(mark) {
 		c.ending.Open = mark // the next holder may be granted a moment later
 	}
-	once := table.Once() // the call repeats requests itself
-	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
-		return serving.Release(ctx, s.config.Queue, form, e, once)
+	var opts []table.Option
+	if k != clears {
+		opts = append(opts, table.Once()) // the call repeats requests itself
 	}
-	if k == clears {
-		c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
-			return serving.Release(ctx, s.config.Queue, form, e)
-		}
+	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
+		return serving.Release(ctx, s.config.Queue, form, e, opts...)
 	}
 	return c
 }
 
-// run sends the call until it is answered, and returns what the answer means with the
-// record. An error says that the last request had no answer.
+// run sends the call until it is answered, and returns the meaning of the answer and the
+// record. An error reports that the last request had no answer.
 func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec serving.Record, err error) {
 	err = policy.Do(ctx, func(ctx context.Context) error {
 		v, rec, err = c.attempt(ctx)
@@ -71,7 +68,7 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec ser
 	return v, rec, err
 }
 
-// attempt sends one request, and another at once where judge asks for it.
+// attempt sends one request, and another one at once if judge returns resend or handOff.
 func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	s := c.session
 	if c.kind != updates {
@@ -81,7 +78,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		rec, err := c.send(ctx, c.form, c.ending)
 		switch {
 		case err == nil:
-			c.idle = c.first == serving.FormHandOff && rec.Idle(s.grant.Ticket)
+			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
 			if table.IsUnread(err) {
@@ -106,7 +103,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	}
 }
 
-// refusal is what is known of the record that refused a request.
+// refusal returns what is known of the record that refused a request.
 func (c *call) refusal(rec serving.Record) refusal {
 	s := c.session
 	_, entry := rec.Mine(s.grant.ID)
@@ -121,15 +118,15 @@ func (c *call) refusal(rec serving.Record) refusal {
 	}
 }
 
-// outcome is what a record says of the lock and its release call.
+// outcome returns what became of the lock and its release call, by a record.
 func (s *Session) outcome(rec serving.Record, call int64) serving.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return rec.Outcome(s.grant.ID, s.grant.Ticket, call, s.seen.Marks)
 }
 
-// confirmRelease reports whether a lock that is not in its record was, or may have
-// been, released by a call of its own. If the record shows it, the session is released.
+// confirmRelease reports whether a lock that is not in its record was or may have been
+// released by its own call. If the record shows it, the session is released.
 func (s *Session) confirmRelease(rec serving.Record) bool {
 	s.mu.Lock()
 	phase, calls := s.state.Phase, s.calls

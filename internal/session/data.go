@@ -27,8 +27,8 @@ func (s *Session) SetData(ctx context.Context, data []byte) error {
 	})
 }
 
-// write sends a write to the holder's entry until it is answered, for as long as ctx
-// and the session live. It takes in the record, also that of a refusal.
+// write sends a write to the holder's entry until it is answered, or ctx or the session
+// ends.
 func (s *Session) write(ctx context.Context, what string, send func(context.Context) (serving.Record, error)) error {
 	held, cancel := s.Within(ctx)
 	defer cancel()

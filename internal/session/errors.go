@@ -8,12 +8,12 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// UnreleasedError says that a lock without a lease may still be in the table.
+// UnreleasedError reports that a lock without a lease may still be in the table.
 type UnreleasedError struct {
 	Queue  table.Queue
 	Ticket ticket.Number
 	Err    error
-	Loss   error // the Client's error of a loss, if the lock was lost; else nil
+	Loss   error // the Client's error if the lock was lost; else nil
 }
 
 func (e *UnreleasedError) Error() string {
@@ -28,7 +28,7 @@ func (e *UnreleasedError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-// ConditionError says that the condition of an UpdateAndRelease was false. Nothing was
+// ConditionError reports that the condition of an UpdateAndRelease was false. Nothing was
 // written.
 type ConditionError struct {
 	Current table.Item // without the lock's attributes
@@ -36,21 +36,20 @@ type ConditionError struct {
 
 func (e *ConditionError) Error() string { return "the update's condition was false" }
 
-// ReleaseError says that the writes of a ReleaseWith were made, and the release after
-// them failed.
+// ReleaseError reports that the writes of a ReleaseWith were made, and the release failed.
 type ReleaseError struct {
-	Err error // that of Release
+	Err error // of Release
 }
 
 func (e *ReleaseError) Error() string {
 	return fmt.Sprintf("the writes were made, but the release failed: %v", e.Err)
 }
 
-// unknown makes the Client's error of an outcome that is not known. ended is the error
-// of the caller's context, if it has ended, and end why the lock is not held any more.
+// unknown returns Client.Unknown's error. ended is the error of the caller's context, and
+// end the reason why the lock is not held any more.
 func (s *Session) unknown(err, ended, end error) error {
 	return s.client.Unknown(s.config.Queue, err, ended, end)
 }
 
-// errOverwritten says that the marks on a record prove nothing about a lock.
+// errOverwritten reports that the marks of a record prove nothing about the lock.
 var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")

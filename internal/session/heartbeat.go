@@ -18,24 +18,24 @@ func (s *Session) keep(ctx context.Context) {
 	terms, mode := s.config.Terms, s.config.Mode
 	first := terms.Interval
 	if s.grant.Lease.Until.IsZero() && !terms.FailClosed {
-		// It was granted before DynamoDB's time was known, so its entry does not say when
-		// the lease ends, and waiters must watch for a whole one. An early heartbeat
-		// mends that, late enough for a short turn to cost no request more.
+		// It was granted before DynamoDB's time was known. Without until, waiters observe
+		// the entry for a whole lease. An early heartbeat adds it, late enough that a short
+		// turn costs no further request.
 		first = min(first, terms.TTL/10, time.Second)
 	}
 	if others := mode.Permits > 1 || mode.Shared; others && first == terms.Interval {
 		// Their entries are in one item, and many may be granted at once.
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
 	}
-	renewals := lease.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease) // the keeper's alone: one renewal at a time
+	renewals := lease.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease)
 	s.keeper = heartbeat.Start(ctx, s.grant.Sent, heartbeat.Config{
 		TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, First: first,
 		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: lease.Spread,
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }
 
-// errReleasing is what a heartbeat returns while its refusal may come from a write
-// that has released the lock.
+// errReleasing is the error of a heartbeat whose refusal may come from a write that has
+// released the lock.
 var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
@@ -56,14 +56,14 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 		return err
 	}
 	s.saw(rec)
-	if !s.config.Terms.Stands(q.Clock(), until, sent, time.Now()) {
+	if !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()) {
 		return errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
 	}
 	return nil
 }
 
-// saw takes in a record that a request of the session's own returned, with the lock in
-// it. It may be older than the one before. One that could not be read says nothing.
+// saw keeps a record with the lock that a request of the session has returned. It may be
+// older than the last one.
 func (s *Session) saw(rec serving.Record) {
 	if rec.Problem != nil {
 		return
@@ -100,13 +100,12 @@ func (s *Session) lose(err error) {
 	}
 }
 
-// lost is the state of a session that was lost.
+// lost returns the state of a session that was lost.
 func (s *Session) lost(p Phase, loss *heartbeat.LossError) State {
 	return State{Phase: p, Reason: s.client.Lost(s.config.Queue, s.grant.Ticket, loss), Loss: loss}
 }
 
-// fenced returns the error of a session that a record, which has refused a protected
-// write, does not hold any more, and ends the session.
+// fenced ends a session whose record has refused a protected write, and returns the reason.
 func (s *Session) fenced(rec serving.Record) error {
 	if s.confirmRelease(rec) {
 		return cmp.Or(s.current().Reason, s.client.Released)
@@ -114,7 +113,7 @@ func (s *Session) fenced(rec serving.Record) error {
 	return s.evicted()
 }
 
-// evicted ends a session whose record says that it is held no more.
+// evicted ends a session whose record shows that it is not held any more.
 func (s *Session) evicted() error {
 	s.lose(&heartbeat.LossError{Cause: heartbeat.Evicted, Err: errors.New("a protected write was refused by the serving record")})
 	return s.current().Reason
@@ -132,8 +131,8 @@ func (s *Session) Remaining() time.Duration {
 	return max(0, time.Until(s.keeper.Deadline()))
 }
 
-// Extend renews the lease now. It returns the reason if the session has ended. One
-// request, which calls that wait at the same time share.
+// Extend renews the lease now. It returns the reason if the session has ended. Calls that
+// wait at the same time share one request.
 func (s *Session) Extend(ctx context.Context) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -148,7 +147,7 @@ func (s *Session) Extend(ctx context.Context) error {
 	return nil
 }
 
-// warnings are what the keeper calls when a margin is reached.
+// warnings returns the functions that the keeper calls when a margin is reached.
 func (s *Session) warnings() []heartbeat.Warning {
 	var all []heartbeat.Warning
 	for i, margin := range s.config.Warnings {
@@ -159,8 +158,8 @@ func (s *Session) warnings() []heartbeat.Warning {
 	return all
 }
 
-// warn calls the caller's function for a margin, unless Release was called. Before the
-// delivery it waits for that, and calls it if the margin is still reached then.
+// warn calls the caller's function for a margin, unless Release was called. Before delivery
+// it waits, and calls the function if the margin is still reached then.
 func (s *Session) warn(margin int) {
 	select {
 	case <-s.handover.decided:

@@ -8,13 +8,13 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 )
 
-// sharing is what is known of others that hold the lock at the same time.
+// sharing is what is known of other holders of the lock.
 type sharing int
 
 const (
-	alone    sharing = iota // no other can
-	notAlone                // others may: a permit, or a downgrade of unknown outcome
-	shared                  // the record says that others can
+	alone    sharing = iota // there can be none
+	notAlone                // there may be: with permits, or a downgrade of unknown outcome
+	shared                  // the record is in shared mode
 )
 
 func sharingOf(m serving.Mode) sharing {
@@ -27,21 +27,17 @@ func sharingOf(m serving.Mode) sharing {
 	return notAlone
 }
 
-// Shared reports whether the lock is known to be held together with others.
-func (s *Session) Shared() bool { return s.sharedBy(shared) }
+// Shared reports whether the lock is known to be in shared mode.
+func (s *Session) Shared() bool { return s.shares(shared) }
 
-// isAlone reports whether no other can hold.
-func (s *Session) isAlone() bool { return s.sharedBy(alone) }
-
-func (s *Session) sharedBy(how sharing) bool {
+func (s *Session) shares(how sharing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sharing == how
 }
 
-// Downgrade makes an exclusive lock a shared one. It returns the reason if the session
-// has ended. One request, repeated until ctx or the session ends; none if the lock is
-// known to be shared.
+// Downgrade makes an exclusive lock a shared one. It returns the reason if the session has
+// ended. One request, repeated until ctx or the session ends; none if the lock is shared.
 func (s *Session) Downgrade(ctx context.Context) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -68,7 +64,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket)
 	})
 	if err == nil {
-		s.client.Lines.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue)
 	}
 	return err
 }

@@ -35,8 +35,8 @@ func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read 
 	return read, s.Err()
 }
 
-// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is
-// gone. It states no bound; a recovery takes seconds.
+// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone.
+// DynamoDB documents no limit; a recovery takes seconds.
 const unsettledFor = time.Minute
 
 // Unsettled reports whether a fenced transaction of an earlier turn may become visible
@@ -46,14 +46,14 @@ func (s *Session) Unsettled() bool {
 	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
 }
 
-// recent reports whether that time, on DynamoDB's clock, is so short before the grant
-// that a transaction of then may not be visible yet. Zero is not.
+// recent reports whether a time on DynamoDB's clock is so short before the grant that a
+// transaction of that time may not be visible yet. Zero is not.
 func (s *Session) recent(at time.Time) bool {
 	return !at.IsZero() && s.tableTime(s.grant.Sent).Sub(at) < unsettledFor
 }
 
-// LastEviction returns the mark of the last eviction before the grant, and whether no
-// turn was released after the evicted one; ok is false if there is no mark.
+// LastEviction returns the mark of the last eviction before the grant. ok reports that there
+// is one, and previous that no turn was released after the evicted one.
 func (s *Session) LastEviction() (mark serving.Evicted, ok, previous bool) {
 	marks := s.grant.Record.Marks
 	return marks.Evicted, !marks.Evicted.Ticket.IsZero(), marks.Released.Ticket.Less(marks.Evicted.Ticket)

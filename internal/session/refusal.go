@@ -2,7 +2,7 @@ package session
 
 import "github.com/queuelock/queuelock/internal/serving"
 
-// kind is what a call that releases the lock is.
+// kind is the kind of a call that releases the lock.
 type kind int
 
 const (
@@ -15,32 +15,32 @@ const (
 type refusal struct {
 	kind     kind
 	form     serving.Form    // of the request
-	outcome  serving.Outcome // what the record says of the lock and of this call
+	outcome  serving.Outcome // of the lock and this call, by the record
 	copied   bool            // a late copy of a refused transaction was applied meanwhile
 	entry    bool            // an entry with the session's id is there, perhaps of another ticket
-	fast     bool            // the fast form is possible to this record
+	fast     bool            // the record allows the fast form
 	asks     bool            // the request has a condition of the caller's
 	open     bool            // an earlier request of this call had no answer
 	first    bool            // no call was sent before this one
 	itemGone bool            // the user's item that carried the record was deleted
 }
 
-// verdict is what a refusal means.
+// verdict is the meaning of a refusal.
 type verdict int
 
 const (
-	released verdict = iota // by this call, or to a Release by any
+	released verdict = iota // by this call; for Release by any call
 	earlier                 // by an earlier call: this one was not applied
 	evicted                 // lost
 	orphaned                // lost, and an entry that is left must be removed
 	declined                // the caller's condition was false
 	doubtful                // the caller's condition was false, and an earlier request may be applied
-	unknown                 // not held, and the record does not say how it ended
+	unknown                 // not held, and the record does not show how it ended
 	handOff                 // others have queued: send the hand-off
 	resend                  // send again without asking for the transaction
 )
 
-// judge says what a refusal means. The first line that fits counts:
+// judge returns the meaning of a refusal. The first line that fits counts:
 //
 //	| the record                            | Release   | of a lost lock | UpdateAndRelease |
 //	|---------------------------------------|-----------|----------------|------------------|
@@ -59,9 +59,9 @@ const (
 // (2) doubtful if an earlier request of this call had no answer.
 // (3) Its owner may delete it, and the lock with it.
 //
-// A loss between the fast form and the hand-off is in the line "evicted": only the
-// last refusal counts, so Release returns the loss. A loss by the local clock after a
-// request was sent changes no line: what the record says is final (see verdict.end).
+// A loss between the fast form and the hand-off is in the line "evicted": only the last
+// refusal counts, so Release returns the loss. A loss by the local clock after a request was
+// sent changes no line, because the record decides.
 func judge(r refusal) verdict {
 	switch {
 	case r.copied:

@@ -15,12 +15,12 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Release releases the lock and lets the next waiter in. The context of the session is
-// cancelled before anything is sent. It returns nil if this call or an earlier one
-// released the lock. Returns
+// Release releases the lock and lets the next waiter in. It cancels the context of the
+// session before it sends a request. It returns nil if this call or an earlier one released
+// the lock. Returns
 //
 //   - the reason if the lock was lost. What is left of it is removed.
-//   - Client.Unknown's error if the record does not say whether it was released or lost.
+//   - Client.Unknown's error if the record does not show whether it was released or lost.
 //   - *UnreleasedError if a lock without a lease may still be in the table.
 //   - any other error if the table did not answer. Release may be called again.
 //
@@ -51,9 +51,9 @@ func (s *Session) Release(ctx context.Context) error {
 	return s.current().result()
 }
 
-// ReleaseWith makes the writes as Transact does, and then releases the lock. Only the
-// answer to the writes says that all of them are visible, and the next holder must see
-// them. It returns *ReleaseError if the writes were made and the release failed.
+// ReleaseWith makes the writes as Transact does, and then releases the lock. Only the answer
+// to the writes shows that all of them are visible to the next holder. Returns *ReleaseError
+// if the writes were made and the release failed.
 func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
 	if err := s.Transact(ctx, items...); err != nil {
 		return err
@@ -64,11 +64,9 @@ func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteI
 	return nil
 }
 
-// released is the state of a session that was released.
 func (s *Session) released() State { return State{Phase: Released, Reason: s.client.Released} }
 
-// keepForClose leaves a session that could not be released to the client's Close, until
-// its lease has ended it.
+// keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
 	s.client.remember(s) // a loss has taken it off the list
 	if s.config.Terms.FailClosed {
@@ -81,7 +79,7 @@ func (s *Session) keepForClose() {
 	}
 }
 
-// giveBack takes the lock out of the record, and returns the final state. An error says
+// giveBack removes the lock from the record and returns the final state. An error reports
 // that the lock may still be in the table.
 func (s *Session) giveBack(ctx context.Context) (State, error) {
 	resume, err := s.settleTransactions(ctx)
@@ -90,11 +88,10 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 	}
 	defer resume()
 	switch st := s.current(); {
-	case st.Phase == Released: // a transaction has found that out
+	case st.Phase == Released: // a transaction has shown it
 		return st, nil
 	case st.Phase.Lost() && s.keepsClosed():
-		// A lock delay counts from the end of the lease, and the entry is what keeps the
-		// queue closed.
+		// A lock delay counts from the end of the lease. The entry keeps the queue closed.
 		return State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}, nil
 	case st.Phase.Lost():
 		return s.clear(ctx, st)
@@ -123,25 +120,32 @@ func (s *Session) outlasted(err error) error {
 	err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
 	st := s.current()
 	switch {
-	case s.config.Terms.FailClosed && st.Phase.Lost():
-		return &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err, Loss: st.Reason}
 	case s.config.Terms.FailClosed:
-		return &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+		return s.unreleased(err)
 	case st.Phase.Lost():
 		return errors.Join(st.Reason, err)
 	}
 	return err
 }
 
-// keepsClosed reports whether the lock's entry must stay after a loss, for its lock
-// delay. No request can be under way of a lock that was never delivered, unless it was
-// resumed.
+// unreleased returns the error of a lock without a lease that may still be in the table. It
+// reports a loss only if Err does.
+func (s *Session) unreleased(err error) error {
+	e := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+	if st := s.current(); st.Phase.Lost() {
+		e.Loss = st.Reason
+	}
+	return e
+}
+
+// keepsClosed reports whether the entry must stay after a loss, for its lock delay. A lock
+// that was never delivered has no request under way, unless it was resumed.
 func (s *Session) keepsClosed() bool {
 	return s.config.Terms.Delay > 0 && (s.grant.Resumed || s.wasDelivered())
 }
 
-// delayed is the end of a lock with a lock delay whose lease ended before a release got
-// through. Its entry, if it is still there, keeps the queue closed.
+// delayed returns the end of a lock with a lock delay whose lease ended before a release was
+// answered. Its entry keeps the queue closed if it is still there.
 func (s *Session) delayed(ctx context.Context) State {
 	terms := s.config.Terms
 	if rec, err := serving.Get(ctx, s.config.Queue); err == nil {
@@ -158,13 +162,13 @@ func (s *Session) delayed(ctx context.Context) State {
 	})
 }
 
-// handBack sends RELEASE until it is answered, for as long as ctx lives.
+// handBack sends RELEASE until it is answered, or ctx ends.
 func (s *Session) handBack(ctx context.Context) (State, error) {
 	c := s.newCall(releases)
 	v, _, err := c.run(ctx, retry.Policy{Retryable: func(err error) bool { return table.Transient(err) || table.Renewable(err) }})
 	switch {
 	case err != nil && s.config.Terms.FailClosed:
-		return State{}, &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+		return State{}, s.unreleased(err)
 	case err != nil:
 		return State{}, fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", s.config.Name, s.config.Terms.TTL, err)
 	}
@@ -182,9 +186,8 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 	return end, nil
 }
 
-// clear removes what is left of a lost lock, so that no waiter waits for its lease. It
-// is refused if the lock was evicted. If it fails the lease ends the lock, unless it
-// has none.
+// clear removes what is left of a lost lock, so that no waiter waits for its lease. It is
+// refused if the lock was evicted.
 func (s *Session) clear(ctx context.Context, st State) (State, error) {
 	end := State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}
 	v, _, err := s.newCall(clears).run(ctx, retry.Policy{Retryable: func(error) bool { return false }})
@@ -194,47 +197,42 @@ func (s *Session) clear(ctx context.Context, st State) (State, error) {
 	case v == orphaned:
 		return s.removeOrphan(ctx, end)
 	case v == released:
-		s.client.Lines.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue)
 	}
 	return end, nil
 }
 
-// removeOrphan removes an entry that a repeated request for a ticket has put into the
-// record after the lock had left it.
+// removeOrphan removes an entry that a late request for a ticket has put into the record
+// after the lock had left it.
 func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
-	_, _, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
+	_, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
 	if err == nil {
-		s.client.Lines.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue)
 	}
 	return s.cleared(end, err)
 }
 
-// cleared is the end of a lost lock. An error says that its entry may be left. It
-// reports a loss only if Err does.
+// cleared returns the end of a lost lock. With err its entry may be left.
 func (s *Session) cleared(end State, err error) (State, error) {
 	if err == nil || !s.config.Terms.FailClosed || errors.Is(err, serving.ErrRefused) {
 		return end, nil
 	}
-	left := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
-	if st := s.current(); st.Phase.Lost() {
-		left.Loss = st.Reason
-	}
-	return State{}, left
+	return State{}, s.unreleased(err)
 }
 
 // passOn wakes the waiters of this process after a release, and puts an idle queue
 // back on the path where the next Acquire is one request.
 func (s *Session) passOn(c *call) {
-	s.client.Lines.Wake(s.config.Queue)
+	s.client.Local.Wake(s.config.Queue)
 	if c.idle {
 		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })
 	}
 }
 
-// GiveBack releases a lock that its caller will not get. If the lease of a lock with a
-// lock delay ended before a request got through, the delay would keep the queue closed,
-// so remove is then called with the grant's id, to remove it before end: the instant
-// from which others may. An error says that the lock may still be in the table.
+// GiveBack releases a lock that its caller will not get. If the lease of a lock with a lock
+// delay has ended, the delay would keep the queue closed. So remove is called with the
+// grant's id, to remove it before end, when other clients may. An error reports that the
+// lock may still be in the table.
 func (s *Session) GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error {
 	err, terms := s.Release(ctx), s.config.Terms
 	st := s.current()

@@ -15,7 +15,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Config is what a session goes by. Warnings are optional.
+// Config describes a lock. Warnings are optional.
 type Config struct {
 	Name     fmt.Stringer // of the lock, in errors
 	Queue    table.Queue
@@ -41,12 +41,12 @@ type Session struct {
 	handover handover       // guarded by mu
 	seen     serving.Record // guarded by mu; the record as last seen, without its item
 	sharing  sharing        // guarded by mu
-	calls    int64          // guarded by mu; how many calls have begun to release it
-	dataSet  int64          // guarded by mu; which SetData was the last to begin
+	calls    int64          // guarded by mu; number of the last release call
+	dataSet  int64          // guarded by mu; number of the last SetData
 }
 
-// Hold makes the session of a grant and starts its heartbeat. It makes no request.
-// The session is the library's until Deliver, and must be released.
+// Hold returns the session of a grant, and starts its heartbeat. It makes no request. The
+// session must be released.
 func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
@@ -72,24 +72,24 @@ func (s *Session) ID() string { return s.grant.ID }
 // Queue returns the queue of the lock.
 func (s *Session) Queue() table.Queue { return s.config.Queue }
 
-// Ticket returns the number of the lock in its queue, its fencing token.
+// Ticket returns the ticket of the lock, its fencing token.
 func (s *Session) Ticket() ticket.Number { return s.grant.Ticket }
 
 // Mode returns how the lock was acquired. See Shared for how it is held.
 func (s *Session) Mode() serving.Mode { return s.config.Mode }
 
-// Granted returns the record as the request that was granted has returned it.
+// Granted returns the record that the request which was granted has returned.
 func (s *Session) Granted() serving.Record { return s.grant.Record }
 
-// Context returns a context that is cancelled when the lock is lost or released, with
-// the reason as its cause. Its Err looks at the clock.
+// Context returns a context that is cancelled when the lock is lost or released, with the
+// reason as its cause. Its Err reads the clock.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Done is closed when the lock is lost or released.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// sessionContext is a context that ends with a session. Its Err looks at the session's
-// deadline first: a process that was paused may ask before its timers fire.
+// sessionContext is a context that ends with a session. Its Err reads the clock, as a
+// process that was paused may call it before its timers fire.
 type sessionContext struct {
 	context.Context
 	session *Session
@@ -110,7 +110,7 @@ func (s *Session) Within(ctx context.Context) (context.Context, func()) {
 	return sessionContext{inner, s, cancel}, func() { unhook(); cancel(nil) }
 }
 
-// tableTime is a local instant on DynamoDB's clock, or on the host's if that is not
+// tableTime returns a local instant on DynamoDB's clock, or on the host's if that is not
 // known.
 func (s *Session) tableTime(local time.Time) time.Time {
 	if t := lease.Middle(s.config.Queue.Clock(), local); !t.IsZero() {
@@ -118,3 +118,28 @@ func (s *Session) tableTime(local time.Time) time.Time {
 	}
 	return local
 }
+
+// turnstile is a mutex that may be held during a request. Waiting for it ends with a
+// context.
+type turnstile chan struct{}
+
+func newTurnstile() turnstile { return make(turnstile, 1) }
+
+// Lock waits for the turnstile, or returns ctx's error. It locks a free one even if ctx has
+// ended.
+func (t turnstile) Lock(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Unlock unlocks the turnstile.
+func (t turnstile) Unlock() { <-t }

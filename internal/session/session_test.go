@@ -52,7 +52,7 @@ func inWorld(t *testing.T, name string, terms lease.Terms, test func(w *world)) 
 			defer stop()
 			var background sync.WaitGroup
 			c := &Client{
-				Closed: closed, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Lines: localqueue.New(time.Minute), Background: background.Go,
+				Closed: closed, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute), Background: background.Go,
 				Released: errReleased,
 				Lost:     func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 				Unknown:  func(_ table.Queue, err, _, _ error) error { return errors.Join(errUnknown, err) },
@@ -234,7 +234,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		turn := w.session.Ticket()
 		for _, id := range []string{"next", "last"} {
 			w.evict()
-			if _, err := serving.Quieten(w.Context(), w.queue, turn); err != nil {
+			if _, err := serving.Reset(w.Context(), w.queue, turn); err != nil {
 				w.Fatal(err)
 			}
 			turn = w.take(w.queue, w.session.config.Terms, id).Ticket

@@ -10,15 +10,15 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// settleLimit bounds the requests that end the doubt about a transaction, after its
-// caller has given up.
-const settleLimit = time.Second
+// settleLimit limits the requests that settle a transaction after its caller has given up,
+// and settleTimeout those of a caller that waits for them.
+const (
+	settleLimit   = time.Second
+	settleTimeout = 30 * time.Second
+)
 
-// settlePatience bounds the same requests of a caller that waits for them.
-const settlePatience = 30 * time.Second
-
-// settle asks the table whether the transaction was made, and keeps it from being made
-// later. It reports whether that is known and all that was made is visible. It must be
+// settle asks the table whether the transaction was made, and prevents it from being made
+// later. ok reports that this is known and that all writes are visible. The transaction is
 // the last of those sessions, one of which is enough. Their turnstiles are held.
 func (t *transaction) settle(ctx context.Context, sessions ...*Session) (made, ok bool) {
 	for _, s := range sessions {
@@ -32,11 +32,11 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) (made, o
 	return false, false
 }
 
-// askMade asks the record about the last transaction, and uses its number up. The
-// turnstile is held.
+// askMade asks the record about the last transaction, and uses its number. The turnstile is
+// held.
 func (s *Session) askMade(ctx context.Context) (made serving.Made) {
 	transient := table.Retryable
-	transient.Timeout = settlePatience
+	transient.Timeout = settleTimeout
 	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
 		var rec serving.Record
 		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.transactions.last.number)
@@ -48,12 +48,10 @@ func (s *Session) askMade(ctx context.Context) (made serving.Made) {
 	return made
 }
 
-// errUnsettled says that an earlier transaction of a lock may still be made, or become
-// visible.
+// errUnsettled reports that an earlier transaction may still be made or become visible.
 var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
 
-// settle settles the last transaction if it had no answer. The turnstile is held. Nil
-// says that none is left.
+// settle settles the last transaction if it had no answer. The turnstile is held.
 func (s *Session) settle(ctx context.Context) error {
 	last := &s.transactions.last
 	if last.state != unsettled {
@@ -66,10 +64,9 @@ func (s *Session) settle(ctx context.Context) error {
 	return nil
 }
 
-// settleTransactions waits for a transaction under way and settles one that had no
-// answer: a later holder would not see what it has yet to make visible. If it cannot be
-// settled it returns an error, and the mark of a release says so. No transaction begins
-// until resume is called. resume is nil if a transaction outlasted ctx.
+// settleTransactions waits for a transaction under way, and settles one that had no answer,
+// because a later holder would not see its writes. It returns an error if that fails. No
+// transaction begins until resume is called. resume is nil if a transaction outlasted ctx.
 func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
 	if err := s.transactions.turnstile.Lock(ctx); err != nil {
 		return nil, err

@@ -6,27 +6,26 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 )
 
-// Phase is a part of a session's life, from its grant to its end.
+// Phase is a phase of a session.
 type Phase int
 
 // The phases.
 const (
 	// Held: the lease runs.
 	Held Phase = iota
-	// Updating: an UpdateAndRelease is under way. The lock is held, and a heartbeat
-	// that does not find it may have met that call's own release.
+	// Updating: the lock is held, and an UpdateAndRelease is under way. A heartbeat that
+	// does not find the lock may have met that call's release.
 	Updating
 	// Releasing: Release was called, and the table has not confirmed it.
 	Releasing
-	// Released: the table shows that a call of the session's own released the lock.
+	// Released: the table shows that a call of the session released the lock.
 	Released
 	// Lost: the lease is over, or the record does not hold the lock any more. An entry
 	// may be left.
 	Lost
 	// Cleared: lost, and Release has done what was left to do.
 	Cleared
-	// Unknown: the lock is not in the table, and the marks that would say how it ended
-	// were replaced.
+	// Unknown: the lock is not in the table, and the marks of its end were replaced.
 	Unknown
 )
 
@@ -41,8 +40,7 @@ var moves = map[Phase][]Phase{
 // State is a phase and its reason.
 type State struct {
 	Phase Phase
-	// Reason is why the lock is not held any more: the Client's error of the loss, or
-	// of a release. Nil while it is held.
+	// Reason is the Client's error of the loss or the release; nil while the lock is held.
 	Reason error
 	// Loss is how the lock was lost; nil if it was not.
 	Loss *heartbeat.LossError
@@ -50,7 +48,7 @@ type State struct {
 	unknown error // the Client's, of the phase Unknown; else nil
 }
 
-// result is what Release returns in a final state.
+// result returns the result of Release in a final state.
 func (st State) result() error {
 	if st.Loss != nil {
 		return st.Reason
@@ -64,13 +62,12 @@ func (p Phase) held() bool { return p == Held || p == Updating }
 // Lost reports whether the lock was lost.
 func (p Phase) Lost() bool { return p == Lost || p == Cleared }
 
-// Final reports whether nothing is left to be done: Release was called, or the table
-// has shown a release, and nothing of the lock has to be taken back any more.
+// Final reports whether the lock has ended and nothing of it has to be removed.
 func (p Phase) Final() bool { return len(moves[p]) == 0 }
 
-// move changes the state if that is possible, and reports whether it was. The context
-// of the session ends when it is not held any more, for the state's reason. This is the
-// only place that changes a session's state.
+// move changes the state if that is possible, and reports whether it was. When the session
+// is not held any more, it ends the session's context with the state's reason. No other
+// function changes the state.
 func (s *Session) move(to State) bool {
 	s.mu.Lock()
 	from := s.state.Phase
@@ -91,7 +88,7 @@ func (s *Session) move(to State) bool {
 	return possible
 }
 
-// State returns the state. It looks at the clock first, and makes no request.
+// State returns the state. It reads the clock first, and makes no request.
 func (s *Session) State() State {
 	if err := s.keeper.Check(); err != nil {
 		s.lose(err)
@@ -99,29 +96,28 @@ func (s *Session) State() State {
 	return s.current()
 }
 
-// current returns the state without a look at the clock.
+// current returns the state without reading the clock.
 func (s *Session) current() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Err returns nil while the lock is held, and then the reason why it is not. It looks
-// at the clock, and makes no request.
+// Err returns nil while the lock is held, and then the reason why it is not. It reads the
+// clock, and makes no request.
 func (s *Session) Err() error { return s.State().Reason }
 
-// custody says whose the lock is.
+// custody is the owner of the lock in this process.
 type custody int
 
 const (
-	pending   custody = iota // the library's: its acquire has not returned it
-	delivered                // the caller's
-	abandoned                // given back without having been delivered
-	returned                 // given back by the caller, or after it
+	pending   custody = iota // the library: Acquire has not returned it
+	delivered                // the caller
+	abandoned                // given back before it was delivered
+	returned                 // given back by the caller
 )
 
-// handover is the custody of a lock, with what changes with it. The session's mutex
-// guards it.
+// handover is the custody of a lock. The session's mutex guards it.
 type handover struct {
 	custody custody
 	decided chan struct{}    // closed when the custody is not pending any more
@@ -149,17 +145,16 @@ func (h *handover) giveBack() {
 	}
 }
 
-// Deliver gives the lock to the caller that asked for it. warn is called with the
-// index of each of Config.Warnings whose margin is reached from then on, or was before
-// and still is. It is called in a goroutine of its own, and not after Release.
+// Deliver gives the lock to the caller that asked for it. warn is called with the index of
+// each of Config.Warnings whose margin is reached from then on, or is reached already. It is
+// called in a goroutine of its own, and not after Release.
 func (s *Session) Deliver(warn func(margin int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handover.deliver(warn)
 }
 
-// wasDelivered reports whether the lock was ever the caller's. Nothing was done under
-// one that was not.
+// wasDelivered reports whether the lock was delivered to the caller.
 func (s *Session) wasDelivered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

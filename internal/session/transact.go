@@ -31,13 +31,13 @@ type lastTransaction struct {
 	state  transactionState
 }
 
-// transactionState is what is known of a transaction.
+// transactionState is the state of a transaction.
 type transactionState int
 
 const (
 	settled   transactionState = iota // made and visible, or never made
-	refused                           // it was refused; a late copy may still be made
-	unsettled                         // it may have been made, or may yet be, or is not visible yet
+	refused                           // refused; a late copy may still be made
+	unsettled                         // it may have been made, may yet be, or is not visible yet
 )
 
 // transaction is one Transact, under one session or several.
@@ -52,7 +52,7 @@ type transaction struct {
 	doubt        doubt           // of all attempts so far
 }
 
-// doubt is what the answers to the attempts leave open.
+// doubt is what the answers to the attempts do not prove.
 type doubt int
 
 const (
@@ -106,7 +106,7 @@ func (t *transaction) number(s *Session) error {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
 	s.transactions.last = lastTransaction{tx: t, number: serving.NextCall(s.transactions.last.number)}
-	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.isAlone(), s.transactions.last.number)
+	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.transactions.last.number)
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
 	}
@@ -119,7 +119,7 @@ func (t *transaction) number(s *Session) error {
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const tokenLife = 9 * time.Minute
 
-// answer is what came of one attempt.
+// answer is the result of one attempt.
 type answer struct {
 	end   answered
 	cause error
@@ -198,7 +198,7 @@ func (t *transaction) fenced(reasons []string) bool {
 	return len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.sessions):], table.ReasonFailed)
 }
 
-// refused is what the records that refused an attempt say of the transaction.
+// refused returns the result of an attempt that records have refused.
 func (t *transaction) refused(ctx context.Context, err error, reasons []string) answer {
 	made, why := t.judge(ctx, err, reasons)
 	switch {
@@ -214,8 +214,8 @@ func (t *transaction) refused(ctx context.Context, err error, reasons []string) 
 	return answer{answeredNever, why}
 }
 
-// judge says what the records that refused a transaction say of it, and why the first
-// of them refused.
+// judge returns what became of the transaction by the records that refused it, and why the
+// first of them refused it.
 func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made serving.Made, why error) {
 	fences := len(t.items) - len(t.sessions)
 	for i, s := range t.sessions {
@@ -224,7 +224,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 		}
 		rec, readErr := serving.Refusal(ctx, s.config.Queue, table.ReasonItem(err, fences+i))
 		if readErr != nil {
-			t.doubt = max(t.doubt, unproven) // a copy of the transport's may have been made
+			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
 			return serving.MadeNotYet, readErr
 		}
 		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.transactions.last.number); {
@@ -240,9 +240,9 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 	return made, why
 }
 
-// visible repeats a transaction that was made until an answer says that all of its
-// items are visible: the record alone may be. Within the life of its token that is a
-// success. Later it is refused by its number, and has long been visible.
+// visible repeats a transaction that was made until an answer shows that all of its items,
+// and not the record alone, are visible. Within the life of its token that is a success.
+// Later it is refused by its number, and has long been visible.
 func (t *transaction) visible(ctx context.Context) bool {
 	always := retry.Policy{Retryable: func(error) bool { return true }}
 	return always.Do(ctx, func(ctx context.Context) error {
@@ -257,8 +257,8 @@ func (t *transaction) visible(ctx context.Context) bool {
 	}) == nil
 }
 
-// failed is the error of a transaction that ends with err. If an attempt had no answer
-// it asks the table first; nil says that the transaction was made.
+// failed returns the error of a transaction that ends with err. If an attempt had no answer,
+// it asks the table first. Nil: the transaction was made.
 func (t *transaction) failed(err error) error {
 	if t.doubt > none {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
@@ -276,15 +276,14 @@ func (t *transaction) failed(err error) error {
 	return fmt.Errorf("queuelock: %s: transact: %w", t.sessions[0].config.Name, errors.Join(err, t.caller.Err(), t.end()))
 }
 
-// unknown is the error of a transaction of which the outcome is not known, or that was
-// made and may not be visible yet.
+// unknown returns the error of a transaction whose outcome is not known, or that was made
+// and may not be visible yet.
 func (t *transaction) unknown(err error) error {
 	t.leave(unsettled)
 	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
 }
 
-// leave notes in the sessions what is known of the transaction. Their turnstiles are
-// held.
+// leave records the state of the transaction in the sessions. Their turnstiles are held.
 func (t *transaction) leave(state transactionState) {
 	for _, s := range t.sessions {
 		s.transactions.last.state = state
@@ -294,7 +293,7 @@ func (t *transaction) leave(state transactionState) {
 // Condition returns a check that the lock is held, for a transaction of the caller's
 // own. It makes no request.
 func (s *Session) Condition() types.ConditionCheck {
-	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.isAlone())
+	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone))
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}

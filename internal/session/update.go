@@ -12,10 +12,10 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// UpdateAndRelease sends the caller's update of the item that carries the record, and
-// the release, in one request. asks says that the update has a condition. It returns
-// the item as it then is, without the lock's attributes. The session is held, and its
-// context not cancelled, until the update is known to be made. Returns
+// UpdateAndRelease sends the caller's update of the item with the record, and the release,
+// in one request. asks reports that the update has a condition. It returns the item as it is
+// afterwards, without the lock's attributes. The session is held until the update is known
+// to be made. Returns
 //
 //   - *ConditionError if a condition was false. Nothing was written.
 //   - Client.Released if the lock had been released, also by an earlier call.
@@ -75,13 +75,13 @@ func (s *Session) updated(ctx context.Context, c *call, v verdict, rec serving.R
 	case evicted:
 		return nil, s.evicted()
 	}
-	// The item was deleted, or the marks were replaced. The lock is held no more.
+	// The item was deleted, or the marks were replaced.
 	_ = s.evicted()
 	return nil, s.updateFailed(ctx, true, errOverwritten)
 }
 
-// updateFailed is the error of an UpdateAndRelease that ends with err. open says that
-// a request may have been applied.
+// updateFailed returns the error of an UpdateAndRelease that ends with err. open reports
+// that a request may have been applied.
 func (s *Session) updateFailed(ctx context.Context, open bool, err error) error {
 	if open {
 		return s.unknown(err, ctx.Err(), s.Err())

@@ -13,7 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// API is what creating a table needs of an SDK client.
+// API is the part of an SDK client that creates tables.
 type API interface {
 	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
@@ -23,8 +23,8 @@ type API interface {
 
 var _ API = (*dynamodb.Client)(nil)
 
-// Create makes a table of that layout, waits until it is active, and sees to
-// its TTL. A table that is there is checked and used. Calling again is safe.
+// Create creates a table of that layout, waits until it is active, and enables its TTL.
+// An existing table is checked instead. Calling again is safe.
 func Create(ctx context.Context, db API, l Layout) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:   &l.Table,
@@ -47,7 +47,7 @@ func Create(ctx context.Context, db API, l Layout) error {
 	return enableTTL(ctx, db, l)
 }
 
-// untilActive waits for the table, and checks its keys.
+// untilActive waits until the table is active, and checks its keys.
 func untilActive(ctx context.Context, db API, l Layout) error {
 	look := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
@@ -80,7 +80,7 @@ func untilActive(ctx context.Context, db API, l Layout) error {
 	}
 }
 
-// enableTTL switches the table's TTL on, unless it is.
+// enableTTL enables the table's TTL if it is not enabled.
 func enableTTL(ctx context.Context, db API, l Layout) error {
 	on, err := hasTTL(ctx, db, l)
 	if err != nil || on {
@@ -91,7 +91,7 @@ func enableTTL(ctx context.Context, db API, l Layout) error {
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &l.TTL, Enabled: aws.Bool(true)},
 	})
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "ValidationException" {
-		// Somebody else enabled it in between; look at what they did.
+		// Another client enabled it in between.
 		if on, again := hasTTL(ctx, db, l); again != nil || on {
 			return again
 		}

@@ -1,22 +1,22 @@
-// Package table is what every package that talks to DynamoDB shares: the
-// names of keys and attributes, the five calls the library makes, and one
-// place where each call is bounded, timed and translated.
+// Package table sends the library's requests to DynamoDB, and names keys and attributes.
 //
-// It promises that
+// # Promises
 //
-//   - no call outlives its bound: each carries a time-out of its own, beside
-//     the caller's context (a black-holed connection otherwise hangs for as
-//     long as the operating system likes);
-//   - every answer, also a refusal, feeds the estimate of DynamoDB's clock
-//     (package dbclock);
-//   - a refused condition comes back as *Refused, which has the item that
-//     refused it, or reads it where an older engine does not send it;
-//   - an error says whether the request may have been applied all the same
-//     (Applied), whether trying again can help (Transient), and, where the
-//     table itself is the cause, what was found and what is needed
-//     (*SchemaError).
+//   - No call outlives its time-out, also where the connection never answers.
+//   - Every answer, also a refusal, feeds the estimate of DynamoDB's clock (package
+//     dbclock).
+//   - A false condition is returned as [*Refused], which has the item that refused the
+//     write, or reads it where an older engine does not send it.
+//   - An error reports whether the write may have been applied ([Applied]), and whether
+//     another attempt can help ([Transient]). If the table is the cause, a
+//     [*SchemaError] names what was found and what is needed.
 //
-// It does not retry, beyond what the caller's SDK client does, and it knows
-// nothing of tickets, records or rows: those are packages ticket, serving and
-// queue.
+// # Does not promise
+//
+// Retries, beyond those of the caller's SDK client. The package knows nothing of the
+// state of records and rows (packages serving and rows).
+//
+// # Requests
+//
+// Each method of [Store] sends one request, unless its documentation says otherwise.
 package table

@@ -10,21 +10,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	sdkretry "github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/queue"
 )
 
-// Error is a request that failed.
+// Error is the error of a request that failed.
 type Error struct {
-	Operation string // DynamoDB's name of it
+	Operation string // as DynamoDB names it
 	Table     string
-	Timeout   time.Duration // the bound, if that is what ended it
+	Timeout   time.Duration // the time-out that ended the request; zero: another cause
 	Err       error
 }
 
@@ -35,9 +36,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s on table %q: %v", e.Operation, e.Table, e.Err)
 }
 
-// Unwrap returns the SDK's error. That of a time-out of the call's own stays
-// hidden: it matches context.DeadlineExceeded, as if the caller's context had
-// ended.
+// Unwrap returns the SDK's error, but not that of the time-out: it would match
+// context.DeadlineExceeded, as if the caller's context had ended.
 func (e *Error) Unwrap() error {
 	if e.Timeout > 0 {
 		return nil
@@ -45,10 +45,10 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// SchemaError says that the table cannot be used.
+// SchemaError reports that the table cannot be used.
 type SchemaError = queue.TableError
 
-// Need says in words what table the layout asks for.
+// Need describes the table that the layout needs.
 func (l Layout) Need() string {
 	return fmt.Sprintf("a table with partition key %q (S) and sort key %q (S)", l.PK, l.SK)
 }
@@ -58,7 +58,7 @@ func (s *Store) translate(ctx, bounded context.Context, operation string, err er
 		return &Refused{Item: failed.Item}
 	}
 	if operation == transactWriteItems || operation == transactGetItems {
-		// It may be about any table of the caller's.
+		// Any table of the caller's may be the cause.
 		return s.problem(ctx, bounded, operation, err)
 	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
@@ -70,7 +70,6 @@ func (s *Store) translate(ctx, bounded context.Context, operation string, err er
 	return s.problem(ctx, bounded, operation, err)
 }
 
-// problem is the error of a request that failed.
 func (s *Store) problem(ctx, bounded context.Context, operation string, err error) *Error {
 	e := &Error{Operation: operation, Table: s.layout.Table, Err: err}
 	if bounded.Err() != nil && ctx.Err() == nil {
@@ -79,15 +78,14 @@ func (s *Store) problem(ctx, bounded context.Context, operation string, err erro
 	return e
 }
 
-// describer is what a client that can say more about a wrong table has.
+// describer is an SDK client that can describe tables.
 type describer interface {
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 }
 
-// schemaProblem turns DynamoDB's ValidationException into a SchemaError when
-// the table's keys are not the layout's. DynamoDB's own words ("The provided
-// key element does not match the schema") name neither, so the table is
-// described, if the client can and may: one more request, on this path only.
+// schemaProblem returns a SchemaError if a ValidationException comes from keys that are
+// not the layout's. DynamoDB's message names neither, so the table is described, if the
+// client can: one more request.
 func (s *Store) schemaProblem(ctx context.Context, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || api.ErrorCode() != "ValidationException" {
@@ -110,8 +108,7 @@ func (s *Store) schemaProblem(ctx context.Context, err error) error {
 	return &SchemaError{Table: s.layout.Table, Found: found, Need: s.need(), Err: err}
 }
 
-// Check says in words which keys a table has, and whether they are the
-// layout's.
+// Check describes the keys of a table, and reports whether they are the layout's.
 func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
 	kinds := attributeTypes(t)
 	var pk, sk string
@@ -141,10 +138,10 @@ func attributeTypes(t *types.TableDescription) map[string]types.ScalarAttributeT
 	return kinds
 }
 
-// Transient reports whether trying again can help: a time-out of the call's
-// own, a broken connection, a throttle, a server's fault, a transaction that
-// holds the item, a write to it in another region. Not so: a refusal, a wrong table, missing rights, and the
-// caller's own cancellation.
+// Transient reports whether another attempt can help: after a time-out, a broken
+// connection, a throttle, a server error, a transaction on the item, or a write to it in
+// another region. It is false for a refusal, a wrong table, missing rights, and a
+// cancelled context.
 func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -153,23 +150,20 @@ func Transient(err error) bool {
 	if e.Timeout > 0 {
 		return true
 	}
-	if _, ok := errors.AsType[ratelimit.QuotaExceededError](err); ok {
-		// The SDK client has run out of retries for now, after failures that
-		// it would have retried.
-		return true
-	}
+	// The SDK client has run out of retries for now, after failures that it would have
+	// retried.
+	_, quota := errors.AsType[ratelimit.QuotaExceededError](err)
 	// The SDK does not retry these two by itself.
-	if _, ok := errors.AsType[*types.TransactionConflictException](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*types.ReplicatedWriteConflictException](err); ok {
-		return true
-	}
-	return retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
+	_, conflict := errors.AsType[*types.TransactionConflictException](err)
+	_, replicated := errors.AsType[*types.ReplicatedWriteConflictException](err)
+	return quota || conflict || replicated || retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
 }
 
-// Unanswered reports whether a request failed without saying anything about what
-// was asked: Transient, or its context ended before the answer came.
+// Retryable repeats requests that failed transiently, without a limit of its own.
+var Retryable = retry.Policy{Retryable: Transient}
+
+// Unanswered reports whether a request failed without an answer to what was asked:
+// Transient, or its context ended first.
 func Unanswered(err error) bool {
 	if _, ok := errors.AsType[*Error](err); !ok {
 		return false
@@ -177,11 +171,9 @@ func Unanswered(err error) bool {
 	return Transient(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Renewable reports whether DynamoDB refused the credentials of a request, and
-// may accept it with others: a provider renews them, and a new key takes a while
-// to be known everywhere. It is for what must be given back: an acquire reports
-// such an error at once, since nothing says that the credentials will ever be
-// right.
+// Renewable reports whether DynamoDB refused the credentials of a request and may accept
+// others: a provider renews them, and a new key takes a while to be known everywhere. A
+// release waits for that. An acquire does not, as the credentials may never be right.
 func Renewable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -191,9 +183,8 @@ func Renewable(err error) bool {
 	return ok && renewable[api.ErrorCode()]
 }
 
-// renewable are the codes for credentials that have expired, that are not known
-// (yet, or any more), and for a signature that is too old for the local clock
-// that dated it.
+// renewable are the codes for credentials that have expired or are not known, and for a
+// signature that the local clock has dated too early.
 var renewable = map[string]bool{
 	"ExpiredToken":                true,
 	"ExpiredTokenException":       true,
@@ -202,19 +193,18 @@ var renewable = map[string]bool{
 	"InvalidSignatureException":   true,
 }
 
-var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+var retryables = sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables)
 
-// Applied reports whether a write that failed with err may have been made, or
-// may yet be. A refused condition, and what no repetition changes, prove that it
-// was not. A throttle or a conflict proves nothing: a transport that retries on
-// its own may have sent the request before. once says that the SDK client was
-// kept from retrying.
+// Applied reports whether a write that failed with err may have been applied, or may yet
+// be. A refused condition proves that it was not, and so does an error that no repetition
+// changes. A throttle or a conflict proves nothing: a transport that retries on its own
+// may have sent the request before. once reports that the SDK's retries were off.
 func Applied(err error, once bool) bool {
 	if err == nil {
 		return true
 	}
-	if IsUnread(err) {
-		return true
+	if p, ok := errors.AsType[*proven](err); ok && (once || !p.not) {
+		return !p.not
 	}
 	if _, ok := errors.AsType[*Refused](err); ok {
 		return false
@@ -222,18 +212,12 @@ func Applied(err error, once bool) bool {
 	if !once {
 		return true
 	}
-	if _, ok := errors.AsType[*notApplied](err); ok {
-		return false
-	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err) || Renewable(err)
 }
 
-// requestID is the header by which an answer is known to be DynamoDB's own.
-const requestID = "X-Amzn-Requestid"
-
-// dateOfAnswer is the Date header of an answer. One without DynamoDB's request
-// id may be a proxy's or a gateway's, and the date of its clock.
+// dateOfAnswer returns the Date header of an answer. An answer without DynamoDB's
+// request id may come from a proxy, with the date of its clock.
 func dateOfAnswer(metadata middleware.Metadata) (time.Time, bool) {
 	if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); !ok || id == "" {
 		return time.Time{}, false
@@ -241,10 +225,9 @@ func dateOfAnswer(metadata middleware.Metadata) (time.Time, bool) {
 	return awsmiddleware.GetServerTime(metadata)
 }
 
-// dateOfError is dateOfAnswer of an error's response.
 func dateOfError(err error) (time.Time, bool) {
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	if !ok || response.Response == nil || response.Response.Response == nil || response.Response.Header.Get(requestID) == "" {
+	if !ok || response.Response == nil || response.Response.Response == nil || response.Response.Header.Get("X-Amzn-Requestid") == "" {
 		return time.Time{}, false
 	}
 	date, parseErr := http.ParseTime(response.Response.Header.Get("Date"))

@@ -10,22 +10,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Home is an item that carries a serving record beside attributes of its own.
+// Home is an item of the user that has a serving record beside its own attributes.
 type Home struct {
 	Table  string
 	Key    Item
 	Prefix string // of the record's attributes
-	// Create lets the item be created where it is missing.
-	Create bool
+	Create bool   // a missing item may be created
 }
 
-// recordNames are the serving record's own attributes, of any kind of queue.
+// recordNames are the attributes of the serving record, of any kind of queue.
 var recordNames = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
 	AttrReleased, AttrEvicted,
 }
 
-// RecordNames are the names of all attributes that the queue's record may have.
+// RecordNames returns the names of all attributes that the queue's record may have.
 func (q Queue) RecordNames() []string {
 	var names []string
 	for _, name := range recordNames {
@@ -34,21 +33,20 @@ func (q Queue) RecordNames() []string {
 	return names
 }
 
-// Owns reports whether an attribute is one of the serving record's, and not the
-// user's.
+// Owns reports whether an attribute belongs to the serving record.
 func (h *Home) Owns(name string) bool {
 	rest, ok := strings.CutPrefix(name, h.Prefix)
 	return ok && slices.Contains(recordNames, rest)
 }
 
-// Strip is the item without the serving record's attributes.
+// Strip returns the item without the serving record's attributes.
 func (h *Home) Strip(item Item) Item {
 	own := maps.Clone(item)
 	maps.DeleteFunc(own, func(name string, _ types.AttributeValue) bool { return h.Owns(name) })
 	return own
 }
 
-// need says in words which table the item asks for.
+// need describes the table that the item needs.
 func (h *Home) need() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
@@ -57,7 +55,7 @@ func (h *Home) need() string {
 	return "a table with the key " + strings.Join(parts, " and ")
 }
 
-// check reports whether the item's key has the attributes of the table's.
+// check reports whether the item's key has the attributes of the table's key.
 func (h *Home) check(t *types.TableDescription) bool {
 	kinds := attributeTypes(t)
 	for _, k := range t.KeySchema {
@@ -69,8 +67,8 @@ func (h *Home) check(t *types.TableDescription) bool {
 	return len(t.KeySchema) == len(h.Key)
 }
 
-// KeyType is the type of a key's value as a table's schema names it, or "" if a
-// key cannot have it.
+// KeyType returns the type of a key's value in a table's schema, or "" if a key cannot
+// have it.
 func KeyType(v types.AttributeValue) string {
 	switch v.(type) {
 	case *types.AttributeValueMemberS:
@@ -83,13 +81,6 @@ func KeyType(v types.AttributeValue) string {
 	return ""
 }
 
-// on returns the table of an item of the user's own, with the same clock.
-func (s *Store) on(h *Home) *Store {
-	other := *s
-	other.layout.Table, other.home = h.Table, h
-	return &other
-}
-
 func (s *Store) need() string {
 	if s.home != nil {
 		return s.home.need()
@@ -97,8 +88,7 @@ func (s *Store) need() string {
 	return s.layout.Need()
 }
 
-// check says in words which keys the table has, and whether they are those
-// that are asked for.
+// check describes the table's keys, and reports whether they are those that are needed.
 func (s *Store) check(t *types.TableDescription) (found string, ok bool) {
 	found, ok = s.layout.Check(t)
 	if s.home != nil {

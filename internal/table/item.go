@@ -13,13 +13,13 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Item is an item, or a map inside one, as the SDK has it.
+// Item is an item, or a map in one, in the SDK's form.
 type Item = map[string]types.AttributeValue
 
-// String makes a DynamoDB string.
+// String returns a DynamoDB string.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// Ticket reads a ticket number, in any form in which an engine prints one.
+// Ticket reads a ticket number in any form in which an engine prints one.
 func (r *Reader) Ticket(attribute string) ticket.Number {
 	s := r.Number(attribute)
 	if r.Err != nil {
@@ -34,24 +34,23 @@ func (r *Reader) Ticket(attribute string) ticket.Number {
 			return n
 		}
 	}
-	r.fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
+	r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
 	return ticket.Number{}
 }
 
-// Int makes a DynamoDB number.
+// Int returns a DynamoDB number.
 func Int(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// Map makes a DynamoDB map.
+// Map returns a DynamoDB map.
 func Map(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
 
-// MalformedError says that an item holds something that this library did not
-// write.
+// MalformedError reports that an item was not written by this library.
 type MalformedError = queue.MalformedError
 
-// Reader reads attributes out of an item that any program may have written.
-// The first problem it meets is kept in Err; what is read after that is zero.
+// Reader reads attributes of an item that any program may have written. It keeps the
+// first problem in Err.
 type Reader struct {
 	What string // names the item in errors
 	Item Item
@@ -59,19 +58,17 @@ type Reader struct {
 	Err  error
 }
 
-func (r *Reader) fail(attribute, format string, args ...any) {
+// Fail records a problem with an attribute, unless there is one already.
+func (r *Reader) Fail(attribute, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = &MalformedError{Item: r.What, Attribute: r.Path + attribute, Problem: fmt.Sprintf(format, args...)}
 	}
 }
 
-// Fail records a problem that the caller found with an attribute's value.
-func (r *Reader) Fail(attribute, format string, args ...any) { r.fail(attribute, format, args...) }
-
 // Has reports whether the attribute is present.
 func (r *Reader) Has(attribute string) bool { _, ok := r.Item[attribute]; return ok }
 
-// Number reads a number in the form DynamoDB sent it.
+// Number reads a number in the form in which DynamoDB sent it.
 func (r *Reader) Number(attribute string) string {
 	if v := member[*types.AttributeValueMemberN](r, attribute, "a number"); v != nil {
 		return v.Value
@@ -79,20 +76,20 @@ func (r *Reader) Number(attribute string) string {
 	return ""
 }
 
-// member reads an attribute of one type; nil if it has another.
+// member reads an attribute of one type. It is nil if it has another.
 func member[T types.AttributeValue](r *Reader, attribute, need string) (none T) {
 	switch v := r.Item[attribute].(type) {
 	case T:
 		return v
 	case nil:
-		r.fail(attribute, "is missing, %s is needed", need)
+		r.Fail(attribute, "is missing, %s is needed", need)
 	default:
-		r.fail(attribute, "is %s, %s is needed", TypeName(v), need)
+		r.Fail(attribute, "is %s, %s is needed", TypeName(v), need)
 	}
 	return none
 }
 
-// Int reads a whole number that fits 64 bits.
+// Int reads a whole number of 64 bits.
 func (r *Reader) Int(attribute string) int64 {
 	s := r.Number(attribute)
 	if s == "" {
@@ -101,13 +98,12 @@ func (r *Reader) Int(attribute string) int64 {
 	if n, ok := Whole(s); ok && n.IsInt64() {
 		return n.Int64()
 	}
-	r.fail(attribute, "is %s, a whole number of 64 bits is needed", clip(s))
+	r.Fail(attribute, "is %s, a whole number of 64 bits is needed", clip(s))
 	return 0
 }
 
-// Whole parses a whole number in the forms in which an engine may print one:
-// 1000, 1E+3, 10.00e2. A number of more than 126 digits, which DynamoDB does
-// not store, is refused before anything is computed from it.
+// Whole parses a whole number in any form in which an engine prints one: 1000, 1E+3,
+// 10.00e2. A number of more than 126 digits, which DynamoDB does not store, is refused.
 func Whole(s string) (*big.Int, bool) {
 	const maxDigits = 126
 	if s == "" || len(s) > maxDigits {
@@ -136,7 +132,7 @@ func (r *Reader) OptionalInt(attribute string) (int64, bool) {
 	return r.Int(attribute), true
 }
 
-// OptionalTime reads milliseconds since the epoch; zero if they are absent.
+// OptionalTime reads milliseconds since the epoch. It is zero if they are absent.
 func (r *Reader) OptionalTime(attribute string) time.Time {
 	ms, ok := r.OptionalInt(attribute)
 	if !ok || ms == 0 && r.Err != nil {
@@ -168,7 +164,7 @@ func (r *Reader) OptionalText(attribute string) string {
 	return r.Text(attribute)
 }
 
-// OptionalBool reads a boolean that may be absent; it is false then.
+// OptionalBool reads a boolean. It is false if it is absent.
 func (r *Reader) OptionalBool(attribute string) bool {
 	if !r.Has(attribute) {
 		return false
@@ -185,8 +181,7 @@ func (r *Reader) Map(attribute string) Item {
 	return nil
 }
 
-// TypeName names an attribute's type as DynamoDB's documents do, with its
-// article: "a string".
+// TypeName returns the name of an attribute's type with its article: "a string".
 func TypeName(v types.AttributeValue) string {
 	switch v.(type) {
 	case *types.AttributeValueMemberS:
@@ -209,7 +204,7 @@ func TypeName(v types.AttributeValue) string {
 	return "of an unknown type"
 }
 
-// clip keeps a hostile value from filling a log.
+// clip shortens a hostile value for errors and logs.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

@@ -10,26 +10,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Write is an update on a condition, as a request has it.
+// Write is a conditional update in the form of a request.
 type Write struct {
 	Update, Condition string
 	Names             map[string]string
 	Values            map[string]types.AttributeValue
 }
 
-// placeholders are what the SDK's builder puts in the place of names and values:
-// #0, :0. It names nothing in any other way.
+// placeholders are the names and values of the SDK's builder: #0, :0.
 var placeholders = regexp.MustCompile(`([#:])(\d+)`)
 
-// tops are the placeholders of names that begin a path.
+// tops are placeholders at the beginning of a path.
 var tops = regexp.MustCompile(`(?:^|[^.#\w])(#\d+)`)
 
-// clauses are the keywords of an update; the builder puts each of them at the
-// beginning of a line.
+// clauses are the keywords of an update. The builder begins a line with each.
 var clauses = []string{"ADD", "DELETE", "REMOVE", "SET"}
 
-// Join makes one write of the lock's own and the user's: both updates, on both
-// conditions. Neither is changed.
+// Join returns one write of the lock's own update and the user's, on both conditions.
+// Neither is changed.
 func Join(own, users expression.Expression) (Write, error) {
 	w := Write{Names: maps.Clone(own.Names()), Values: maps.Clone(own.Values())}
 	if w.Values == nil {
@@ -67,10 +65,10 @@ func Join(own, users expression.Expression) (Write, error) {
 	return w, nil
 }
 
-// apart gives the user's placeholders names that the lock's own never have.
+// apart gives the user's placeholders names that the lock's own do not have.
 func apart(text string) string { return placeholders.ReplaceAllString(text, "${1}u$2") }
 
-// TopNames are the attributes of the item that an update names.
+// TopNames returns the attributes of the item that an update names.
 func TopNames(e expression.Expression) []string {
 	var names []string
 	for _, match := range tops.FindAllStringSubmatch(*e.Update(), -1) {

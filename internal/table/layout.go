@@ -3,54 +3,55 @@ package table
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/ticket"
 )
 
-// Attribute names of the serving record and of queue rows. Those of the keys
-// and of the table's TTL are the user's choice and stand in Layout.
+// Attribute names of the serving record and of queue rows. The user chooses those in
+// Layout.
 const (
 	AttrTicketNumber = "ticketNumber" // record, N: last ticket issued
-	AttrServingAfter = "servingAfter" // record, N: beside holders, present together or absent together
+	AttrServingAfter = "servingAfter" // record, N: present and absent with holders
 	AttrGranted      = "granted"      // record, N: highest ticket claimed
 	AttrHolders      = "holders"      // record, M: holder id to entry
 	AttrTurn         = "turn"         // record, M: mean and deviation of recent turns
-	AttrHoldMode     = "holdMode"     // record of a lock, S: how those in holders hold; present and absent with holders
-	AttrPermits      = "permits"      // record of a semaphore, N: how many hold at once, for life; absent from a lock's
-	AttrScope        = "scope"        // record, S: which wider counter issues its tickets, for life; absent: the record does
+	AttrHoldMode     = "holdMode"     // record of a lock, S: mode of the holders; present and absent with them
+	AttrPermits      = "permits"      // record of a semaphore, N: never changes
+	AttrScope        = "scope"        // record, S: the wider counter that issues its tickets, absent if there is none; never changes
 	AttrReleased     = "released"     // record, M: the last release: id, ticket and call of the holder
 	AttrEvicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
 
 	AttrBeat       = "beat"       // entry and row, N: number of renewals
 	AttrUntil      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock
 	AttrTTL        = "ttl"        // entry and row, N: length of the lease, ms
-	AttrDelay      = "delay"      // entry, N: for how long the queue stays closed after a lease that was lost, ms
-	AttrFailClosed = "failClosed" // entry, BOOL: true once confirmed means that it has no lease
-	AttrSince      = "since"      // entry, N: when it was granted, ms on DynamoDB's clock
+	AttrDelay      = "delay"      // entry, N: how long the queue stays closed after the lease, ms
+	AttrFailClosed = "failClosed" // entry, BOOL: no lease once confirmed
+	AttrSince      = "since"      // entry, N: time of the grant, ms on DynamoDB's clock
 	AttrOwner      = "owner"      // entry and row, S
-	AttrTicket     = "ticket"     // entry, N: present if it came by CLAIM
-	AttrData       = "data"       // entry, B: the holder's own; absent if it has none
-	AttrDataSet    = "dataSet"    // entry, N: which SetData wrote data; absent before the first
-	AttrMade       = "made"       // entry and evicted, N: number of the holder's last fenced transaction; absent from an entry before the first
-	AttrCall       = "call"       // released, N: which of the holder's calls released the lock
-	AttrOpen       = "open"       // released, N: when a transaction was given up without being visible, ms on DynamoDB's clock; absent if none was
-	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock; absent if unknown
+	AttrTicket     = "ticket"     // entry, N: present if granted by CLAIM
+	AttrData       = "data"       // entry, B: the holder's data, absent if there is none
+	AttrDataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first
+	AttrMade       = "made"       // entry and evicted, N: number of the holder's last fenced transaction, absent from an entry before the first
+	AttrCall       = "call"       // released, N: number of the holder's release call
+	AttrOpen       = "open"       // released, N: when a transaction was given up before it was visible, ms on DynamoDB's clock, absent if none was
+	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
-	AttrMode       = "mode"       // row, S, and entry that shares
+	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrMean       = "mean"       // turn, N: ms
 	AttrDeviation  = "deviation"  // turn, N: ms
 )
 
-var reserved = []string{
-	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
-	AttrReleased, AttrEvicted, AttrMade, AttrCall, AttrOpen, AttrAt, AttrBeat, AttrUntil, AttrTTL,
-	AttrSince, AttrOwner, AttrTicket, AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt,
-	AttrDelay, AttrFailClosed,
-}
+var reserved = slices.Concat(recordNames, []string{
+	AttrMade, AttrCall, AttrOpen, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
+	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
+})
 
-// Layout names a table and the attributes of it that the user may choose.
+// Layout names a table, and those of its attributes that the user chooses.
 type Layout struct {
 	Table string // table name or ARN
 	PK    string // partition key, S
@@ -58,7 +59,7 @@ type Layout struct {
 	TTL   string // the table's TTL attribute, N in epoch seconds, on queue rows only
 }
 
-// Validate says what is wrong with the names, if anything.
+// Validate returns an error if a name cannot be used.
 func (l Layout) Validate() error {
 	if problem := NameProblem(l.Table); problem != "" {
 		return fmt.Errorf("the table name %s", problem)
@@ -84,14 +85,14 @@ func (l Layout) Validate() error {
 	return nil
 }
 
-// What DynamoDB takes for a table: its name, or its ARN.
+// A table's name; DynamoDB also accepts its ARN.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateTable.html
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 const maxTableARN = 1024
 
-// NameProblem is what is wrong with a table's name or ARN, or "".
+// NameProblem describes what is wrong with a table's name or ARN; "" if it can be used.
 func NameProblem(name string) string {
 	arn := strings.HasPrefix(name, "arn:")
 	_, last, _ := strings.Cut(name, ":table/")
@@ -108,23 +109,17 @@ func NameProblem(name string) string {
 	return ""
 }
 
-// Queue is one queue in one table: every item of it shares the partition key
-// Entity, and its sort keys start with Reason and a slash.
+// Queue is one queue in one table. Its items have the partition key Entity, and sort
+// keys that begin with Reason and a slash.
 type Queue struct {
 	*Store
 	Entity, Reason string
-	// Home is where the serving record is kept, if on an item of the user's own;
-	// nil: at ticket number zero of the queue.
-	Home *Home
+	Home           *Home // user's item with the serving record; nil: an item of the queue
 }
 
-// numberWidth is the length of a padded ticket: DynamoDB keeps numbers exact
-// to 38 digits.
-const numberWidth = 38
-
 var (
-	zeros = strings.Repeat("0", numberWidth)
-	nines = strings.Repeat("9", numberWidth)
+	zeros = strings.Repeat("0", ticket.Digits)
+	nines = strings.Repeat("9", ticket.Digits)
 )
 
 // Limits of DynamoDB on key values, in bytes.
@@ -132,19 +127,19 @@ var (
 const (
 	MaxPartitionKey = 2048
 	MaxSortKey      = 1024
-	MaxReason       = MaxSortKey - 1 - numberWidth
+	MaxReason       = MaxSortKey - 1 - ticket.Digits
 )
 
-// SortKey is the sort key of the row with that padded number.
+// SortKey returns the sort key of the row with that padded number.
 func (q Queue) SortKey(padded string) string { return q.Reason + "/" + padded }
 
-// RecordSortKey is the sort key of the serving record: ticket number zero.
+// RecordSortKey returns the sort key of the serving record: ticket number zero.
 func (q Queue) RecordSortKey() string { return q.SortKey(zeros) }
 
-// LastSortKey is the highest sort key the queue can have.
+// LastSortKey returns the highest sort key of the queue.
 func (q Queue) LastSortKey() string { return q.SortKey(nines) }
 
-// Key is the primary key of the item with that sort key.
+// Key returns the primary key of the item with that sort key.
 func (q Queue) Key(sortKey string) Item {
 	return Item{
 		q.layout.PK: &types.AttributeValueMemberS{Value: q.Entity},
@@ -152,7 +147,7 @@ func (q Queue) Key(sortKey string) Item {
 	}
 }
 
-// RecordKey is the primary key of the serving record.
+// RecordKey returns the primary key of the serving record.
 func (q Queue) RecordKey() Item {
 	if q.Home != nil {
 		return q.Home.Key
@@ -160,15 +155,17 @@ func (q Queue) RecordKey() Item {
 	return q.Key(q.RecordSortKey())
 }
 
-// Record is the table in which the serving record is kept.
+// Record returns the table of the serving record, with the same clock.
 func (q Queue) Record() *Store {
 	if q.Home != nil {
-		return q.on(q.Home)
+		other := *q.Store
+		other.layout.Table, other.home = q.Home.Table, q.Home
+		return &other
 	}
 	return q.Store
 }
 
-// Attr is the name of one of the serving record's own attributes.
+// Attr returns the name of an attribute of the serving record.
 func (q Queue) Attr(name string) string {
 	if q.Home != nil {
 		return q.Home.Prefix + name
@@ -176,15 +173,15 @@ func (q Queue) Attr(name string) string {
 	return name
 }
 
-// Padded is the number part of an item's sort key, or false if the item is
-// not one of this queue's.
+// Padded returns the digits in an item's sort key, or false if the item is not of this
+// queue.
 func (q Queue) Padded(item Item) (string, bool) {
 	sk, ok := item[q.layout.SK].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", false
 	}
 	padded, ok := strings.CutPrefix(sk.Value, q.Reason+"/")
-	return padded, ok && len(padded) == numberWidth
+	return padded, ok && len(padded) == ticket.Digits
 }
 
 // Same reports whether two values name the same queue of the same table.

@@ -15,7 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/dbclock"
 )
 
-// DynamoDB is what the library needs of an SDK client.
+// DynamoDB is the part of an SDK client that locks need.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -26,52 +26,49 @@ type DynamoDB interface {
 
 var _ DynamoDB = (*dynamodb.Client)(nil)
 
-// Store is one table, as the library uses it. It is safe for concurrent use.
+// Store sends requests to one table. It is safe for concurrent use.
 type Store struct {
 	db      DynamoDB
 	layout  Layout
 	clock   *dbclock.Clock
 	timeout time.Duration
-	home    *Home        // nil, but for the table of an item of the user's own
+	home    *Home        // of the table of a user's item; else nil
 	shows   *atomic.Bool // an answer has shown an item that refused a write
 }
 
-// NewStore makes a Store. Each call of it is given timeout to answer, the SDK
-// client's retries included. It does no I/O.
+// NewStore returns a Store whose calls each have that timeout, with the SDK's retries. It
+// makes no request.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
 	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool)}
 }
 
-// Within returns the same table, with another bound on each call.
+// Within returns the same table with another timeout.
 func (s *Store) Within(timeout time.Duration) *Store {
 	bounded := *s
 	bounded.timeout = timeout
 	return &bounded
 }
 
-// Clock is the estimate of DynamoDB's clock that all calls feed.
+// Clock returns the estimate of DynamoDB's clock that all calls feed.
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
-// Layout names the table and its keys.
+// Layout returns the names of the table and its keys.
 func (s *Store) Layout() Layout { return s.layout }
 
-// retryDelay is how long the SDK client pauses at the most before a retry of
-// its own. Its default grows to seconds from the first retry on, for which a
-// lock would idle when the answer to a release was lost; callers of this
-// package space their own attempts further apart.
+// retryDelay is the longest pause before a retry of the SDK's. Its default grows to
+// seconds, and a lock whose release had no answer would idle for that long.
 const retryDelay = 150 * time.Millisecond
 
 // Option changes one call.
 type Option func(*dynamodb.Options)
 
-// Once turns the SDK client's own retries off for a call whose retry must
-// differ from it: TAKE carries a new holder id each time.
+// Once turns the SDK's retries off, for calls whose attempts must differ.
 func Once() Option {
 	return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 }
 
-// Update changes the item with that sort key and returns it as it then is.
-// Refused by condition, it returns *Refused. One request.
+// Update updates the item and returns it as it is afterwards. Returns *Refused if the
+// condition was false.
 func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...Option) (Item, error) {
 	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
 	if err != nil {
@@ -80,7 +77,7 @@ func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBu
 	return s.Write(ctx, key, Write{*e.Update(), *e.Condition(), e.Names(), e.Values()}, opts...)
 }
 
-// Write is Update of expressions that are built already.
+// Write is Update with expressions that are built already.
 func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (Item, error) {
 	out, err := send(ctx, s, "UpdateItem", s.db.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName:                           &s.layout.Table,
@@ -98,7 +95,7 @@ func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (I
 	return out.Attributes, nil
 }
 
-// Put writes the item. Refused by condition, it returns *Refused. One request.
+// Put writes the item. Returns *Refused if the condition was false.
 func (s *Store) Put(ctx context.Context, item Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
@@ -116,8 +113,7 @@ func (s *Store) Put(ctx context.Context, item Item, condition expression.Conditi
 	return s.refusable(key, err)
 }
 
-// Delete removes the item. Refused by condition, it returns *Refused. One
-// request.
+// Delete deletes the item. Returns *Refused if the condition was false.
 func (s *Store) Delete(ctx context.Context, key Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
@@ -134,7 +130,7 @@ func (s *Store) Delete(ctx context.Context, key Item, condition expression.Condi
 	return s.refusable(key, err)
 }
 
-// Get reads the item, consistently; nil if there is none. One request.
+// Get reads the item consistently. It is nil if there is none.
 func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 	out, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{
 		TableName:      &s.layout.Table,
@@ -147,9 +143,8 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 	return out.Item, nil
 }
 
-// Range reads all items of the queue whose sort keys lie between from and to,
-// both included, in order and consistently. One request for each page, which
-// DynamoDB ends at 1 MB.
+// Range reads all items of the queue with sort keys from from to to, in order and
+// consistently. It sends one request for each page of 1 MB.
 func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 	e, err := expression.NewBuilder().WithKeyCondition(
 		expression.KeyEqual(expression.Key(q.layout.PK), expression.Value(String(q.Entity))).
@@ -179,8 +174,8 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 	}
 }
 
-// send bounds a request, feeds the clock with its answer, and translates its
-// error. metadata returns the metadata of an answer.
+// send sends a request with the timeout, feeds the clock with its answer, and translates
+// its error. metadata returns the metadata of an answer.
 func send[In, Out any](ctx context.Context, s *Store, operation string,
 	request func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
 	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {

@@ -10,27 +10,29 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-const transactWriteItems = "TransactWriteItems"
+const (
+	transactWriteItems = "TransactWriteItems"
+	transactGetItems   = "TransactGetItems"
+)
 
-// transactor is what a client that can make transactions has.
+// transactor is an SDK client that can write in transactions.
 type transactor interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-var _ transactor = (*dynamodb.Client)(nil)
-
-const transactGetItems = "TransactGetItems"
-
-// transactReader is what a client that can read in transactions has.
+// transactReader is an SDK client that can read in transactions.
 type transactReader interface {
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-var _ transactReader = (*dynamodb.Client)(nil)
+var (
+	_ transactor     = (*dynamodb.Client)(nil)
+	_ transactReader = (*dynamodb.Client)(nil)
+)
 
-// TransactGet reads the items, all at one point between transactions; one that
-// is missing is nil. A transaction that is still being committed on one of them
-// cancels the read with the reason TransactionConflict. One request.
+// TransactGet reads the items at one point between transactions. A missing item is nil.
+// A transaction that is still being committed on one of them cancels the read with
+// ReasonConflict.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
 func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) ([]Item, error) {
 	db, ok := s.db.(transactReader)
@@ -49,15 +51,11 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	return read, nil
 }
 
-// Transact makes all of the writes, or none. Calls with the same token within
-// ten minutes are one transaction: a repeated call whose first was committed
-// succeeds, and writes nothing.
+// Transact makes all of the writes, or none. Calls with the same token within ten
+// minutes are one transaction: after a commit, another call succeeds and writes nothing.
+// The SDK's retries are off, so Applied(err, true) reports whether the writes may have
+// been made. See Reasons for a cancelled transaction.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-//
-// Cancelled by one of the items, the error matches
-// *types.TransactionCanceledException, which has a reason for each. One
-// request: the SDK client's own retries are off, so that Applied(err, true)
-// tells whether the writes may have been made.
 func (s *Store) Transact(ctx context.Context, token string, items []types.TransactWriteItem) error {
 	db, ok := s.db.(transactor)
 	if !ok {
@@ -68,9 +66,8 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	return err
 }
 
-// Reasons are the codes by which a transaction was cancelled, one for each
-// item in order, "None" for those that stood in nothing's way; nil if err is
-// of another kind.
+// Reasons returns the code of each item of a cancelled transaction, "None" for items
+// that were not the cause. It is nil if err is of another kind.
 func Reasons(err error) []string {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok {
@@ -86,13 +83,14 @@ func Reasons(err error) []string {
 	return codes
 }
 
-// ReasonFailed is the code of an item whose condition was false.
-const ReasonFailed = string(types.BatchStatementErrorCodeEnumConditionalCheckFailed)
+// The codes of an item whose condition was false, and of one in another transaction.
+const (
+	ReasonFailed   = string(types.BatchStatementErrorCodeEnumConditionalCheckFailed)
+	ReasonConflict = "TransactionConflict"
+)
 
-// ReasonConflict is the code of an item that another transaction holds.
-const ReasonConflict = "TransactionConflict"
-
-// retryableReasons are the codes of what another attempt may not meet.
+// retryableReasons are the codes of causes that pass: other requests on the same items,
+// and throttles.
 var retryableReasons = map[string]bool{
 	"None":                          true,
 	ReasonConflict:                  true,
@@ -101,8 +99,8 @@ var retryableReasons = map[string]bool{
 	"ThrottlingError":               true,
 }
 
-// RetryableReasons reports whether a transaction was cancelled only by what another
-// attempt may not meet: other requests on the same items, and throttles.
+// RetryableReasons reports whether a transaction was cancelled, and another attempt may
+// succeed.
 func RetryableReasons(reasons []string) bool {
 	for _, code := range reasons {
 		if !retryableReasons[code] {
@@ -112,15 +110,15 @@ func RetryableReasons(reasons []string) bool {
 	return len(reasons) > 0
 }
 
-// TokenMismatch reports whether a transaction was refused because its token came
-// with another one before.
+// TokenMismatch reports whether a transaction was refused because its token was used for
+// another one before.
 func TokenMismatch(err error) bool {
 	_, ok := errors.AsType[*types.IdempotentParameterMismatchException](err)
 	return ok
 }
 
-// ReasonItem is the item that stood in the way of the i-th item of a
-// transaction; nil if there is none, and where the engine does not say.
+// ReasonItem returns the item in the table that refused the i-th item of a transaction.
+// It is nil if there is none, or the engine did not show it.
 func ReasonItem(err error, i int) Item {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || i >= len(canceled.CancellationReasons) {

@@ -19,35 +19,28 @@ type attempt struct {
 	claimed bool
 	unknown bool // it was not answered: the id may be in the record, or get there
 	given   bool // it was given up: the id is never adopted again
-	resumed bool // it takes over what a process that has ended held
+	resumed bool // it takes over the lock of a process that has ended
 
-	confirming ticket.Number // a CONFIRM was sent for it, with that ticket; zero: none
+	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
 }
 
-// delayed reports whether the attempt's entry, if it is in the record, must not be
-// removed before its time: the holder before may have requests under way, and its
-// lock delay keeps other holders from meeting them.
+// delayed reports whether the attempt's entry must not be removed before its time: the
+// earlier holder may have requests under way, and its lock delay keeps the queue closed.
 func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 
-// usable reports whether the attempt's entry, as a record shows it now, is a grant
-// that the waiter can still use: the lease has not ended, by its own clock.
+// usable reports whether the attempt's entry is a grant that can still be used: its lease
+// has not ended by the local clock.
 func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock.Clock, now time.Time) bool {
-	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) && terms.Stands(clock, a.lease.Until, a.sent, now)
+	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) && terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
 }
 
-// grant returns what the attempt was granted with that ticket, in that record.
-func (a *attempt) grant(t ticket.Number, rec serving.Record) Grant {
-	return Grant{ID: a.id, Ticket: t, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: rec}
-}
-
-// attempts are the requests of one acquire that may put an id into the record, each
-// with an id of its own.
+// attempts are the attempts of one acquire. Each has an id of its own.
 type attempts struct {
-	prefix string // of the ids, never used before
+	prefix string // of the ids; never used before
 	all    []*attempt
 }
 
-// add makes an attempt with an id that was never used, and the entry to write.
+// add returns an attempt with an id that was never used, and the entry to write.
 func (as *attempts) add(e Entry, clock *dbclock.Clock, claimed bool) (*attempt, serving.Entry) {
 	a := &attempt{id: fmt.Sprintf("%s-%d", as.prefix, len(as.all)), sent: time.Now(), claimed: claimed}
 	as.all = append(as.all, a)
@@ -88,9 +81,8 @@ func (as *attempts) of(id string) *attempt {
 	return nil
 }
 
-// unknown returns the ids that may be in the record without an owner, at most as
-// many as one request can remove. One that took over a lock with a lock delay is
-// left to the delay. Those that were to be confirmed come last: no lease ends them.
+// unknown returns the ids that may be in the record without an owner, at most as many as
+// one request can remove. Ids that were to be confirmed come last, as no lease ends them.
 func (as *attempts) unknown() []string {
 	var leased, endless []string
 	for _, a := range as.all {
@@ -102,8 +94,8 @@ func (as *attempts) unknown() []string {
 			leased = append(leased, a.id)
 		}
 	}
-	// A waiter stops long before it has that many requests unanswered. Those
-	// sent last are the likeliest to be still under way.
+	// A waiter stops long before it has that many. The last are the likeliest to be still
+	// under way.
 	ids := slices.Concat(leased, endless)
 	return ids[max(0, len(ids)-serving.MaxEvicted):]
 }

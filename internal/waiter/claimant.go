@@ -16,21 +16,16 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Grant is a place in the record.
+// Grant is a lock that was granted.
 type Grant struct {
 	ID     string
 	Ticket ticket.Number
-	// Sent is when the request that was granted was sent: the lease counts
-	// from there.
-	Sent time.Time
-	// Lease is what the entry says of itself. Without Until, the first heartbeat
-	// must say it.
-	Lease lease.Lease
-	// Claimed reports that the grant came after a wait in the queue, and Resumed
-	// that it was another process's before, which may have acted under it.
+	Sent   time.Time   // of the request that was granted; the lease counts from it
+	Lease  lease.Lease // of the entry; without Until until the first heartbeat
+	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another
+	// process, which may have acted under it.
 	Claimed, Resumed bool
-	// Record is the record with the grant in it.
-	Record serving.Record
+	Record           serving.Record // with the grant
 }
 
 // Handle returns the handle by which another process resumes the lock.
@@ -38,19 +33,15 @@ func (g Grant) Handle() Handle {
 	return Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket}
 }
 
-// claimant puts ids of the waiter into the record, finds them there, and takes out
-// those that are of no use.
+// claimant puts ids of the waiter into the record, finds them there, and removes those
+// that are of no use.
 type claimant struct {
 	queue    table.Queue
 	local    *localqueue.Queues
 	log      *slog.Logger
-	entry    Entry // its Mode is that of the lock once a Resume has found it
+	entry    Entry // with the Mode of the lock once a Resume has found it
 	attempts attempts
 	requests *requests
-}
-
-func newClaimant(c Config, r *requests) *claimant {
-	return &claimant{queue: c.Queue, local: c.Local, log: c.Log, entry: c.Entry, requests: r}
 }
 
 // attempt returns a new attempt, and the entry to write.
@@ -68,8 +59,8 @@ func (c *claimant) claim(ctx context.Context, t ticket.Number) (serving.Record, 
 	return rec, err
 }
 
-// adopt returns the grant of an own id in the record. One whose lease is over, as
-// after a lost answer or a pause of the process, is no grant: it is removed, and the
+// adopt returns the grant of an own id in the record. An entry whose lease is over, as
+// after a lost answer or a pause of the process, is not a grant: it is removed, and the
 // snapshot is changed to the record without it.
 func (c *claimant) adopt(ctx context.Context, snapshot *rows.Snapshot) (Grant, bool) {
 	a, entry := c.attempts.find(snapshot.Record)
@@ -78,9 +69,12 @@ func (c *claimant) adopt(ctx context.Context, snapshot *rows.Snapshot) (Grant, b
 	}
 	if a.usable(entry, c.entry.Terms, c.queue.Clock(), time.Now()) {
 		a.unknown, c.requests.failure = false, nil
-		return a.grant(entry.Ticket, snapshot.Record), true
+		return Grant{
+			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease,
+			Claimed: a.claimed, Resumed: a.resumed, Record: snapshot.Record,
+		}, true
 	}
-	c.log.Warn("queuelock: a grant came too late to be used, or was spoilt", "queue", c.queue.String(), "ticket", entry.Ticket, "problem", entry.Problem)
+	c.log.Warn("queuelock: a grant came too late to be used, or is malformed", "queue", c.queue.String(), "ticket", entry.Ticket, "problem", entry.Problem)
 	a.given, a.unknown = true, true
 	if a.delayed() {
 		return Grant{}, false // its lease and its lock delay end it

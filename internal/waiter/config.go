@@ -1,6 +1,7 @@
 package waiter
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // Config is what one acquire in one queue needs. It is not changed.
 type Config struct {
 	Queue    table.Queue
-	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record does
+	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
 	Observer *lease.Observer
 	Local    *localqueue.Queues
 	Log      *slog.Logger
@@ -24,57 +25,46 @@ type Config struct {
 	Row   lease.Terms // of the row's lease
 
 	Schedule waitpolicy.Schedule
-	// NoWait gives up a busy lock at once, with ErrBusy.
-	NoWait bool
-	// RetryTimeout is how long a table that does not answer is tried, if the
-	// waiter may wait.
+	NoWait   bool // give up a busy lock at once, with ErrBusy
+	// RetryTimeout limits the attempts at a table that does not answer. NoWait has a
+	// limit of its own.
 	RetryTimeout time.Duration
-	// Resume is what to go on with. Nil: take a number.
-	Resume *Handle
-	// Progress receives what has changed for a waiter that goes on to wait. It must
-	// not block. Nil: nothing does.
+	Resume       *Handle // of what is continued; nil: take a number
+	// Progress receives changes while the waiter waits. It must not block. Optional.
 	Progress func(Progress)
-	// Placed receives the handle of each place in the queue. It must not block. The
-	// row is put once the channel that it returns is closed; a Resume does not wait
-	// for that. Nil: nothing receives handles.
+	// Placed receives the handle of each place in the queue. It must not block. The row
+	// is put once the returned channel is closed; a Resume does not wait for it. Optional.
 	Placed func(Handle) <-chan struct{}
-	// Background runs what need not be waited for; the client's Close does.
+	// Background runs what only the client's Close waits for.
 	Background func(func())
-	// Slots is shared by the waiters for several locks, all of which are needed. A
-	// waiter with a slot looks as often as one for a single lock, the others
-	// seldom: their turn is of no use before that of the others. Nil: all look.
+	// Slots is shared by the waiters for several locks, all of which are needed. A waiter
+	// without a slot seldom looks, since its turn is of no use before that of the others.
+	// Nil: all look.
 	Slots chan struct{}
 }
 
-// Entry is what the waiter writes of itself once it is served.
+// Entry is what the waiter writes into its entry.
 type Entry struct {
 	Owner string
 	Data  []byte
 	Mode  serving.Mode
-	Terms lease.Terms // of the lease; if FailClosed, until that is confirmed
+	Terms lease.Terms // with FailClosed, until the grant is confirmed
 }
 
 // Counter issues the tickets of several queues.
 type Counter struct {
-	counter.Master
+	counter.Counter
 	Scope serving.Scope // of those queues
 }
 
-// scope returns the scope that the queue's record must have.
-func (c Config) scope() serving.Scope {
-	if c.Counter == nil {
-		return serving.ScopeQueue
+// fits returns a *serving.MismatchError if the record is of another kind of queue.
+func (c Config) fits(rec serving.Record, mode serving.Mode) error {
+	scope := serving.ScopeQueue
+	if c.Counter != nil {
+		scope = c.Counter.Scope
 	}
-	return c.Counter.Scope
+	return cmp.Or(scope.Fits(rec), mode.Fits(rec))
 }
 
-// quickRetryTimeout is how long a table that does not answer is tried for a caller
-// that will not wait.
+// quickRetryTimeout is the RetryTimeout of a caller that will not wait.
 const quickRetryTimeout = 3 * time.Second
-
-func (c Config) retryTimeout() time.Duration {
-	if c.NoWait {
-		return quickRetryTimeout
-	}
-	return c.RetryTimeout
-}

@@ -11,29 +11,24 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Grace returns the lease of a fail-closed grant until it is confirmed. It must
-// outlast the answer of the request that was granted and a few attempts at the
-// confirmation, each of which may take requestTimeout. Otherwise fail-closed
-// waiters would evict each other for ever where the network is slow. It is no
-// longer than that, because other waiters wait for it if the process crashes in
-// between. The table decides whether an eviction or the confirmation comes first.
+// Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast
+// the answer of the grant and a few attempts at CONFIRM, each of which may take
+// requestTimeout: otherwise fail-closed waiters would evict each other without end where
+// the network is slow. It is no longer, because other waiters wait for it after a crash.
+// Two seconds leave room for the uncertainty of DynamoDB's clock, of about a second.
 func Grace(requestTimeout time.Duration) time.Duration {
-	return min(max(4*requestTimeout, minGrace), lease.Max)
+	return min(max(4*requestTimeout, 2*time.Second), lease.Max)
 }
 
-// minGrace leaves room for the uncertainty of DynamoDB's clock, which is known to
-// about a second.
-const minGrace = 2 * time.Second
-
-// Orphan is a fail-closed grant that was to be confirmed, and was given up
-// without an answer: it may be in the record, and has no owner.
+// Orphan is a fail-closed grant whose CONFIRM had no answer. It may be in the record and
+// has no owner.
 type Orphan struct {
 	Ticket ticket.Number
 	Err    error // why it could not be removed
 }
 
-// confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant
-// is gone. After any other error the grant is among those of unknown outcome.
+// confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant is
+// gone. After any other error its outcome is unknown.
 func (c *claimant) confirm(ctx context.Context, grant Grant) (Grant, error) {
 	a := c.attempts.of(grant.ID)
 	a.unknown = true
@@ -57,9 +52,8 @@ func (c *claimant) confirm(ctx context.Context, grant Grant) (Grant, error) {
 	return Grant{}, err
 }
 
-// unconfirmed gives up an attempt that was evicted before it was confirmed. If its
-// id is in the record all the same, a late request has put it there, and it is
-// removed.
+// unconfirmed gives up an attempt that was evicted before it was confirmed. If a late
+// request has put its id into the record again, it is removed.
 func (c *claimant) unconfirmed(ctx context.Context, a *attempt, rec serving.Record) {
 	a.given, a.confirming = true, ticket.Number{}
 	if _, a.unknown = rec.Mine(a.id); a.unknown {
@@ -68,14 +62,14 @@ func (c *claimant) unconfirmed(ctx context.Context, a *attempt, rec serving.Reco
 	}
 }
 
-// abandon reports ids that could not be removed from the record. A lease ends
-// them, except an Orphan, which it returns.
+// abandon logs ids that could not be removed from the record. A lease ends them, except an
+// Orphan, which it returns.
 func (c *claimant) abandon(ids []string, err error) (orphan *Orphan) {
 	for _, a := range c.attempts.all {
 		if a.unknown && !a.confirming.IsZero() {
 			ids = slices.DeleteFunc(ids, func(id string) bool { return id == a.id })
 			orphan = &Orphan{Ticket: a.confirming, Err: err}
-			c.log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it stands, an operator must evict it",
+			c.log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it is in the record, an operator must evict it",
 				"queue", c.queue.String(), "ticket", a.confirming, "id", a.id, "error", err)
 		}
 	}

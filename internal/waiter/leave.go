@@ -11,17 +11,18 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// leaveLimit bounds the requests of leaving a queue, after the answers under way
-// were awaited. What does not get through in that time, a lease ends.
+// leaveLimit limits the requests of CLEAN UP, after the answers under way were awaited. A
+// lease ends what they do not remove.
 const leaveLimit = 3 * time.Second
 
-// Leave gives everything back that is not held: LEAVE of the protocol. It must
-// follow an error of Number, Enter or Await, and may replace Await. The rows are
-// deleted by their places. The ids whose requests were not answered are removed
-// from the record, in case one of them is there. It returns when all has been
-// answered, or given up.
+// Leave leaves the queue: CLEAN UP of the protocol. It must follow an error of Number,
+// Enter or Await, and may replace Await. It waits until the row is deleted, and removes
+// ids whose requests were not answered from the record. It returns when all requests were
+// answered or given up.
 func (w *Waiter) Leave(ctx context.Context) {
-	w.leaveTurn()
+	if w.turn != nil {
+		w.turn.leave()
+	}
 	w.places.Wait()
 	if w.turn != nil && w.turn.place != nil {
 		w.requests.unanswered(w.turn.place.undeleted)
@@ -36,14 +37,12 @@ func (w *Waiter) Leave(ctx context.Context) {
 	}
 }
 
-// remove takes ids of the waiter's own out of the record, in case one is there,
-// and puts the queue back on the one-request path if no ticket is outstanding. It
-// returns the record.
+// remove removes own ids that may be in the record, and resets a queue without another
+// ticket. It returns the record.
 func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, error) {
 	var rec serving.Record
-	quiet := false
 	err := detached(ctx, func(ctx context.Context) (err error) {
-		rec, quiet, err = serving.Remove(ctx, c.queue, ids...)
+		rec, err = serving.Remove(ctx, c.queue, ids...)
 		return err
 	})
 	switch {
@@ -53,8 +52,8 @@ func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, e
 		return rec, err
 	}
 	c.local.Wake(c.queue)
-	if next, err := rec.ServingAfter.Next(); quiet && err == nil {
-		after, err := serving.Quieten(context.WithoutCancel(ctx), c.queue, next)
+	if first := rec.FirstServed(); rec.Resettable(first) {
+		after, err := serving.Reset(context.WithoutCancel(ctx), c.queue, first)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
 		}
@@ -62,17 +61,16 @@ func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, e
 	return rec, nil
 }
 
-// Remove takes a grant out of the record whose owner could not release it, and is
-// not to have it any more. It is tried until it is answered, until end, when other
-// clients may remove it, until the retry timeout has passed, or until leaveLimit
-// after the end of ctx.
+// Remove removes a grant that its owner could not release. It is repeated until it is
+// answered, for RetryTimeout at most, until end, when other clients may evict it, or until
+// leaveLimit after the end of ctx.
 func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	ctx, cancel := grace.Context(ctx, leaveLimit)
 	defer cancel()
 	ctx, cancelEnd := context.WithDeadline(ctx, end)
 	defer cancelEnd()
 	err := retry.Policy{Retryable: table.Transient, Timeout: w.cfg.RetryTimeout}.Do(ctx, func(ctx context.Context) error {
-		_, _, err := serving.Remove(ctx, w.cfg.Queue, id)
+		_, err := serving.Remove(ctx, w.cfg.Queue, id)
 		return err
 	})
 	switch {
@@ -84,8 +82,7 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	return err
 }
 
-// detached makes a request of leaving apart from the caller's context, and repeats
-// it if it fails transiently.
+// detached sends a request of CLEAN UP, which does not end with the caller's context.
 func detached(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()

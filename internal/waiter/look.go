@@ -9,7 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 )
 
-// look reads the queue. All but the first waiter of a process sleep instead: they
+// look reads the queue. All but the first waiter of the client sleep first, as they
 // cannot be next. last is the record that was seen last.
 func (t *turn) look(ctx context.Context, last serving.Record) (rows.Snapshot, error) {
 	t.touch()
@@ -25,7 +25,7 @@ func (t *turn) look(ctx context.Context, last serving.Record) (rows.Snapshot, er
 	}
 	period := time.Duration(0)
 	if t.place == nil {
-		period = answerGrace // else the delete of the row shows whether the table answers
+		period = answerGrace // with a row, its delete shows whether the table answers
 	}
 	return t.requests.look(ctx, t.series, period, func(ctx context.Context) (rows.Snapshot, error) {
 		t.touch()
@@ -43,7 +43,7 @@ func (t *turn) awaitRow(ctx context.Context) error {
 	select {
 	case <-t.place.inserted:
 		if t.cfg.Placed != nil && t.cfg.Resume != nil && !t.announced {
-			t.announced = true // until here the handle that is resumed is the good one
+			t.announced = true // until here the old handle is valid
 			t.cfg.Placed(t.handle)
 		}
 		return nil
@@ -54,8 +54,8 @@ func (t *turn) awaitRow(ctx context.Context) error {
 	}
 }
 
-// rest waits until it is time to act again. It reports whether the snapshot, which it
-// may change, makes a look unnecessary.
+// rest waits until it is time to act again. seen reports that it has changed the snapshot
+// so that no look is needed.
 func (t *turn) rest(ctx context.Context, after step, snapshot *rows.Snapshot) (seen bool, err error) {
 	if after == lookAgain {
 		if t.requests.failure != nil {
@@ -76,14 +76,9 @@ func (t *turn) rest(ctx context.Context, after step, snapshot *rows.Snapshot) (s
 	}
 	// A turn ended in this process, and no waiter can be ahead. Try without a look:
 	// CLAIM decides whether the guess is right.
-	*snapshot = rows.SnapshotOf(withoutHolders(snapshot.Record))
+	snapshot.Record.Holders = nil
+	*snapshot = rows.SnapshotOf(snapshot.Record)
 	return true, nil
-}
-
-// withoutHolders is the record as it would be after a release.
-func withoutHolders(rec serving.Record) serving.Record {
-	rec.Holders = nil
-	return rec
 }
 
 // delay returns how long to sleep before the next look. With slots, a slot ends the
@@ -102,7 +97,7 @@ func (t *turn) delay(ctx context.Context, rec serving.Record) (d time.Duration, 
 	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), t.cfg.Slots // not all at once
 }
 
-// earliest returns the earliest that DynamoDB's clock may show at a local instant;
+// earliest returns the earliest time that DynamoDB's clock may show at a local instant, or
 // zero if it is not known.
 func (t *turn) earliest(now time.Time) time.Time {
 	earliest, _, ok := t.cfg.Queue.Clock().At(now)
@@ -112,9 +107,8 @@ func (t *turn) earliest(now time.Time) time.Time {
 	return earliest
 }
 
-// sleep waits for that long. It reports whether it was woken because a turn ended in
-// this process, or because the waiter has become the first of its line. It ends as
-// well when the turn gets one of the slots, which it keeps.
+// sleep waits for d, or until it gets one of the slots. woken reports that a turn ended in
+// this process, or that the waiter has become the first of its client.
 func (t *turn) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken bool, err error) {
 	t.touch()
 	timer := time.NewTimer(d)
@@ -135,16 +129,8 @@ func (t *turn) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}
 	return woken, nil
 }
 
-// giveSlot returns the slot that the turn has.
-func (t *turn) giveSlot() {
-	if t.slot {
-		t.slot = false
-		<-t.cfg.Slots
-	}
-}
-
-// report reports the progress of a waiter that goes on to wait. rec is the record
-// that was seen last.
+// report reports the progress of a waiter that continues to wait. rec is the record that
+// was seen last.
 func (t *turn) report(rec serving.Record) {
 	if t.progress.report == nil || t.place == nil {
 		return

@@ -11,26 +11,26 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// pace is how fast the queue was seen to move. It turns snapshots into the
-// observations by which the schedule decides. It reads no clock.
+// pace measures how fast the queue moves. It turns snapshots into the observations of the
+// schedule, and reads no clock.
 type pace struct {
 	begun      time.Time // first snapshot
 	beginFloor ticket.Number
 	floor      ticket.Number
 	moved      time.Time     // the last snapshot that showed a change
-	holder     string        // the first holder then
+	holder     string        // the first holder
 	mean       time.Duration // between two grants, as seen
-	gaps       bool          // tickets of the queue do not follow each other: a wider counter issues them
-	ahead      int           // then, how many were ahead
-	passed     int           // then, how many at least were granted since the first snapshot
+	gaps       bool          // a wider counter issues the tickets
+	ahead      int           // waiters ahead
+	passed     int           // with gaps, grants since the first snapshot, at least
 
-	// As decided last.
+	// Of the last decision.
 	clearIn time.Duration
 	turns   int
 	joins   bool
 }
 
-// see takes a snapshot in, with so many ahead.
+// see records a snapshot with so many waiters ahead.
 func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 	floor := snapshot.Record.Floor()
 	holder := ""
@@ -50,9 +50,9 @@ func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 	p.floor, p.holder, p.ahead, p.turns = floor, holder, ahead, ahead
 }
 
-// grants counts the grants since the first snapshot, up to a new floor. Where numbers
-// have gaps, the waiters that are not ahead any more are counted. Some may have given
-// up, so that turns are taken to be shorter than they were, and never longer.
+// grants counts the grants since the first snapshot, up to a new floor. With gaps it counts
+// the waiters that are not ahead any more. Some may have given up, so turns may seem
+// shorter than they were, but never longer.
 func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	if !p.gaps {
 		return floor.After(p.beginFloor)
@@ -63,15 +63,15 @@ func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	return uint64(p.passed)
 }
 
-// decided takes in what was decided by the snapshot that was seen last.
+// decided records the decision about the last snapshot.
 func (p *pace) decided(d rows.Decision) { p.clearIn, p.turns, p.joins = d.ClearIn, d.Turns, d.Joins }
 
-// joined reports whether the waiter's turn has begun, and each of those ahead joins
-// it with a request.
+// joined reports whether the waiter's turn has begun: it shares the lock with all waiters
+// ahead.
 func (p *pace) joined() bool { return p.joins && p.turns == 0 }
 
-// observation returns what is known of the turns that come before the waiter's own.
-// earliest is the earliest that DynamoDB's clock may show; zero if it is not known.
+// observation returns what is known of the turns before the waiter's own. earliest is the
+// earliest time of DynamoDB's clock, or zero.
 func (p *pace) observation(rec serving.Record, permits int, earliest, now time.Time) waitpolicy.Observation {
 	o := waitpolicy.Observation{
 		Ahead:     p.before(),
@@ -83,7 +83,7 @@ func (p *pace) observation(rec serving.Record, permits int, earliest, now time.T
 		ClearIn:   p.clearIn,
 	}
 	if permits := time.Duration(permits); permits > 1 {
-		// Turns end that much more often, and any may be the next.
+		// Turns end that much more often, and any may end next.
 		o.Mean, o.Deviation, o.Serving = o.Mean/permits, o.Deviation/permits, false
 	}
 	if o.Serving {
@@ -92,8 +92,8 @@ func (p *pace) observation(rec serving.Record, permits int, earliest, now time.T
 	return o
 }
 
-// slowest returns the longest delay of a waiter without hurry, at most limit: as
-// late as is possible without missing that all that is in the way has expired.
+// slowest returns the longest delay, at most limit, of a waiter that must only notice when
+// all that is in the way has expired.
 func (p *pace) slowest(limit time.Duration) time.Duration {
 	if p.clearIn > 0 {
 		return min(limit, p.clearIn)
@@ -101,7 +101,7 @@ func (p *pace) slowest(limit time.Duration) time.Duration {
 	return limit
 }
 
-// before is how many turns come between the present one and the waiter's own.
+// before returns how many turns are between the present one and the waiter's own.
 func (p *pace) before() int {
 	if p.joins && p.turns > 0 {
 		return p.turns - 1
@@ -109,8 +109,8 @@ func (p *pace) before() int {
 	return p.turns
 }
 
-// elapsed is how long the present turn has lasted at least: since the time that the
-// holder's entry names, on DynamoDB's clock, or else since this waiter first saw it.
+// elapsed returns how long the present turn has lasted at least: since the time in the
+// holder's entry, on DynamoDB's clock, or since this waiter first saw it.
 func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duration {
 	elapsed := now.Sub(p.moved)
 	since := rec.Holders[0].Since
@@ -120,9 +120,8 @@ func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duratio
 	return elapsed
 }
 
-// estimate is how long the turns before the waiter's own are likely to take, at
-// the rate that it has seen itself, or else at that of recent turns. It is zero if
-// neither is known.
+// estimate returns how long the turns before the waiter's own are likely to take, at the
+// rate that the waiter has seen or else at that of recent turns. Zero: unknown.
 func (p *pace) estimate(rec serving.Record, permits int, earliest, now time.Time) time.Duration {
 	if p.joined() {
 		return 0

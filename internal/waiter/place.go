@@ -12,9 +12,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// place keeps the waiter's row in the table. One goroutine makes every request for
-// it, one after the other, so that no heartbeat, second enqueue or delete is ever
-// sent while an enqueue is unanswered.
+// place keeps the waiter's row in the table. One goroutine sends all requests for it, so
+// that no heartbeat, second ENQUEUE or delete is sent while an ENQUEUE is unanswered.
 type place struct {
 	row    *row
 	local  *localqueue.Waiter
@@ -22,18 +21,17 @@ type place struct {
 
 	once     sync.Once
 	inserted chan struct{} // closed when the row was put for the first time
-	failed   chan struct{} // closed when it cannot be put or kept, for the reason err
+	failed   chan struct{} // closed when the row cannot be put, with the reason in err
 	err      error         // written before failed is closed
 
-	undeleted error // why the row could not be deleted, once the place has ended
+	undeleted error // why the row could not be deleted; set when keep has returned
 
 	mu    sync.Mutex
 	floor ticket.Number // guarded by mu; as the waiter last saw it
 }
 
-// startPlace starts to put the row, and to keep it until ctx ends, as part of the
-// group. A row is not kept while its waiter is inactive. leave must be called in the
-// end.
+// startPlace starts to put the row and to keep it until ctx ends, in the group. leave must
+// be called in the end.
 func startPlace(ctx context.Context, row *row, local *localqueue.Waiter, group *sync.WaitGroup) *place {
 	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{row: row, local: local, cancel: cancel, inserted: make(chan struct{}), failed: make(chan struct{})}
@@ -41,10 +39,10 @@ func startPlace(ctx context.Context, row *row, local *localqueue.Waiter, group *
 	return p
 }
 
-// leave ends the keeping of the row and deletes it, in the background.
+// leave deletes the row in the background.
 func (p *place) leave() { p.cancel() }
 
-// sawFloor records how high the floor is: a row below it is not put again.
+// sawFloor records the floor: a row at or below it is not put again.
 func (p *place) sawFloor(floor ticket.Number) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,8 +55,8 @@ func (p *place) belowFloor() bool {
 	return p.row.value.Ticket.Compare(p.floor) <= 0
 }
 
-// keep puts the row, renews it, puts it again if it was swept or if its lease
-// ended while the waiter was inactive, and deletes it when ctx ends.
+// keep puts the row, renews it, puts it again if it was swept or if the waiter was
+// inactive, and deletes it when ctx ends.
 func (p *place) keep(ctx context.Context) {
 	defer p.local.RowDeleted()
 	for {
@@ -84,8 +82,8 @@ func (p *place) keep(ctx context.Context) {
 	p.undeleted = p.row.delete(ctx)
 }
 
-// occupy puts the row, and renews it until it is lost, for the reason that it
-// returns, or until ctx ends. err says that the row could not be put.
+// occupy puts the row and renews it until ctx ends, or until it is lost for the reason
+// that is returned. err reports that the row could not be put.
 func (p *place) occupy(ctx context.Context) (lost, err error) {
 	sent, fresh, err := p.row.put(ctx)
 	if err != nil {
@@ -104,7 +102,7 @@ func (p *place) occupy(ctx context.Context) (lost, err error) {
 	return keeper.Err(), nil
 }
 
-// reactivated waits until the waiter is active. It returns false if ctx ends before.
+// reactivated waits until the waiter is active. It returns false if ctx ends first.
 func (p *place) reactivated(ctx context.Context) bool {
 	for !p.local.Active() {
 		select {
@@ -119,8 +117,8 @@ func (p *place) reactivated(ctx context.Context) bool {
 // errInactive ends the renewals of a row whose waiter is stuck.
 var errInactive = errors.New("the waiter has not looked at the queue for too long")
 
-// renew sends a heartbeat of the row, only if the waiter is active: a row that
-// outlives its waiter's looks would block every waiter behind it.
+// renew sends a heartbeat of the row if the waiter is active: the row of a stuck waiter
+// would block all waiters behind it.
 func (p *place) renew(ctx context.Context) error {
 	if !p.local.Active() {
 		return errInactive
@@ -128,11 +126,10 @@ func (p *place) renew(ctx context.Context) error {
 	return p.row.renew(ctx)
 }
 
-// problem returns why the place has failed. Another row at the ticket asks for a new
-// ticket.
+// problem returns why the place has failed.
 func (p *place) problem() error {
 	if errors.Is(p.err, rows.ErrTaken) {
-		return ErrNewTicket
+		return ErrNewTicket // another row has the ticket
 	}
 	return p.err
 }

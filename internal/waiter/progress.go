@@ -9,25 +9,25 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Status is what a waiter last saw of its queue, by its own look, or by that of
-// another waiter of its client.
+// Status is what a waiter last saw of its queue, by a look of its own or of another waiter
+// of its client.
 type Status struct {
 	Ticket  ticket.Number // zero: none was taken
 	Ahead   int           // waiters ahead, see localqueue.Waiter.Ahead
 	Serving []serving.Holder
 	SeenAt  time.Time // on the local clock
-	Blocked error     // what is wrong with a row ahead, or a holder, that cannot be read
-	Failure error     // the last request's error, that of leaving included, if the table did not answer
+	Blocked error     // problem of a row ahead or a holder that cannot be read
+	Failure error     // of the last request, CLEAN UP included, if the table did not answer
 }
 
-// Progress is where a waiter is in its queue, and what it may expect.
+// Progress is a waiter's place in its queue and the estimated wait.
 type Progress struct {
 	Status  Status
-	Tickets int           // issued before the waiter's own, and above the floor
-	Wait    time.Duration // estimated; zero if nothing is known
+	Tickets int           // between the floor and the waiter's own
+	Wait    time.Duration // estimated; zero if unknown
 }
 
-// progress is what a waiter has seen of its queue, and what it has reported of that.
+// progress is what a waiter has seen of its queue and reported.
 type progress struct {
 	status   Status
 	pace     pace
@@ -36,7 +36,7 @@ type progress struct {
 	reported reported       // last
 }
 
-// reported is what is compared of two reports.
+// reported is the part of a report that must differ from the last one.
 type reported struct {
 	ticket         ticket.Number
 	ahead, tickets int
@@ -48,15 +48,13 @@ func newProgress(c Config) *progress {
 	return &progress{pace: pace{gaps: c.Counter != nil}, wide: c.Counter != nil, report: c.Progress}
 }
 
-// record keeps what was seen with ticket t: for the error if the wait is over, and
-// for the schedule.
+// record keeps what was seen with ticket t, for errors and the schedule.
 func (p *progress) record(t ticket.Number, snapshot rows.Snapshot, ahead int) {
 	p.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
 	p.pace.see(snapshot, ahead)
 }
 
-// update brings the status up to date with what the other waiters of this process
-// have seen.
+// update adds what the other waiters of this client have seen.
 func (p *progress) update(local *localqueue.Waiter) {
 	p.status.Ahead = local.Ahead()
 	if holders, at := local.LastSeen(); p.status.SeenAt.Before(at) {
@@ -64,7 +62,7 @@ func (p *progress) update(local *localqueue.Waiter) {
 	}
 }
 
-// send reports the progress, if that differs from the last report.
+// send reports the progress if it differs from the last report.
 func (p *progress) send(t ticket.Number, rec serving.Record, wait time.Duration) {
 	tickets := ticketsAhead(t, rec)
 	if p.wide {
@@ -80,7 +78,7 @@ func (p *progress) send(t ticket.Number, rec serving.Record, wait time.Duration)
 	}
 }
 
-// ticketsAhead is how many tickets between the floor and t can still be served.
+// ticketsAhead returns how many tickets are between the floor and t.
 func ticketsAhead(t ticket.Number, rec serving.Record) int {
 	return max(0, int(min(t.After(rec.Floor()), 1<<30))-1)
 }

@@ -14,15 +14,14 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// answerGrace is how long the answer to a request under way is awaited after the
-// caller has cancelled.
+// answerGrace is how long the answer to a request is awaited after the caller's context
+// has ended.
 const answerGrace = time.Second
 
-// errChanged reports that the record which refused a request reads otherwise by now.
+// errChanged reports that the record would not refuse the request any more.
 var errChanged = fmt.Errorf("the record has changed meanwhile: %w", serving.ErrRefused)
 
-// requests repeats the requests of one acquire. It keeps the last failure for the
-// error of an acquire that gives up.
+// requests repeats the requests of one acquire, and keeps the last failure for its error.
 type requests struct {
 	queue   table.Queue
 	log     *slog.Logger
@@ -30,15 +29,11 @@ type requests struct {
 	failure error         // of the last request, if the table did not answer
 }
 
-func newRequests(c Config) *requests {
-	return &requests{queue: c.Queue, log: c.Log, timeout: c.retryTimeout()}
-}
-
 // series returns the Schedule of a new series of requests.
 func (r *requests) series() *retry.Schedule { return retry.For(r.timeout) }
 
-// send makes a request, and repeats it while it fails transiently. Its answer is
-// awaited for a while after the end of ctx, whose error send then returns.
+// send sends a request, and repeats it while it fails transiently. Its answer is awaited
+// for answerGrace after the end of ctx, whose error send then returns.
 func (r *requests) send(ctx context.Context, series *retry.Schedule, what string, request func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -53,15 +48,15 @@ func (r *requests) send(ctx context.Context, series *retry.Schedule, what string
 	case retryable(err):
 		return cmp.Or(ctx.Err(), err)
 	case ctx.Err() != nil:
-		r.unanswered(err) // no answer came, in all that time
+		r.unanswered(err) // no answer came in all that time
 	}
 	return err
 }
 
 func retryable(err error) bool { return table.Transient(err) || errors.Is(err, errChanged) }
 
-// pause waits before the attempt that follows a transient failure. It returns the
-// error that ends the series instead, if there is one.
+// pause waits before the attempt that follows a transient failure. Any error that it
+// returns ends the series.
 func (r *requests) pause(ctx context.Context, series *retry.Schedule, what string, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -76,23 +71,23 @@ func (r *requests) pause(ctx context.Context, series *retry.Schedule, what strin
 	return cmp.Or(ctx.Err(), err)
 }
 
-// failed records a failure after which the request is tried again.
+// failed records a failure of a request that is sent again.
 func (r *requests) failed(what string, err error) {
 	r.failure = err
 	r.log.Debug("queuelock: a request failed and is tried again", "queue", r.queue.String(), "what", what, "error", err)
 }
 
-// unanswered records the failure of a request, if it shows that the table does not
-// answer and no earlier failure did.
+// unanswered records a failure which shows that the table does not answer, unless an
+// earlier one has.
 func (r *requests) unanswered(err error) {
 	if r.failure == nil && table.Unanswered(err) {
 		r.failure = err
 	}
 }
 
-// look sends LOOK, and repeats it while the table does not answer. period is how
-// long its answer is awaited after the end of ctx, to learn whether the table
-// answers. Zero: another request will show that.
+// look sends LOOK, and repeats it while the table does not answer. period is how long the
+// answer is awaited after the end of ctx, to learn whether the table answers. It is zero
+// if another request will show that.
 func (r *requests) look(ctx context.Context, series *retry.Schedule, period time.Duration, look func(context.Context) (rows.Snapshot, error)) (rows.Snapshot, error) {
 	var snapshot rows.Snapshot
 	err := retry.Policy{

@@ -1,7 +1,6 @@
 package waiter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// GoneError reports that what was to be resumed is of no use any more, and why.
+// GoneError reports why a handle cannot be resumed any more.
 type GoneError struct {
 	Ticket ticket.Number
 	Why    string
@@ -22,8 +21,8 @@ type GoneError struct {
 
 func (e *GoneError) Error() string { return e.Why }
 
-// Handle names a waiter, or the lock that it was granted, for a process that goes
-// on with it.
+// Handle names a waiter, or the lock that it was granted, for the process that continues
+// it.
 type Handle struct {
 	ID     string // prefix of all its ids
 	Ticket ticket.Number
@@ -34,8 +33,8 @@ func (h Handle) names(holder serving.Holder) bool {
 	return holder.Ticket == h.Ticket && strings.HasPrefix(holder.ID, h.ID+"-")
 }
 
-// holder returns the holder in the record that the handle names. The error says why
-// it cannot be resumed.
+// holder returns the holder in the record that the handle names. The error is the reason
+// why it cannot be resumed.
 func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, err error) {
 	for _, holder := range rec.Holders {
 		switch {
@@ -46,7 +45,7 @@ func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, e
 		case holder.Lease.FailClosed && !holder.Lease.Endless():
 			err = &GoneError{h.Ticket, "the lock fails closed, and its process ended before it was confirmed"}
 		case holder.Lease.FailClosed:
-			// A process that took it over, and gave up, would open the queue.
+			// A process that resumed it and gave up would open the queue.
 			err = fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", holder.Ticket)
 		}
 		return holder, true, err
@@ -54,20 +53,19 @@ func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, e
 	return serving.Holder{}, false, nil
 }
 
-// gone returns the error of a handle whose ticket is not served under it, and cannot
-// be granted any more.
+// gone returns the error of a handle that names no holder and whose ticket cannot be
+// granted any more.
 func (h Handle) gone(rec serving.Record) error {
 	for _, holder := range rec.Holders {
 		if holder.Ticket == h.Ticket {
-			return &GoneError{h.Ticket, "somebody else holds the lock with this ticket, as after an earlier Resume"}
+			return &GoneError{h.Ticket, "another process holds the lock with this ticket, as after an earlier Resume"}
 		}
 	}
-	return &GoneError{h.Ticket, "it was released, evicted, overtaken, or resumed by somebody else"}
+	return &GoneError{h.Ticket, "it was released, evicted, overtaken, or resumed by another process"}
 }
 
-// resume is Enter of a waiter that goes on with a handle: it takes over a lock that
-// is still in the record, or joins the queue with a ticket that can still be granted.
-// Otherwise it returns a *GoneError.
+// resume is Enter with a handle. It takes over a lock that is still in the record, or joins
+// the queue with a ticket that can still be granted. Otherwise it returns a *GoneError.
 func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, error) {
 	w.ticket, w.careful = t, true
 	for {
@@ -77,7 +75,7 @@ func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, erro
 		if err != nil {
 			return Grant{}, false, err
 		}
-		if err := cmp.Or(w.cfg.scope().Fits(snapshot.Record), w.Mode().Fits(snapshot.Record)); err != nil {
+		if err := w.cfg.fits(snapshot.Record, w.Mode()); err != nil {
 			return Grant{}, false, err
 		}
 		grant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)
@@ -99,7 +97,7 @@ func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, erro
 	}
 }
 
-// goOn looks for an own id in the record, and takes over those of the handle.
+// goOn looks for an own id in the record, and takes over an id of the handle.
 func (c *claimant) goOn(ctx context.Context, from Handle, snapshot *rows.Snapshot) (Grant, bool, error) {
 	for {
 		if grant, ok := c.adopt(ctx, snapshot); ok {
@@ -114,9 +112,9 @@ func (c *claimant) goOn(ctx context.Context, from Handle, snapshot *rows.Snapsho
 	}
 }
 
-// takeOver puts an own id into the place of one that the handle names, if there is
-// one in the record, and reports whether there was: a CLAIM of a process that has
-// ended may still arrive. It changes the snapshot to what the request returns.
+// takeOver replaces a holder that the handle names by an own id, and reports whether there
+// is one: a CLAIM of a process that has ended may still arrive. It changes the snapshot to
+// what the request returns.
 func (c *claimant) takeOver(ctx context.Context, from *Handle, snapshot *rows.Snapshot) (found bool, err error) {
 	if from == nil {
 		return false, nil

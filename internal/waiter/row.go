@@ -19,17 +19,17 @@ type row struct {
 	queue    table.Queue
 	log      *slog.Logger
 	terms    lease.Terms
-	timeout  time.Duration // of a series of failures
+	timeout  time.Duration // of a series of failed attempts
 	prefix   string        // of its ids
 	value    rows.Row
-	from     string   // of the row to be resumed; empty once it was, or if there is none
-	ids      []string // of rows put so far; all but the last may be late
+	from     string   // prefix of the id of the row that is resumed; empty after that
+	ids      []string // of all attempts; ENQUEUE of all but the last may arrive late
 	renewals *lease.Renewals
 }
 
-// put sends ENQUEUE until it is answered, each time with a new id, and returns when
-// the request that was answered was sent. fresh reports that it was the first:
-// otherwise the row in the table may be that of an earlier one, and older.
+// put sends ENQUEUE until it is answered, each time with a new id. It returns when the
+// answered request was sent. fresh reports that it was the first, so that the row in the
+// table is not an older one.
 func (r *row) put(ctx context.Context) (sent time.Time, fresh bool, err error) {
 	if ctx.Err() != nil {
 		return sent, false, ctx.Err()
@@ -93,8 +93,7 @@ func (r *row) renew(ctx context.Context) error {
 	return err
 }
 
-// delete removes the row, by any of its ids, even if no ENQUEUE was answered. If
-// that fails, the row's lease ends it.
+// delete deletes the row, with any of its ids, even if no ENQUEUE was answered.
 func (r *row) delete(ctx context.Context) error {
 	if len(r.ids) == 0 {
 		return nil

@@ -11,10 +11,9 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 )
 
-// take sends TAKE, with a new id each attempt, until a number is taken, or until
-// the record that refuses it shows an earlier id of this waiter. ticketed reports
-// whether the waiter has a ticket now. It returns ErrBusy if the caller will not wait, and a live holder is in
-// the way.
+// take sends TAKE, each time with a new id, until it has a ticket, or until the record
+// that refuses it shows an own id. ticketed reports whether it has a ticket. It returns
+// ErrBusy if the caller will not wait and a live holder is in the way.
 func (w *Waiter) take(ctx context.Context) (snapshot rows.Snapshot, ticketed bool, err error) {
 	if err := w.readClock(ctx); err != nil {
 		return rows.Snapshot{}, false, err
@@ -34,7 +33,7 @@ func (w *Waiter) take(ctx context.Context) (snapshot rows.Snapshot, ticketed boo
 			w.progress.record(w.ticket, snapshot, ticketsAhead(w.ticket, rec))
 			return snapshot, true, nil
 		case errors.Is(err, counter.ErrSeeded):
-			continue // by another client, once in a queue's life
+			continue // only the first use of a queue
 		case !errors.Is(err, serving.ErrRefused):
 			return rows.Snapshot{}, false, err
 		}
@@ -50,16 +49,15 @@ func (w *Waiter) take(ctx context.Context) (snapshot rows.Snapshot, ticketed boo
 	}
 }
 
-// readClock reads the record, if DynamoDB's time is not known well enough, for the
-// date of the answer. A TAKE without it leaves a lease without an end, which others
-// can judge only by watching it for its full length. If the read shows that the lock
-// is busy, and the caller will not wait, it returns ErrBusy, and no TAKE is needed.
+// readClock reads the record for the date of the answer, if DynamoDB's time is not known
+// well enough: a TAKE without it would leave a lease that others must observe for its full
+// length. It returns ErrBusy if the record is busy and the caller will not wait.
 func (w *Waiter) readClock(ctx context.Context) error {
 	var rec serving.Record
 	read := false
 	err := w.requests.send(ctx, w.series, "read the record for DynamoDB's time", func(ctx context.Context) (err error) {
 		if !w.cfg.Queue.Clock().Stale(time.Now()) {
-			return nil // an error had a date too
+			return nil // the answer of a failed attempt had a date
 		}
 		rec, err = serving.Get(ctx, w.cfg.Queue)
 		read = err == nil
@@ -71,15 +69,15 @@ func (w *Waiter) readClock(ctx context.Context) error {
 	return w.makeRoom(ctx, rec)
 }
 
-// occupied reports whether a record that was read would refuse an owner with that
-// mode because of the holders, and for nothing else: that TAKE must say.
+// occupied reports whether the holders of a record leave no room in that mode. TAKE must
+// report any other reason.
 func occupied(rec serving.Record, mode serving.Mode) bool {
 	return rec.Present && cmp.Or(serving.ScopeQueue.Fits(rec), mode.Fits(rec)) == nil &&
 		(!mode.Shared || rec.Shared) && !mode.Room(rec, len(rec.Holders))
 }
 
-// makeRoom evicts expired holders of a record that refused a waiter which will not
-// wait. It returns ErrBusy if another attempt cannot succeed.
+// makeRoom evicts expired holders of a record that refused a caller which will not wait.
+// It returns ErrBusy if another attempt cannot succeed.
 func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
 	snapshot := rows.SnapshotOf(rec)
 	mode := w.claimant.entry.Mode
@@ -92,8 +90,8 @@ func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
 	return err
 }
 
-// busy returns why the live holders leave no room; nil if there is room. The record
-// may be later than the refusal.
+// busy returns why the live holders leave no room; nil if the record, which may be later
+// than the refusal, has room.
 func busy(rec serving.Record, mode serving.Mode, d rows.Decision) error {
 	if mode.Room(rec, d.Holders) {
 		return nil

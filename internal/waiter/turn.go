@@ -1,7 +1,6 @@
 package waiter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,11 +14,11 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// quickTries is how often a caller that will not wait tries again after other
-// clients moved meanwhile, before the lock counts as busy.
+// quickTries is how often a caller that will not wait tries again after the queue has
+// moved, before the lock counts as busy.
 const quickTries = 5
 
-// turn is the wait of one ticket, once the waiter has entered the queue with it.
+// turn is the wait of one ticket, after the waiter has entered the queue with it.
 type turn struct {
 	cfg      Config
 	ticket   ticket.Number
@@ -30,13 +29,13 @@ type turn struct {
 	series   *retry.Schedule
 	snapshot rows.Snapshot // what Enter saw
 
-	place *place             // nil if the caller will not wait
-	local *localqueue.Waiter // nil if the caller will not wait
+	place *place             // nil with NoWait
+	local *localqueue.Waiter // nil with NoWait
 
 	rounds    int
 	asked     bool // a LOOK or CLAIM was sent
 	announced bool // a resumed place was
-	slot      bool // it has one of the Slots
+	slot      bool // the turn has one of the Slots
 	left      bool
 }
 
@@ -47,10 +46,10 @@ func newTurn(w *Waiter, snapshot rows.Snapshot) *turn {
 	}
 }
 
-// join puts the ticket into the queue and into the line of this process. With
-// careful no request is sent beside the ENQUEUE.
+// join puts the ticket into the queue and the local queue. With careful no request is
+// sent beside the ENQUEUE.
 func (t *turn) join(ctx context.Context, careful bool, group *sync.WaitGroup) {
-	ahead := 0 // in the wider scopes, other tickets are other queues'
+	ahead := 0 // in the wider scopes, the other tickets are mostly of other queues
 	if t.cfg.Counter == nil {
 		ahead = ticketsAhead(t.ticket, t.snapshot.Record)
 	}
@@ -68,7 +67,7 @@ func (t *turn) join(ctx context.Context, careful bool, group *sync.WaitGroup) {
 	t.asked = careful
 }
 
-// leave takes the ticket out of both, the row in the background.
+// leave removes the ticket from both, the row in the background.
 func (t *turn) leave() {
 	if t.place == nil || t.left {
 		return
@@ -81,17 +80,22 @@ func (t *turn) leave() {
 
 func (t *turn) mode() serving.Mode { return t.claimant.entry.Mode }
 
-// touch records that the waiter works: see localqueue.Waiter.Touch.
+// touch records that the waiter is active.
 func (t *turn) touch() {
 	if t.local != nil {
 		t.local.Touch()
 	}
 }
 
-// run waits for the ticket to be served.
+// run waits for the grant.
 func (t *turn) run(ctx context.Context) (Grant, error) {
+	defer func() {
+		if t.slot {
+			<-t.cfg.Slots
+		}
+	}()
 	snapshot := t.snapshot
-	// If no waiter can be ahead, what Enter returned is all there is to see.
+	// If no waiter can be ahead, a look would show no more than what Enter returned.
 	seen := t.next(snapshot.Record)
 	for {
 		var err error
@@ -119,14 +123,14 @@ func (t *turn) next(rec serving.Record) bool {
 type step int
 
 const (
-	done        step = iota // the ticket is served
+	done        step = iota // the ticket is granted
 	actAgain                // the snapshot has changed
 	lookAgain               // it is too old
 	keepWaiting             // a holder or waiter is in the way
 )
 
-// act does what the snapshot asks for, until it asks to look again or to wait. It
-// changes the snapshot to what the requests return.
+// act does what the snapshot requires, until a look or a wait follows. It changes the
+// snapshot to what the requests return.
 func (t *turn) act(ctx context.Context, snapshot *rows.Snapshot) (Grant, step, error) {
 	for {
 		t.touch()
@@ -151,7 +155,7 @@ func (t *turn) act(ctx context.Context, snapshot *rows.Snapshot) (Grant, step, e
 	}
 }
 
-// decide observes the leases of the snapshot, and decides what it means.
+// decide observes the leases of the snapshot and decides what it means.
 func (t *turn) decide(snapshot rows.Snapshot, ids []string) rows.Decision {
 	return snapshot.Decide(snapshot.Observe(t.cfg.Queue, t.cfg.Observer), t.ticket, t.mode(), ids)
 }
@@ -167,8 +171,8 @@ func (t *turn) record(snapshot rows.Snapshot, d rows.Decision) {
 	}
 }
 
-// follow does what was decided: it removes what has expired, and claims if nothing
-// else is in the way.
+// follow does what was decided: it removes what has expired, and claims if nothing else is
+// in the way.
 func (t *turn) follow(ctx context.Context, d rows.Decision, snapshot *rows.Snapshot) (step, error) {
 	if len(d.ExpiredRows) > 0 {
 		removed, err := sweep.Rows(ctx, t.cfg.Queue, d.ExpiredRows)
@@ -218,23 +222,23 @@ func (t *turn) claim(ctx context.Context, snapshot *rows.Snapshot) (step, error)
 	case !errors.Is(err, serving.ErrRefused):
 		return t.failed(ctx, "claim", err)
 	}
-	if err := cmp.Or(t.cfg.scope().Fits(rec), t.mode().Fits(rec)); err != nil {
-		return done, err // the record was made again, for another kind of lock
+	if err := t.cfg.fits(rec, t.mode()); err != nil {
+		return done, err // the record was deleted and seeded again
 	}
 	snapshot.Saw(rec)
 	snapshot.Rows = nil
 	if again := t.decide(*snapshot, t.claimant.attempts.ids()); again.Do == rows.Claim {
-		return lookAgain, nil // it has moved on since
+		return lookAgain, nil // the queue has moved since
 	}
 	return actAgain, nil
 }
 
-// failed returns what follows after a request failed while the snapshot was acted
-// upon: another look, after a pause, if it failed transiently.
+// failed returns what follows a failed request: after a transient failure another look,
+// which it pauses for.
 func (t *turn) failed(ctx context.Context, what string, err error) (step, error) {
 	if ctx.Err() == nil && t.place != nil {
 		select {
-		case <-t.place.failed: // waiting does not mend it
+		case <-t.place.failed: // another attempt does not help
 			return done, t.place.problem()
 		default:
 		}

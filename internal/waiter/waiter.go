@@ -15,47 +15,48 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ErrBusy reports that the lock cannot be had without waiting.
+// ErrBusy reports that the lock cannot be acquired without waiting.
 var ErrBusy = errors.New("the lock is busy")
 
-// ErrNewTicket reports that a ticket has become worthless in a queue: it was
-// overtaken there, or another row is at it. A waiter with one ticket in several
-// queues must leave all of them and take a new ticket.
+// ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or
+// another row has it. A waiter with one ticket in several queues leaves all of them and
+// takes a new one.
 var ErrNewTicket = errors.New("take a new ticket")
 
-// errOvertaken is ErrNewTicket of a waiter that was too slow.
+// errOvertaken is the ErrNewTicket of a waiter that was too slow.
 var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 
-// Waiter is one acquire in one queue. Call Run once, or the four steps that Run
-// consists of.
+// Waiter is one acquire in one queue. Call either Run or its steps, once.
 type Waiter struct {
-	cfg          Config
-	requests     *requests
-	claimant     *claimant
-	registration registration // in the wider scopes
-	progress     *progress
+	cfg      Config
+	requests *requests
+	claimant *claimant
+	numbers  numbering // in the wider scopes
+	progress *progress
 
 	series  *retry.Schedule // of Number and Enter
 	ticket  ticket.Number
 	careful bool           // it was overtaken before: no LOOK before the row is put
-	places  sync.WaitGroup // of rows that are kept, or not yet deleted
-	turn    *turn          // the last
+	places  sync.WaitGroup // rows that are kept or not yet deleted
+	turn    *turn          // of the last ticket
 	orphan  *Orphan
 }
 
 // New returns a Waiter. It makes no request.
 func New(c Config) *Waiter {
-	r := newRequests(c)
+	r := &requests{queue: c.Queue, log: c.Log, timeout: c.RetryTimeout}
+	if c.NoWait {
+		r.timeout = quickRetryTimeout
+	}
 	return &Waiter{
-		cfg: c, requests: r, claimant: newClaimant(c, r), progress: newProgress(c),
-		registration: registration{counter: c.Counter, log: c.Log},
+		cfg: c, requests: r, claimant: &claimant{queue: c.Queue, local: c.Local, log: c.Log, entry: c.Entry, requests: r}, progress: newProgress(c),
+		numbers: numbering{counter: c.Counter, log: c.Log},
 	}
 }
 
-// Acquire runs a Waiter, and under waitpolicy.Attempts one after the other, each
-// without a place in the queue and with ids of its own. It returns the last. A busy
-// lock and a table that does not answer are tried again. Any other error ends it,
-// and so do ctx and an Orphan.
+// Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the
+// other, each without a place in the queue, after a busy lock and after a table that does
+// not answer. It returns the last. Any other error, ctx and an Orphan end it.
 func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
@@ -69,20 +70,20 @@ func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (*Waiter, Gran
 	}
 }
 
-// Run acquires the lock, for as long as ctx lives. If it was served while ctx
-// ended, it returns the Grant all the same, and the caller releases it. On failure
-// it has left the queue.
+// Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while
+// ctx ended is returned as well, and the caller releases it.
 func (w *Waiter) Run(ctx context.Context) (Grant, error) {
-	grant, err := w.once(ctx)
-	for errors.Is(err, ErrNewTicket) {
+	for {
+		grant, err := w.once(ctx)
+		switch {
+		case err == nil:
+			return grant, nil
+		case !errors.Is(err, ErrNewTicket):
+			w.Leave(ctx)
+			return Grant{}, err
+		}
 		w.careful = w.careful || errors.Is(err, errOvertaken)
-		grant, err = w.once(ctx)
 	}
-	if err != nil {
-		w.Leave(ctx)
-		return Grant{}, err
-	}
-	return grant, nil
 }
 
 // once is Run with one ticket.
@@ -98,9 +99,9 @@ func (w *Waiter) once(ctx context.Context) (Grant, error) {
 	return w.Await(ctx)
 }
 
-// Number takes a number, which waiters in other queues of the same Counter may
-// share. Without a Counter it is zero: Enter takes it. highest is a ticket that is
-// known to have been issued. A counter below it is raised.
+// Number takes a number of the Counter, which waiters in its other queues may share. It
+// is zero without a Counter, because Enter takes it. highest is a ticket that is known to
+// have been issued. A lower counter is raised.
 func (w *Waiter) Number(ctx context.Context, highest Highest) (ticket.Number, error) {
 	w.begin(ctx)
 	w.series = w.requests.series()
@@ -110,17 +111,16 @@ func (w *Waiter) Number(ctx context.Context, highest Highest) (ticket.Number, er
 	case w.cfg.Counter == nil:
 		return ticket.Number{}, nil
 	}
-	w.registration.raise(highest)
-	return w.registration.number(ctx, w.requests, w.series)
+	w.numbers.raise(highest)
+	return w.numbers.next(ctx, w.requests, w.series)
 }
 
 // Highest returns the highest ticket that the waiter knows to have been issued.
-func (w *Waiter) Highest() Highest { return w.registration.highest }
+func (w *Waiter) Highest() Highest { return w.numbers.highest }
 
-// Enter enters the queue: TAKE, or REGISTER with a ticket of Number. If the waiter
-// is served at once, it returns the Grant. Otherwise it begins to put and keep the
-// ticket's row, and Await goes on. It returns ErrNewTicket if the ticket is worth
-// nothing here.
+// Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if
+// the lock is granted at once. Otherwise it begins to put and keep the row, and Await
+// continues. Returns ErrNewTicket if the ticket cannot be granted here.
 func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, served bool, err error) {
 	w.begin(ctx)
 	if w.series == nil {
@@ -133,7 +133,7 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, serve
 	case w.cfg.Counter == nil:
 		snapshot, ticketed, err = w.take(ctx)
 	default:
-		snapshot, err = w.register(ctx, t)
+		snapshot, err = w.enter(ctx, t)
 	}
 	if err != nil {
 		return Grant{}, false, err
@@ -148,14 +148,14 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, serve
 	return Grant{}, false, w.join(ctx, snapshot)
 }
 
-// begin draws the prefix of the waiter's ids.
+// begin draws the prefix of the waiter's ids, once.
 func (w *Waiter) begin(ctx context.Context) {
 	if w.claimant.attempts.prefix == "" {
 		w.claimant.attempts.prefix = random.Text(ctx)
 	}
 }
 
-// join begins the turn of the waiter's ticket. snapshot is what the waiter saw last.
+// join begins the wait of the waiter's ticket. snapshot is what the waiter saw last.
 func (w *Waiter) join(ctx context.Context, snapshot rows.Snapshot) error {
 	t := newTurn(w, snapshot)
 	if !w.cfg.NoWait {
@@ -168,8 +168,8 @@ func (w *Waiter) join(ctx context.Context, snapshot rows.Snapshot) error {
 	return nil
 }
 
-// announce gives the handle of the place to Placed, before the row is put. There
-// is no row while Placed's receiver takes its time, so no other waiter waits for it.
+// announce gives the handle of the place to Placed, before the row is put. A receiver that
+// is slow then delays no other waiter.
 func (w *Waiter) announce(ctx context.Context) error {
 	if w.cfg.Placed == nil || w.cfg.Resume != nil {
 		return nil
@@ -182,32 +182,31 @@ func (w *Waiter) announce(ctx context.Context) error {
 	}
 }
 
-// handle is of the waiter's place with its ticket.
+// handle returns the handle of the waiter's place.
 func (w *Waiter) handle() Handle { return Handle{ID: w.claimant.attempts.prefix, Ticket: w.ticket} }
 
-// AwaitRow waits, after Enter, until the waiter's row is in the table. Without it
-// the first look is made beside the ENQUEUE.
+// AwaitRow waits, after Enter, until the waiter's row is in the table. Without it the
+// first look is made beside the ENQUEUE.
 func (w *Waiter) AwaitRow(ctx context.Context) error {
 	w.turn.asked = true
 	return w.turn.awaitRow(ctx)
 }
 
-// Await waits, after Enter, until the ticket is served, for as long as ctx lives.
-// It returns ErrNewTicket if the ticket is worth nothing any more.
+// Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the
+// ticket cannot be granted any more.
 func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	grant, err := w.turn.run(ctx)
-	w.turn.giveSlot()
-	w.leaveTurn()
+	w.turn.leave()
 	switch {
 	case err == nil:
 		return w.served(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
-		return Grant{}, &GoneError{w.ticket, "its place was lost, or resumed by somebody else"}
+		return Grant{}, &GoneError{w.ticket, "its place was lost, or resumed by another process"}
 	}
 	return Grant{}, err
 }
 
-// served confirms a grant, if that is needed. The rows are deleted meanwhile.
+// served confirms a grant if its lock fails closed. The rows are deleted meanwhile.
 func (w *Waiter) served(ctx context.Context, grant Grant) (Grant, error) {
 	if w.cfg.Entry.Terms.FailClosed {
 		var err error
@@ -221,33 +220,24 @@ func (w *Waiter) served(ctx context.Context, grant Grant) (Grant, error) {
 	return grant, nil
 }
 
-// leaveTurn ends the turn. Its row is deleted in the background.
-func (w *Waiter) leaveTurn() {
-	if w.turn != nil {
-		w.turn.leave()
-	}
-}
-
-// Wait waits until the requests for the waiter's rows have been answered, or given
-// up: after a grant they are deleted in the background.
+// Wait waits until no request for the waiter's rows is under way. After a grant they are
+// deleted in the background.
 func (w *Waiter) Wait() { w.places.Wait() }
 
-// Status returns what the waiter last saw. It is for the time after Run, Await or
-// Leave.
+// Status returns what the waiter last saw. Call it after Run, Await or Leave.
 func (w *Waiter) Status() Status {
 	status := w.progress.status
 	status.Failure = w.requests.failure
 	return status
 }
 
-// Mode returns how the lock is held. Of a lock that was resumed, the record says so.
+// Mode returns how the lock is held. For a lock that was resumed, the record decides.
 func (w *Waiter) Mode() serving.Mode { return w.claimant.entry.Mode }
 
-// Tried reports whether the table was asked for the lock.
+// Tried reports whether a request for the lock was made.
 func (w *Waiter) Tried() bool {
 	return len(w.claimant.attempts.all) > 0 || !w.progress.status.SeenAt.IsZero()
 }
 
-// Orphan returns what a failure may have left, if a lease does not end it. Nil:
-// nothing.
+// Orphan returns what a failure may have left that no lease ends; nil if there is nothing.
 func (w *Waiter) Orphan() *Orphan { return w.orphan }

@@ -85,7 +85,7 @@ func TestResume(t *testing.T) {
 				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("the same handle once more: %v", err)
 				}
-				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: somebody else holds the lock with this ticket, as after an earlier Resume")
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: another process holds the lock with this ticket, as after an earlier Resume")
 				time.Sleep(time.Minute)
 				if err := lock.Err(); err != nil {
 					t.Errorf("it is not kept: %v", err)
@@ -236,8 +236,8 @@ func TestResumeGone(t *testing.T) {
 				t.Errorf("%s: %d items became %d", what, before, after)
 			}
 		}
-		const ended = "it was released, evicted, overtaken, or resumed by somebody else"
-		const held = "somebody else holds the lock with this ticket"
+		const ended = "it was released, evicted, overtaken, or resumed by another process"
+		const held = "another process holds the lock with this ticket"
 		gone("of an unused queue", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()

@@ -109,9 +109,9 @@ func TestLostCounter(t *testing.T) {
 	})
 }
 
-// TestRegisterBeforeRow checks that no row is put before its ticket is registered.
+// TestEnterBeforeRow checks that no row is put before its ticket is registered.
 // Otherwise a client with a later ticket would be served past the row.
-func TestRegisterBeforeRow(t *testing.T) {
+func TestEnterBeforeRow(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -145,9 +145,9 @@ func TestRegisterBeforeRow(t *testing.T) {
 	}
 }
 
-// TestLostAnswerOfRegister checks that a REGISTER whose answer was lost is found by its
+// TestLostAnswerOfEnter checks that a REGISTER whose answer was lost is found by its
 // id. The answer of a REGISTER that was served is lost: its id is found.
-func TestLostAnswerOfRegister(t *testing.T) {
+func TestLostAnswerOfEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)

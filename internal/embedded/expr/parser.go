@@ -8,11 +8,10 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
-// parser is the part that all expressions share: moving over tokens, operands
-// and document paths. After a syntax error it stands at the end of its tokens,
-// so that every loop ends. What is refused for another reason than syntax is
-// kept while parsing goes on, for faults further on may be reported first:
-// DynamoDB looks at the whole expression for one class of faults after another.
+// parser parses what all expressions share: tokens, operands and document paths. After a
+// syntax error it is at the end of its tokens, so every loop ends. Other faults are kept
+// while parsing continues, because DynamoDB checks the whole expression for one class of
+// faults after another, and may report a later fault first.
 type parser struct {
 	kind      string // ConditionExpression, …: how messages call the expression
 	src       string

@@ -2,8 +2,8 @@ package expr
 
 import "strings"
 
-// reserved are the words that may stand in an expression only behind a #name,
-// in any case of letters, misspellings included:
+// reserved are the words, in any case, that an expression may only use by a #name. They
+// include misspellings:
 // docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
 var reserved = func() map[string]bool {
 	set := map[string]bool{}

@@ -2,9 +2,8 @@
 // form, exact numbers, equality and order, and the size DynamoDB charges for
 // them.
 //
-// A Value is never changed after it was made: whoever wants another one builds
-// it, and may share the parts that stay the same. That is what lets an engine
-// hand an old item to one caller while the next request replaces it.
+// A Value is never changed after it was made. Another one may share the parts that stay the
+// same. So an engine can return an old item while the next request replaces it.
 package value
 
 import (

@@ -64,8 +64,8 @@ var mutants = []mutant{
 		`the floor rose`, 1,
 	},
 	{
-		"QUIET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
-		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Quieten(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
+		"RESET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
+		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
 		`the floor rose`, 6,
 	},
 	{
@@ -105,12 +105,12 @@ var mutants = []mutant{
 	},
 	{
 		"a reader joins any holder", "internal/serving/mode.go",
-		"return n.nobody().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
+		"return n.noHolder().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
 		`\d holders at once|believed to hold`, 150,
 	},
 	{
 		"a writer joins readers", "internal/serving/mode.go",
-		"\t}\n\treturn n.nobody()\n}", "\t}\n\treturn n.nobody().Or(n.isShared())\n}",
+		"\t}\n\treturn n.noHolder()\n}", "\t}\n\treturn n.noHolder().Or(n.isShared())\n}",
 		`\d holders at once|believed to hold`, 91,
 	},
 	{
@@ -119,7 +119,7 @@ var mutants = []mutant{
 		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1,
 	},
 	{
-		"a REGISTER that comes late", "internal/serving/register.go",
+		"an ENTER that comes late", "internal/serving/enter.go",
 		"known := n.ticketNumber.Between(zero, number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
 	},

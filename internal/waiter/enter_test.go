@@ -9,7 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-func TestAnswerToRegister(t *testing.T) {
+func TestAnswerToEnter(t *testing.T) {
 	lost := &table.Error{Operation: "UpdateItem", Err: errors.New("connection reset")}
 	for name, test := range map[string]struct {
 		number  int // of the record that is returned
@@ -27,7 +27,7 @@ func TestAnswerToRegister(t *testing.T) {
 		"NotApplied":           {err: table.NotApplied(lost), want: lost},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err, unknown := registered(serving.Record{TicketNumber: n(test.number)}, test.err, n(7), test.noWait)
+			err, unknown := entered(serving.Record{TicketNumber: n(test.number)}, test.err, n(7), test.noWait)
 			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || unknown != test.unknown {
 				t.Errorf("error %v, unknown %v, want %v, %v", err, unknown, test.want, test.unknown)
 			}
@@ -38,7 +38,7 @@ func TestAnswerToRegister(t *testing.T) {
 	}
 }
 
-func TestRegisteredTicket(t *testing.T) {
+func TestEnteredTicket(t *testing.T) {
 	for name, test := range map[string]struct {
 		rec    serving.Record
 		noWait bool
@@ -57,7 +57,7 @@ func TestRegisteredTicket(t *testing.T) {
 			w.claimant.attempts.all = []*attempt{{id: "me"}}
 			var err error
 			for range test.times {
-				_, err = w.entered(test.rec, n(7))
+				_, err = w.afterEnter(test.rec, n(7))
 			}
 			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 				t.Errorf("error %v, want %v", err, test.want)
@@ -70,7 +70,7 @@ func TestRegisteredTicket(t *testing.T) {
 }
 
 func TestHighest(t *testing.T) {
-	var r registration
+	var r numbering
 	for _, step := range []struct{ raise, want int }{{3, 3}, {9, 9}, {4, 9}} {
 		if r.raise(Highest{Ticket: n(step.raise)}); r.highest.Ticket != n(step.want) {
 			t.Errorf("after %d it is %s, want %d", step.raise, r.highest.Ticket, step.want)

@@ -10,7 +10,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Register enters ticket t, which a wider counter has issued, into a queue, and is
+// Enter enters ticket t, which a wider counter has issued, into a queue, and is
 // served at once if no ticket is outstanding there: ENTER of the protocol, which takes
 // the place of TAKE in the wider scopes.
 //
@@ -42,7 +42,7 @@ import (
 // more, no other ENTER of t is ever applied. A new id for each call shows whose lease
 // is in the record. After another error the entry may be in the record until a call
 // has returned a record with ticketNumber t or more.
-func Register(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope Scope, idleOnly bool) (Record, error) {
+func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope Scope, idleOnly bool) (Record, error) {
 	n := namesOf(q)
 	me := table.Map(table.Item{e.ID: table.Map(e.item())})
 	// A comparison with an attribute that is missing or no number is false.

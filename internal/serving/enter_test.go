@@ -40,7 +40,7 @@ func number(i int) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(i)}
 }
 
-// record is a record of a wider scope: the last ticket registered, the highest
+// record is a record of a wider scope: the last ticket that entered, the highest
 // claimed, and, unless after is negative, holders by id, of the ticket behind
 // after.
 func record(last, granted, after int, ids ...string) table.Item {
@@ -55,9 +55,9 @@ func record(last, granted, after int, ids ...string) table.Item {
 	return item
 }
 
-// TestRegisterConditions checks that a REGISTER is refused when any one of its conditions
+// TestEnterConditions checks that an ENTER is refused when any one of its conditions
 // is false.
-func TestRegisterConditions(t *testing.T) {
+func TestEnterConditions(t *testing.T) {
 	with := func(item table.Item, name string, value types.AttributeValue) table.Item {
 		item[name] = value
 		if value == nil {
@@ -119,7 +119,7 @@ func TestRegisterConditions(t *testing.T) {
 			}
 			e := entryOf("me")
 			e.Mode = test.mode
-			rec, err := serving.Register(t.Context(), q, e, n(test.ticket), serving.ScopeTable, test.idleOnly)
+			rec, err := serving.Enter(t.Context(), q, e, n(test.ticket), serving.ScopeTable, test.idleOnly)
 			switch {
 			case test.say != "":
 				if err == nil || errors.Is(err, serving.ErrRefused) || !strings.Contains(err.Error(), test.say) {
@@ -147,22 +147,22 @@ func TestRegisterConditions(t *testing.T) {
 	})
 }
 
-// TestRegisterOnce checks that a REGISTER is applied once. Later ones of the same ticket
+// TestEnterOnce checks that an ENTER is applied once. Later ones of the same ticket
 // are refused permanently, by any id, also when its turn is over.
-func TestRegisterOnce(t *testing.T) {
+func TestEnterOnce(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		register := func(id string, i int) (serving.Record, error) {
-			return serving.Register(t.Context(), q, entryOf(id), n(i), serving.ScopeEntity, false)
+		enter := func(id string, i int) (serving.Record, error) {
+			return serving.Enter(t.Context(), q, entryOf(id), n(i), serving.ScopeEntity, false)
 		}
 		if got := cost(tb, func() {
-			if rec, err := register("a", 3); err != nil || len(rec.Holders) != 1 || rec.Floor() != n(3) {
+			if rec, err := enter("a", 3); err != nil || len(rec.Holders) != 1 || rec.Floor() != n(3) {
 				t.Errorf("%+v, %v", rec, err)
 			}
 		}); got != 1 {
 			t.Errorf("the first use took %d requests, want 1", got)
 		}
 		for _, id := range []string{"a", "a-2"} {
-			rec, err := register(id, 3)
+			rec, err := enter(id, 3)
 			if _, mine := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || !mine {
 				t.Errorf("again as %s: %+v, %v", id, rec, err)
 			}
@@ -171,12 +171,12 @@ func TestRegisterOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"a", "a-2"} {
-			if rec, err := register(id, 3); !errors.Is(err, serving.ErrRefused) || rec.Present {
+			if rec, err := enter(id, 3); !errors.Is(err, serving.ErrRefused) || rec.Present {
 				t.Errorf("late as %s: %+v, %v", id, rec, err)
 			}
 		}
 		if _, err := serving.Take(t.Context(), q, entryOf("b"), false); err == nil || !strings.Contains(err.Error(), "ScopeEntity") {
-			t.Errorf("a TAKE of a registered queue: %v", err)
+			t.Errorf("a TAKE of a queue of a wider scope: %v", err)
 		}
 	})
 }
