@@ -5,7 +5,7 @@
 //
 // Waiters remove what has expired whenever they look, so a busy queue needs no sweeper.
 // In a queue without waiters the entries of crashed clients stay until the next
-// Acquire, or until the table's TTL removes them. Use [Once] in a cron job, and [Run]
+// Acquire. The table's TTL removes rows only. Use [Once] in a cron job, and [Run]
 // in a process that lives longer.
 //
 // # What it promises

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,14 +10,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -189,36 +189,52 @@ func TestRecordSize(t *testing.T) {
 	})
 }
 
-// The formula must allow for no less than a record can have.
+// TestRecordSizeFormula checks that a record is no larger than the formula for its size
+// says, with both marks, and with all that an entry can have.
 func TestRecordSizeFormula(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		cfg := queuelock.Config{Owner: strings.Repeat("o", 256)}
-		key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
-		a, _ := locktest.Open(t, table, "a", cfg)
-		const n = 20
-		size := func() int {
-			out := locktest.Must(table.Client("b").GetItem(t.Context(), &dynamodb.GetItemInput{
-				TableName: aws.String(table.Name()), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal, ConsistentRead: aws.Bool(true),
-				Key: attr.Item{"pk": attr.Str(key.Entity), "sk": attr.Str(key.Reason + "/" + ticket.Number{}.Padded())},
-			}))
-			return int(*out.ConsumedCapacity.CapacityUnits) * 4096
-		}
-		for i := range 2 * n { // with both marks, and a transaction of each
-			lock, err := a.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, 1000)))
-			if err == nil {
-				err = lock.Transact(t.Context(), locktest.Deposit(table, nil))
-			}
-			if err == nil && i < n {
-				err = lock.Release(t.Context())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(2 * time.Minute)
-		if got, most := size(), 1024+n*(200+256+1000)+4095; got > most {
-			t.Errorf("the record has %d bytes, the formula says %d", got, most)
+	sizes, bounds := map[int]float64{}, map[int]float64{}
+	for _, n := range []int{1, 20} {
+		t.Run(fmt.Sprint("IsNoLessThanTheItem/", n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := embedded.New(embedded.Config{})
+				table := queuelocktest.NewTable(t, queuelocktest.WithEngine(engine))
+				load := serving.Load{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
+				key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{Owner: strings.Repeat("o", load.Owner)})
+				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+				options := []queuelock.Option{queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, load.Data))}
+				locktest.Must(b.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(n))) // and evicted
+				if err := b.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 2 * n {
+					lock := locktest.Must(a.Acquire(t.Context(), key, waitpolicy.Forever, options...))
+					if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+						t.Fatal(err)
+					}
+					if i < n {
+						if err := lock.Release(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					} else if err := lock.SetData(t.Context(), make([]byte, load.Data)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(2 * time.Minute)
+				kilobytes, _ := load.Units(n) // each holder writes the record once in n seconds
+				bounds[n] = kilobytes * 1024
+				for _, i := range engine.Items(table.Name()) {
+					sizes[n] = max(sizes[n], float64(i.Size()))
+				}
+				if sizes[n] > bounds[n] {
+					t.Errorf("the record has %v bytes, the formula says %v", sizes[n], bounds[n])
+				}
+			})
+		})
+	}
+	t.Run("GrowsNoLessThanTheItem", func(t *testing.T) {
+		if grows, bound := sizes[20]-sizes[1], bounds[20]-bounds[1]; grows > bound {
+			t.Errorf("nineteen more entries have %v bytes, the formula says %v", grows, bound)
 		}
 	})
 }

@@ -51,9 +51,11 @@ func TestUnknownOutcome(t *testing.T) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
+		before := db.Counts()
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 {
-			t.Errorf("got %v after %d requests", err, denied.Fired())
+		sent := db.Counts().Sub(before).Total().Sent
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 || sent != 1 {
+			t.Errorf("got %v after %d requests", err, sent)
 		}
 		locktest.Says(t, err, "AccessDenied")
 		locktest.Release(t, lock)
@@ -180,19 +182,26 @@ func TestTransactGivenUp(t *testing.T) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
-		db.Partition()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := lock.Transact(ctx, locktest.Deposit(table, nil))
+		done := make(chan error, 1)
+		go func() { done <- lock.Transact(ctx, locktest.Deposit(table, nil)) }()
+		<-late.Reached()
+		db.Partition()
+		err := <-done
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
 			t.Errorf("got %v", err)
 		}
 		db.Heal()
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Error(err)
+		err = lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
+		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled {
+			t.Errorf("got %v, want the caller's own condition", err)
 		}
 		late.Release()
-		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "1" {
+		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
+			t.Errorf("%v: the account holds %s, the one before was made after the next", err, locktest.Balance(table))
+		}
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
 			t.Errorf("%v: the account holds %s", err, locktest.Balance(table))
 		}
 		locktest.Release(t, lock)
@@ -214,6 +223,10 @@ func TestUnknownBeforeCancellation(t *testing.T) {
 		_, canceled := errors.AsType[*types.TransactionCanceledException](err)
 		if unknown || !canceled {
 			t.Errorf("got %v, unknown: %v, cancelled: %v", err, unknown, canceled)
+		}
+		// Nothing but the number is in its way.
+		if _, err := table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: locktest.Account()}); err != nil {
+			t.Fatal(err)
 		}
 		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
 			t.Errorf("%v: the first was made", err)

@@ -85,6 +85,23 @@ func TestLockUnsettled(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
+	locktest.InBubble(t, "AfterAnEvictionOfTheTurnBeforeHoweverLongAgo", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		time.Sleep(time.Minute)
+		if swept := locktest.Must(b.Sweep(t.Context(), locktest.Order)); swept.Holders != 1 {
+			t.Fatalf("swept %+v", swept)
+		}
+		time.Sleep(5 * time.Minute)
+		lock := locktest.Acquire(t, b, waitpolicy.NoWait)
+		if eviction, ok := lock.LastEviction(); !ok || !eviction.Previous || time.Since(eviction.At) < 4*time.Minute || !lock.Unsettled() {
+			t.Errorf("%+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
+		}
+		locktest.Release(t, lock)
+	})
 	locktest.InBubble(t, "AfterAResumption", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
