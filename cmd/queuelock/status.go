@@ -280,7 +280,7 @@ func printNotes(out io.Writer, s *queue.State) error {
 }
 
 // kind says what kind of queue it is, as far as it is not a lock with a counter
-// of its own, to stand before how many are served.
+// of its own, to print before how many are served.
 func kind(s *queue.State) string {
 	var words string
 	switch {

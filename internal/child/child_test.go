@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // limit ends a test that waits for what does not happen.
 const limit = 30 * time.Second
 
-// script starts a shell script whose output can be read, and ends when all
-// who were given it are gone.
+// script starts a shell script whose output can be read, and ends when all processes
+// that have it are gone.
 func script(t *testing.T, text string) (*Child, *os.File) {
 	t.Helper()
 	out, write, err := os.Pipe()

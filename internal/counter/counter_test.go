@@ -180,7 +180,7 @@ func TestConcurrentSeed(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff([]table.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
-					t.Errorf("the first seed does not stand (-want +got):\n%s", diff)
+					t.Errorf("the first seed is not in the table (-want +got):\n%s", diff)
 				}
 				if item, err := b.Take(t.Context(), counter.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
 					t.Errorf("taking again gave %v, %v, want ticket 2", item, err)

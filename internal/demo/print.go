@@ -24,7 +24,7 @@ func (e Event) Line() string {
 	case Restarted:
 		return fmt.Sprintf("%sstarted again as pid %d, at the end of the queue", prefix, e.Pid)
 	default:
-		return fmt.Sprintf("%sis served, %s after the kill: the dead holder's lease of %v is over", prefix, seconds(e.Took), Lease)
+		return fmt.Sprintf("%sis served, %s after the kill: the killed holder's lease of %v is over", prefix, seconds(e.Took), Lease)
 	}
 }
 

@@ -167,7 +167,7 @@ func TestLinesOfEvents(t *testing.T) {
 		{Event{What: Restarted, At: time.Second, Worker: "worker 3", Pid: 100},
 			"   1.000 s  worker 3   started again as pid 100, at the end of the queue"},
 		{Event{What: Recovered, At: time.Second, Worker: "worker 4", Took: 1990 * time.Millisecond},
-			"   1.000 s  worker 4   is served, 1.99 s after the kill: the dead holder's lease of 2s is over"},
+			"   1.000 s  worker 4   is served, 1.99 s after the kill: the killed holder's lease of 2s is over"},
 	} {
 		if diff := cmp.Diff(tc.want, tc.event.Line()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

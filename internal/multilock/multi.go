@@ -113,7 +113,7 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 			err = waiter.ErrBusy
 		case repeat && ctx.Err() == nil:
 			a.cfg.Log.Info("queuelock: gave several locks back, and takes a new ticket for all",
-				"stood in the way", a.cfg.Waiters[queue].Queue.String(), "cause", err, "left behind", errors.Join(left...))
+				"in the way", a.cfg.Waiters[queue].Queue.String(), "cause", err, "left behind", errors.Join(left...))
 			continue
 		case repeat:
 			err = ctx.Err()

@@ -83,7 +83,7 @@ func TestOvertakenWaiter(t *testing.T) {
 		before := reads(db)
 		time.Sleep(3 * time.Second) // the next in line looks at least once a second
 		if n := reads(db) - before; n != 0 {
-			t.Errorf("%d looks before the new row stood", n)
+			t.Errorf("%d looks before the new row was there", n)
 		}
 		row.Release()
 		locktest.Release(t, served.Lock)
@@ -173,7 +173,7 @@ func TestPausedWaiter(t *testing.T) {
 
 // TestWaiterWithoutRow checks that a waiter without a row does not hold up the others of
 // its process. A waiter whose row cannot be put must not keep those of its own process
-// waiting whose rows stand: the whole queue stands back for them.
+// waiting with a row: the whole queue waits for them.
 func TestWaiterWithoutRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -302,7 +302,7 @@ func TestPatience(t *testing.T) {
 }
 
 // TestLeaveDeletesEveryID checks that a leaving waiter deletes its row, whichever of its
-// ids the row has. A row may stand by the id of any of its enqueues that was not
+// ids the row has. A row may be there by the id of any of its enqueues that was not
 // answered.
 func TestLeaveDeletesEveryID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

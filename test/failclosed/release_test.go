@@ -114,7 +114,7 @@ func TestReleaseOfEvictedLock(t *testing.T) {
 }
 
 // TestLostLockNotRemoved checks that a lost fail-closed lock that could not be removed is
-// reported. A lock that was lost, and could not be removed, may stand all the same: a
+// reported. A lock that was lost, and could not be removed, may still be there: a
 // late TAKE brings an id back. That is said beside the loss, and Release may be called
 // again.
 func TestLostLockNotRemoved(t *testing.T) {

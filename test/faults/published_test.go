@@ -259,7 +259,7 @@ func TestHoleTwoClocks(t *testing.T) {
 					t.Errorf("take-over after %v, %v: want at most the lease and 1.5s", took, got.Err)
 				}
 				if lock.Err() == nil {
-					t.Error("the dead holder believes past its lease")
+					t.Error("the killed holder believes past its lease")
 				}
 			})
 		})

@@ -121,7 +121,7 @@ func TestSetDataRequests(t *testing.T) {
 				want = "-"
 			}
 			if got := dataOf(t, table); got != want {
-				t.Errorf("%d bytes stand, want %d", len(got), len(want))
+				t.Errorf("%d bytes are there, want %d", len(got), len(want))
 			}
 		}
 		after := locktest.Entries(table)[0]
@@ -164,7 +164,7 @@ func TestTooMuchData(t *testing.T) {
 			t.Errorf("%d requests were sent", n)
 		}
 		if got := dataOf(t, table); len(got) != 4096 || lock.Err() != nil {
-			t.Errorf("%d bytes stand, %v", len(got), lock.Err())
+			t.Errorf("%d bytes are there, %v", len(got), lock.Err())
 		}
 		locktest.Release(t, lock)
 	})

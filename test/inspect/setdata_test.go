@@ -39,7 +39,7 @@ func TestSetDataUnderFaults(t *testing.T) {
 					t.Errorf("%q: %v", data, err)
 				}
 				if got := dataOf(t, table); got != data {
-					t.Errorf("%q stands, want %q", got, data)
+					t.Errorf("%q is there, want %q", got, data)
 				}
 			}
 			if err := table.Settle(t.Context()); err != nil {
@@ -75,7 +75,7 @@ func TestLateSetData(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := dataOf(t, table); got != "new" || lock.Err() != nil {
-			t.Errorf("%q stands, %v", got, lock.Err())
+			t.Errorf("%q is there, %v", got, lock.Err())
 		}
 		locktest.Release(t, lock)
 	})
@@ -111,7 +111,7 @@ func TestConcurrentSetData(t *testing.T) {
 		first.Release()
 		wg.Wait()
 		if got := dataOf(t, table); got != "last" || lock.Err() != nil {
-			t.Errorf("%q stands, %v", got, lock.Err())
+			t.Errorf("%q is there, %v", got, lock.Err())
 		}
 		locktest.Release(t, lock)
 	})
@@ -137,7 +137,7 @@ func TestSetDataOfLostLock(t *testing.T) {
 			t.Errorf("%v, and the lock says %v", err, lock.Err())
 		}
 		if got := dataOf(t, table); got != "b's" {
-			t.Errorf("%q stands", got)
+			t.Errorf("%q is there", got)
 		}
 		locktest.Release(t, taken)
 	})
@@ -159,7 +159,7 @@ func TestSetDataOfLostLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := dataOf(t, table); got != "next" {
-			t.Errorf("%q stands", got)
+			t.Errorf("%q is there", got)
 		}
 		locktest.Release(t, next)
 	})

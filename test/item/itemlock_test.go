@@ -233,7 +233,7 @@ func TestCrashedHolder(t *testing.T) {
 		locktest.EqualItems(t, "the item", next.Item(), whole)
 		dbA.Heal()
 		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("the dead holder's update gave %v", err)
+			t.Errorf("the killed holder's update gave %v", err)
 		}
 		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, next, locktest.AddOne()), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 	})

@@ -143,7 +143,7 @@ func TestCrashedReader(t *testing.T) {
 		writer := locktest.LockBy(t, w)
 		time.Sleep(20 * time.Second)
 		if held.Err() != nil || !errors.Is(gone.Err(), queuelock.ErrLost) {
-			t.Errorf("the living reader: %v, the dead one: %v", held.Err(), gone.Err())
+			t.Errorf("the living reader: %v, the other: %v", held.Err(), gone.Err())
 		}
 		locktest.StillWaits(t, "a writer beside a reader that lives", writer)
 		locktest.Release(t, held)

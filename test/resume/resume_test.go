@@ -134,7 +134,7 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) que
 	opts = append(opts, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
 	go func() {
 		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, opts...); err == nil {
-			t.Error("the dead was served")
+			t.Error("the killed waiter was served")
 		}
 	}()
 	time.Sleep(time.Second) // in the bubble
@@ -143,7 +143,7 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) que
 
 // TestResumePlace checks that a place in the queue is resumed.
 func TestResumePlace(t *testing.T) {
-	for name, swept := range map[string]bool{"its row stands": false, "its row was swept": true} {
+	for name, swept := range map[string]bool{"its row is there": false, "its row was swept": true} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := locktest.Watched(t)
 			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)

@@ -244,7 +244,7 @@ func TestNextQueue(t *testing.T) {
 		<-gate.Reached()
 		time.Sleep(time.Second)
 		if next.Fired() != 0 {
-			t.Error("b was gone to before the row in a was known to stand")
+			t.Error("b was entered before the row in a was known to be there")
 		}
 		gate.Release()
 		time.Sleep(time.Second)

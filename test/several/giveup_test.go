@@ -142,7 +142,7 @@ func TestGiveUpTime(t *testing.T) {
 			if test.opts == nil {
 				return
 			}
-			// Each of those that may stand without an owner is named.
+			// Each entry that may be left without an owner is named.
 			for _, entity := range entities[:99] {
 				if !strings.Contains(got.Err.Error(), fmt.Sprintf("queuelock: %q (lock) ticket", entity)) {
 					t.Errorf("nothing is said of %s", entity)

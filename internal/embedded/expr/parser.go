@@ -128,7 +128,7 @@ func (p *parser) refuseAs(class faultClass, err error) {
 	}
 }
 
-// parenthesised reads what stands between parentheses and refuses a second pair
+// parenthesised reads what is between parentheses and refuses a second pair
 // directly around the first, as DynamoDB does.
 func (p *parser) parenthesised(inside func()) {
 	open := p.pos

@@ -191,7 +191,7 @@ func (v Value) Minus(w Value) (rest Value, ok bool) {
 	return Value{Kind: v.Kind, Elems: elems}, len(elems) > 0
 }
 
-// Depth is how deep maps and lists stand inside one another, 0 for an item of
+// Depth is how deep maps and lists are nested, 0 for an item of
 // scalars and sets.
 func (i Item) Depth() int {
 	depth := 0

@@ -190,7 +190,7 @@ func crowded(record, holders item) bool {
 	return false
 }
 
-// resumed says that what stood there was taken over by one that may.
+// resumed reports that the entry was taken over by a client that may.
 func (a *Audit) resumed(old, now life) bool {
 	return old.id != now.id && a.Resumes != nil && a.Resumes(old.owner, now.owner)
 }
@@ -249,7 +249,7 @@ func (a *Audit) judgeOrder(key string, q *queue, ticket, floor *big.Int) {
 			continue
 		}
 		if r.since < q.issued[ticket.String()] && r.alive(a.now()) {
-			a.violate(key, "ticket %s, issued by request %d, was granted before ticket %s, whose row stands since request %d and lives until %v",
+			a.violate(key, "ticket %s, issued by request %d, was granted before ticket %s, whose row is there since request %d and lives until %v",
 				ticket, q.issued[ticket.String()], number, r.since, r.until)
 		}
 	}

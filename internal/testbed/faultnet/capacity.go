@@ -120,7 +120,7 @@ func account(r Request, a answer, strip bool) (answer, Tally) {
 // without returns a JSON object without the field of that name and value.
 func without(object []byte, name string, value json.RawMessage) ([]byte, bool) {
 	// A field of the outermost object, as compact encoders write it: the quotes
-	// of a name cannot stand inside a string, and no attribute has such a value.
+	// of a name cannot occur inside a string, and no attribute has such a value.
 	field := append([]byte(`"`+name+`":`), value...)
 	before, after, found := bytes.Cut(object, field)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
 
-// Request is one attempt of a client, decoded. Its Body is shared between all
-// who look at it: read it, never write to it.
+// Request is one attempt of a client, decoded. Its Body is shared between all faults
+// that look at it, and must not be written to.
 type Request struct {
 	Client    string         // the name of the connection
 	Operation string         // "UpdateItem"

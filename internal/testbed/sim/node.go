@@ -39,7 +39,7 @@ type node struct {
 	// entries of that Acquire prove nothing.
 	loose atomic.Int64
 
-	// stood is how long it was paused in all, in nanoseconds.
+	// How long it was paused in all, in nanoseconds.
 	stood atomic.Int64
 
 	stubborn bool // its HTTP client sends requests again on its own
@@ -60,7 +60,7 @@ type node struct {
 	// Its requests are throttled between these. Guarded by mu.
 	brownFrom, brown time.Time
 	hang             time.Duration    // guarded by mu; of its next read
-	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it had stood
+	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it was paused
 	renewed          map[string]bool  // guarded by mu; the rows that it has renewed
 
 	counts  map[string]int64 // guarded by mu; requests, by their names
@@ -317,7 +317,7 @@ func (n *node) nameOfBody(operation, where string, body map[string]any) string {
 	return fmt.Sprint(name, " ", n.counts[name])
 }
 
-// stand waits while the process is paused, and a little longer, as not all of its
+// The method stand waits while the process is paused, and a little longer, as not all of its
 // requests go on at the same instant. It reports whether it waited.
 func (n *node) stand(jitter float64) bool {
 	waited := false

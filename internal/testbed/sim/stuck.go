@@ -31,7 +31,7 @@ func (w *world) stick(r *rand.Rand) {
 // looks notes when a process last looked at an entity's queues. All of its requests
 // count as looks but those for rows, and so does the first renewal of a row, because
 // a waiter does not look while its row is not known to be in the table. A row may not
-// be renewed long after the last look, not counting how long the process stood
+// be renewed long after the last look, not counting how long the process was paused
 // still. looks also lets a read hang that is to.
 func (n *node) looks(req *http.Request, body []byte) {
 	operation := req.Header.Get("X-Amz-Target")

@@ -202,8 +202,8 @@ func (w *world) run() {
 	stop()
 	sky.Wait()
 	w.clearUp()
-	// Everyone who waits is served now, one after the other, behind what the
-	// dead have left.
+	// All waiters are served now, one after the other, behind what
+	// crashed processes have left.
 	turns := time.Duration(w.plan.Nodes*w.plan.Workers) * (w.longestTurn() + time.Second)
 	bound := turns + 4*w.plan.TTL + time.Minute
 	served := make(chan struct{})

@@ -93,7 +93,7 @@ func TestJudge(t *testing.T) {
 			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 5, 12, 35, 40), turn(3, 3, 14, 25, 30)},
 			Verdict{Grants: 3, Inversions: 1, HandOffs: []time.Duration{5, 5}}},
 
-		{"no inversion: the row stood after the newcomer took its number",
+		{"no inversion: the row was put after the newcomer took its number",
 			[]Turn{
 				turn(1, 1, 10, 11, 20),
 				turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places[0].Stood = 15 }),
@@ -117,7 +117,7 @@ func TestJudge(t *testing.T) {
 				turn(3, 3, 14, 25, 30),
 			},
 			Verdict{Grants: 3, HandOffs: []time.Duration{5}}},
-		{"no inversion: its number had been passed before its row stood",
+		{"no inversion: its number had been passed before its row was there",
 			[]Turn{
 				turn(1, 1, 10, 11, 20),
 				turn(3, 3, 14, 25, 30),
@@ -170,7 +170,7 @@ func TestJudgeByDefinitions(t *testing.T) {
 		a.Took = a.Asked.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "took")))
 		a.Ticket = ticket.FromUint64(uint64(rapid.IntRange(1, 9).Draw(t, "ticket")))
 		for range rapid.IntRange(0, 2).Draw(t, "places") {
-			stood := a.Asked.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "stood")))
+			stood := a.Asked.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "put")))
 			a.Places = append(a.Places, Place{
 				ticket.FromUint64(uint64(rapid.IntRange(1, 9).Draw(t, "row"))),
 				stood, stood.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "until"))),
