@@ -43,7 +43,7 @@ func (n *node) turnAtItem(r *rand.Rand, owner string) {
 	before := amount(lock.Item())
 	n.add(n.name, "%s: holds the item with ticket %s and amount %d", owner, lock.Ticket(), before)
 	n.sleep(r, exp(r, n.plan.Hold))
-	n.stand(r.Float64())
+	n.waitOut(r.Float64())
 	if n.isDead() {
 		return
 	}

@@ -223,7 +223,7 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	// goroutine scheduler; here it is up to the seed.
 	time.Sleep(time.Duration(1 + r.IntN(1<<16)))
 	stalls := n.chances("stalls at "+name, 0)
-	if (n.stand(r.Float64()) || n.stall(stalls)) && r.IntN(2) == 0 {
+	if (n.waitOut(r.Float64()) || n.stall(stalls)) && r.IntN(2) == 0 {
 		// It was about to send: its time-out fires at the same moment, and
 		// comes too late to keep it from that.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), patience)
@@ -232,7 +232,7 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Header.Set(actorHeader, n.name)
 	resp, err := n.conn.RoundTrip(req)
-	n.stand(r.Float64())
+	n.waitOut(r.Float64())
 	n.stall(stalls)
 	for again := 0; n.stubborn && n.broke(req, resp, err) && again < 3; again++ {
 		// It says nothing of this to the SDK.
@@ -241,7 +241,7 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		next := req.Clone(req.Context())
 		next.Body = io.NopCloser(bytes.NewReader(body))
 		resp, err = n.conn.RoundTrip(next)
-		n.stand(r.Float64())
+		n.waitOut(r.Float64())
 	}
 	return resp, err
 }
@@ -317,9 +317,9 @@ func (n *node) nameOfBody(operation, where string, body map[string]any) string {
 	return fmt.Sprint(name, " ", n.counts[name])
 }
 
-// The method stand waits while the process is paused, and a little longer, as not all of its
+// waitOut waits while the process is paused, and a little longer, as not all of its
 // requests go on at the same instant. It reports whether it waited.
-func (n *node) stand(jitter float64) bool {
+func (n *node) waitOut(jitter float64) bool {
 	waited := false
 	for {
 		n.mu.Lock()

@@ -83,7 +83,7 @@ func (h *hold) took(said outcome) {
 // writeStale makes a protected write after the lock's end, and does not ask
 // the lock first.
 func (h *hold) writeStale(r *rand.Rand) {
-	h.stand(r.Float64())
+	h.waitOut(r.Float64())
 	if h.isDead() || !h.known {
 		return
 	}

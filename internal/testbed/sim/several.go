@@ -84,7 +84,7 @@ func (n *node) drawKeys(r *rand.Rand) (keys []queuelock.Key) {
 
 // releaseAll gives all back by one call.
 func (n *node) releaseAll(r *rand.Rand, locks *queuelock.Locks, holds []*hold) {
-	n.stand(r.Float64())
+	n.waitOut(r.Float64())
 	if n.isDead() {
 		return
 	}

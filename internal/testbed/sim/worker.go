@@ -21,7 +21,7 @@ func (n *node) work(k int) {
 	r := n.chances(n.name+" worker", int64(k))
 	n.sleep(r, exp(r, n.plan.Think))
 	for turn := 0; n.ctx.Err() == nil && !n.isRetired() && time.Now().Before(n.end); turn++ {
-		n.stand(r.Float64())
+		n.waitOut(r.Float64())
 		owner := fmt.Sprintf("%s/%d-%d", n.name, k, turn)
 		key, what := n.keys[r.IntN(len(n.keys))], r.IntN(12)
 		if n.plan.Several > 0 && r.Float64() < n.plan.Several {
@@ -313,7 +313,7 @@ func (h *hold) use(r *rand.Rand) {
 		left += time.Duration(r.Float64() * 3 * float64(h.plan.TTL))
 	}
 	for {
-		h.stand(r.Float64())
+		h.waitOut(r.Float64())
 		if h.lock.Context().Err() != nil || h.ctx.Err() != nil {
 			return
 		}
@@ -369,7 +369,7 @@ func (h *hold) downgrade(r *rand.Rand) {
 
 // release gives the lock back, twice now and then.
 func (h *hold) release(r *rand.Rand, loose int64) {
-	h.stand(r.Float64())
+	h.waitOut(r.Float64())
 	if h.isDead() {
 		return
 	}
@@ -440,7 +440,7 @@ func (h *hold) releaseAtLast(r *rand.Rand, err error) error {
 		case <-time.After(5 * time.Second):
 		case <-h.ctx.Done():
 		}
-		h.stand(r.Float64())
+		h.waitOut(r.Float64())
 		ctx, cancel := context.WithTimeout(h.with(r), 10*time.Second)
 		err = h.lock.Release(ctx)
 		cancel()
