@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -92,6 +93,13 @@ func Find(text string) []Hit {
 	return hits
 }
 
+// allowed are the files with banned phrases that must stay, each with its phrases.
+var allowed = map[string][]string{
+	// The name of a chance decides its draws: another name would change what a seed
+	// means.
+	"internal/testbed/sim/node.go": {"stands", "stands still"},
+}
+
 // Tree returns the banned phrases in the comments and string literals of the
 // Go files of a tree, tests included, and in its Markdown files. It skips
 // this package, whose subject they are, and directories with a leading dot.
@@ -118,7 +126,9 @@ func Tree(tree fs.FS) ([]Hit, error) {
 		}
 		for _, hit := range found {
 			hit.File = name
-			hits = append(hits, hit)
+			if !slices.Contains(allowed[name], hit.Phrase) {
+				hits = append(hits, hit)
+			}
 		}
 		return nil
 	})
