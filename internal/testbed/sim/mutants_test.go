@@ -29,7 +29,7 @@ var mutants = []mutant{
 		"grant by read alone", "internal/serving/claim.go",
 		"n.admits(e.Mode).\n\t\tAnd(n.granted.LessThan(number(t))).\n\t\tAnd(n.servingAfter.LessThan(number(t.Previous())))",
 		"n.holders.AttributeExists()",
-		`\d holders at once|was granted after ticket|believed to hold`, 4,
+		`\d holders at once|was granted after ticket|believed to hold`, 6,
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "internal/serving/heartbeat.go",
@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{
 		"a sweep without condition", "internal/rows/enqueue.go",
 		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
-		`the row of .* was removed by`, 22,
+		`the row of .* was removed by`, 31,
 	},
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
 		"\tif r.Present {\n\t\tif next, err := r.ServingAfter.Next()", "\tif r.Present && r.Granted.IsZero() && false {\n\t\tif next, err := r.ServingAfter.Next()",
-		`requests within a second|sends requests without end|some still wait`, 1115,
+		`requests within a second|sends requests without end|some still wait`, 1165,
 	},
 	{
 		"a fast release by the last number seen", "internal/serving/release.go",
@@ -91,7 +91,7 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 132,
+		`an Acquire that failed has left \[row`, 199,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
@@ -106,7 +106,7 @@ var mutants = []mutant{
 	{
 		"a reader joins any holder", "internal/serving/mode.go",
 		"return n.noHolder().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
-		`\d holders at once|believed to hold`, 150,
+		`\d holders at once|believed to hold`, 2173,
 	},
 	{
 		"a writer joins readers", "internal/serving/mode.go",
@@ -164,7 +164,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/read.go",
 		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
-		`an update is lost`, 187,
+		`an update is lost`, 395,
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
