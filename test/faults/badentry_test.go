@@ -250,6 +250,16 @@ func TestRecordFormat(t *testing.T) {
 				t.Errorf("ticket %s, want 4", next.Ticket())
 			}
 			locktest.Release(t, next)
+			// It takes a number, is served, and dies.
+			edit(t, table, sk, "SET servingAfter = ticketNumber, holders = :h, holdMode = :m, ticketNumber = ticketNumber + :one", nil,
+				attr.Item{":one": attr.Num(1), ":m": attr.Str("exclusive"), ":h": attr.Object(attr.Item{"old-2": attr.Object(attr.Item{
+					"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "until": ms(time.Now().Add(locktest.TTL)),
+				})})})
+			last := locktest.Acquire(t, a, waitpolicy.For(2*locktest.TTL))
+			if last.Ticket() != ticket.FromUint64(6) {
+				t.Errorf("ticket %s, want 6", last.Ticket())
+			}
+			locktest.Release(t, last)
 		})
 	})
 }
