@@ -32,7 +32,7 @@ bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/docs
 
 .PHONY: docs
-docs: ## write what is generated in docs/ (expressions, costs), and the count of banned words
+docs: ## write what is generated in docs/: expressions.md, and the table of costs.md
 	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
 
 .PHONY: spec

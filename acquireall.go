@@ -23,8 +23,8 @@ import (
 )
 
 // AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and
-// ctx bound the whole, and opts apply to each lock. OnHandle is an error. Errors are
-// Acquire's, for the key that was not acquired.
+// ctx bound the whole, and opts apply to each lock. OnHandle is not
+// allowed. If a key cannot be acquired, the error is the one that Acquire returns for it.
 //
 // With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues
 // at the same time; if it is overtaken or loses a lock, it gives all back and begins

@@ -36,9 +36,10 @@ type Config struct {
 	WaiterTTL time.Duration
 
 	// RequestTimeout bounds each call of the SDK client, its retries included. Zero
-	// means a quarter of the shorter lease, at most 5 s. With HeartbeatInterval less
-	// than TTL less its margin (a tenth, or 2 s and a thousandth), and less than half
-	// of WaiterTTL less its margin.
+	// means a quarter of the shorter lease, at most 5 s. HeartbeatInterval and
+	// RequestTimeout together must be less than TTL less its margin, and RequestTimeout
+	// less than half of WaiterTTL less its margin. A margin is a tenth, but at most 2 s
+	// and a thousandth.
 	RequestTimeout time.Duration
 
 	// Owner names this process in Inspect and errors. Zero means the host's name and

@@ -24,8 +24,8 @@ var (
 	// ended, and that the table answered. *NotAcquiredError has the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 
-	// ErrUnavailable reports that the last request of Acquire was not answered,
-	// throttled or failed. It says nothing about the lock and never matches
+	// ErrUnavailable reports that the last request of Acquire failed, was throttled, or
+	// had no answer. It says nothing about the lock and never matches
 	// ErrNotAcquired. It also matches the context's error if that ended the wait. Try
 	// again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")

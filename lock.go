@@ -99,7 +99,8 @@ func (l *Lock) Err() error { return l.session.Err() }
 // Release releases the lock and lets the next waiter in. The lock's context is
 // cancelled before anything is sent. Release retries until the lease ends, or for
 // Config.RequestTimeout after ctx has, so a deferred Release works although ctx has
-// ended. It returns nil if this call or an earlier one released the lock. Returns
+// ended. Call it after a loss too: it removes what is left, so that other clients need not
+// wait. It returns nil if this call or an earlier one released the lock. Returns
 //
 //   - an error that matches ErrLost if the lock was lost before.
 //   - *UnknownOutcomeError if the table no longer shows whether the lock was released.
@@ -136,7 +137,7 @@ func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 //
 //   - an error that matches ErrLost or ErrReleased if the lock has ended.
 //   - any other error if the renewal failed. The lock is held as before, unless an
-//     UpdateAndRelease that was made waits for its answer.
+//     UpdateAndRelease has released it and its answer is still on the way.
 func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
 
 // Shared reports whether the lock is held together with others, by the option Shared or

@@ -109,8 +109,8 @@ func CreateItem() Option { return func(o *options) { o.createItem = true } }
 func OnProgress(f func(Progress)) Option { return func(o *options) { o.progress = f } }
 
 // OnHandle calls f with the handle of the place in the queue, to be saved for
-// Client.Resume. Acquire takes the place after f has returned; Resume, which has its
-// place, does not wait for f. An idle lock has no place: save Lock.Handle. The other
+// Client.Resume. Acquire enters the queue after f has returned. Resume does not wait
+// for f. If the lock is idle, f is not called: save Lock.Handle instead. The other
 // rules of OnProgress apply.
 func OnHandle(f func(Handle)) Option { return func(o *options) { o.placed = f } }
 

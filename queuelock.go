@@ -141,8 +141,8 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 
 // Acquire waits for its turn and returns the lock. wait and ctx bound the wait.
 // The lock does not end with ctx, but with Release or when it is lost. Locks are not
-// reentrant. An Acquire that fails leaves the queue first, and leases end what it cannot
-// remove. Returns
+// reentrant. Before Acquire returns an error it leaves the queue. What it could not
+// remove ends with its lease. Returns
 //
 //   - ErrClosed after Close.
 //   - *MismatchError if the queue is of another kind, *TableError if the table cannot
@@ -248,7 +248,7 @@ func reportsLoss(err, end error) bool {
 
 // Close cancels all waiters, releases all locks, and waits for background work until
 // ctx ends. The releases have Config.RequestTimeout even then, and the Logger has one
-// second. All methods return ErrClosed from its start.
+// second. Once Close has begun, other calls on the Client return ErrClosed.
 //
 // Returns the errors of the releases, and one for each kind of work that still runs.
 // Leases end what was not released, unless it fails closed. Another call repeats what

@@ -3,11 +3,8 @@ package queuelock
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // Condition returns a check on the lock's serving record, for a TransactWriteItems of
@@ -44,46 +41,4 @@ func validItems(what string, items []types.TransactWriteItem) error {
 		return fmt.Errorf("queuelock: %s: %d items: between 1 and %d are possible", what, len(items), maxTransactItems)
 	}
 	return nil
-}
-
-// maxReadItems is the limit of a TransactGetItems.
-// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
-const maxReadItems = 100
-
-// Get reads up to 100 items that the lock protects, by one TransactGetItems, and
-// returns them in order. A missing item is nil. It sees every fenced transaction of
-// earlier holders that will ever be made; a consistent GetItem is enough unless
-// Unsettled returns true. Returns an error that matches ErrLost or ErrReleased if the
-// lock has ended.
-func (l *Lock) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
-	if len(items) == 0 || len(items) > maxReadItems {
-		return nil, fmt.Errorf("queuelock: Get: %d items: between 1 and %d are possible", len(items), maxReadItems)
-	}
-	return l.session.Get(ctx, items)
-}
-
-// Eviction is a turn that did not end by a release: its holder was evicted, or another
-// process resumed its lock.
-type Eviction struct {
-	Ticket ticket.Number
-	// At is the time of the eviction on DynamoDB's clock; zero if unknown.
-	At time.Time
-	// Previous says that it was the turn before the lock's own. Among several holders
-	// it says that no holder of a higher ticket had released before.
-	Previous bool
-}
-
-// Unsettled reports whether a transaction of an earlier holder may become visible while
-// this lock is held, because its turn ended by an eviction or with an unknown outcome.
-// Read by Get then. It makes no request.
-func (l *Lock) Unsettled() bool { return l.session.Unsettled() }
-
-// LastEviction returns the last eviction in the queue before the lock was granted, or
-// false if the record shows none. It makes no request.
-func (l *Lock) LastEviction() (Eviction, bool) {
-	mark, ok, previous := l.session.LastEviction()
-	if !ok {
-		return Eviction{}, false
-	}
-	return Eviction{Ticket: mark.Ticket, At: mark.At, Previous: previous}, true
 }

@@ -1,4 +1,5 @@
-// Package eviction ends the turn of a holder without a lease, when an operator asks.
+// Package eviction evicts a fail-closed holder when an operator asks. Package sweep
+// evicts expired ones.
 //
 // It never evicts a holder that has a lease, which ends by itself. The write asks for
 // the holder as it was read, so a repetition never evicts another one.

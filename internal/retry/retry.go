@@ -1,4 +1,5 @@
-// Package retry repeats requests to a table that does not answer.
+// Package retry repeats requests that failed, with growing pauses, until they succeed
+// or time is up.
 package retry
 
 import (

@@ -1,5 +1,5 @@
-// Package rows holds the rows of one queue: a row for each waiting ticket, in the
-// order of tickets.
+// Package rows reads and writes the rows of one queue: a row for each waiting ticket,
+// in the order of tickets.
 //
 //	pk = <entity>   sk = <reason>/<ticket in 38 digits>
 //

@@ -1,5 +1,5 @@
-// Package serving holds the serving record: the one item of a queue that decides
-// which tickets are served.
+// Package serving reads and writes the serving record: the one item of a queue that
+// decides which tickets are served.
 //
 //	ticketNumber   last ticket issued
 //	holders        the holders: holder id → entry; or absent

@@ -1,6 +1,6 @@
-// Package testbed has no code: it is the map of the test apparatus, all of which is
-// below it. No package of the library imports any of it. The public package
-// queuelocktest and the command "queuelock demo" do.
+// Package testbed documents the packages below it, which test the library: faults,
+// processes, judges and simulation. It has no code. No package of the library imports
+// any of them. The public package queuelocktest and the command "queuelock demo" do.
 //
 //	fault        what can happen to a request: kinds, mixes, fates, refusals
 //	faultnet     plays fates in memory: for queuelocktest and sim
@@ -12,4 +12,6 @@
 //	chaos        real processes, sockets and an engine that fail ("make chaos")
 //	engines      the DynamoDB engines that test suites run on
 //	conformance  the suite that compares these engines
+//	locktest     what the tests under test/ share
+//	attr         items and attribute values in few words
 package testbed

@@ -12,8 +12,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The budgets of docs/protocol.md, "Costs". They are exact: nothing is repeated
-// on a network that works.
+// The budgets of docs/costs.md. They are exact: nothing is repeated on a network that
+// works.
 
 // TestFirstUse checks that the first use of a key costs two requests.
 func TestFirstUse(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package budget_test tests how many requests and capacity units each call costs.
+// Package budget_test tests how many requests and capacity units Acquire and Release
+// cost, idle and queued.
 package budget_test
 
 import (

@@ -1,4 +1,4 @@
-package repository_test
+package imports_test
 
 import (
 	"go/parser"

@@ -1,6 +1,6 @@
-// Package repository_test tests the repository itself: the documents against the
-// code, and what the library imports.
-package repository_test
+// Package imports_test tests what the packages of the library import, and that each
+// imports only packages below it.
+package imports_test
 
 import (
 	"os"
