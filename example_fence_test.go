@@ -430,8 +430,9 @@ func twoTurns(ctx context.Context, locks *queuelock.Client) (slow, fast *queuelo
 	return turns[0], turns[1]
 }
 
-// A holder whose lease has ended writes without a check of its own.
-func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
+// TestStaleToken checks that stores outside DynamoDB refuse a stale token. A holder whose
+// lease has ended writes without a check of its own.
+func TestStaleToken(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T) (func(*queuelock.Lock, string) error, func() string){
 		"sql": func(t *testing.T) (func(*queuelock.Lock, string) error, func() string) {
 			rows := &fakeSQL{rows: map[string]sqlRow{"order-7": {}}}
@@ -475,9 +476,10 @@ func TestAStaleTokenIsRefusedOutsideDynamoDB(t *testing.T) {
 	}
 }
 
-// The slow holder has read the object before the fast one writes, and writes
-// after it. Both write the same status, over the same status.
-func TestAStaleTokenIsRefusedBetweenReadAndWrite(t *testing.T) {
+// TestStaleTokenAfterRead checks that a token that becomes stale between a read and a
+// write is refused. The slow holder reads the object before the fast one writes, and
+// writes after it. Both write the same status, over the same status.
+func TestStaleTokenAfterRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locks, _ := locktest.Open(t, queuelocktest.NewTable(t), "a", queuelock.Config{})
 		slow, fast := twoTurns(t.Context(), locks)

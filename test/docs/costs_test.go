@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -61,9 +62,9 @@ func TestCosts(t *testing.T) {
 
 func (c *costs) exclusive(t *testing.T) {
 	table := newTable(t)
-	a, _ := openSynced(t, table, "a", queuelock.Config{})
-	b, dbB := openSynced(t, table, "b", queuelock.Config{})
-	fresh, _ := open(t, table, "c", queuelock.Config{})
+	a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+	b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+	fresh, _ := locktest.Open(t, table, "c", queuelock.Config{})
 
 	var held *queuelock.Lock
 	first := cost(table, func() { held = acquire(t, a, order, waitpolicy.Forever) })
@@ -108,10 +109,10 @@ func (c *costs) exclusive(t *testing.T) {
 // poller.
 func (c *costs) longQueue(t *testing.T) {
 	table := newTable(t)
-	a, _ := open(t, table, "a", queuelock.Config{})
+	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 	acquire(t, a, order, waitpolicy.Forever)
 	for n := 1; n <= 30; n++ {
-		waiter, db := openSynced(t, table, fmt.Sprint("waiter-", n), queuelock.Config{})
+		waiter, db := locktest.OpenMet(t, table, fmt.Sprint("waiter-", n), queuelock.Config{})
 		queueUp(t.Context(), waiter)
 		time.Sleep(100 * time.Millisecond) // until its row is put and it has looked
 		if n == 30 {
@@ -124,7 +125,7 @@ func (c *costs) longQueue(t *testing.T) {
 
 func (c *costs) scopes(t *testing.T) {
 	table := newTable(t)
-	a, _ := open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
+	a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
 	release(t, acquireAll(t, a, waitpolicy.Forever, "a", "b", "c"))
 	var locks *queuelock.Locks
 	c.add("acquire an idle lock, with a wider scope", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a") }))
@@ -135,7 +136,7 @@ func (c *costs) scopes(t *testing.T) {
 
 func (c *costs) writes(t *testing.T) {
 	table := newTable(t)
-	a, _ := open(t, table, "a", queuelock.Config{})
+	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 	release(t, acquire(t, a, order, waitpolicy.Forever))
 	lock := acquire(t, a, order, waitpolicy.Forever)
 	c.add("`Transact` of one item", cost(table, func() {

@@ -28,33 +28,6 @@ func newTable(t *testing.T) *queuelocktest.Table {
 	return queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// open returns a client of a process of its own.
-func open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
-	t.Helper()
-	db := table.Client(name)
-	cfg.Owner = name
-	c, err := queuelock.New(db, table.Name(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		_ = c.Close(ctx) // some of these clients are partitioned
-	})
-	return c, db
-}
-
-// openSynced is open for a process that knows DynamoDB's time already.
-func openSynced(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
-	t.Helper()
-	c, db := open(t, table, name, cfg)
-	if _, err := c.Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
-		t.Fatal(err)
-	}
-	return c, db
-}
-
 func acquire(t *testing.T, c *queuelock.Client, key queuelock.Key, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
 	t.Helper()
 	lock, err := c.Acquire(t.Context(), key, wait, opts...)

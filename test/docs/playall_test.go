@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -52,9 +53,9 @@ func playAll(t *testing.T) []request {
 	synctest.Test(t, func(t *testing.T) {
 		table := newTable(t)
 		table.Inject(queuelocktest.DelayRequest(0).Where(r.record))
-		a, dbA := open(t, table, "a", queuelock.Config{})
-		b, _ := open(t, table, "b", queuelock.Config{})
-		dead, dbDead := open(t, table, "dead", queuelock.Config{})
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		dead, dbDead := locktest.Open(t, table, "dead", queuelock.Config{})
 
 		playHolder(t, table, a, dbA)
 		playQueue(t, a, b, dead, dbDead)
@@ -153,7 +154,7 @@ func playModes(t *testing.T, c *queuelock.Client) {
 
 // playResume resumes a lock and a place of a process that has crashed.
 func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
-	crashes, db := open(t, table, "crashes", queuelock.Config{})
+	crashes, db := locktest.Open(t, table, "crashes", queuelock.Config{})
 	held := acquire(t, crashes, order, waitpolicy.NoWait)
 	places := make(chan queuelock.Handle, 10)
 	go func() {
@@ -200,7 +201,7 @@ func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest
 
 // playScopes plays NUMBER, ENTER and RAISE.
 func playScopes(t *testing.T, table *queuelocktest.Table) {
-	c, db := open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeTable})
+	c, db := locktest.Open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeTable})
 	release(t, acquireAll(t, c, waitpolicy.NoWait, "x", "y"))
 	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
 	for _, item := range table.Items() { // deletes the counter
