@@ -2,4 +2,4 @@
 
 package sim_test
 
-const usualMinutes, usualReplays, usualPast = 10, 4, 1
+const usualSeeds, usualMinutes, usualReplays, usualPast = 6, 10, 4, 1

@@ -2,7 +2,8 @@
 
 package sim_test
 
-// usualMinutes is how long a run is simulated, usualReplays how many seeds are
-// compared, and of usualPast seeds of past mistakes one is run. All is less under the
-// race detector, which makes a run some five times as slow. "make sim" runs the whole.
-const usualMinutes, usualReplays, usualPast = 2, 1, 4
+// usualSeeds is how many new seeds are run, usualMinutes how long each is simulated,
+// usualReplays how many seeds are compared, and of usualPast seeds of past mistakes one
+// is run. All is less under the race detector, which makes a run some five times as
+// slow. "make sim" runs the whole.
+const usualSeeds, usualMinutes, usualReplays, usualPast = 2, 2, 1, 12

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", 6, "how many `runs`, each of another seed")
+	seeds   = flag.Int("sim.seeds", usualSeeds, "how many `runs`, each of another seed")
 	first   = flag.Uint64("sim.seed", 0, "the first `seed`; the others follow it; 0: a random one")
 	replays = flag.Int("sim.replays", usualReplays, "how many seeds are run twice and compared, by their `number`")
 	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
