@@ -3,7 +3,6 @@ package multilock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -44,7 +43,7 @@ type Error struct {
 	Status waiter.Status // of its waiter
 	Err    error
 	// Left is, by queue, why something that may be in its record was not given back: an
-	// *OrphanError or an error of Held; nil if nothing is left there.
+	// *waiter.OrphanError or an error of Held; nil if nothing is left there.
 	Left  []error
 	Tried bool // a request was made for a lock that was not granted
 }
@@ -53,13 +52,6 @@ func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...
 
 // Unwrap returns Err and all of Left.
 func (e *Error) Unwrap() []error { return append([]error{e.Err}, e.Left...) }
-
-// OrphanError reports a fail-closed grant that has no owner and may be in the record.
-type OrphanError struct{ waiter.Orphan }
-
-func (e *OrphanError) Error() string {
-	return fmt.Sprintf("ticket %s may be in the record without an owner: %v", e.Ticket, e.Err)
-}
 
 // errLost reports that a lock was lost before all were held.
 var errLost = errors.New("a lock was lost while others were waited for")

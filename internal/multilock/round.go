@@ -92,7 +92,7 @@ func (r *round) enterAll(ctx context.Context) {
 		if a.cfg.Numbered {
 			c.Slots = r.slots // else it waits in one queue after the other
 		}
-		w := waiter.New(c)
+		w := waiter.New(ctx, c)
 		r.waiters = append(r.waiters, w)
 		var err error
 		if !a.cfg.Numbered {

@@ -39,7 +39,7 @@ func (r *round) undoOne(ctx context.Context, i int) (err error) {
 		w.Leave(ctx)
 	}
 	if orphan := w.Orphan(); orphan != nil {
-		return &OrphanError{*orphan}
+		return orphan
 	}
 	return err
 }

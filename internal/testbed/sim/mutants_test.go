@@ -173,7 +173,7 @@ var mutants = []mutant{
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
-		"\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n", "\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
+		"\t\tgrant, ok, err := w.settle(ctx)\n", "\t\tgrant, ok, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 140,
 	},
 	{
