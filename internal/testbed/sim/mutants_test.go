@@ -182,7 +182,7 @@ var mutants = []mutant{
 		`some still wait`, 527,
 	},
 	{
-		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/undo.go",
+		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
 		"\t\terr = lock.GiveBack(ctx, w.Remove)\n", "\t\tif lock.Context().Err() != nil {\n\t\t\terr = lock.GiveBack(ctx, w.Remove)\n\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
 	},
