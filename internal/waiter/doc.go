@@ -10,17 +10,8 @@
 //
 // Run takes these steps for one lock, and package multilock for several locks with one number. Without a wider
 // counter Enter also takes the number (TAKE). With one it enters with the number of Number (ENTER). Await puts
-// the row (ENQUEUE) and repeats:
-//
-//	┌───────► LOOK ──► decide ──► sleep ──┐
-//	│                   │  ▲              │ Schedule.Delay, or a
-//	│           sweep,  ▼  │ refused      │ turn ended here
-//	│           evict  CLAIM              │
-//	└───────────────────┼─────────────────┘
-//	                    ▼
-//	                 granted ──► row deleted in the background
-//
-// A ticket that was overtaken ends with ErrNewTicket, and Run takes another one.
+// the row (ENQUEUE), and then looks, removes what has expired, and claims or sleeps, as docs/protocol.md says. A
+// ticket that was overtaken ends with ErrNewTicket, and Run takes another one.
 //
 // # Promises
 //

@@ -43,16 +43,16 @@ type attempt struct {
 	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
 }
 
-// delayed reports whether the attempt's entry must not be removed before its time: the earlier holder may have
-// requests under way, and its lock delay keeps the queue closed.
+// delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
+// under way, and its lock delay keeps the queue closed.
 func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
 func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock.Clock, now time.Time) bool {
-	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) && terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
+	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) &&
+		terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
 }
 
-// attempts are the attempts of one acquire.
 type attempts []*attempt
 
 // find returns the attempt whose entry is in the record, and the entry; nil if there is none.
@@ -159,7 +159,8 @@ func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
 	case !errors.Is(err, serving.ErrRefused):
 		return Grant{}, err
 	}
-	w.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", w.cfg.Queue.String(), "ticket", grant.Ticket)
+	w.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time",
+		"queue", w.cfg.Queue.String(), "ticket", grant.Ticket)
 	a.given, a.confirming = true, ticket.Number{}
 	if _, a.unknown = rec.Mine(a.id); a.unknown { // a late request has put it there again
 		_, err := w.remove(ctx, a.id)

@@ -54,8 +54,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *plac
 	return p
 }
 
-// keep puts the row, renews it, puts it again if it was swept or if the waiter was inactive, and deletes it when
-// ctx ends.
+// keep puts the row, again if it was swept or if the waiter was inactive, and deletes it when ctx ends.
 func (p *place) keep(ctx context.Context) {
 	defer p.local.RowDeleted()
 	for {
@@ -110,8 +109,8 @@ func (p *place) occupy(ctx context.Context) (lost, err error) {
 	return keeper.Err(), nil
 }
 
-// put sends ENQUEUE until it is answered, each time with a new id. It returns when the answered request was sent.
-// fresh reports that it was the first, so that the row in the table is not an older one.
+// put sends ENQUEUE until it is answered, each time with a new id. sent is of the answered request. fresh reports
+// that it was the first, so that the row in the table is not an older one.
 func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error) {
 	if ctx.Err() != nil {
 		return sent, false, ctx.Err()
@@ -122,8 +121,7 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 			p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
 		},
 	}.Do(ctx, func(ctx context.Context) (err error) {
-		sent = time.Now()
-		fresh, err = p.enqueue(ctx, sent)
+		sent, fresh, err = p.enqueue(ctx)
 		return err
 	})
 	if err == nil {
@@ -134,7 +132,8 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 }
 
 // enqueue sends ENQUEUE once.
-func (p *place) enqueue(ctx context.Context, sent time.Time) (fresh bool, err error) {
+func (p *place) enqueue(ctx context.Context) (sent time.Time, fresh bool, err error) {
+	sent = time.Now()
 	id := fmt.Sprintf("%s-r%d-%s", p.prefix, len(p.ids), p.row.Ticket)
 	p.row.ID = id
 	p.row.Lease, p.row.CreatedAt = p.cfg.Row.Begin(p.cfg.Queue.Clock(), sent)
@@ -149,11 +148,10 @@ func (p *place) enqueue(ctx context.Context, sent time.Time) (fresh bool, err er
 	} else {
 		present, err = rows.Enqueue(ctx, p.cfg.Queue, p.row, earlier...)
 	}
-	if err != nil {
-		return false, err
+	if err == nil {
+		p.row.ID = present
 	}
-	p.row.ID = present
-	return present == id && len(earlier) == 0, nil
+	return sent, err == nil && present == id && len(earlier) == 0, err
 }
 
 // reactivated waits until the waiter is active. It returns false if ctx ends first.
@@ -168,8 +166,7 @@ func (p *place) reactivated(ctx context.Context) bool {
 	return true
 }
 
-// renew sends a heartbeat of the row if the waiter is active: the row of a stuck waiter would block all waiters
-// behind it.
+// renew sends a heartbeat of the row unless the waiter is stuck: it would block all waiters behind it.
 func (p *place) renew(ctx context.Context) error {
 	if !p.local.Active() {
 		return errInactive
@@ -181,7 +178,7 @@ func (p *place) renew(ctx context.Context) error {
 	return err
 }
 
-// delete deletes the row, with any of its ids, even if no ENQUEUE was answered.
+// delete deletes the row with any of its ids, even if no ENQUEUE was answered.
 func (p *place) delete(ctx context.Context) error {
 	if len(p.ids) == 0 {
 		return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/sweep"
@@ -172,7 +174,8 @@ func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 	}
 	switch d.Do {
 	case rows.Overtaken:
-		w.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", w.cfg.Queue.String(), "ticket", w.ticket)
+		w.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket",
+			"queue", w.cfg.Queue.String(), "ticket", w.ticket)
 		return done, errOvertaken
 	case rows.NewTicket:
 		return done, ErrNewTicket
@@ -239,4 +242,129 @@ func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.R
 // without returns the rows that were not removed.
 func without(all, removed []rows.Row) []rows.Row {
 	return slices.DeleteFunc(slices.Clone(all), func(row rows.Row) bool { return slices.ContainsFunc(removed, row.Same) })
+}
+
+// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next.
+func (w *Waiter) look(ctx context.Context) error {
+	w.touch()
+	for w.turn.local != nil && !w.turn.local.First() {
+		w.progress.pace.turns = w.turn.local.Ahead()
+		w.report()
+		if _, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil {
+			return err
+		}
+	}
+	if err := w.awaitRow(ctx); err != nil {
+		return err
+	}
+	period := answerGrace
+	if w.turn.place != nil {
+		period = 0 // the delete of its row shows whether the table answers
+	}
+	floor := w.snapshot.Record.Floor()
+	return w.read(ctx, period, func(ctx context.Context) (rows.Snapshot, error) {
+		return rows.Look(ctx, w.cfg.Queue, w.ticket, floor)
+	})
+}
+
+// AwaitRow waits, after Enter, until the waiter's row is in the table. Without it the first look is made beside
+// the ENQUEUE.
+func (w *Waiter) AwaitRow(ctx context.Context) error {
+	w.turn.asked = true
+	return w.awaitRow(ctx)
+}
+
+// awaitRow lets the first LOOK or CLAIM run beside the ENQUEUE, and any other wait for its answer.
+func (w *Waiter) awaitRow(ctx context.Context) error {
+	t := &w.turn
+	if !t.asked || t.place == nil {
+		t.asked = true
+		return nil
+	}
+	select {
+	case <-t.place.inserted:
+		if w.cfg.Placed != nil && w.cfg.Resume != nil && !t.announced {
+			t.announced = true // until here the old handle is valid
+			w.cfg.Placed(w.handle())
+		}
+		return nil
+	case <-t.place.failed:
+		return t.place.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// rest waits until it is time to act again. seen reports that it has changed the snapshot so that no look is
+// needed.
+func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
+	if after == lookAgain && w.failure == nil {
+		w.turn.rounds++ // after a failure nothing has moved, and the retry timeout bounds failures
+	}
+	switch {
+	case w.cfg.NoWait && (after == keepWaiting || w.turn.rounds > quickTries):
+		return false, ErrBusy
+	case after == lookAgain:
+		return false, nil
+	}
+	d, slots := w.delay(ctx)
+	woken, err := w.sleep(ctx, d, slots)
+	if err != nil || !woken || !w.next() {
+		return false, err
+	}
+	// A turn ended in this process, and no waiter can be ahead. CLAIM decides whether that is right.
+	rec := w.snapshot.Record
+	rec.Holders = nil
+	w.snapshot = rows.SnapshotOf(rec)
+	return true, nil
+}
+
+// delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
+func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struct{}) {
+	p, schedule := &w.progress.pace, w.cfg.Schedule
+	if p.joined() {
+		d = min(time.Duration(w.progress.status.Ahead+1)*schedule.Fastest, schedule.SlowestNext)
+	} else {
+		now := time.Now()
+		earliest, _, _ := w.cfg.Queue.Clock().At(now)
+		d = schedule.Delay(p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now), random.Float64(ctx))
+	}
+	if w.turn.slot || w.cfg.Slots == nil {
+		return d, nil
+	}
+	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Slots // not all at once
+}
+
+// sleep waits for d, or until it gets one of the slots. woken reports that a turn ended in this process, or that
+// the waiter has become the first of its client.
+func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken bool, err error) {
+	w.touch()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.turn.local.Woken():
+		woken = true
+	case slots <- struct{}{}:
+		w.turn.slot = true
+	case <-w.turn.place.failed:
+		return false, w.turn.place.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	w.touch()
+	w.series.Reset() // the retry timeout is for failures, not for waiting
+	return woken, nil
+}
+
+// report reports the progress of a waiter that continues to wait.
+func (w *Waiter) report() {
+	p, rec := w.progress, w.snapshot.Record
+	if p.report == nil || w.turn.place == nil {
+		return
+	}
+	p.update(w.turn.local)
+	now := time.Now()
+	earliest, _, _ := w.cfg.Queue.Clock().At(now)
+	p.send(w.ticket, rec, p.pace.estimate(rec, w.Mode().Permits, earliest, now))
 }

@@ -24,15 +24,11 @@ import (
 // ErrBusy reports that the lock cannot be acquired without waiting.
 var ErrBusy = errors.New("the lock is busy")
 
-// ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or another row has it. A
-// waiter with one ticket in several queues leaves all of them and takes a new one.
+// ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or another row has it.
 var ErrNewTicket = errors.New("take a new ticket")
 
 // errOvertaken is the ErrNewTicket of a waiter that was too slow.
 var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
-
-// quickRetryTimeout is the RetryTimeout of a caller that will not wait.
-const quickRetryTimeout = 3 * time.Second
 
 // Config is what one acquire in one queue needs.
 type Config struct {
@@ -97,7 +93,7 @@ type Waiter struct {
 func New(ctx context.Context, c Config) *Waiter {
 	timeout := c.RetryTimeout
 	if c.NoWait {
-		timeout = quickRetryTimeout
+		timeout = 3 * time.Second
 	}
 	return &Waiter{
 		cfg: c, id: random.Text(ctx), series: retry.For(timeout),
@@ -106,8 +102,7 @@ func New(ctx context.Context, c Config) *Waiter {
 }
 
 // Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
-// place in the queue, after a busy lock and after a table that does not answer. It returns the last. Any other
-// error, ctx and an OrphanError end it.
+// place in the queue, after a busy lock and after a table that does not answer, and returns the last.
 func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
@@ -209,11 +204,10 @@ func (w *Waiter) granted(ctx context.Context, grant Grant) (Grant, error) {
 	return grant, nil
 }
 
-// Wait waits until no request for the waiter's rows is under way. After a grant they are deleted in the
-// background.
+// Wait waits until no request for the waiter's rows is under way.
 func (w *Waiter) Wait() { w.places.Wait() }
 
-// Status returns what the waiter last saw. Call it after Run, Await or Leave.
+// Status returns what the waiter last saw, after Run, Await or Leave.
 func (w *Waiter) Status() Status {
 	status := w.progress.status
 	status.Failure = w.failure

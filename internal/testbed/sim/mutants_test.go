@@ -172,7 +172,7 @@ var mutants = []mutant{
 		`has not looked for`, 39,
 	},
 	{
-		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
+		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
 		"\t\tgrant, ok, err := w.settle(ctx)\n", "\t\tgrant, ok, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 140,
 	},
