@@ -177,28 +177,25 @@ func (r *round) undo() (left []error) {
 	// out, as nothing else ends a lock that fails closed.
 	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
-	Each(r.caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) { left[i] = r.undoOne(ctx, i) })
+	Each(r.caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) {
+		w, lock := r.waiters[i], r.locks[i]
+		switch {
+		case lock != nil:
+			left[i] = lock.GiveBack(ctx, w.Remove)
+			w.Wait()
+		case r.a.cfg.Numbered:
+			w.Leave(ctx)
+		}
+		if orphan := w.Orphan(); orphan != nil {
+			left[i] = orphan
+		}
+	})
 	for _, w := range r.waiters {
 		if r.a.highest.Ticket.Less(w.Highest().Ticket) {
 			r.a.highest = w.Highest()
 		}
 	}
 	return left
-}
-
-func (r *round) undoOne(ctx context.Context, i int) (err error) {
-	w, lock := r.waiters[i], r.locks[i]
-	switch {
-	case lock != nil:
-		err = lock.GiveBack(ctx, w.Remove)
-		w.Wait()
-	case r.a.cfg.Numbered:
-		w.Leave(ctx)
-	}
-	if orphan := w.Orphan(); orphan != nil {
-		return orphan
-	}
-	return err
 }
 
 // Each calls f for 0 to n-1, some at a time, and all that are left once hurry is closed. A nil hurry never is. Each

@@ -53,7 +53,8 @@ func (w *Waiter) abandon(ids []string, err error) {
 		if a.unknown && !a.confirming.IsZero() {
 			ids = slices.DeleteFunc(ids, func(id string) bool { return id == a.id })
 			w.orphan = &OrphanError{Ticket: a.confirming, Err: err}
-			w.cfg.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it is in the record, an operator must evict it",
+			w.cfg.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+
+				"if it is in the record, an operator must evict it",
 				"queue", w.cfg.Queue.String(), "ticket", a.confirming, "id", a.id, "error", err)
 		}
 	}

@@ -131,7 +131,6 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 	return sent, fresh, err
 }
 
-// enqueue sends ENQUEUE once.
 func (p *place) enqueue(ctx context.Context) (sent time.Time, fresh bool, err error) {
 	sent = time.Now()
 	id := fmt.Sprintf("%s-r%d-%s", p.prefix, len(p.ids), p.row.Ticket)

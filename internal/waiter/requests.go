@@ -44,7 +44,9 @@ func (w *Waiter) send(ctx context.Context, what string, request func(context.Con
 
 // read sends LOOK, and repeats it while the table does not answer. period is how long the answer is awaited
 // after the end of ctx, to learn whether the table answers. It is zero if another request will show that.
-func (w *Waiter) read(ctx context.Context, period time.Duration, look func(context.Context) (rows.Snapshot, error)) error {
+func (w *Waiter) read(
+	ctx context.Context, period time.Duration, look func(context.Context) (rows.Snapshot, error),
+) error {
 	err := retry.Policy{
 		Retryable: func(err error) bool { return table.Unanswered(err) && ctx.Err() == nil },
 		Schedule:  w.series, Grace: period,
@@ -87,7 +89,8 @@ func (w *Waiter) pause(ctx context.Context, what string, err error) error {
 // repeated records a failure of a request that is sent again.
 func (w *Waiter) repeated(what string, err error) {
 	w.failure = err
-	w.cfg.Log.Debug("queuelock: a request failed and is tried again", "queue", w.cfg.Queue.String(), "what", what, "error", err)
+	w.cfg.Log.Debug("queuelock: a request failed and is tried again",
+		"queue", w.cfg.Queue.String(), "what", what, "error", err)
 }
 
 // unanswered records a failure which shows that the table does not answer, unless an earlier one has.

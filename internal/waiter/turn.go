@@ -26,7 +26,6 @@ type turn struct {
 	slot      bool               // the turn has one of the Slots
 }
 
-// handle returns the handle of the waiter's place.
 func (w *Waiter) handle() Handle { return Handle{ID: w.id, Ticket: w.ticket} }
 
 // join begins the wait of the waiter's ticket: it puts the ticket into the queue and the local queue.
@@ -63,14 +62,12 @@ func (w *Waiter) leave() {
 	}
 }
 
-// touch records that the waiter is active.
 func (w *Waiter) touch() {
 	if w.turn.local != nil {
 		w.turn.local.Touch()
 	}
 }
 
-// await is Await until the grant.
 func (w *Waiter) await(ctx context.Context) (Grant, error) {
 	// If no waiter can be ahead, a look would show no more than what Enter returned.
 	seen := w.next()
@@ -229,7 +226,6 @@ func (w *Waiter) failed(ctx context.Context, what string, err error) (step, erro
 	return lookAgain, w.pause(ctx, what, err)
 }
 
-// evict removes holders whose leases have ended.
 func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.Record, error) {
 	rec, evicted, err := sweep.Holders(ctx, w.cfg.Queue, expired)
 	if evicted > 0 {
@@ -239,9 +235,10 @@ func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.R
 	return rec, err
 }
 
-// without returns the rows that were not removed.
 func without(all, removed []rows.Row) []rows.Row {
-	return slices.DeleteFunc(slices.Clone(all), func(row rows.Row) bool { return slices.ContainsFunc(removed, row.Same) })
+	return slices.DeleteFunc(slices.Clone(all), func(row rows.Row) bool {
+		return slices.ContainsFunc(removed, row.Same)
+	})
 }
 
 // look reads the queue. All but the first waiter of the client sleep first, as they cannot be next.

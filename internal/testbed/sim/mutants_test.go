@@ -183,7 +183,7 @@ var mutants = []mutant{
 	},
 	{
 		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
-		"\t\terr = lock.GiveBack(ctx, w.Remove)\n", "\t\tif lock.Context().Err() != nil {\n\t\t\terr = lock.GiveBack(ctx, w.Remove)\n\t\t}\n",
+		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
 	},
 }
