@@ -24,6 +24,7 @@ type turn struct {
 	asked     bool               // a LOOK or CLAIM was sent
 	announced bool               // a resumed place was
 	slot      bool               // the turn has one of the Slots
+	left      bool               // it is not to be left again: its local place is out of date
 }
 
 func (w *Waiter) handle() Handle { return Handle{ID: w.id, Ticket: w.ticket} }
@@ -55,7 +56,8 @@ func (w *Waiter) join(ctx context.Context) error {
 
 // leave removes the ticket from both, the row in the background.
 func (w *Waiter) leave() {
-	if w.turn.place != nil {
+	if w.turn.place != nil && !w.turn.left {
+		w.turn.left = true
 		w.progress.update(w.turn.local)
 		w.turn.place.cancel()
 		w.turn.local.Leave()
