@@ -144,7 +144,7 @@ func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	m := s.members[failed.Queue]
 	errs := []error{acquireError(ctx, m.key, failed.Err, s.client.served(m.queue, failed.Status), failed.Status, time.Since(s.begun))}
 	for i, err := range failed.Left {
-		if orphan, ok := errors.AsType[*multilock.OrphanError](err); ok {
+		if orphan, ok := errors.AsType[*waiter.OrphanError](err); ok {
 			err = &UnreleasedError{Key: s.members[i].key, Ticket: orphan.Ticket, Err: orphan.Err}
 		}
 		errs = append(errs, publicError(err))

@@ -1,20 +1,20 @@
 // Package callback calls the functions that the caller of an Acquire has passed.
 //
-// A [Caller] makes one call at a time, in a goroutine of its own, so a function that
-// blocks delays neither looks nor renewals. A panic of a function ends the context of the
-// wait and continues in the goroutine of Acquire.
+// A [Caller] makes one call at a time, in a goroutine of its own, so a function that blocks delays neither looks nor
+// renewals. A panic of a function ends the context of the wait and continues in the goroutine of Acquire.
 package callback
 
 import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
 
-// grace is how long Close waits for the call under way. A function that blocks for
-// longer must not keep a lock from its caller.
+// grace is how long Close waits for the call under way. A function that blocks for longer must not keep a lock from
+// its caller.
 const grace = time.Second
 
 // ErrFailed is the cause with which a function that panicked ends the context.
@@ -25,13 +25,13 @@ type Caller struct {
 	run    func(func())            // starts a goroutine
 	cancel context.CancelCauseFunc // of the wait
 
-	mu        sync.Mutex
-	calls     []call        // guarded by mu; not yet begun
-	idle      chan struct{} // guarded by mu; closed when the goroutine ends, nil if none runs
-	closed    bool          // guarded by mu; no call begins any more
-	abandoned bool          // guarded by mu; Acquire has not waited for the call under way
-	failed    bool          // guarded by mu; a function panicked, or ended its goroutine
-	value     any           // guarded by mu; of the panic; nil: runtime.Goexit
+	mu        sync.Mutex    // guards the fields below
+	calls     []call        // not yet begun
+	idle      chan struct{} // closed when the goroutine ends, nil if none runs
+	closed    bool          // no call begins any more
+	abandoned bool          // Acquire has not waited for the call under way
+	failed    bool          // a function panicked, or ended its goroutine
+	value     any           // of the panic; nil: runtime.Goexit
 }
 
 // call is one call. Of the calls about one thing, only the last is kept.
@@ -40,26 +40,23 @@ type call struct {
 	f     func()
 }
 
-// New returns a Caller, and ctx with an end when one of its functions panics. run
-// starts a goroutine. Raise must be called in the end.
+// New returns a Caller, and ctx with an end when one of its functions panics. run starts a goroutine. Raise must be
+// called in the end.
 func New(ctx context.Context, run func(func())) (context.Context, *Caller) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return ctx, &Caller{run: run, cancel: cancel}
 }
 
-// Call calls f soon, in place of a call about the same thing that has not begun. A
-// call about nil replaces none.
+// Call calls f soon, in place of a call about the same thing that has not begun. A call about nil replaces none.
 func (c *Caller) Call(about any, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return
 	}
-	for i := range c.calls {
-		if about != nil && c.calls[i].about == about {
-			c.calls[i].f = f
-			return
-		}
+	if i := slices.IndexFunc(c.calls, func(o call) bool { return about != nil && o.about == about }); i >= 0 {
+		c.calls[i].f = f
+		return
 	}
 	c.calls = append(c.calls, call{about, f})
 	if c.idle == nil {
@@ -105,37 +102,30 @@ func (c *Caller) next() func() {
 	return f
 }
 
-// Close ends the calls, and waits up to a second for the one under way. It reports whether
-// a function has panicked.
+// Close ends the calls, and waits up to a second for the one under way. It reports whether a function has panicked.
 func (c *Caller) Close() (failed bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
-	idle, abandoned := c.idle, c.abandoned
-	c.mu.Unlock()
-	if idle != nil && !abandoned {
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
+	if idle := c.idle; idle != nil && !c.abandoned {
+		c.mu.Unlock()
 		select {
 		case <-idle:
-		case <-timer.C:
+		case <-time.After(grace):
 		}
+		c.mu.Lock()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.abandoned = c.idle != nil && !c.failed
 	return c.failed
 }
 
-// Raise closes the Caller. The panic of a function continues in the goroutine of the
-// caller of Raise.
+// Raise closes the Caller. The panic of a function continues in the goroutine of the caller of Raise.
 func (c *Caller) Raise() {
 	failed := c.Close()
 	c.cancel(nil)
-	if !failed {
-		return
-	}
-	if c.value == nil {
+	if failed && c.value == nil {
 		runtime.Goexit()
+	} else if failed {
+		panic(c.value)
 	}
-	panic(c.value)
 }

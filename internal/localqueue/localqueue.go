@@ -1,11 +1,8 @@
-// Package localqueue orders the waiters of one client for the same queue.
+// Package localqueue orders the waiters of one client for the same queue. It makes no request.
 //
-// Tickets are granted in order, so only the first of these waiters can be next: it polls,
-// and the others sleep until it has left. A waiter is passed over while its row is not in
-// the table, and while it is inactive: it has not called Touch for a stated time. A turn
-// that ends in the same process wakes the first waiter at once.
-//
-// The package makes no request.
+// Tickets are granted in order, so only the first of these waiters can be next: it polls, and the others sleep
+// until it has left. A waiter is passed over while its row is not in the table, and while it is inactive: it has
+// not called Touch for a stated time. A turn that ends in the same process wakes the first waiter at once.
 package localqueue
 
 import (
@@ -22,28 +19,27 @@ import (
 // Queues holds the waiters of one client by queue. It is safe for concurrent use.
 type Queues struct {
 	timeout time.Duration
-
-	mu     sync.Mutex
-	queues map[lineKey]*line
+	mu      sync.Mutex
+	lines   map[lineKey]*line // guarded by mu
 }
 
 type lineKey struct{ entity, reason string }
 
 // line holds the waiters for one queue. Queues.mu guards it.
 type line struct {
+	key     lineKey
 	waiters []*Waiter        // in the order of tickets
 	last    ticket.Number    // the highest that joined
 	others  int              // tickets below last and above all waiters that may be other clients'
 	holders []serving.Holder // as a waiter of the line saw them last
 	seenAt  time.Time
-	leaving map[ticket.Number]bool // waiters that have left, whose rows a look may show; true: deleted
+	leaving map[ticket.Number]*Waiter // that have left, and whose rows a look may show
 }
 
 // Waiter is one waiter's place in its line.
 type Waiter struct {
 	queues *Queues
-	key    lineKey
-	in     *line
+	line   *line
 	ticket ticket.Number
 	wake   chan struct{}
 	active chan struct{}
@@ -58,236 +54,223 @@ type Waiter struct {
 	deleted  bool // no request for its row follows
 }
 
-// New returns Queues without waiters. A waiter is inactive if its last Touch was longer ago
-// than timeout.
+// New returns Queues without waiters. A waiter is inactive if its last Touch was longer ago than timeout.
 func New(timeout time.Duration) *Queues {
-	return &Queues{timeout: timeout, queues: map[lineKey]*line{}}
+	return &Queues{timeout: timeout, lines: map[lineKey]*line{}}
 }
 
-// Join adds a waiter with ticket t, and with at most so many tickets ahead that can still
-// be granted. Leave must be called in the end.
-func (l *Queues) Join(q table.Queue, t ticket.Number, ahead int) *Waiter {
-	s := &Waiter{
-		queues: l, key: lineKey{q.Entity, q.Reason}, ticket: t,
-		wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(), others: ahead,
+// Join adds a waiter with ticket t, and with at most so many tickets ahead that can still be granted. Leave and
+// RowDeleted must be called in the end.
+func (q *Queues) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := lineKey{of.Entity, of.Reason}
+	l := q.lines[key]
+	if l == nil {
+		l = &line{key: key, leaving: map[ticket.Number]*Waiter{}}
+		q.lines[key] = l
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	in := l.queues[s.key]
-	if in == nil {
-		in = &line{leaving: map[ticket.Number]bool{}}
-		l.queues[s.key] = in
+	w := &Waiter{
+		queues: q, line: l, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1),
+		touched: time.Now(), others: ahead,
 	}
-	s.in = in
-	i, _ := slices.BinarySearchFunc(in.waiters, t, func(o *Waiter, t ticket.Number) int { return o.ticket.Compare(t) })
+	i, _ := slices.BinarySearchFunc(l.waiters, t, func(o *Waiter, t ticket.Number) int { return o.ticket.Compare(t) })
 	switch {
-	case i < len(in.waiters): // its tickets ahead are counted by the next
-		s.others = 0
-		in.waiters[i].others = max(0, in.waiters[i].others-1)
+	case i < len(l.waiters): // its tickets ahead are counted by the next
+		w.others = 0
+		l.waiters[i].others = max(0, l.waiters[i].others-1)
 	case i > 0:
-		between := in.others
-		if in.last.Less(t) {
-			between += int(min(t.After(in.last), 1<<30)) - 1
+		between := l.others
+		if l.last.Less(t) {
+			between += int(min(t.After(l.last), 1<<30)) - 1
 		}
-		s.others, in.others = min(ahead, between), 0
+		w.others, l.others = min(ahead, between), 0
 	}
-	if in.last.Less(t) {
-		in.last = t
+	if l.last.Less(t) {
+		l.last = t
 	}
-	in.waiters = slices.Insert(in.waiters, i, s)
-	return s
+	l.waiters = slices.Insert(l.waiters, i, w)
+	return w
 }
 
 // Leave removes the waiter and wakes the first of the others.
-func (s *Waiter) Leave() {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	if s.left {
+func (w *Waiter) Leave() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	if w.left {
 		return
 	}
-	in := s.in
-	i := slices.Index(in.waiters, s)
-	s.ahead, s.left = in.ahead(i), true
-	wasFirst := s.queues.first(s.key) == s
-	switch {
-	case i+1 == len(in.waiters):
-		in.others += s.others
-	case in.waiters[i+1].seen:
-	case s.seen:
-		next := in.waiters[i+1]
-		next.seen, next.ahead = true, s.ahead+next.others
-	default:
-		in.waiters[i+1].others += s.others
+	l := w.line
+	i := slices.Index(l.waiters, w)
+	wasFirst := l.first() == w
+	w.ahead, w.left = l.ahead(i), true
+	l.waiters = slices.Delete(l.waiters, i, i+1)
+	if i == len(l.waiters) {
+		l.others += w.others
+	} else if next := l.waiters[i]; w.seen && !next.seen {
+		next.seen, next.ahead = true, w.ahead+next.others
+	} else if !next.seen {
+		next.others += w.others
 	}
-	in.waiters = slices.Delete(in.waiters, i, i+1)
-	if s.inserted {
-		in.leaving[s.ticket] = s.deleted
+	if w.inserted {
+		l.leaving[w.ticket] = w
 	}
-	s.tidy()
-	if first := s.queues.first(s.key); wasFirst && first != nil {
-		first.signal()
+	w.tidy()
+	if first := l.first(); wasFirst && first != nil {
+		signal(first.wake)
+	}
+}
+
+// RowInserted records that the waiter's row is in the table. A waiter that becomes the first is woken.
+func (w *Waiter) RowInserted() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	before := w.line.first()
+	w.inserted, w.touched = true, time.Now() // its waiter may have waited for this
+	if w.line.first() == w && before != w {
+		signal(w.wake)
 	}
 }
 
 // RowDeleted records that the waiter's row was deleted or is left to its lease.
-func (s *Waiter) RowDeleted() {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	s.deleted = true
-	if s.left && s.inserted {
-		s.in.leaving[s.ticket] = true
+func (w *Waiter) RowDeleted() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	w.deleted = true
+	if w.left && w.inserted {
+		w.line.leaving[w.ticket] = w
 	}
-	s.tidy()
+	w.tidy()
 }
 
-// tidy removes a line without waiters and rows. queues.mu is held.
-func (s *Waiter) tidy() {
-	for _, deleted := range s.in.leaving {
-		if !deleted {
+// tidy removes a line without waiters and rows.
+func (w *Waiter) tidy() {
+	l := w.line
+	for _, left := range l.leaving {
+		if !left.deleted {
 			return
 		}
 	}
-	if len(s.in.waiters) == 0 && s.queues.queues[s.key] == s.in {
-		delete(s.queues.queues, s.key)
-	}
-}
-
-// RowInserted records that the waiter's row is in the table. A waiter that becomes the
-// first is woken.
-func (s *Waiter) RowInserted() {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	before := s.queues.first(s.key)
-	s.inserted, s.touched = true, time.Now() // its waiter may have waited for this
-	if first := s.queues.first(s.key); first == s && first != before {
-		s.signal()
+	if len(l.waiters) == 0 && w.queues.lines[l.key] == l {
+		delete(w.queues.lines, l.key)
 	}
 }
 
 // Touch records that the waiter begins a look, another request, or a sleep.
-func (s *Waiter) Touch() {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	if !s.isActive() {
-		select {
-		case s.active <- struct{}{}:
-		default:
-		}
+func (w *Waiter) Touch() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	if !w.isActive() {
+		signal(w.active)
 	}
-	s.touched = time.Now()
+	w.touched = time.Now()
 }
 
 // Active reports whether the waiter is not inactive.
-func (s *Waiter) Active() bool {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	return s.isActive()
+func (w *Waiter) Active() bool {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.isActive()
 }
 
+func (w *Waiter) isActive() bool { return time.Since(w.touched) <= w.queues.timeout }
+
 // Reactivated yields a value after a Touch of a waiter that was inactive.
-func (s *Waiter) Reactivated() <-chan struct{} { return s.active }
+func (w *Waiter) Reactivated() <-chan struct{} { return w.active }
 
-func (s *Waiter) isActive() bool { return time.Since(s.touched) <= s.queues.timeout }
+// Woken yields a value when the waiter has become the first of its line, or when a turn has ended in this process.
+func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
-// first returns the first waiter that is not passed over. If all are passed over, activity
-// counts before rows. It is nil if there is no waiter. l.mu is held.
-func (l *Queues) first(key lineKey) *Waiter {
-	in := l.queues[key]
-	if in == nil {
-		return nil
+// Wake wakes the first waiter for the queue after a turn has ended.
+func (q *Queues) Wake(of table.Queue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l := q.lines[lineKey{of.Entity, of.Reason}]; l != nil && len(l.waiters) > 0 {
+		signal(l.first().wake)
 	}
-	var first *Waiter
-	rank := 0
-	for _, s := range in.waiters {
-		r := 1
-		if s.inserted {
-			r++
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // one signal is pending already
+	}
+}
+
+// First reports whether the waiter is the first of its line, which polls.
+func (w *Waiter) First() bool {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.line.first() == w
+}
+
+// first returns the first waiter that is not passed over. If all are passed over, activity counts before rows. It
+// is nil if there is no waiter.
+func (l *line) first() (first *Waiter) {
+	highest := 0
+	for _, w := range l.waiters {
+		rank := 1
+		if w.inserted {
+			rank++
 		}
-		if s.isActive() {
-			r += 2
+		if w.isActive() {
+			rank += 2
 		}
-		if r > rank {
-			first, rank = s, r
+		if rank > highest {
+			first, highest = w, rank
 		}
 	}
 	return first
 }
 
-// First reports whether the waiter is the first of its line, which polls.
-func (s *Waiter) First() bool {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	return s.queues.first(s.key) == s
-}
-
-// Record records what a look of the waiter showed: the holders, and how many live rows are
-// ahead of it. Rows that this client deletes do not count.
-func (s *Waiter) Record(snapshot rows.Snapshot, ahead int) {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	for t, deleted := range s.in.leaving {
+// Record records what a look of the waiter showed: the holders, and how many live rows are ahead of it. Rows that
+// this client deletes do not count.
+func (w *Waiter) Record(snapshot rows.Snapshot, ahead int) {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	l := w.line
+	for t, left := range l.leaving {
 		shown := slices.ContainsFunc(snapshot.Rows, func(row rows.Row) bool { return row.Ticket == t })
-		if shown && t.Less(s.ticket) && snapshot.Record.Floor().Less(t) {
+		if shown && t.Less(w.ticket) && snapshot.Record.Floor().Less(t) {
 			ahead--
 		}
-		if !shown && deleted {
-			delete(s.in.leaving, t)
+		if !shown && left.deleted {
+			delete(l.leaving, t)
 		}
 	}
-	s.seen, s.ahead = true, max(0, ahead)
-	if s.in.seenAt.Before(snapshot.ReadAt) {
-		s.in.holders, s.in.seenAt = snapshot.Record.Holders, snapshot.ReadAt
+	w.seen, w.ahead = true, max(0, ahead)
+	if l.seenAt.Before(snapshot.ReadAt) {
+		l.holders, l.seenAt = snapshot.Record.Holders, snapshot.ReadAt
 	}
 }
 
 // LastSeen returns the holders at the last look of the line, and its time. Zero: none.
-func (s *Waiter) LastSeen() (holders []serving.Holder, at time.Time) {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	return s.in.holders, s.in.seenAt
+func (w *Waiter) LastSeen() (holders []serving.Holder, at time.Time) {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.line.holders, w.line.seenAt
 }
 
-// Ahead returns how many waiters are ahead, or were before Leave. Waiters of other clients
-// are counted by the looks of this line. Behind them, each ticket of another client counts
-// as a waiter.
-func (s *Waiter) Ahead() int {
-	s.queues.mu.Lock()
-	defer s.queues.mu.Unlock()
-	if s.left {
-		return s.ahead
+// Ahead returns how many waiters are ahead, or were before Leave. Waiters of other clients are counted by the looks
+// of this line. Behind them, each ticket of another client counts as a waiter.
+func (w *Waiter) Ahead() int {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	if w.left {
+		return w.ahead
 	}
-	return s.in.ahead(slices.Index(s.in.waiters, s))
+	return w.line.ahead(slices.Index(w.line.waiters, w))
 }
 
 // ahead returns Ahead of the waiter with that index.
-func (in *line) ahead(i int) int {
+func (l *line) ahead(i int) int {
 	n := 0
-	for ; !in.waiters[i].seen; i-- {
-		n += in.waiters[i].others
+	for ; !l.waiters[i].seen; i-- {
+		n += l.waiters[i].others
 		if i == 0 {
 			return n
 		}
 		n++ // the waiter before
 	}
-	return n + in.waiters[i].ahead
-}
-
-// Woken yields a value when the waiter has become the first of its line, or when a turn has
-// ended in this process.
-func (s *Waiter) Woken() <-chan struct{} { return s.wake }
-
-// Wake wakes the first waiter for the queue after a turn has ended.
-func (l *Queues) Wake(q table.Queue) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if first := l.first(lineKey{q.Entity, q.Reason}); first != nil {
-		first.signal()
-	}
-}
-
-func (s *Waiter) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // one signal is pending already
-	}
+	return n + l.waiters[i].ahead
 }

@@ -11,17 +11,23 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// overdue is how long after the end of ctx a stuck round may still hold locks.
-const overdue = 2 * time.Second
+const (
+	// sideBySide is the number of queues in which an Acquire looks as often as for one lock, and of calls that
+	// Each makes at a time.
+	sideBySide = 16
+	// undoTimeout is how long undo works on only sideBySide queues at a time.
+	undoTimeout = 500 * time.Millisecond
+	// overdue is how long after the end of ctx a stuck round may still hold locks.
+	overdue = 2 * time.Second
+)
 
 // round is one attempt with one number.
 type round struct {
-	acquisition *acquisition
-	caller      context.Context
-	ctx         context.Context // ends with the caller's, or the first failure
-	cancel      context.CancelFunc
-	slots       chan struct{}
-
+	a       *acquisition
+	caller  context.Context
+	ctx     context.Context // ends with the caller's, or the first failure
+	cancel  context.CancelFunc
+	slots   chan struct{}
 	waits   sync.WaitGroup
 	waiters []*waiter.Waiter // of the queues entered so far
 
@@ -33,13 +39,13 @@ type round struct {
 }
 
 func newRound(ctx context.Context, a *acquisition) *round {
-	r := &round{acquisition: a, caller: ctx, slots: make(chan struct{}, sideBySide), locks: make([]Held, len(a.cfg.Waiters))}
+	r := &round{a: a, caller: ctx, slots: make(chan struct{}, sideBySide), locks: make([]Held, len(a.cfg.Waiters))}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
 
-// play enters all queues and waits in them. It returns when nothing is under way any more,
-// with the first failure and its queue. Nil: all locks are held.
+// play enters all queues and waits in them. It returns when nothing is under way any more, with the first failure
+// and its queue. Nil: all locks are held.
 func (r *round) play() (queue int, err error) {
 	defer r.cancel()
 	over := make(chan struct{})
@@ -60,9 +66,8 @@ func (r *round) play() (queue int, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	tried := &r.acquisition.tried
 	for i, w := range r.waiters {
-		*tried = *tried || r.locks[i] == nil && w.Tried()
+		r.a.tried = r.a.tried || r.locks[i] == nil && w.Tried()
 	}
 	for _, unwatch := range r.watch {
 		unwatch()
@@ -85,21 +90,20 @@ func (r *round) letGo() {
 
 // enterAll enters one queue after the other.
 func (r *round) enterAll(ctx context.Context) {
-	a := r.acquisition
 	var t ticket.Number
-	for i, c := range a.cfg.Waiters {
-		c.NoWait = a.noWait
-		if a.cfg.Numbered {
+	for i, c := range r.a.cfg.Waiters {
+		c.NoWait = r.a.noWait
+		if r.a.cfg.Numbered {
 			c.Slots = r.slots // else it waits in one queue after the other
 		}
-		w := waiter.New(c)
+		w := waiter.New(ctx, c)
 		r.waiters = append(r.waiters, w)
 		var err error
-		if !a.cfg.Numbered {
+		if !r.a.cfg.Numbered {
 			err = r.keep(ctx, i, w.Run)
 		} else {
 			if i == 0 {
-				t, err = w.Number(ctx, a.highest)
+				t, err = w.Number(ctx, r.a.highest)
 			}
 			if err == nil {
 				err = r.enter(ctx, i, w, t)
@@ -112,17 +116,17 @@ func (r *round) enterAll(ctx context.Context) {
 	}
 }
 
-// enter enters a queue with the common number. Without a grant it waits beside the other
-// queues, once the row is in the table.
+// enter enters a queue with the common number. Without a grant it waits beside the other queues, once the row is in
+// the table.
 func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Number) error {
-	grant, served, err := w.Enter(ctx, t)
+	grant, granted, err := w.Enter(ctx, t)
 	switch {
 	case err != nil:
 		return err
-	case served:
+	case granted:
 		r.hold(ctx, i, grant)
 		return nil
-	case r.acquisition.noWait:
+	case r.a.noWait:
 		return r.keep(ctx, i, w.Await)
 	}
 	if err := w.AwaitRow(ctx); err != nil {
@@ -148,7 +152,7 @@ func (r *round) keep(ctx context.Context, i int, acquire func(context.Context) (
 
 // hold holds a lock that was granted, and ends the round if it is lost.
 func (r *round) hold(ctx context.Context, i int, grant waiter.Grant) {
-	lock := r.acquisition.cfg.Hold(ctx, i, grant)
+	lock := r.a.cfg.Hold(ctx, i, grant)
 	unwatch := context.AfterFunc(lock.Context(), func() { r.fail(i, errLost) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,15 +170,50 @@ func (r *round) fail(i int, err error) {
 	}
 }
 
-// failure returns the error of the last round.
-func (r *round) failure(queue int, err error, left []error) *Error {
-	if r.caller.Err() != nil {
-		// The queue that was waited for, not the first that noticed the end.
-		queue = max(0, slices.Index(r.locks, nil))
+// undo releases the locks and leaves the queues. It returns Error.Left when all of that was done or given up.
+func (r *round) undo() (left []error) {
+	left = make([]error, len(r.locks))
+	// If the table does not answer, each takes its whole time, so they do not wait for each other. None is left
+	// out, as nothing else ends a lock that fails closed.
+	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
+	defer cancel()
+	Each(r.caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) {
+		w, lock := r.waiters[i], r.locks[i]
+		switch {
+		case lock != nil:
+			left[i] = lock.GiveBack(ctx, w.Remove)
+			w.Wait()
+		case r.a.cfg.Numbered:
+			w.Leave(ctx)
+		}
+		if orphan := w.Orphan(); orphan != nil {
+			left[i] = orphan
+		}
+	})
+	for _, w := range r.waiters {
+		if r.a.highest.Ticket.Less(w.Highest().Ticket) {
+			r.a.highest = w.Highest()
+		}
 	}
-	e := &Error{Queue: queue, Err: err, Left: left}
-	if queue < len(r.waiters) {
-		e.Status = r.waiters[queue].Status()
+	return left
+}
+
+// Each calls f for 0 to n-1, some at a time, and all that are left once hurry is closed. A nil hurry never is. Each
+// call has its own random source.
+func Each(ctx context.Context, n int, hurry <-chan struct{}, f func(ctx context.Context, i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, sideBySide)
+	for i := range n {
+		ctx := random.Fork(ctx)
+		select {
+		case slots <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-slots }()
+				f(ctx, i)
+			})
+		case <-hurry:
+			wg.Go(func() { f(ctx, i) })
+		}
 	}
-	return e
+	wg.Wait()
 }

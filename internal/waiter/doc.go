@@ -1,5 +1,5 @@
-// Package waiter runs one acquire in one queue: it takes a number, enters the queue with
-// it, and waits for the grant or leaves.
+// Package waiter runs one acquire in one queue: it takes a number, enters the queue with it, and waits for the
+// grant or leaves.
 //
 // # Steps
 //
@@ -8,35 +8,21 @@
 //	             │ granted └──► Leave, on any error
 //	             └────────────► Grant
 //
-// Run takes these steps for one lock. For several locks with one number, package
-// multilock takes them in each queue. Without a wider counter Enter also takes the number
-// (TAKE). With one it enters with the number of Number (ENTER). Await puts the row
-// (ENQUEUE) and repeats:
-//
-//	┌───────► LOOK ──► decide ──► sleep ──┐
-//	│                   │  ▲              │ Schedule.Delay, or a
-//	│           sweep,  ▼  │ refused      │ turn ended here
-//	│           evict  CLAIM              │
-//	└───────────────────┼─────────────────┘
-//	                    ▼
-//	                 granted ──► row deleted in the background
-//
-// A ticket that was overtaken ends with ErrNewTicket, and Run takes another one.
+// Run takes these steps for one lock, and package multilock for several locks with one number. Without a wider
+// counter Enter also takes the number (TAKE). With one it enters with the number of Number (ENTER). Await puts
+// the row (ENQUEUE), and then looks, removes what has expired, and claims or sleeps, as docs/protocol.md says. A
+// ticket that was overtaken ends with ErrNewTicket, and Run takes another one.
 //
 // # Promises
 //
-// When Run returns, either an id of the waiter is in the record and is returned as a
-// Grant, or no row and no holder of the waiter is left. A lease ends what could not be
-// removed because the table did not answer, and what a late request puts there. An id
-// that took over a lock with a lock delay is left to that delay.
+// When Run returns, either an id of the waiter is in the record and is returned as a Grant, or no row and no
+// holder of the waiter is left. A lease ends what could not be removed because the table did not answer, and
+// what a late request puts there. An id that took over a lock with a lock delay is left to that delay.
 //
-// A stuck waiter does not block the waiters behind it. The goroutine that keeps its row
-// deletes the row when ctx ends, and does not renew it while the waiter is inactive: it
-// has not called Touch, as each request and each sleep do. A waiter behind another one of
-// its client wakes after Schedule.Slowest at the latest, and looks itself if the first is
-// inactive.
+// A stuck waiter does not block the waiters behind it: its row is not renewed while it is inactive, which means
+// that it has not called touch, as each request and each sleep do. A waiter behind another one of its client
+// wakes after Schedule.Slowest at the latest, and looks itself if the first is inactive.
 //
-// Requests that may change the holder are not cancelled with the caller's context. Their
-// answers are awaited for a bounded time, because the clean-up of an unknown outcome costs
-// more.
+// Requests that may change the holder are not cancelled with the caller's context. Their answers are awaited
+// for a bounded time, because the clean-up of an unknown outcome costs more.
 package waiter

@@ -1,18 +1,25 @@
 package waiter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
+
+// quickTries is how often a caller that will not wait tries again after the queue has moved, before the lock
+// counts as busy.
+const quickTries = 5
 
 // Highest is a ticket of the scope that a record says was issued.
 type Highest struct {
@@ -20,93 +27,160 @@ type Highest struct {
 	Queue  table.Queue // of the record
 }
 
-// numbering takes numbers of a wider counter.
-type numbering struct {
-	counter   *Counter
-	log       *slog.Logger
-	highest   Highest // the highest ticketNumber of a record that was seen
-	overtaken int     // how many numbers in succession were at or below the floor
-}
-
 // raise records that tickets up to h were issued.
-func (n *numbering) raise(h Highest) {
-	if n.highest.Ticket.Less(h.Ticket) {
-		n.highest = h
+func (w *Waiter) raise(h Highest) {
+	if w.highest.Ticket.Less(h.Ticket) {
+		w.highest = h
 	}
 }
 
-// next asks the counter for a number until there is one above all tickets that this
-// waiter had seen before. A number that is not shows that the counter has lost
-// numbers that it had issued, and the counter is raised.
-func (n *numbering) next(ctx context.Context, requests *requests, series *retry.Schedule) (ticket.Number, error) {
-	for {
-		var t ticket.Number
-		err := requests.send(ctx, series, "take a number", func(extended context.Context) (err error) {
-			if t, err = n.counter.Next(extended); err != nil || n.highest.Ticket.Less(t) {
+// Number takes a number of the Counter, which waiters in its other queues may share. It is zero without a
+// Counter, because Enter takes it. highest is a ticket that is known to have been issued. A number that is not
+// above it shows that the counter has lost numbers. The counter is then raised, and asked again.
+func (w *Waiter) Number(ctx context.Context, highest Highest) (t ticket.Number, err error) {
+	w.series.Reset()
+	switch {
+	case w.cfg.Resume != nil:
+		return w.cfg.Resume.Ticket, nil
+	case w.cfg.Counter == nil:
+		return ticket.Number{}, nil
+	}
+	w.raise(highest)
+	for err == nil && !w.highest.Ticket.Less(t) {
+		err = w.send(ctx, "take a number", func(ctx context.Context) (err error) {
+			if t, err = w.cfg.Counter.Next(ctx); err != nil || w.highest.Ticket.Less(t) {
 				return err
 			}
-			return n.raiseCounter(ctx, t)
+			return w.raiseCounter(ctx, t)
 		})
-		if err != nil {
-			return ticket.Number{}, err
-		}
-		if n.highest.Ticket.Less(t) {
-			return t, nil
-		}
 	}
+	return t, err
 }
 
-// raiseCounter raises a counter that has issued t, which is not above highest. If
-// highest is too far above t, its record is malformed: no other queue should suffer.
-func (n *numbering) raiseCounter(ctx context.Context, t ticket.Number) error {
-	err, q := n.counter.Raise(ctx, t, n.highest.Ticket), n.highest.Queue
+// raiseCounter raises a counter that has issued t, which is not above highest. If highest is too far above t, its
+// record is malformed: no other queue should suffer.
+func (w *Waiter) raiseCounter(ctx context.Context, t ticket.Number) error {
+	err, q := w.cfg.Counter.Raise(ctx, t, w.highest.Ticket), w.highest.Queue
 	switch {
 	case err == nil:
-		n.log.Warn("queuelock: a counter had fallen below tickets that it had issued, and was raised",
-			"counter", n.counter.What, "queue", q.String(), "number", t, "raised", n.highest.Ticket)
+		w.cfg.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and was raised",
+			"counter", w.cfg.Counter.What, "queue", q.String(), "number", t, "raised", w.highest.Ticket)
 	case errors.Is(err, counter.ErrFar):
 		return &table.MalformedError{
 			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrTicketNumber),
-			Problem: fmt.Sprintf("is %s, too far above %s, which its counter has just issued: it must be corrected by hand", n.highest.Ticket, t),
+			Problem: fmt.Sprintf("is %s, too far above %s, which its counter has just issued: it must be corrected by hand",
+				w.highest.Ticket, t),
 		}
 	}
 	return err
 }
 
-// enter sends ENTER, each time with a new id, until it is answered. It returns nil if
-// t may be put into the queue, or if one of the waiter's ids is in the record;
-// ErrNewTicket if t is at or below the floor; ErrBusy if the caller will not wait.
-func (w *Waiter) enter(ctx context.Context, t ticket.Number) (rows.Snapshot, error) {
-	w.ticket = t
-	var open []*attempt // with an ENTER of t that was not answered
+// take sends TAKE, each time with a new id, until it has a ticket, or until the record that refuses it shows an
+// own id. ticketed reports whether it has a ticket. It returns ErrBusy if the caller will not wait and a live
+// holder is in the way.
+func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
+	if err := w.readClock(ctx); err != nil {
+		return false, err
+	}
 	for {
 		var rec serving.Record
-		err := w.requests.send(ctx, w.series, "enter the queue", func(ctx context.Context) (err error) {
-			a, entry := w.claimant.attempt(false)
-			rec, err = serving.Enter(ctx, w.cfg.Queue, entry, t, w.cfg.Counter.Scope, w.cfg.NoWait)
-			if err, a.unknown = entered(rec, err, t, w.cfg.NoWait); a.unknown {
-				open = append(open, a)
-			}
+		err := w.send(ctx, "take a number", func(ctx context.Context) (err error) {
+			a, entry := w.attempt(false)
+			rec, err = serving.Take(ctx, w.cfg.Queue, entry, w.cfg.NoWait)
+			a.unknown = err != nil && !errors.Is(err, serving.ErrRefused) && counter.MayHaveTaken(err)
 			return err
 		})
+		a, _ := w.attempts.find(rec)
 		switch {
 		case err == nil:
-			for _, a := range open {
-				a.unknown = false // it is in the record, or no ENTER of t will ever be applied
+			w.ticket = rec.TicketNumber
+			w.snapshot = rows.SnapshotOf(rec)
+			w.progress.record(w.ticket, w.snapshot, ticketsAhead(w.ticket, rec))
+			return true, nil
+		case errors.Is(err, counter.ErrSeeded): // only the first use of a queue
+		case !errors.Is(err, serving.ErrRefused):
+			return false, err
+		case a != nil:
+			w.snapshot = rows.SnapshotOf(rec)
+			return false, nil
+		case w.cfg.NoWait: // otherwise another client has seeded the record
+			if err := w.makeRoom(ctx, rec); err != nil {
+				return false, err
 			}
-			return w.afterEnter(rec, t)
-		case !errors.Is(err, serving.ErrRefused) || errors.Is(err, errChanged):
-			return rows.Snapshot{}, err
-		}
-		if err := w.makeRoom(ctx, rec); err != nil {
-			return rows.Snapshot{}, err
 		}
 	}
 }
 
-// entered returns what the answer to an ENTER of t means: nil if t has entered,
-// ErrRefused if there is no room, errChanged if the record that is returned would not
-// refuse it. unknown: it may have been applied.
+// readClock reads the record for the date of the answer, if DynamoDB's time is not known well enough: a TAKE
+// without it would leave a lease that others must observe for its full length. It returns ErrBusy if the record
+// is busy and the caller will not wait.
+func (w *Waiter) readClock(ctx context.Context) error {
+	var rec serving.Record
+	err := w.send(ctx, "read the record for DynamoDB's time", func(ctx context.Context) (err error) {
+		if w.cfg.Queue.Clock().Stale(time.Now()) { // else the answer of a failed attempt had a date
+			rec, err = serving.Get(ctx, w.cfg.Queue)
+		}
+		return err
+	})
+	if err != nil || !w.cfg.NoWait || !w.occupied(rec) {
+		return err
+	}
+	return w.makeRoom(ctx, rec)
+}
+
+// occupied reports whether the holders of a record leave no room. TAKE must report any other reason.
+func (w *Waiter) occupied(rec serving.Record) bool {
+	mode := w.Mode()
+	return rec.Present && w.fits(rec) == nil && (!mode.Shared || rec.Shared) && !mode.Room(rec, len(rec.Holders))
+}
+
+// makeRoom evicts expired holders of a record that refused a caller which will not wait. It returns ErrBusy if
+// another attempt cannot succeed. The record may be later than the refusal, and have room.
+func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
+	w.snapshot = rows.SnapshotOf(rec)
+	d := w.decide(rec.Floor(), nil)
+	w.progress.record(w.ticket, w.snapshot, 0)
+	switch {
+	case len(d.ExpiredHolders) > 0:
+		_, err := w.evict(ctx, d.ExpiredHolders)
+		return err
+	case w.Mode().Room(rec, d.Holders):
+		return nil
+	}
+	return cmp.Or(d.Stuck, ErrBusy)
+}
+
+// enter sends ENTER, each time with a new id, until it is answered. It returns nil if t may be put into the
+// queue, or if one of the waiter's ids is in the record; ErrNewTicket if t is at or below the floor; ErrBusy if
+// the caller will not wait.
+func (w *Waiter) enter(ctx context.Context, t ticket.Number) error {
+	w.ticket = t
+	first := len(w.attempts)
+	for {
+		var rec serving.Record
+		err := w.send(ctx, "enter the queue", func(ctx context.Context) (err error) {
+			a, entry := w.attempt(false)
+			rec, err = serving.Enter(ctx, w.cfg.Queue, entry, t, w.cfg.Counter.Scope, w.cfg.NoWait)
+			err, a.unknown = entered(rec, err, t, w.cfg.NoWait)
+			return err
+		})
+		switch {
+		case err == nil:
+			for _, a := range w.attempts[first:] {
+				a.unknown = false // it is in the record, or no ENTER of t will ever be applied
+			}
+			return w.afterEnter(rec)
+		case !errors.Is(err, serving.ErrRefused) || errors.Is(err, errChanged):
+			return err
+		}
+		if err := w.makeRoom(ctx, rec); err != nil {
+			return err
+		}
+	}
+}
+
+// entered returns what the answer to an ENTER of t means: nil if t has entered, ErrRefused if there is no room,
+// errChanged if the record that is returned would not refuse it. unknown: it may have been applied.
 func entered(rec serving.Record, err error, t ticket.Number, noWait bool) (_ error, unknown bool) {
 	switch {
 	case err == nil:
@@ -121,18 +195,127 @@ func entered(rec serving.Record, err error, t ticket.Number, noWait bool) (_ err
 	return errChanged, false
 }
 
-// afterEnter judges a ticket that has entered: at or below the floor, without a grant,
-// it is of no use.
-func (w *Waiter) afterEnter(rec serving.Record, t ticket.Number) (rows.Snapshot, error) {
-	w.numbers.raise(Highest{rec.TicketNumber, w.cfg.Queue})
-	snapshot := rows.SnapshotOf(rec)
-	w.progress.record(t, snapshot, 0)
-	if a, _ := w.claimant.attempts.find(rec); a != nil || rec.Floor().Less(t) {
-		w.numbers.overtaken = 0
-		return snapshot, nil
+// afterEnter judges a ticket that has entered: at or below the floor, without a grant, it is of no use.
+func (w *Waiter) afterEnter(rec serving.Record) error {
+	w.raise(Highest{rec.TicketNumber, w.cfg.Queue})
+	w.snapshot = rows.SnapshotOf(rec)
+	w.progress.record(w.ticket, w.snapshot, 0)
+	if a, _ := w.attempts.find(rec); a != nil || rec.Floor().Less(w.ticket) {
+		w.worthless = 0
+		return nil
 	}
-	if w.numbers.overtaken++; w.cfg.NoWait && w.numbers.overtaken > quickTries {
-		return rows.Snapshot{}, ErrBusy
+	if w.worthless++; w.cfg.NoWait && w.worthless > quickTries {
+		return ErrBusy
 	}
-	return rows.Snapshot{}, ErrNewTicket
+	return ErrNewTicket
+}
+
+// GoneError reports why a handle cannot be resumed any more.
+type GoneError struct {
+	Ticket ticket.Number
+	Why    string
+}
+
+func (e *GoneError) Error() string { return e.Why }
+
+// Handle names a waiter, or the lock that it was granted, for the process that continues it.
+type Handle struct {
+	ID     string // prefix of all its ids
+	Ticket ticket.Number
+}
+
+// holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.
+func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, err error) {
+	for _, holder := range rec.Holders {
+		switch {
+		case !strings.HasPrefix(holder.ID, h.ID+"-"):
+			continue
+		case holder.Unreadable():
+			return holder, true, holder.Problem
+		case holder.Ticket != h.Ticket:
+			continue
+		case holder.Lease.FailClosed && !holder.Lease.Endless():
+			err = &GoneError{h.Ticket, "the lock fails closed, and its process ended before it was confirmed"}
+		case holder.Lease.FailClosed:
+			// A process that resumed it and gave up would open the queue.
+			err = fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", holder.Ticket)
+		}
+		return holder, true, err
+	}
+	return serving.Holder{}, false, nil
+}
+
+// resume is Enter with a handle. It takes over a lock that is still in the record, or returns no grant if the
+// ticket can still be granted. Otherwise it returns a *GoneError.
+func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, error) {
+	w.ticket, w.careful = t, true
+	for {
+		err := w.read(ctx, answerGrace, func(ctx context.Context) (rows.Snapshot, error) {
+			return rows.Look(ctx, w.cfg.Queue, t, ticket.Number{})
+		})
+		if err != nil {
+			return Grant{}, false, err
+		}
+		if err := w.fits(w.snapshot.Record); err != nil {
+			return Grant{}, false, err
+		}
+		grant, ok, err := w.settle(ctx)
+		if ok {
+			return grant, true, nil
+		}
+		if err == nil {
+			break
+		}
+		if err := w.pause(ctx, "resume", err); err != nil {
+			return Grant{}, false, err
+		}
+	}
+	rec := w.snapshot.Record
+	if !rec.Present || t.Compare(rec.Floor()) <= 0 {
+		why := "it was released, evicted, overtaken, or resumed by another process"
+		if slices.ContainsFunc(rec.Holders, func(h serving.Holder) bool { return h.Ticket == t }) {
+			why = "another process holds the lock with this ticket, as after an earlier Resume"
+		}
+		return Grant{}, false, &GoneError{t, why}
+	}
+	w.progress.record(t, w.snapshot, ticketsAhead(t, rec))
+	return Grant{}, false, nil
+}
+
+// takeOver replaces a holder that the handle names by an own id, and reports whether there is one: a CLAIM of a
+// process that has ended may still arrive. The record that is returned replaces that of the snapshot.
+func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
+	if w.cfg.Resume == nil {
+		return false, nil
+	}
+	old, found, err := w.cfg.Resume.holder(w.snapshot.Record)
+	if !found || err != nil {
+		return found, err
+	}
+	w.cfg.Entry.Mode.Shared = old.Shared
+	a, entry := w.attempt(true)
+	a.resumed = true
+	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
+	a.lease = entry.Lease
+	if len(entry.Data) == 0 {
+		entry.Data = old.Data
+	}
+	extended, cancel := grace.Context(ctx, answerGrace)
+	rec, err := serving.Resume(extended, w.cfg.Queue, old, entry)
+	cancel()
+	again, present := rec.Mine(old.ID)
+	switch {
+	case err == nil:
+	case !errors.Is(err, serving.ErrRefused):
+		a.unknown = table.Applied(err, true)
+		return true, err
+	case present && again.Shared == old.Shared && again.Made == old.Made:
+		q := w.cfg.Queue
+		return true, &table.MalformedError{
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrHolders) + "." + old.ID,
+			Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
+		}
+	}
+	w.snapshot.Saw(rec)
+	return true, nil
 }

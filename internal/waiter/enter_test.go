@@ -3,8 +3,9 @@ package waiter
 import (
 	"errors"
 	"testing"
+	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 )
@@ -53,11 +54,11 @@ func TestEnteredTicket(t *testing.T) {
 		"IsBusyAfterThatWithNoWait":  {rec: record(7), noWait: true, times: quickTries + 1, want: ErrBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := New(Config{NoWait: test.noWait})
-			w.claimant.attempts.all = []*attempt{{id: "me"}}
+			w := newTestWaiter(t, Config{NoWait: test.noWait})
+			w.ticket, w.attempts = n(7), attempts{{id: "me"}}
 			var err error
 			for range test.times {
-				_, err = w.afterEnter(test.rec, n(7))
+				err = w.afterEnter(test.rec)
 			}
 			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 				t.Errorf("error %v, want %v", err, test.want)
@@ -70,30 +71,36 @@ func TestEnteredTicket(t *testing.T) {
 }
 
 func TestHighest(t *testing.T) {
-	var r numbering
+	w := newTestWaiter(t, Config{})
 	for _, step := range []struct{ raise, want int }{{3, 3}, {9, 9}, {4, 9}} {
-		if r.raise(Highest{Ticket: n(step.raise)}); r.highest.Ticket != n(step.want) {
-			t.Errorf("after %d it is %s, want %d", step.raise, r.highest.Ticket, step.want)
+		if w.raise(Highest{Ticket: n(step.raise)}); w.highest.Ticket != n(step.want) {
+			t.Errorf("after %d it is %s, want %d", step.raise, w.highest.Ticket, step.want)
 		}
 	}
 }
 
-func TestBusy(t *testing.T) {
-	stuck := errors.New("cannot be read")
+func TestMakeRoom(t *testing.T) {
+	holder := serving.Holder{ID: "h", Ticket: n(7), Lease: lease.Lease{TTL: time.Minute}}
+	stuck := serving.Holder{ID: "h", Ticket: n(7), Problem: errors.New("cannot be read")}
+	held := record(7, holder)
+	permits := held
+	permits.Permits = 2
+	full := permits
+	full.Holders = []serving.Holder{holder, {ID: "i", Ticket: n(6), Lease: lease.Lease{TTL: time.Minute}}}
 	for name, test := range map[string]struct {
-		rec      serving.Record
-		mode     serving.Mode
-		decision rows.Decision
-		want     error
+		rec  serving.Record
+		mode serving.Mode
+		want error
 	}{
-		"NotWithoutHolders":   {},
-		"WithHolder":          {decision: rows.Decision{Holders: 1}, want: ErrBusy},
-		"NotWithPermits":      {mode: serving.Mode{Permits: 2}, decision: rows.Decision{Holders: 1}},
-		"WithAllPermitsInUse": {mode: serving.Mode{Permits: 2}, decision: rows.Decision{Holders: 2}, want: ErrBusy},
-		"SaysWhyIfStuck":      {decision: rows.Decision{Holders: 1, Stuck: stuck}, want: stuck},
+		"NotWithoutHolders":   {rec: record(7)},
+		"WithHolder":          {rec: held, want: ErrBusy},
+		"NotWithPermits":      {rec: permits, mode: serving.Mode{Permits: 2}},
+		"WithAllPermitsInUse": {rec: full, mode: serving.Mode{Permits: 2}, want: ErrBusy},
+		"SaysWhyIfStuck":      {rec: record(7, stuck), want: stuck.Problem},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := busy(test.rec, test.mode, test.decision); err != test.want {
+			w := newTestWaiter(t, Config{Entry: Entry{Mode: test.mode}})
+			if err := w.makeRoom(t.Context(), test.rec); err != test.want {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
 		})
@@ -118,7 +125,7 @@ func TestOccupied(t *testing.T) {
 		"NotOfAnotherKind":   {rec: held, mode: serving.Mode{Permits: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := occupied(test.rec, test.mode); got != test.want {
+			if got := newTestWaiter(t, Config{Entry: Entry{Mode: test.mode}}).occupied(test.rec); got != test.want {
 				t.Errorf("occupied is %v", got)
 			}
 		})

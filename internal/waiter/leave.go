@@ -3,46 +3,73 @@ package waiter
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 )
 
-// leaveLimit limits the requests of CLEAN UP, after the answers under way were awaited. A
-// lease ends what they do not remove.
+// leaveLimit limits the requests of CLEAN UP, after the answers under way were awaited. A lease ends what they do
+// not remove.
 const leaveLimit = 3 * time.Second
 
-// Leave leaves the queue: CLEAN UP of the protocol. It must follow an error of Number,
-// Enter or Await, and may replace Await. It waits until the row is deleted, and removes
-// ids whose requests were not answered from the record. It returns when all requests were
-// answered or given up.
+// OrphanError reports a fail-closed grant whose CONFIRM had no answer. It may be in the record and has no owner.
+type OrphanError struct {
+	Ticket ticket.Number
+	Err    error // why it could not be removed
+}
+
+func (e *OrphanError) Error() string {
+	return fmt.Sprintf("ticket %s may be in the record without an owner: %v", e.Ticket, e.Err)
+}
+
+// Leave leaves the queue: CLEAN UP of the protocol. It must follow an error of Number, Enter or Await, and may
+// replace Await. It waits until the row is deleted, and removes ids whose requests were not answered from the
+// record. It returns when all requests were answered or given up.
 func (w *Waiter) Leave(ctx context.Context) {
-	if w.turn != nil {
-		w.turn.leave()
-	}
+	w.leave()
 	w.places.Wait()
-	if w.turn != nil && w.turn.place != nil {
-		w.requests.unanswered(w.turn.place.undeleted)
+	if w.turn.place != nil {
+		w.unanswered(w.turn.place.undeleted)
 	}
-	unknown := w.claimant.attempts.unknown()
+	unknown := w.attempts.unknown()
 	if len(unknown) == 0 {
 		return
 	}
-	if _, err := w.claimant.remove(ctx, unknown...); err != nil {
-		w.requests.unanswered(err)
-		w.orphan = w.claimant.abandon(unknown, err)
+	if _, err := w.remove(ctx, unknown...); err != nil {
+		w.unanswered(err)
+		w.abandon(unknown, err)
 	}
 }
 
-// remove removes own ids that may be in the record, and resets a queue without another
-// ticket. It returns the record.
-func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, error) {
+// abandon logs ids that could not be removed from the record. A lease ends them, except an orphan.
+func (w *Waiter) abandon(ids []string, err error) {
+	for _, a := range w.attempts {
+		if a.unknown && !a.confirming.IsZero() {
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == a.id })
+			w.orphan = &OrphanError{Ticket: a.confirming, Err: err}
+			w.cfg.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+
+				"if it is in the record, an operator must evict it",
+				"queue", w.cfg.Queue.String(), "ticket", a.confirming, "id", a.id, "error", err)
+		}
+	}
+	if len(ids) > 0 {
+		w.cfg.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
+			"queue", w.cfg.Queue.String(), "ids", ids, "ttl", w.cfg.Entry.Terms.TTL, "error", err)
+	}
+}
+
+// remove removes own ids that may be in the record, and resets a queue without another ticket. It returns the
+// record.
+func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, error) {
 	var rec serving.Record
 	err := detached(ctx, func(ctx context.Context) (err error) {
-		rec, err = serving.Remove(ctx, c.queue, ids...)
+		rec, err = serving.Remove(ctx, w.cfg.Queue, ids...)
 		return err
 	})
 	switch {
@@ -51,9 +78,9 @@ func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, e
 	case err != nil:
 		return rec, err
 	}
-	c.local.Wake(c.queue)
+	w.cfg.Local.Wake(w.cfg.Queue)
 	if first := rec.FirstServed(); rec.Resettable(first) {
-		after, err := serving.Reset(context.WithoutCancel(ctx), c.queue, first)
+		after, err := serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, first)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
 		}
@@ -61,9 +88,8 @@ func (c *claimant) remove(ctx context.Context, ids ...string) (serving.Record, e
 	return rec, nil
 }
 
-// Remove removes a grant that its owner could not release. It is repeated until it is
-// answered, for RetryTimeout at most, until end, when other clients may evict it, or until
-// leaveLimit after the end of ctx.
+// Remove removes a grant that its owner could not release. It is repeated until it is answered, for RetryTimeout
+// at most, until end, when other clients may evict it, or until leaveLimit after the end of ctx.
 func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	ctx, cancel := grace.Context(ctx, leaveLimit)
 	defer cancel()

@@ -3,60 +3,58 @@ package waiter
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/internal/table"
 )
 
-// place keeps the waiter's row in the table. One goroutine sends all requests for it, so
-// that no heartbeat, second ENQUEUE or delete is sent while an ENQUEUE is unanswered.
+// errInactive ends the renewals of a row whose waiter is stuck.
+var errInactive = errors.New("the waiter has not looked at the queue for too long")
+
+// place keeps the waiter's row in the table. One goroutine sends all requests for it, so that no heartbeat, second
+// ENQUEUE or delete is sent while an ENQUEUE is unanswered.
 type place struct {
-	row    *row
+	cfg    Config
 	local  *localqueue.Waiter
-	cancel context.CancelFunc
+	cancel context.CancelFunc // deletes the row in the background
 
-	once     sync.Once
-	inserted chan struct{} // closed when the row was put for the first time
-	failed   chan struct{} // closed when the row cannot be put, with the reason in err
-	err      error         // written before failed is closed
+	prefix   string // of the row's ids
+	row      rows.Row
+	from     string   // prefix of the id of the row that is resumed; empty after that
+	ids      []string // of all attempts; ENQUEUE of all but the last may arrive late
+	renewals *lease.Renewals
 
-	undeleted error // why the row could not be deleted; set when keep has returned
-
-	mu    sync.Mutex
-	floor ticket.Number // guarded by mu; as the waiter last saw it
+	inserted   chan struct{} // closed when the row was put for the first time
+	failed     chan struct{} // closed when the row cannot be put, with the reason in err
+	err        error         // written before failed is closed
+	undeleted  error         // why the row could not be deleted; set when keep has returned
+	belowFloor atomic.Bool   // as the waiter last saw it: the row is not put again
 }
 
-// startPlace starts to put the row and to keep it until ctx ends, in the group. leave must
-// be called in the end.
-func startPlace(ctx context.Context, row *row, local *localqueue.Waiter, group *sync.WaitGroup) *place {
+// startPlace starts to put the waiter's row and to keep it until ctx ends. cancel must be called in the end.
+func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *place {
 	ctx, cancel := context.WithCancel(random.Fork(ctx))
-	p := &place{row: row, local: local, cancel: cancel, inserted: make(chan struct{}), failed: make(chan struct{})}
-	group.Go(func() { p.keep(ctx) })
+	p := &place{
+		cfg: w.cfg, local: local, cancel: cancel, prefix: w.id,
+		row:      rows.Row{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Mode: w.Mode().String()},
+		inserted: make(chan struct{}), failed: make(chan struct{}),
+	}
+	if w.cfg.Resume != nil {
+		p.from = w.cfg.Resume.ID
+	}
+	w.places.Go(func() { p.keep(ctx) })
 	return p
 }
 
-// leave deletes the row in the background.
-func (p *place) leave() { p.cancel() }
-
-// sawFloor records the floor: a row at or below it is not put again.
-func (p *place) sawFloor(floor ticket.Number) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.floor = floor
-}
-
-func (p *place) belowFloor() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.row.value.Ticket.Compare(p.floor) <= 0
-}
-
-// keep puts the row, renews it, puts it again if it was swept or if the waiter was
-// inactive, and deletes it when ctx ends.
+// keep puts the row, again if it was swept or if the waiter was inactive, and deletes it when ctx ends.
 func (p *place) keep(ctx context.Context) {
 	defer p.local.RowDeleted()
 	for {
@@ -69,37 +67,90 @@ func (p *place) keep(ctx context.Context) {
 			close(p.failed)
 			break
 		}
-		p.row.log.Warn("queuelock: a waiter lost its row and puts it again", "queue", p.row.queue.String(), "ticket", p.row.value.Ticket, "cause", lost)
+		p.cfg.Log.Warn("queuelock: a waiter lost its row and puts it again",
+			"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "cause", lost)
 		if !p.reactivated(ctx) {
 			break
 		}
-		if errors.Is(lost, rows.ErrGone) && p.belowFloor() {
+		if errors.Is(lost, rows.ErrGone) && p.belowFloor.Load() {
 			return
 		}
 	}
 	<-ctx.Done() // after a failure, until the waiter leaves
 	p.local.Leave()
-	p.undeleted = p.row.delete(ctx)
+	p.undeleted = p.delete(ctx)
 }
 
-// occupy puts the row and renews it until ctx ends, or until it is lost for the reason
-// that is returned. err reports that the row could not be put.
+// occupy puts the row and renews it until ctx ends, or until it is lost for the reason that is returned. err
+// reports that the row could not be put.
 func (p *place) occupy(ctx context.Context) (lost, err error) {
-	sent, fresh, err := p.row.put(ctx)
-	if err != nil {
+	again := p.renewals != nil
+	sent, fresh, err := p.put(ctx)
+	if errors.Is(err, rows.ErrTaken) {
+		return nil, ErrNewTicket // another row has the ticket
+	} else if err != nil {
 		return nil, err
 	}
-	p.once.Do(func() {
+	if !again {
 		close(p.inserted)
 		p.local.RowInserted()
-	})
-	keeper := heartbeat.Start(ctx, sent, p.row.heartbeat(fresh), p.renew)
+	}
+	terms := p.cfg.Row
+	c := heartbeat.Config{TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, Spread: lease.Spread}
+	if fresh {
+		c.First = c.Interval
+	}
+	keeper := heartbeat.Start(ctx, sent, c, p.renew)
 	select {
 	case <-ctx.Done():
 	case <-keeper.Lost():
 	}
 	keeper.Stop()
 	return keeper.Err(), nil
+}
+
+// put sends ENQUEUE until it is answered, each time with a new id. sent is of the answered request. fresh reports
+// that it was the first, so that the row in the table is not an older one.
+func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error) {
+	if ctx.Err() != nil {
+		return sent, false, ctx.Err()
+	}
+	err = retry.Policy{
+		Retryable: table.Transient, Timeout: p.cfg.RetryTimeout, Grace: answerGrace,
+		OnRetry: func(err error) {
+			p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
+		},
+	}.Do(ctx, func(ctx context.Context) (err error) {
+		sent, fresh, err = p.enqueue(ctx)
+		return err
+	})
+	if err == nil {
+		p.from = ""
+		p.renewals = lease.NewRenewals(p.cfg.Row, p.cfg.Queue.Clock(), p.row.Lease)
+	}
+	return sent, fresh, err
+}
+
+func (p *place) enqueue(ctx context.Context) (sent time.Time, fresh bool, err error) {
+	sent = time.Now()
+	id := fmt.Sprintf("%s-r%d-%s", p.prefix, len(p.ids), p.row.Ticket)
+	p.row.ID = id
+	p.row.Lease, p.row.CreatedAt = p.cfg.Row.Begin(p.cfg.Queue.Clock(), sent)
+	if p.row.CreatedAt.IsZero() {
+		p.row.CreatedAt = sent
+	}
+	earlier := p.ids
+	p.ids = append(p.ids, id)
+	var present string
+	if p.from != "" {
+		present, err = rows.Resume(ctx, p.cfg.Queue, p.row, p.from, earlier...)
+	} else {
+		present, err = rows.Enqueue(ctx, p.cfg.Queue, p.row, earlier...)
+	}
+	if err == nil {
+		p.row.ID = present
+	}
+	return sent, err == nil && present == id && len(earlier) == 0, err
 }
 
 // reactivated waits until the waiter is active. It returns false if ctx ends first.
@@ -114,22 +165,27 @@ func (p *place) reactivated(ctx context.Context) bool {
 	return true
 }
 
-// errInactive ends the renewals of a row whose waiter is stuck.
-var errInactive = errors.New("the waiter has not looked at the queue for too long")
-
-// renew sends a heartbeat of the row if the waiter is active: the row of a stuck waiter
-// would block all waiters behind it.
+// renew sends a heartbeat of the row unless the waiter is stuck: it would block all waiters behind it.
 func (p *place) renew(ctx context.Context) error {
 	if !p.local.Active() {
 		return errInactive
 	}
-	return p.row.renew(ctx)
+	err := rows.Heartbeat(ctx, p.cfg.Queue, p.row, p.renewals.Next(time.Now()))
+	if errors.Is(err, rows.ErrGone) {
+		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)
+	}
+	return err
 }
 
-// problem returns why the place has failed.
-func (p *place) problem() error {
-	if errors.Is(p.err, rows.ErrTaken) {
-		return ErrNewTicket // another row has the ticket
+// delete deletes the row with any of its ids, even if no ENQUEUE was answered.
+func (p *place) delete(ctx context.Context) error {
+	if len(p.ids) == 0 {
+		return nil
 	}
-	return p.err
+	err := detached(ctx, func(ctx context.Context) error { return rows.Leave(ctx, p.cfg.Queue, p.row, p.ids...) })
+	if err != nil {
+		p.cfg.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
+			"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "ttl", p.cfg.Row.TTL, "error", err)
+	}
+	return err
 }

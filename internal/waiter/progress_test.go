@@ -42,7 +42,7 @@ func TestReports(t *testing.T) {
 		})
 	}
 	t.Run("CountsWaitersInWiderScopes", func(t *testing.T) {
-		p.wide = true
+		p.pace.gaps = true
 		p.send(n(7), see(1, holder), 0)
 		if last := got[len(got)-1]; last.Tickets != 1 {
 			t.Errorf("report %+v", last)

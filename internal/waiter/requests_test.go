@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -28,8 +29,12 @@ func answers(calls *int, all ...error) func(context.Context) error {
 	}
 }
 
-func newTestRequests() *requests {
-	return &requests{log: slog.New(slog.DiscardHandler), timeout: 10 * time.Second}
+// newTestWaiter returns a waiter without a table.
+func newTestWaiter(t *testing.T, c Config) *Waiter {
+	c.Queue = table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: "e", Reason: "lock"}
+	c.Log, c.RetryTimeout = slog.New(slog.DiscardHandler), 10*time.Second
+	c.Observer = lease.NewObserver(c.Queue.Clock(), false)
+	return New(t.Context(), c)
 }
 
 func TestRequests(t *testing.T) {
@@ -52,21 +57,21 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, calls, r := t.Context(), 0, newTestRequests()
+				ctx, calls, w := t.Context(), 0, newTestWaiter(t, Config{})
 				if test.end != 0 {
 					var cancel context.CancelFunc
 					ctx, cancel = context.WithTimeout(ctx, test.end)
 					defer cancel()
 				}
-				err := r.send(ctx, r.series(), "try", answers(&calls, test.answers...))
+				err := w.send(ctx, "try", answers(&calls, test.answers...))
 				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 					t.Errorf("error %v, want %v", err, test.want)
 				}
 				if test.calls > 0 && calls != test.calls || test.end < 0 && calls != 0 {
 					t.Errorf("%d calls, want %d", calls, test.calls)
 				}
-				if r.failure != test.failure {
-					t.Errorf("failure %v, want %v", r.failure, test.failure)
+				if w.failure != test.failure {
+					t.Errorf("failure %v, want %v", w.failure, test.failure)
 				}
 			})
 		})
@@ -74,24 +79,23 @@ func TestRequests(t *testing.T) {
 	t.Run("ReportNoAnswerWithinGrace", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			r, begun := newTestRequests(), time.Now()
-			err := r.send(ctx, r.series(), "try", func(ctx context.Context) error {
+			w, begun := newTestWaiter(t, Config{}), time.Now()
+			err := w.send(ctx, "try", func(ctx context.Context) error {
 				cancel()
 				<-ctx.Done()
 				return errCancelled
 			})
-			if err != errCancelled || r.failure != errCancelled || time.Since(begun) != answerGrace {
-				t.Errorf("error %v, failure %v after %v", err, r.failure, time.Since(begun))
+			if err != errCancelled || w.failure != errCancelled || time.Since(begun) != answerGrace {
+				t.Errorf("error %v, failure %v after %v", err, w.failure, time.Since(begun))
 			}
 		})
 	})
 	t.Run("ShareOneTimeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r, calls := newTestRequests(), 0
-			series := r.series()
-			_ = r.send(t.Context(), series, "first", answers(&calls, errTimeout))
+			w, calls := newTestWaiter(t, Config{}), 0
+			_ = w.send(t.Context(), "first", answers(&calls, errTimeout))
 			first := calls
-			if err := r.send(t.Context(), series, "second", answers(&calls, errTimeout)); err != errTimeout || calls != first+1 {
+			if err := w.send(t.Context(), "second", answers(&calls, errTimeout)); err != errTimeout || calls != first+1 {
 				t.Errorf("error %v after %d calls, want one call", err, calls-first)
 			}
 		})
@@ -117,9 +121,9 @@ func TestPauseAfterFailure(t *testing.T) {
 				if test.ended {
 					cancel()
 				}
-				r := newTestRequests()
-				if err := r.pause(ctx, r.series(), "claim", test.err); err != test.want || r.failure != test.failure {
-					t.Errorf("error %v, failure %v, want %v, %v", err, r.failure, test.want, test.failure)
+				w := newTestWaiter(t, Config{})
+				if err := w.pause(ctx, "claim", test.err); err != test.want || w.failure != test.failure {
+					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure, test.want, test.failure)
 				}
 			})
 		})
@@ -144,15 +148,15 @@ func TestLook(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				r := newTestRequests()
-				snapshot, err := r.look(ctx, r.series(), test.grace, func(context.Context) (rows.Snapshot, error) {
+				w := newTestWaiter(t, Config{})
+				err := w.read(ctx, test.grace, func(context.Context) (rows.Snapshot, error) {
 					if test.ended {
 						cancel()
 					}
 					return rows.SnapshotOf(record(7)), test.answer
 				})
-				if err != test.want || r.failure != test.failure || snapshot.Record.Present != (err == nil) {
-					t.Errorf("error %v, failure %v, want %v, %v", err, r.failure, test.want, test.failure)
+				if err != test.want || w.failure != test.failure || w.snapshot.Record.Present != (err == nil) {
+					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure, test.want, test.failure)
 				}
 			})
 		})

@@ -40,8 +40,9 @@ func TestHandle(t *testing.T) {
 		})
 	}
 	t.Run("OfGrantNamesItsHolder", func(t *testing.T) {
-		if got := (Grant{ID: "p-3", Ticket: n(7)}).Handle(); got != handle || !got.names(mine) {
-			t.Errorf("handle %+v", got)
+		got := (Grant{ID: "p-3", Ticket: n(7)}).Handle()
+		if _, found, err := got.holder(record(7, mine)); got != handle || !found || err != nil {
+			t.Errorf("handle %+v, found %v, error %v", got, found, err)
 		}
 	})
 }

@@ -4,119 +4,95 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+	"time"
 
+	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/localqueue"
-	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/sweep"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// quickTries is how often a caller that will not wait tries again after the queue has
-// moved, before the lock counts as busy.
-const quickTries = 5
-
 // turn is the wait of one ticket, after the waiter has entered the queue with it.
 type turn struct {
-	cfg      Config
-	ticket   ticket.Number
-	handle   Handle
-	claimant *claimant
-	requests *requests
-	progress *progress
-	series   *retry.Schedule
-	snapshot rows.Snapshot // what Enter saw
-
-	place *place             // nil with NoWait
-	local *localqueue.Waiter // nil with NoWait
-
-	rounds    int
-	asked     bool // a LOOK or CLAIM was sent
-	announced bool // a resumed place was
-	slot      bool // the turn has one of the Slots
-	left      bool
+	place     *place             // nil with NoWait
+	local     *localqueue.Waiter // nil with NoWait
+	rounds    int                // looks at a queue that has moved
+	asked     bool               // a LOOK or CLAIM was sent
+	announced bool               // a resumed place was
+	slot      bool               // the turn has one of the Slots
+	left      bool               // it is not to be left again: its local place is out of date
 }
 
-func newTurn(w *Waiter, snapshot rows.Snapshot) *turn {
-	return &turn{
-		cfg: w.cfg, ticket: w.ticket, handle: w.handle(), claimant: w.claimant, requests: w.requests, progress: w.progress,
-		series: w.requests.series(), snapshot: snapshot,
+func (w *Waiter) handle() Handle { return Handle{ID: w.id, Ticket: w.ticket} }
+
+// join begins the wait of the waiter's ticket: it puts the ticket into the queue and the local queue.
+func (w *Waiter) join(ctx context.Context) error {
+	w.series.Reset()
+	if w.cfg.NoWait {
+		w.turn = turn{}
+		return nil
 	}
-}
-
-// join puts the ticket into the queue and the local queue. With careful no request is
-// sent beside the ENQUEUE.
-func (t *turn) join(ctx context.Context, careful bool, group *sync.WaitGroup) {
+	if w.cfg.Placed != nil && w.cfg.Resume == nil {
+		select {
+		case <-w.cfg.Placed(w.handle()): // before the row is put: a slow receiver delays no other waiter
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	ahead := 0 // in the wider scopes, the other tickets are mostly of other queues
-	if t.cfg.Counter == nil {
-		ahead = ticketsAhead(t.ticket, t.snapshot.Record)
+	if w.cfg.Counter == nil {
+		ahead = ticketsAhead(w.ticket, w.snapshot.Record)
 	}
-	t.local = t.cfg.Local.Join(t.cfg.Queue, t.ticket, ahead)
-	t.progress.update(t.local) // before a look, nothing else is known
-	t.progress.pace.turns = t.progress.status.Ahead
-	r := &row{
-		queue: t.cfg.Queue, log: t.cfg.Log, terms: t.cfg.Row, timeout: t.cfg.RetryTimeout, prefix: t.handle.ID,
-		value: rows.Row{Ticket: t.ticket, Owner: t.cfg.Entry.Owner, Mode: t.mode().String()},
-	}
-	if t.cfg.Resume != nil {
-		r.from = t.cfg.Resume.ID
-	}
-	t.place = startPlace(ctx, r, t.local, group)
-	t.asked = careful
+	local := w.cfg.Local.Join(w.cfg.Queue, w.ticket, ahead)
+	w.turn = turn{local: local, place: w.startPlace(ctx, local), asked: w.careful}
+	w.progress.update(local) // before a look, nothing else is known
+	w.progress.pace.turns = w.progress.status.Ahead
+	return nil
 }
 
 // leave removes the ticket from both, the row in the background.
-func (t *turn) leave() {
-	if t.place == nil || t.left {
-		return
-	}
-	t.left = true
-	t.progress.update(t.local)
-	t.place.leave()
-	t.local.Leave()
-}
-
-func (t *turn) mode() serving.Mode { return t.claimant.entry.Mode }
-
-// touch records that the waiter is active.
-func (t *turn) touch() {
-	if t.local != nil {
-		t.local.Touch()
+func (w *Waiter) leave() {
+	if w.turn.place != nil && !w.turn.left {
+		w.turn.left = true
+		w.progress.update(w.turn.local)
+		w.turn.place.cancel()
+		w.turn.local.Leave()
 	}
 }
 
-// run waits for the grant.
-func (t *turn) run(ctx context.Context) (Grant, error) {
-	defer func() {
-		if t.slot {
-			<-t.cfg.Slots
-		}
-	}()
-	snapshot := t.snapshot
+func (w *Waiter) touch() {
+	if w.turn.local != nil {
+		w.turn.local.Touch()
+	}
+}
+
+func (w *Waiter) await(ctx context.Context) (Grant, error) {
 	// If no waiter can be ahead, a look would show no more than what Enter returned.
-	seen := t.next(snapshot.Record)
+	seen := w.next()
 	for {
-		var err error
 		if !seen {
-			if snapshot, err = t.look(ctx, snapshot.Record); err != nil {
+			if err := w.look(ctx); err != nil {
 				return Grant{}, err
 			}
 		}
-		grant, step, err := t.act(ctx, &snapshot)
+		grant, step, err := w.act(ctx)
 		if err != nil || step == done {
 			return grant, err
 		}
-		if seen, err = t.rest(ctx, step, &snapshot); err != nil {
+		if seen, err = w.rest(ctx, step); err != nil {
 			return Grant{}, err
 		}
 	}
 }
 
 // next reports whether no waiter can be ahead: the floor is right below the ticket.
-func (t *turn) next(rec serving.Record) bool {
-	return rec.Present && rec.Floor() == t.ticket.Previous()
+func (w *Waiter) next() bool {
+	rec := w.snapshot.Record
+	return rec.Present && rec.Floor() == w.ticket.Previous()
 }
 
 // step is what follows after a snapshot was acted upon.
@@ -129,73 +105,76 @@ const (
 	keepWaiting             // a holder or waiter is in the way
 )
 
-// act does what the snapshot requires, until a look or a wait follows. It changes the
-// snapshot to what the requests return.
-func (t *turn) act(ctx context.Context, snapshot *rows.Snapshot) (Grant, step, error) {
+// act does what the snapshot requires, until a look or a wait follows.
+func (w *Waiter) act(ctx context.Context) (Grant, step, error) {
 	for {
-		t.touch()
-		if grant, ok := t.claimant.adopt(ctx, snapshot); ok {
+		if grant, ok, err := w.settle(ctx); err != nil {
+			step, err := w.failed(ctx, "resume", err)
+			return Grant{}, step, err
+		} else if ok {
 			return grant, done, nil
 		}
+		d := w.decide(w.ticket, nil)
+		w.progress.record(w.ticket, w.snapshot, d.Ahead)
+		w.progress.status.Blocked = d.Blocked
+		w.progress.pace.decided(d)
+		if w.turn.place != nil {
+			w.turn.local.Record(w.snapshot, d.Ahead)
+			w.turn.place.belowFloor.Store(w.ticket.Compare(w.snapshot.Record.Floor()) <= 0)
+		}
+		if step, err := w.follow(ctx, d); err != nil || step != actAgain {
+			return Grant{}, step, err
+		}
+	}
+}
+
+// settle looks for an own id in the record. A Resume also takes over a holder that its handle names.
+func (w *Waiter) settle(ctx context.Context) (Grant, bool, error) {
+	for {
+		w.touch()
+		if grant, ok := w.adopt(ctx); ok {
+			return grant, true, nil
+		}
 		if ctx.Err() != nil {
-			return Grant{}, done, ctx.Err()
+			return Grant{}, false, ctx.Err()
 		}
-		switch found, err := t.claimant.takeOver(ctx, t.cfg.Resume, snapshot); {
-		case err != nil:
-			step, err := t.failed(ctx, "resume", err)
-			return Grant{}, step, err
-		case found:
-			continue
-		}
-		d := t.decide(*snapshot, nil)
-		t.record(*snapshot, d)
-		if step, err := t.follow(ctx, d, snapshot); err != nil || step != actAgain {
-			return Grant{}, step, err
+		if found, err := w.takeOver(ctx); err != nil || !found {
+			return Grant{}, false, err
 		}
 	}
 }
 
-// decide observes the leases of the snapshot and decides what it means.
-func (t *turn) decide(snapshot rows.Snapshot, ids []string) rows.Decision {
-	return snapshot.Decide(snapshot.Observe(t.cfg.Queue, t.cfg.Observer), t.ticket, t.mode(), ids)
+// decide observes the leases of the snapshot and decides what it means for a ticket.
+func (w *Waiter) decide(t ticket.Number, ids []string) rows.Decision {
+	return w.snapshot.Decide(w.snapshot.Observe(w.cfg.Queue, w.cfg.Observer), t, w.Mode(), ids)
 }
 
-// record keeps what the snapshot shows.
-func (t *turn) record(snapshot rows.Snapshot, d rows.Decision) {
-	t.progress.record(t.ticket, snapshot, d.Ahead)
-	t.progress.status.Blocked = d.Blocked
-	t.progress.pace.decided(d)
-	if t.place != nil {
-		t.local.Record(snapshot, d.Ahead)
-		t.place.sawFloor(snapshot.Record.Floor())
-	}
-}
-
-// follow does what was decided: it removes what has expired, and claims if nothing else is
-// in the way.
-func (t *turn) follow(ctx context.Context, d rows.Decision, snapshot *rows.Snapshot) (step, error) {
+// follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
+func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 	if len(d.ExpiredRows) > 0 {
-		removed, err := sweep.Rows(ctx, t.cfg.Queue, d.ExpiredRows)
-		t.cfg.Log.Info("queuelock: swept expired queue rows", "queue", t.cfg.Queue.String(), "expired", len(d.ExpiredRows), "removed", removed)
+		removed, err := sweep.Rows(ctx, w.cfg.Queue, d.ExpiredRows)
+		w.cfg.Log.Info("queuelock: swept expired queue rows",
+			"queue", w.cfg.Queue.String(), "expired", len(d.ExpiredRows), "removed", removed)
 		switch {
 		case err != nil:
-			return t.failed(ctx, "sweep", err)
+			return w.failed(ctx, "sweep", err)
 		case removed < len(d.ExpiredRows):
 			return lookAgain, nil
 		}
-		snapshot.Rows = without(snapshot.Rows, d.ExpiredRows)
+		w.snapshot.Rows = without(w.snapshot.Rows, d.ExpiredRows)
 	}
 	if len(d.ExpiredHolders) > 0 {
-		rec, err := evict(ctx, t.cfg, d.ExpiredHolders)
+		rec, err := w.evict(ctx, d.ExpiredHolders)
 		if err != nil {
-			return t.failed(ctx, "evict", err)
+			return w.failed(ctx, "evict", err)
 		}
-		snapshot.Saw(rec)
+		w.snapshot.Saw(rec)
 		return actAgain, nil
 	}
 	switch d.Do {
 	case rows.Overtaken:
-		t.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", t.cfg.Queue.String(), "ticket", t.ticket)
+		w.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket",
+			"queue", w.cfg.Queue.String(), "ticket", w.ticket)
 		return done, errOvertaken
 	case rows.NewTicket:
 		return done, ErrNewTicket
@@ -203,62 +182,188 @@ func (t *turn) follow(ctx context.Context, d rows.Decision, snapshot *rows.Snaps
 		if d.Stuck != nil {
 			return done, d.Stuck
 		}
-		t.report(snapshot.Record)
+		w.report()
 		return keepWaiting, nil
 	}
-	return t.claim(ctx, snapshot)
+	return w.claim(ctx)
 }
 
-// claim sends CLAIM, and changes the snapshot to the record that is returned.
-func (t *turn) claim(ctx context.Context, snapshot *rows.Snapshot) (step, error) {
-	if err := t.awaitRow(ctx); err != nil {
-		return t.failed(ctx, "claim", err)
+// claim sends CLAIM with a new id. The record that is returned replaces that of the snapshot.
+func (w *Waiter) claim(ctx context.Context) (step, error) {
+	if err := w.awaitRow(ctx); err != nil {
+		return w.failed(ctx, "claim", err)
 	}
-	rec, err := t.claimant.claim(ctx, t.ticket)
+	a, entry := w.attempt(true)
+	extended, cancel := grace.Context(ctx, answerGrace)
+	rec, err := serving.Claim(extended, w.cfg.Queue, entry, w.ticket)
+	cancel()
 	switch {
 	case err == nil:
-		snapshot.Saw(rec)
+		w.snapshot.Saw(rec)
 		return actAgain, nil
 	case !errors.Is(err, serving.ErrRefused):
-		return t.failed(ctx, "claim", err)
+		a.unknown = table.Applied(err, true)
+		return w.failed(ctx, "claim", err)
 	}
-	if err := t.cfg.fits(rec, t.mode()); err != nil {
+	if err := w.fits(rec); err != nil {
 		return done, err // the record was deleted and seeded again
 	}
-	snapshot.Saw(rec)
-	snapshot.Rows = nil
-	if again := t.decide(*snapshot, t.claimant.attempts.ids()); again.Do == rows.Claim {
+	w.snapshot.Saw(rec)
+	w.snapshot.Rows = nil
+	if again := w.decide(w.ticket, w.attempts.ids()); again.Do == rows.Claim {
 		return lookAgain, nil // the queue has moved since
 	}
 	return actAgain, nil
 }
 
-// failed returns what follows a failed request: after a transient failure another look,
-// which it pauses for.
-func (t *turn) failed(ctx context.Context, what string, err error) (step, error) {
-	if ctx.Err() == nil && t.place != nil {
+// failed returns what follows a failed request: after a transient failure another look, which it pauses for.
+func (w *Waiter) failed(ctx context.Context, what string, err error) (step, error) {
+	if ctx.Err() == nil && w.turn.place != nil {
 		select {
-		case <-t.place.failed: // another attempt does not help
-			return done, t.place.problem()
+		case <-w.turn.place.failed: // another attempt does not help
+			return done, w.turn.place.err
 		default:
 		}
 	}
-	return lookAgain, t.requests.pause(ctx, t.series, what, err)
+	return lookAgain, w.pause(ctx, what, err)
 }
 
-// evict removes holders whose leases have ended.
-func evict(ctx context.Context, c Config, expired []serving.Holder) (serving.Record, error) {
-	rec, evicted, err := sweep.Holders(ctx, c.Queue, expired)
+func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.Record, error) {
+	rec, evicted, err := sweep.Holders(ctx, w.cfg.Queue, expired)
 	if evicted > 0 {
-		c.Log.Warn("queuelock: evicted holders whose leases had ended", "queue", c.Queue.String(),
+		w.cfg.Log.Warn("queuelock: evicted holders whose leases had ended", "queue", w.cfg.Queue.String(),
 			"ticket", expired[0].Ticket, "owner", expired[0].Owner, "evicted", evicted)
 	}
 	return rec, err
 }
 
-// without returns the rows that were not removed.
 func without(all, removed []rows.Row) []rows.Row {
 	return slices.DeleteFunc(slices.Clone(all), func(row rows.Row) bool {
 		return slices.ContainsFunc(removed, row.Same)
 	})
+}
+
+// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next.
+func (w *Waiter) look(ctx context.Context) error {
+	w.touch()
+	for w.turn.local != nil && !w.turn.local.First() {
+		w.progress.pace.turns = w.turn.local.Ahead()
+		w.report()
+		if _, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil {
+			return err
+		}
+	}
+	if err := w.awaitRow(ctx); err != nil {
+		return err
+	}
+	period := answerGrace
+	if w.turn.place != nil {
+		period = 0 // the delete of its row shows whether the table answers
+	}
+	floor := w.snapshot.Record.Floor()
+	return w.read(ctx, period, func(ctx context.Context) (rows.Snapshot, error) {
+		return rows.Look(ctx, w.cfg.Queue, w.ticket, floor)
+	})
+}
+
+// AwaitRow waits, after Enter, until the waiter's row is in the table. Without it the first look is made beside
+// the ENQUEUE.
+func (w *Waiter) AwaitRow(ctx context.Context) error {
+	w.turn.asked = true
+	return w.awaitRow(ctx)
+}
+
+// awaitRow lets the first LOOK or CLAIM run beside the ENQUEUE, and any other wait for its answer.
+func (w *Waiter) awaitRow(ctx context.Context) error {
+	t := &w.turn
+	if !t.asked || t.place == nil {
+		t.asked = true
+		return nil
+	}
+	select {
+	case <-t.place.inserted:
+		if w.cfg.Placed != nil && w.cfg.Resume != nil && !t.announced {
+			t.announced = true // until here the old handle is valid
+			w.cfg.Placed(w.handle())
+		}
+		return nil
+	case <-t.place.failed:
+		return t.place.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// rest waits until it is time to act again. seen reports that it has changed the snapshot so that no look is
+// needed.
+func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
+	if after == lookAgain && w.failure == nil {
+		w.turn.rounds++ // after a failure nothing has moved, and the retry timeout bounds failures
+	}
+	switch {
+	case w.cfg.NoWait && (after == keepWaiting || w.turn.rounds > quickTries):
+		return false, ErrBusy
+	case after == lookAgain:
+		return false, nil
+	}
+	d, slots := w.delay(ctx)
+	woken, err := w.sleep(ctx, d, slots)
+	if err != nil || !woken || !w.next() {
+		return false, err
+	}
+	// A turn ended in this process, and no waiter can be ahead. CLAIM decides whether that is right.
+	rec := w.snapshot.Record
+	rec.Holders = nil
+	w.snapshot = rows.SnapshotOf(rec)
+	return true, nil
+}
+
+// delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
+func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struct{}) {
+	p, schedule := &w.progress.pace, w.cfg.Schedule
+	if p.joined() {
+		d = min(time.Duration(w.progress.status.Ahead+1)*schedule.Fastest, schedule.SlowestNext)
+	} else {
+		now := time.Now()
+		earliest, _, _ := w.cfg.Queue.Clock().At(now)
+		d = schedule.Delay(p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now), random.Float64(ctx))
+	}
+	if w.turn.slot || w.cfg.Slots == nil {
+		return d, nil
+	}
+	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Slots // not all at once
+}
+
+// sleep waits for d, or until it gets one of the slots. woken reports that a turn ended in this process, or that
+// the waiter has become the first of its client.
+func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken bool, err error) {
+	w.touch()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.turn.local.Woken():
+		woken = true
+	case slots <- struct{}{}:
+		w.turn.slot = true
+	case <-w.turn.place.failed:
+		return false, w.turn.place.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	w.touch()
+	w.series.Reset() // the retry timeout is for failures, not for waiting
+	return woken, nil
+}
+
+// report reports the progress of a waiter that continues to wait.
+func (w *Waiter) report() {
+	p, rec := w.progress, w.snapshot.Record
+	if p.report == nil || w.turn.place == nil {
+		return
+	}
+	p.update(w.turn.local)
+	now := time.Now()
+	earliest, _, _ := w.cfg.Queue.Clock().At(now)
+	p.send(w.ticket, rec, p.pace.estimate(rec, w.Mode().Permits, earliest, now))
 }

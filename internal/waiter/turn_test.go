@@ -21,7 +21,7 @@ func TestNextTurn(t *testing.T) {
 		"NotWithoutRecord": {rec: serving.Record{Granted: n(6)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&turn{ticket: n(7)}).next(test.rec); got != test.want {
+			if got := (&Waiter{ticket: n(7), snapshot: rows.SnapshotOf(test.rec)}).next(); got != test.want {
 				t.Errorf("next is %v", got)
 			}
 		})
@@ -43,14 +43,14 @@ func TestRestWithoutWait(t *testing.T) {
 		"LooksAgainForLongIfWaits": {after: lookAgain, times: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			turn := &turn{cfg: Config{NoWait: test.noWait}, requests: newTestRequests()}
+			w := newTestWaiter(t, Config{NoWait: test.noWait})
 			if test.failed {
-				turn.requests.failure = errTimeout
+				w.failure = errTimeout
 			}
 			var err error
 			for range test.times {
 				var seen bool
-				if seen, err = turn.rest(t.Context(), test.after, &rows.Snapshot{}); seen {
+				if seen, err = w.rest(t.Context(), test.after); seen {
 					t.Fatal("it goes on without a look")
 				}
 			}
@@ -64,7 +64,6 @@ func TestRestWithoutWait(t *testing.T) {
 func TestDelayOfTurn(t *testing.T) {
 	schedule := waitpolicy.Schedule{Fastest: time.Second, SlowestNext: 5 * time.Second, Slowest: time.Minute}
 	slots := make(chan struct{}, 1)
-	joining := pace{joins: true}
 	for name, test := range map[string]struct {
 		slots    chan struct{}
 		slot     bool
@@ -79,9 +78,10 @@ func TestDelayOfTurn(t *testing.T) {
 		"IsAsUsualForSingleLock": {min: time.Second, max: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			turn := &turn{cfg: Config{Schedule: schedule, Slots: test.slots}, slot: test.slot, progress: &progress{pace: joining}}
-			turn.progress.status.Ahead = test.ahead
-			d, waits := turn.delay(t.Context(), record(6))
+			w := newTestWaiter(t, Config{Schedule: schedule, Slots: test.slots})
+			w.turn.slot, w.snapshot = test.slot, rows.SnapshotOf(record(6))
+			w.progress.pace.joins, w.progress.status.Ahead = true, test.ahead
+			d, waits := w.delay(t.Context())
 			if d < test.min || d > test.max || (waits != nil) != test.waits {
 				t.Errorf("%v, waits for a slot %v, want %v to %v, %v", d, waits != nil, test.min, test.max, test.waits)
 			}

@@ -1,11 +1,17 @@
 package waiter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"time"
 
+	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -18,60 +24,100 @@ import (
 // ErrBusy reports that the lock cannot be acquired without waiting.
 var ErrBusy = errors.New("the lock is busy")
 
-// ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or
-// another row has it. A waiter with one ticket in several queues leaves all of them and
-// takes a new one.
+// ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or another row has it.
 var ErrNewTicket = errors.New("take a new ticket")
 
 // errOvertaken is the ErrNewTicket of a waiter that was too slow.
 var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 
+// Config is what one acquire in one queue needs.
+type Config struct {
+	Queue    table.Queue
+	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
+	Observer *lease.Observer
+	Local    *localqueue.Queues
+	Log      *slog.Logger
+
+	Entry Entry
+	Row   lease.Terms // of the row's lease
+
+	Schedule     waitpolicy.Schedule
+	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table after 3 s
+	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
+	Resume       *Handle        // of what is continued; nil: take a number
+	Progress     func(Progress) // receives changes of a wait; must not block; optional
+	// Placed receives the handle of each place in the queue. It must not block. The row is put once the
+	// returned channel is closed; a Resume does not wait for it. Optional.
+	Placed     func(Handle) <-chan struct{}
+	Background func(func()) // runs what only the client's Close waits for
+	// Slots is shared by the waiters for several locks, all of which are needed. A waiter without a slot
+	// seldom looks, since its turn is of no use before that of the others. Nil: all look.
+	Slots chan struct{}
+}
+
+// Entry is what the waiter writes into its entry.
+type Entry struct {
+	Owner string
+	Data  []byte
+	Mode  serving.Mode
+	Terms lease.Terms // with FailClosed, until the grant is confirmed
+}
+
+// Counter issues the tickets of several queues.
+type Counter struct {
+	counter.Counter
+	Scope serving.Scope // of those queues
+}
+
 // Waiter is one acquire in one queue. Call either Run or its steps, once.
 type Waiter struct {
-	cfg      Config
-	requests *requests
-	claimant *claimant
-	numbers  numbering // in the wider scopes
+	cfg      Config // with the mode of the lock once a Resume has found it
+	id       string // prefix of all its ids
+	attempts attempts
 	progress *progress
+	series   *retry.Schedule // of the step under way
+	failure  error           // of the last request, if the table did not answer
 
-	series  *retry.Schedule // of Number and Enter
-	ticket  ticket.Number
-	careful bool           // it was overtaken before: no LOOK before the row is put
-	places  sync.WaitGroup // rows that are kept or not yet deleted
-	turn    *turn          // of the last ticket
-	orphan  *Orphan
+	ticket    ticket.Number
+	snapshot  rows.Snapshot // the last
+	highest   Highest       // ticketNumber of a record that was seen
+	worthless int           // numbers in succession that were at or below the floor
+	careful   bool          // it was overtaken before: no LOOK before the row is put
+
+	turn   turn           // of the last ticket
+	places sync.WaitGroup // rows that are kept or not yet deleted
+	orphan *OrphanError
 }
 
 // New returns a Waiter. It makes no request.
-func New(c Config) *Waiter {
-	r := &requests{queue: c.Queue, log: c.Log, timeout: c.RetryTimeout}
+func New(ctx context.Context, c Config) *Waiter {
+	timeout := c.RetryTimeout
 	if c.NoWait {
-		r.timeout = quickRetryTimeout
+		timeout = 3 * time.Second
 	}
 	return &Waiter{
-		cfg: c, requests: r, claimant: &claimant{queue: c.Queue, local: c.Local, log: c.Log, entry: c.Entry, requests: r}, progress: newProgress(c),
-		numbers: numbering{counter: c.Counter, log: c.Log},
+		cfg: c, id: random.Text(ctx), series: retry.For(timeout),
+		progress: &progress{pace: pace{gaps: c.Counter != nil}, report: c.Progress},
 	}
 }
 
-// Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the
-// other, each without a place in the queue, after a busy lock and after a table that does
-// not answer. It returns the last. Any other error, ctx and an Orphan end it.
+// Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
+// place in the queue, after a busy lock and after a table that does not answer, and returns the last.
 func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
 	for try := 1; ; try++ {
-		w := New(c)
+		w := New(ctx, c)
 		grant, err := w.Run(ctx)
-		repeat := w.Orphan() == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
+		repeat := w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
 		if err == nil || try >= tries || !repeat || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
 			return w, grant, err
 		}
 	}
 }
 
-// Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while
-// ctx ended is returned as well, and the caller releases it.
+// Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while ctx ended is returned
+// as well, and the caller releases it.
 func (w *Waiter) Run(ctx context.Context) (Grant, error) {
 	for {
 		grant, err := w.once(ctx)
@@ -92,152 +138,99 @@ func (w *Waiter) once(ctx context.Context) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	grant, served, err := w.Enter(ctx, t)
-	if err != nil || served {
+	grant, granted, err := w.Enter(ctx, t)
+	if err != nil || granted {
 		return grant, err
 	}
 	return w.Await(ctx)
 }
 
-// Number takes a number of the Counter, which waiters in its other queues may share. It
-// is zero without a Counter, because Enter takes it. highest is a ticket that is known to
-// have been issued. A lower counter is raised.
-func (w *Waiter) Number(ctx context.Context, highest Highest) (ticket.Number, error) {
-	w.begin(ctx)
-	w.series = w.requests.series()
+// Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if the lock is granted at
+// once. Otherwise it begins to put and keep the row, and Await continues. Returns ErrNewTicket if the ticket
+// cannot be granted here.
+func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, granted bool, err error) {
+	ticketed := true
 	switch {
 	case w.cfg.Resume != nil:
-		return w.cfg.Resume.Ticket, nil
+		grant, granted, err = w.resume(ctx, t)
 	case w.cfg.Counter == nil:
-		return ticket.Number{}, nil
-	}
-	w.numbers.raise(highest)
-	return w.numbers.next(ctx, w.requests, w.series)
-}
-
-// Highest returns the highest ticket that the waiter knows to have been issued.
-func (w *Waiter) Highest() Highest { return w.numbers.highest }
-
-// Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if
-// the lock is granted at once. Otherwise it begins to put and keep the row, and Await
-// continues. Returns ErrNewTicket if the ticket cannot be granted here.
-func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, served bool, err error) {
-	w.begin(ctx)
-	if w.series == nil {
-		w.series = w.requests.series()
-	}
-	snapshot, ticketed := rows.Snapshot{}, true
-	switch {
-	case w.cfg.Resume != nil:
-		return w.resume(ctx, t)
-	case w.cfg.Counter == nil:
-		snapshot, ticketed, err = w.take(ctx)
+		ticketed, err = w.take(ctx)
 	default:
-		snapshot, err = w.enter(ctx, t)
+		err = w.enter(ctx, t)
 	}
-	if err != nil {
+	if err == nil && !granted {
+		grant, granted = w.adopt(ctx)
+	}
+	switch {
+	case err != nil:
 		return Grant{}, false, err
-	}
-	if grant, ok := w.claimant.adopt(ctx, &snapshot); ok {
-		grant, err = w.served(ctx, grant)
+	case granted:
+		grant, err = w.granted(ctx, grant)
 		return grant, err == nil, err
-	}
-	if !ticketed {
+	case !ticketed:
 		return Grant{}, false, ErrNewTicket // an own id was in the record, too late to be used
 	}
-	return Grant{}, false, w.join(ctx, snapshot)
+	return Grant{}, false, w.join(ctx)
 }
 
-// begin draws the prefix of the waiter's ids, once.
-func (w *Waiter) begin(ctx context.Context) {
-	if w.claimant.attempts.prefix == "" {
-		w.claimant.attempts.prefix = random.Text(ctx)
-	}
-}
-
-// join begins the wait of the waiter's ticket. snapshot is what the waiter saw last.
-func (w *Waiter) join(ctx context.Context, snapshot rows.Snapshot) error {
-	t := newTurn(w, snapshot)
-	if !w.cfg.NoWait {
-		if err := w.announce(ctx); err != nil {
-			return err
-		}
-		t.join(ctx, w.careful, &w.places)
-	}
-	w.turn = t
-	return nil
-}
-
-// announce gives the handle of the place to Placed, before the row is put. A receiver that
-// is slow then delays no other waiter.
-func (w *Waiter) announce(ctx context.Context) error {
-	if w.cfg.Placed == nil || w.cfg.Resume != nil {
-		return nil
-	}
-	select {
-	case <-w.cfg.Placed(w.handle()):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// handle returns the handle of the waiter's place.
-func (w *Waiter) handle() Handle { return Handle{ID: w.claimant.attempts.prefix, Ticket: w.ticket} }
-
-// AwaitRow waits, after Enter, until the waiter's row is in the table. Without it the
-// first look is made beside the ENQUEUE.
-func (w *Waiter) AwaitRow(ctx context.Context) error {
-	w.turn.asked = true
-	return w.turn.awaitRow(ctx)
-}
-
-// Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the
-// ticket cannot be granted any more.
+// Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the ticket cannot be granted
+// any more.
 func (w *Waiter) Await(ctx context.Context) (Grant, error) {
-	grant, err := w.turn.run(ctx)
-	w.turn.leave()
+	grant, err := w.await(ctx)
+	if w.turn.slot {
+		<-w.cfg.Slots
+	}
+	w.leave()
 	switch {
 	case err == nil:
-		return w.served(ctx, grant)
+		return w.granted(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
 		return Grant{}, &GoneError{w.ticket, "its place was lost, or resumed by another process"}
 	}
 	return Grant{}, err
 }
 
-// served confirms a grant if its lock fails closed. The rows are deleted meanwhile.
-func (w *Waiter) served(ctx context.Context, grant Grant) (Grant, error) {
+// granted confirms a grant if its lock fails closed. The rows are deleted meanwhile.
+func (w *Waiter) granted(ctx context.Context, grant Grant) (Grant, error) {
 	if w.cfg.Entry.Terms.FailClosed {
 		var err error
-		if grant, err = w.claimant.confirm(ctx, grant); err != nil {
+		if grant, err = w.confirm(ctx, grant); err != nil {
 			return Grant{}, err
 		}
 	}
-	if w.turn != nil {
+	if w.turn.place != nil {
 		w.cfg.Background(w.places.Wait)
 	}
 	return grant, nil
 }
 
-// Wait waits until no request for the waiter's rows is under way. After a grant they are
-// deleted in the background.
+// Wait waits until no request for the waiter's rows is under way.
 func (w *Waiter) Wait() { w.places.Wait() }
 
-// Status returns what the waiter last saw. Call it after Run, Await or Leave.
+// Status returns what the waiter last saw, after Run, Await or Leave.
 func (w *Waiter) Status() Status {
 	status := w.progress.status
-	status.Failure = w.requests.failure
+	status.Failure = w.failure
 	return status
 }
 
+// Highest returns the highest ticket that the waiter knows to have been issued.
+func (w *Waiter) Highest() Highest { return w.highest }
+
 // Mode returns how the lock is held. For a lock that was resumed, the record decides.
-func (w *Waiter) Mode() serving.Mode { return w.claimant.entry.Mode }
+func (w *Waiter) Mode() serving.Mode { return w.cfg.Entry.Mode }
 
 // Tried reports whether a request for the lock was made.
-func (w *Waiter) Tried() bool {
-	return len(w.claimant.attempts.all) > 0 || !w.progress.status.SeenAt.IsZero()
-}
+func (w *Waiter) Tried() bool { return len(w.attempts) > 0 || !w.progress.status.SeenAt.IsZero() }
 
 // Orphan returns what a failure may have left that no lease ends; nil if there is nothing.
-func (w *Waiter) Orphan() *Orphan { return w.orphan }
+func (w *Waiter) Orphan() *OrphanError { return w.orphan }
+
+// fits returns a *serving.MismatchError if the record is of another kind of queue.
+func (w *Waiter) fits(rec serving.Record) error {
+	scope := serving.ScopeQueue
+	if w.cfg.Counter != nil {
+		scope = w.cfg.Counter.Scope
+	}
+	return cmp.Or(scope.Fits(rec), w.Mode().Fits(rec))
+}

@@ -172,8 +172,8 @@ var mutants = []mutant{
 		`has not looked for`, 39,
 	},
 	{
-		"a Resume that gives nothing back when it is cancelled", "internal/waiter/resume.go",
-		"\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n", "\t\tgrant, ok, err := w.claimant.goOn(ctx, *w.cfg.Resume, &snapshot)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
+		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
+		"\t\tgrant, ok, err := w.settle(ctx)\n", "\t\tgrant, ok, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 140,
 	},
 	{
@@ -182,8 +182,8 @@ var mutants = []mutant{
 		`some still wait`, 527,
 	},
 	{
-		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/undo.go",
-		"\t\terr = lock.GiveBack(ctx, w.Remove)\n", "\t\tif lock.Context().Err() != nil {\n\t\t\terr = lock.GiveBack(ctx, w.Remove)\n\t\t}\n",
+		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
+		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
 	},
 }

@@ -83,12 +83,12 @@ func TestEndless(t *testing.T) {
 
 func TestError(t *testing.T) {
 	refused := errors.New("no rights")
-	orphan := &OrphanError{waiter.Orphan{Ticket: ticket.FromUint64(7), Err: errors.New("no answer")}}
+	orphan := &waiter.OrphanError{Ticket: ticket.FromUint64(7), Err: errors.New("no answer")}
 	var err error = &Error{Err: refused, Left: []error{nil, orphan}}
 	if !errors.Is(err, refused) {
 		t.Error("the cause is not found")
 	}
-	if got, ok := errors.AsType[*OrphanError](err); !ok || got != orphan {
+	if got, ok := errors.AsType[*waiter.OrphanError](err); !ok || got != orphan {
 		t.Error("what is left is not found")
 	}
 	if want := "no rights\nticket 7 may be in the record without an owner: no answer"; err.Error() != want {

@@ -1,10 +1,35 @@
+// Package multilock acquires several locks, all or none.
+//
+// # Steps
+//
+// With a common counter one number is the ticket in all queues. The queues are entered in their order, each after
+// the row in the one before is in the table. Then the waiter waits in all of them at the same time:
+//
+//	number ──► enter 1 ──► enter 2 ──► … ──► enter n
+//	              │           │                 │
+//	              ▼           ▼                 ▼
+//	            await       await             await ──► all held
+//	              │           │                 │
+//	              └───────────┴────────┬────────┘
+//	                                   ▼ overtaken, or a lock was lost
+//	               all is given back, and a new number is taken
+//
+// Without a common counter the locks are acquired one after the other.
+//
+// # Promises
+//
+// No deadlock. A waiter waits for lower tickets only, because a ticket below one that was granted gives way. So the
+// lowest ticket is granted in every queue. The one order keeps two waiters from overtaking each other in turn.
+//
+// When Acquire fails, everything was given back that the table has answered for. Error names what is left. A lease
+// ends it, unless it fails closed.
 package multilock
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/random"
@@ -16,8 +41,8 @@ import (
 
 // Config is what one Acquire needs. All fields are required.
 type Config struct {
-	// Waiters is the configuration in each queue, in the order in which they are entered.
-	// Acquire sets NoWait and Slots.
+	// Waiters is the configuration in each queue, in the order in which they are entered. Acquire sets NoWait and
+	// Slots.
 	Waiters  []waiter.Config
 	Numbered bool // the Waiters have one Counter
 	Log      *slog.Logger
@@ -29,12 +54,10 @@ type Config struct {
 
 // Held is a lock that a queue has granted.
 type Held interface {
-	// Context ends when the lock is lost or released.
-	Context() context.Context
+	Context() context.Context // ends when the lock is lost or released
 	Release(ctx context.Context) error
-	// GiveBack releases a lock that the caller will not get. If its lease has ended,
-	// remove removes its id from the record, until end, when other clients may. An error
-	// reports that the lock may still be in the table.
+	// GiveBack releases a lock that the caller will not get. If its lease has ended, remove removes its id from the
+	// record, until end, when other clients may. An error reports that the lock may still be in the table.
 	GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error
 }
 
@@ -43,8 +66,8 @@ type Error struct {
 	Queue  int           // that was in the way
 	Status waiter.Status // of its waiter
 	Err    error
-	// Left is, by queue, why something that may be in its record was not given back: an
-	// *OrphanError or an error of Held; nil if nothing is left there.
+	// Left is, by queue, why something that may be in its record was not given back: a *waiter.OrphanError or an
+	// error of Held; nil if nothing is left there.
 	Left  []error
 	Tried bool // a request was made for a lock that was not granted
 }
@@ -54,18 +77,10 @@ func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...
 // Unwrap returns Err and all of Left.
 func (e *Error) Unwrap() []error { return append([]error{e.Err}, e.Left...) }
 
-// OrphanError reports a fail-closed grant that has no owner and may be in the record.
-type OrphanError struct{ waiter.Orphan }
-
-func (e *OrphanError) Error() string {
-	return fmt.Sprintf("ticket %s may be in the record without an owner: %v", e.Ticket, e.Err)
-}
-
 // errLost reports that a lock was lost before all were held.
 var errLost = errors.New("a lock was lost while others were waited for")
 
-// quickNumbers is how many overtaken numbers a caller that will not wait takes before the
-// locks count as busy.
+// quickNumbers is how many overtaken numbers a caller that will not wait takes before the locks count as busy.
 const quickNumbers = 5
 
 // acquisition is one Acquire.
@@ -76,8 +91,7 @@ type acquisition struct {
 	highest waiter.Highest // ticket that is known to have been issued
 }
 
-// Acquire acquires all locks, in the order of their queues, and returns them held. Its
-// error is an *Error.
+// Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
 func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error) {
 	tries, _ := wait.Tries()
 	a := &acquisition{cfg: c, noWait: tries > 0}
@@ -94,8 +108,7 @@ func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error
 	}
 }
 
-// acquire takes numbers until it has all locks. It begins again only when it was overtaken
-// or lost a lock.
+// acquire takes numbers until it has all locks. It begins again only when it was overtaken or lost a lock.
 func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 	for number := 1; ; number++ {
 		r := newRound(ctx, a)
@@ -118,12 +131,19 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 		case repeat:
 			err = ctx.Err()
 		}
-		return nil, r.failure(queue, err, left)
+		if ctx.Err() != nil {
+			// The queue that was waited for, not the first that noticed the end.
+			queue = max(0, slices.Index(r.locks, nil))
+		}
+		e := &Error{Queue: queue, Err: err, Left: left}
+		if queue < len(r.waiters) {
+			e.Status = r.waiters[queue].Status()
+		}
+		return nil, e
 	}
 }
 
-// endless reports whether something is left that no lease ends. Another attempt would wait
-// for it.
+// endless reports whether something is left that no lease ends. Another attempt would wait for it.
 func (a *acquisition) endless(left []error) bool {
 	for i, err := range left {
 		if err != nil && a.cfg.Waiters[i].Entry.Terms.FailClosed {

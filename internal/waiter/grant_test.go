@@ -21,9 +21,10 @@ func record(granted int, holders ...serving.Holder) serving.Record {
 
 func TestAttempts(t *testing.T) {
 	t.Run("HaveIDsOfTheirOwn", func(t *testing.T) {
-		as := attempts{prefix: "p"}
-		first, entry := as.add(Entry{Owner: "o", Data: []byte("d"), Terms: lease.Terms{TTL: time.Minute}}, dbclock.New(), false)
-		second, _ := as.add(Entry{}, dbclock.New(), true)
+		w := newTestWaiter(t, Config{Entry: Entry{Owner: "o", Data: []byte("d"), Terms: lease.Terms{TTL: time.Minute}}})
+		w.id = "p"
+		first, entry := w.attempt(false)
+		second, _ := w.attempt(true)
 		if first.id != "p-0" || second.id != "p-1" || first.claimed || !second.claimed {
 			t.Errorf("attempts %+v and %+v", first, second)
 		}
@@ -32,7 +33,7 @@ func TestAttempts(t *testing.T) {
 		}
 	})
 	t.Run("AreNotAdoptedOnceGivenUp", func(t *testing.T) {
-		as := attempts{all: []*attempt{{id: "a"}, {id: "b", given: true}, {id: "c"}}}
+		as := attempts{{id: "a"}, {id: "b", given: true}, {id: "c"}}
 		if got := as.ids(); !slices.Equal(got, []string{"a", "c"}) {
 			t.Errorf("ids %v", got)
 		}
@@ -40,37 +41,37 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("found %+v", a)
 		}
 		a, entry := as.find(record(7, serving.Holder{ID: "c", Ticket: n(7)}))
-		if a != as.all[2] || entry.Ticket != n(7) {
+		if a != as[2] || entry.Ticket != n(7) {
 			t.Errorf("found %+v with %+v", a, entry)
 		}
 	})
 }
 
 func TestUnknownAttempts(t *testing.T) {
-	many := make([]*attempt, serving.MaxEvicted+5)
+	many := make(attempts, serving.MaxEvicted+5)
 	for i := range many {
 		many[i] = &attempt{id: string(rune('0' + i)), unknown: true}
 	}
 	for name, test := range map[string]struct {
-		all  []*attempt
+		all  attempts
 		want []string
 	}{
-		"None":               {all: []*attempt{{id: "a"}, {id: "b", given: true}}},
-		"AlsoGivenUp":        {all: []*attempt{{id: "a", unknown: true, given: true}}, want: []string{"a"}},
-		"UnconfirmedLast":    {all: []*attempt{{id: "a", unknown: true, confirming: n(3)}, {id: "b", unknown: true}}, want: []string{"b", "a"}},
-		"NotBeforeLockDelay": {all: []*attempt{{id: "a", unknown: true, resumed: true, lease: lease.Lease{Delay: time.Second}}}},
-		"ResumedNoDelay":     {all: []*attempt{{id: "a", unknown: true, resumed: true}}, want: []string{"a"}},
+		"None":               {all: attempts{{id: "a"}, {id: "b", given: true}}},
+		"AlsoGivenUp":        {all: attempts{{id: "a", unknown: true, given: true}}, want: []string{"a"}},
+		"UnconfirmedLast":    {all: attempts{{id: "a", unknown: true, confirming: n(3)}, {id: "b", unknown: true}}, want: []string{"b", "a"}},
+		"NotBeforeLockDelay": {all: attempts{{id: "a", unknown: true, resumed: true, lease: lease.Lease{Delay: time.Second}}}},
+		"ResumedNoDelay":     {all: attempts{{id: "a", unknown: true, resumed: true}}, want: []string{"a"}},
 		"AtMostOneRequest":   {all: many, want: idsOf(many[5:])},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&attempts{all: test.all}).unknown(); !slices.Equal(got, test.want) {
+			if got := test.all.unknown(); !slices.Equal(got, test.want) {
 				t.Errorf("ids %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-func idsOf(all []*attempt) (ids []string) {
+func idsOf(all attempts) (ids []string) {
 	for _, a := range all {
 		ids = append(ids, a.id)
 	}

@@ -1,0 +1,170 @@
+package waiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Grant is a lock that was granted.
+type Grant struct {
+	ID     string
+	Ticket ticket.Number
+	Sent   time.Time   // of the request that was granted; the lease counts from it
+	Lease  lease.Lease // of the entry; without Until until the first heartbeat
+	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
+	// have acted under it.
+	Claimed, Resumed bool
+	Record           serving.Record // with the grant
+}
+
+// Handle returns the handle by which another process resumes the lock.
+func (g Grant) Handle() Handle {
+	return Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket}
+}
+
+// attempt is one request that may put its id into the record.
+type attempt struct {
+	id         string // never used before
+	sent       time.Time
+	lease      lease.Lease
+	claimed    bool
+	unknown    bool          // it was not answered: the id may be in the record, or get there
+	given      bool          // it was given up: the id is never adopted again
+	resumed    bool          // it takes over the lock of a process that has ended
+	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
+}
+
+// delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
+// under way, and its lock delay keeps the queue closed.
+func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
+
+// usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
+func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock.Clock, now time.Time) bool {
+	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) &&
+		terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
+}
+
+type attempts []*attempt
+
+// find returns the attempt whose entry is in the record, and the entry; nil if there is none.
+func (as attempts) find(rec serving.Record) (*attempt, serving.Holder) {
+	entry, ok := rec.Mine(as.ids()...)
+	if !ok {
+		return nil, serving.Holder{}
+	}
+	return as[slices.IndexFunc(as, func(a *attempt) bool { return a.id == entry.ID })], entry
+}
+
+// ids returns the ids that may be adopted.
+func (as attempts) ids() (ids []string) {
+	for _, a := range as {
+		if !a.given {
+			ids = append(ids, a.id)
+		}
+	}
+	return ids
+}
+
+// unknown returns the ids that may be in the record without an owner, at most as many as one request can remove.
+// Ids that were to be confirmed come last, as no lease ends them.
+func (as attempts) unknown() []string {
+	var leased, endless []string
+	for _, a := range as {
+		switch {
+		case !a.unknown:
+		case !a.confirming.IsZero():
+			endless = append(endless, a.id)
+		case !a.delayed():
+			leased = append(leased, a.id)
+		}
+	}
+	// A waiter stops long before it has that many. The last are the likeliest to be still under way.
+	ids := slices.Concat(leased, endless)
+	return ids[max(0, len(ids)-serving.MaxEvicted):]
+}
+
+// attempt returns a new attempt, and the entry to write.
+func (w *Waiter) attempt(claimed bool) (*attempt, serving.Entry) {
+	e := w.cfg.Entry
+	a := &attempt{id: fmt.Sprintf("%s-%d", w.id, len(w.attempts)), sent: time.Now(), claimed: claimed}
+	w.attempts = append(w.attempts, a)
+	entry := serving.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
+	entry.Lease, entry.Since = e.Terms.Begin(w.cfg.Queue.Clock(), a.sent)
+	a.lease = entry.Lease
+	return a, entry
+}
+
+// adopt returns the grant of an own id in the record. An entry whose lease is over, as after a lost answer or a
+// pause of the process, is not a grant: it is removed, also from the snapshot.
+func (w *Waiter) adopt(ctx context.Context) (Grant, bool) {
+	rec := w.snapshot.Record
+	a, entry := w.attempts.find(rec)
+	if a == nil {
+		return Grant{}, false
+	}
+	if a.usable(entry, w.cfg.Entry.Terms, w.cfg.Queue.Clock(), time.Now()) {
+		a.unknown, w.failure = false, nil
+		return Grant{
+			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: rec,
+		}, true
+	}
+	w.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
+		"queue", w.cfg.Queue.String(), "ticket", entry.Ticket, "problem", entry.Problem)
+	a.given, a.unknown = true, true
+	if a.delayed() {
+		return Grant{}, false // its lease and its lock delay end it
+	}
+	if without, err := w.remove(ctx, a.id); err == nil {
+		w.snapshot.Saw(without)
+		a.unknown = false
+	}
+	return Grant{}, false
+}
+
+// Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant
+// and a few attempts at CONFIRM, each of which may take requestTimeout: otherwise fail-closed waiters would evict
+// each other without end where the network is slow. It is no longer, because other waiters wait for it after a
+// crash. Two seconds leave room for the uncertainty of DynamoDB's clock, of about a second.
+func Grace(requestTimeout time.Duration) time.Duration {
+	return min(max(4*requestTimeout, 2*time.Second), lease.Max)
+}
+
+// confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant is gone. After any other error
+// its outcome is unknown.
+func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
+	a, _ := w.attempts.find(grant.Record)
+	a.unknown = true
+	w.series.Reset()
+	var rec serving.Record
+	err := w.send(ctx, "confirm", func(ctx context.Context) (err error) {
+		a.confirming = grant.Ticket
+		rec, err = serving.Confirm(ctx, w.cfg.Queue, a.id, grant.Ticket, lease.Middle(w.cfg.Queue.Clock(), grant.Sent))
+		return err
+	})
+	switch {
+	case err == nil:
+		a.unknown = false
+		me, _ := rec.Mine(a.id)
+		grant.Record, grant.Lease = rec, me.Lease
+		return grant, nil
+	case !errors.Is(err, serving.ErrRefused):
+		return Grant{}, err
+	}
+	w.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time",
+		"queue", w.cfg.Queue.String(), "ticket", grant.Ticket)
+	a.given, a.confirming = true, ticket.Number{}
+	if _, a.unknown = rec.Mine(a.id); a.unknown { // a late request has put it there again
+		_, err := w.remove(ctx, a.id)
+		a.unknown = err != nil
+	}
+	return Grant{}, errOvertaken
+}
