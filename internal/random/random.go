@@ -7,6 +7,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,16 +19,12 @@ type Source struct {
 }
 
 // New returns a Source that draws the same numbers for the same seeds.
-func New(seed1, seed2 uint64) *Source {
-	return &Source{rng: rand.New(rand.NewPCG(seed1, seed2))}
-}
+func New(seed1, seed2 uint64) *Source { return &Source{rng: rand.New(rand.NewPCG(seed1, seed2))} }
 
 type key struct{}
 
 // With returns a context whose random numbers come from s.
-func With(ctx context.Context, s *Source) context.Context {
-	return context.WithValue(ctx, key{}, s)
-}
+func With(ctx context.Context, s *Source) context.Context { return context.WithValue(ctx, key{}, s) }
 
 // Fork returns a context for another goroutine. If ctx has a seeded source, the new one
 // has a source drawn from it now, so that neither goroutine changes what the other draws.
@@ -61,18 +58,15 @@ const letters = "abcdefghijklmnopqrstuvwxyz234567"
 
 // Text returns 26 lower-case letters and digits, of 130 bits that cannot be guessed.
 func Text(ctx context.Context) string {
-	text := []byte(crand.Text())
 	s, ok := ctx.Value(key{}).(*Source)
-	if ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	if !ok {
+		return strings.ToLower(crand.Text())
 	}
-	for i, c := range text {
-		if ok {
-			text[i] = letters[s.rng.IntN(len(letters))]
-		} else if c >= 'A' && c <= 'Z' {
-			text[i] = c - 'A' + 'a'
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := make([]byte, 26)
+	for i := range text {
+		text[i] = letters[s.rng.IntN(len(letters))]
 	}
 	return string(text)
 }
