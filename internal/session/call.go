@@ -33,16 +33,16 @@ func (s *Session) newCall(k kind) *call {
 	c := &call{session: s, kind: k, first: serving.FormHandOff, ending: serving.Ending{
 		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)),
 	}}
-	// Behind a lock that was granted by CLAIM others probably wait: the fast form would
-	// mostly be refused, and the lock idle for a round trip. RESET follows if none wait.
+	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly
+	// be refused, and the lock idle for a round trip. RESET follows if none wait.
 	if k != clears && !s.grant.Claimed && s.seen.Fast(s.grant.ID, s.grant.Ticket) {
 		c.first = serving.FormFast
 	}
 	c.form = c.first
-	switch last := s.transactions.last; {
-	case last.state == refused:
-		c.ending.Unmade = last.number
-	case last.state == unsettled:
+	switch s.last.state {
+	case refused:
+		c.ending.Unmade = s.last.number
+	case unsettled:
 		c.ending.Open = s.tableTime(time.Now())
 	}
 	if mark := s.grant.Record.Marks.Released.Open; c.ending.Open.IsZero() && s.recent(mark) {
@@ -58,8 +58,8 @@ func (s *Session) newCall(k kind) *call {
 	return c
 }
 
-// run sends the call until it is answered, and returns the meaning of the answer and the
-// record. An error reports that the last request had no answer.
+// run sends the call until it is answered, and returns what the answer means and its record.
+// An error reports that the last request had no answer.
 func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec serving.Record, err error) {
 	err = policy.Do(ctx, func(ctx context.Context) error {
 		v, rec, err = c.attempt(ctx)
@@ -91,7 +91,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		c.unread = false
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
-			if !s.transactions.last.tx.visible(ctx) {
+			if !s.last.tx.visible(ctx) {
 				c.ending.Open = s.tableTime(time.Now())
 			}
 			c.ending.Unmade = 0

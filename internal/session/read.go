@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -22,17 +20,19 @@ func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read 
 	}
 	held, cancel := s.Within(ctx)
 	defer cancel()
-	conflicts := retry.Policy{Retryable: func(err error) bool {
-		return table.RetryableReasons(table.Reasons(err)) || table.Transient(err)
-	}}
-	err = conflicts.Do(held, func(ctx context.Context) (err error) {
+	err = retry.Policy{Retryable: transient}.Do(held, func(ctx context.Context) (err error) {
 		read, err = s.config.Queue.TransactGet(ctx, items)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("queuelock: %s: get: %w", s.config.Name, errors.Join(err, ctx.Err(), s.Err()))
+		return nil, s.failed(ctx, "get", err)
 	}
 	return read, s.Err()
+}
+
+// transient reports whether a transaction that failed with err may succeed later.
+func transient(err error) bool {
+	return table.RetryableReasons(table.Reasons(err)) || table.Transient(err)
 }
 
 // unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone.

@@ -68,51 +68,30 @@ func judge(r refusal) verdict {
 		return resend
 	case r.form == serving.FormFast && r.outcome == serving.OutcomeHeld && !(r.asks && r.fast):
 		return handOff
-	}
-	switch r.kind {
-	case updates:
+	case r.kind == updates:
 		return judgeUpdate(r)
-	case clears:
+	case r.kind == clears, r.outcome == serving.OutcomeHeld, r.outcome == serving.OutcomeEvicted:
 		if r.entry {
 			return orphaned
 		}
 		return evicted
-	}
-	return judgeRelease(r)
-}
-
-func judgeRelease(r refusal) verdict {
-	switch r.outcome {
-	case serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome:
-		return released
-	case serving.OutcomeHeld, serving.OutcomeEvicted:
-		if r.entry {
-			return orphaned
-		}
-		return evicted
-	}
-	if r.itemGone {
+	case r.outcome.Released(), r.itemGone:
 		return released
 	}
 	return unknown
 }
 
 func judgeUpdate(r refusal) verdict {
-	switch r.outcome {
-	case serving.OutcomeHeld:
-		if r.open {
-			return doubtful
-		}
+	switch {
+	case r.outcome == serving.OutcomeHeld && r.open:
+		return doubtful
+	case r.outcome == serving.OutcomeHeld:
 		return declined
-	case serving.OutcomeReleased:
+	case r.outcome == serving.OutcomeReleased, r.outcome == serving.OutcomeReleasedSome && r.first:
 		return released
-	case serving.OutcomeReleasedSome:
-		if r.first {
-			return released
-		}
-	case serving.OutcomeReleasedEarlier:
+	case r.outcome == serving.OutcomeReleasedEarlier:
 		return earlier
-	case serving.OutcomeEvicted:
+	case r.outcome == serving.OutcomeEvicted:
 		return evicted
 	}
 	return unknown

@@ -38,7 +38,7 @@ func (s *Session) Release(ctx context.Context) error {
 	}
 	_ = s.Err() // a lease that has run out is a loss, not a release
 	s.mu.Lock()
-	s.handover.giveBack()
+	s.handover.decide(&s.handover.returned)
 	s.mu.Unlock()
 	s.move(State{Phase: Releasing, Reason: s.client.Released})
 	s.keeper.Stop()
@@ -68,14 +68,14 @@ func (s *Session) released() State { return State{Phase: Released, Reason: s.cli
 
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
-	s.client.remember(s) // a loss has taken it off the list
+	s.client.sessions.Store(s, nil) // a loss has taken it off the list
 	if s.config.Terms.FailClosed {
 		return // nothing else ends it
 	}
 	if left := time.Until(s.keeper.Deadline()) + s.config.Terms.Margin; left > 0 {
-		time.AfterFunc(left, func() { s.client.forget(s) })
+		time.AfterFunc(left, func() { s.client.sessions.Delete(s) })
 	} else {
-		s.client.forget(s)
+		s.client.sessions.Delete(s)
 	}
 }
 
@@ -92,9 +92,13 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 		return st, nil
 	case st.Phase.Lost() && s.keepsClosed():
 		// A lock delay counts from the end of the lease. The entry keeps the queue closed.
-		return State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}, nil
+		st.Phase = Cleared
+		return st, nil
 	case st.Phase.Lost():
-		return s.clear(ctx, st)
+		// No waiter should wait for its lease. An eviction refuses the call.
+		v, _, err := s.newCall(clears).attempt(ctx)
+		st.Phase = Cleared
+		return s.cleared(ctx, st, v, err)
 	case s.keepsClosed() && !s.wasDelivered():
 		// A Resume gave up. Requests of the earlier holder may be under way.
 		return s.released(), nil
@@ -114,22 +118,20 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 	return s.handBack(ctx)
 }
 
-// outlasted returns the error of a Release whose context ended, with err, before a
-// transaction of the lock did. The entry of a lost lock may still be in the record.
+// outlasted returns the error of a Release whose context ended, with err, before a transaction
+// of the lock did. The entry of a lost lock may still be in the record.
 func (s *Session) outlasted(err error) error {
 	err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
-	st := s.current()
-	switch {
-	case s.config.Terms.FailClosed:
+	if s.config.Terms.FailClosed {
 		return s.unreleased(err)
-	case st.Phase.Lost():
+	}
+	if st := s.current(); st.Phase.Lost() {
 		return errors.Join(st.Reason, err)
 	}
 	return err
 }
 
-// unreleased returns the error of a lock without a lease that may still be in the table. It
-// reports a loss only if Err does.
+// unreleased returns the error of a lock without a lease that may still be in the table.
 func (s *Session) unreleased(err error) error {
 	e := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
 	if st := s.current(); st.Phase.Lost() {
@@ -171,53 +173,30 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 		return State{}, s.unreleased(err)
 	case err != nil:
 		return State{}, fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", s.config.Name, s.config.Terms.TTL, err)
-	}
-	switch v {
-	case released:
+	case v == released:
 		s.passOn(c)
 		return s.released(), nil
-	case unknown:
+	case v == unknown:
 		return State{Phase: Unknown, Reason: s.client.Released, unknown: s.unknown(errOverwritten, nil, nil)}, nil
 	}
-	end := s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Evicted})
+	return s.cleared(ctx, s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Evicted}), v, nil)
+}
+
+// cleared returns the end of a lost lock whose release was answered with v or failed with
+// err. It removes an entry that a late TAKE has put into the record after the lock had left.
+func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) (State, error) {
+	removed := v == released
 	if v == orphaned {
-		return s.removeOrphan(ctx, end)
+		_, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
+		removed = err == nil
 	}
-	return end, nil
-}
-
-// clear removes what is left of a lost lock, so that no waiter waits for its lease. It is
-// refused if the lock was evicted.
-func (s *Session) clear(ctx context.Context, st State) (State, error) {
-	end := State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}
-	v, _, err := s.newCall(clears).run(ctx, retry.Policy{Retryable: func(error) bool { return false }})
-	switch {
-	case err != nil:
-		return s.cleared(end, err)
-	case v == orphaned:
-		return s.removeOrphan(ctx, end)
-	case v == released:
+	if removed {
 		s.client.Local.Wake(s.config.Queue)
 	}
+	if err != nil && s.config.Terms.FailClosed && !errors.Is(err, serving.ErrRefused) {
+		return State{}, s.unreleased(err)
+	}
 	return end, nil
-}
-
-// removeOrphan removes an entry that a late request for a ticket has put into the record
-// after the lock had left it.
-func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
-	_, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
-	if err == nil {
-		s.client.Local.Wake(s.config.Queue)
-	}
-	return s.cleared(end, err)
-}
-
-// cleared returns the end of a lost lock. With err its entry may be left.
-func (s *Session) cleared(end State, err error) (State, error) {
-	if err == nil || !s.config.Terms.FailClosed || errors.Is(err, serving.ErrRefused) {
-		return end, nil
-	}
-	return State{}, s.unreleased(err)
 }
 
 // passOn wakes the waiters of this process after a release, and puts an idle queue

@@ -24,8 +24,7 @@ type Config struct {
 	Warnings []time.Duration // margins of the lease; see Deliver
 }
 
-// Session is one lock, from its grant to its end. Its methods are safe for concurrent
-// use. Hold makes it.
+// Session is one lock, from its grant to its end. Its methods are safe for concurrent use.
 type Session struct {
 	client *Client
 	config Config
@@ -33,8 +32,9 @@ type Session struct {
 	ctx    sessionContext
 	keeper *heartbeat.Keeper
 
-	releases     turnstile // one call at a time releases the lock
-	transactions transactions
+	releases  turnstile // one call at a time releases the lock
+	transacts turnstile // lets one transaction at a time through, and guards last
+	last      lastTransaction
 
 	mu       sync.Mutex
 	state    State          // guarded by mu; move changes it
@@ -51,7 +51,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *S
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
 		client: c, config: config, grant: grant, seen: grant.Record, sharing: sharingOf(config.Mode),
-		releases: newTurnstile(), transactions: transactions{turnstile: newTurnstile()}, handover: handover{decided: make(chan struct{})},
+		releases: newTurnstile(), transacts: newTurnstile(), handover: handover{decided: make(chan struct{})},
 	}
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
 	s.seen.Item = nil
@@ -61,7 +61,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *S
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, s, cancel}
 	s.keep(ctx)
-	c.remember(s)
+	c.sessions.Store(s, nil)
 	c.Background(s.watch)
 	return s
 }
@@ -88,8 +88,8 @@ func (s *Session) Context() context.Context { return s.ctx }
 // Done is closed when the lock is lost or released.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// sessionContext is a context that ends with a session. Its Err reads the clock, as a
-// process that was paused may call it before its timers fire.
+// sessionContext is a context that ends with a session. Its Err reads the clock, as a process
+// that was paused may call it before its timers fire.
 type sessionContext struct {
 	context.Context
 	session *Session
@@ -110,8 +110,7 @@ func (s *Session) Within(ctx context.Context) (context.Context, func()) {
 	return sessionContext{inner, s, cancel}, func() { unhook(); cancel(nil) }
 }
 
-// tableTime returns a local instant on DynamoDB's clock, or on the host's if that is not
-// known.
+// tableTime returns a local instant on DynamoDB's clock, or on the host's if that is not known.
 func (s *Session) tableTime(local time.Time) time.Time {
 	if t := lease.Middle(s.config.Queue.Clock(), local); !t.IsZero() {
 		return t
@@ -119,8 +118,7 @@ func (s *Session) tableTime(local time.Time) time.Time {
 	return local
 }
 
-// turnstile is a mutex that may be held during a request. Waiting for it ends with a
-// context.
+// turnstile is a mutex that may be held during a request. Waiting for it ends with a context.
 type turnstile chan struct{}
 
 func newTurnstile() turnstile { return make(turnstile, 1) }
@@ -141,5 +139,4 @@ func (t turnstile) Lock(ctx context.Context) error {
 	}
 }
 
-// Unlock unlocks the turnstile.
 func (t turnstile) Unlock() { <-t }

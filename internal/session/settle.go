@@ -18,18 +18,18 @@ const (
 )
 
 // settle asks the table whether the transaction was made, and prevents it from being made
-// later. ok reports that this is known and that all writes are visible. The transaction is
-// the last of those sessions, one of which is enough. Their turnstiles are held.
-func (t *transaction) settle(ctx context.Context, sessions ...*Session) (made, ok bool) {
+// later. MadeYes reports that all writes are visible. The transaction is the last of those
+// sessions, one of which is enough. Their turnstiles are held.
+func (t *transaction) settle(ctx context.Context, sessions ...*Session) serving.Made {
 	for _, s := range sessions {
-		switch s.askMade(ctx) {
-		case serving.MadeYes:
-			return true, t.visible(ctx)
-		case serving.MadeNever:
-			return false, true
+		switch made := s.askMade(ctx); {
+		case made == serving.MadeYes && t.visible(ctx), made == serving.MadeNever:
+			return made
+		case made == serving.MadeYes:
+			return serving.MadeUnknown
 		}
 	}
-	return false, false
+	return serving.MadeUnknown
 }
 
 // askMade asks the record about the last transaction, and uses its number. The turnstile is
@@ -39,7 +39,7 @@ func (s *Session) askMade(ctx context.Context) (made serving.Made) {
 	transient.Timeout = settleTimeout
 	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
 		var rec serving.Record
-		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.transactions.last.number)
+		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
 		if made == serving.MadeUnknown && err == nil {
 			_ = s.fenced(rec)
 		}
@@ -53,14 +53,13 @@ var errUnsettled = errors.New("an earlier transaction of the lock had no answer,
 
 // settle settles the last transaction if it had no answer. The turnstile is held.
 func (s *Session) settle(ctx context.Context) error {
-	last := &s.transactions.last
-	if last.state != unsettled {
+	if s.last.state != unsettled {
 		return nil
 	}
-	if _, ok := last.tx.settle(ctx, s); !ok {
+	if s.last.tx.settle(ctx, s) == serving.MadeUnknown {
 		return cmp.Or(s.Err(), errUnsettled)
 	}
-	last.state = settled
+	s.last.state = settled
 	return nil
 }
 
@@ -68,10 +67,10 @@ func (s *Session) settle(ctx context.Context) error {
 // because a later holder would not see its writes. It returns an error if that fails. No
 // transaction begins until resume is called. resume is nil if a transaction outlasted ctx.
 func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
-	if err := s.transactions.turnstile.Lock(ctx); err != nil {
+	if err := s.transacts.Lock(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	return s.transactions.turnstile.Unlock, s.settle(ctx)
+	return s.transacts.Unlock, s.settle(ctx)
 }

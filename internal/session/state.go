@@ -11,22 +11,13 @@ type Phase int
 
 // The phases.
 const (
-	// Held: the lease runs.
-	Held Phase = iota
-	// Updating: the lock is held, and an UpdateAndRelease is under way. A heartbeat that
-	// does not find the lock may have met that call's release.
-	Updating
-	// Releasing: Release was called, and the table has not confirmed it.
-	Releasing
-	// Released: the table shows that a call of the session released the lock.
-	Released
-	// Lost: the lease is over, or the record does not hold the lock any more. An entry
-	// may be left.
-	Lost
-	// Cleared: lost, and Release has done what was left to do.
-	Cleared
-	// Unknown: the lock is not in the table, and the marks of its end were replaced.
-	Unknown
+	Held      Phase = iota // the lease runs
+	Updating               // held, and an UpdateAndRelease is under way, which a heartbeat may meet
+	Releasing              // Release was called, and the table has not confirmed it
+	Released               // the table shows that a call of the session released the lock
+	Lost                   // the lease is over, or the record does not hold the lock; an entry may be left
+	Cleared                // lost, and Release has removed what it may have left
+	Unknown                // not in the table, and the marks of its end were replaced
 )
 
 // moves lists the changes that are possible. Released, Cleared and Unknown are final.
@@ -39,13 +30,10 @@ var moves = map[Phase][]Phase{
 
 // State is a phase and its reason.
 type State struct {
-	Phase Phase
-	// Reason is the Client's error of the loss or the release; nil while the lock is held.
-	Reason error
-	// Loss is how the lock was lost; nil if it was not.
-	Loss *heartbeat.LossError
-
-	unknown error // the Client's, of the phase Unknown; else nil
+	Phase   Phase
+	Reason  error                // the Client's, of the loss or the release; nil while the lock is held
+	Loss    *heartbeat.LossError // how the lock was lost; nil if it was not
+	unknown error                // the Client's, of the phase Unknown; else nil
 }
 
 // result returns the result of Release in a final state.
@@ -65,9 +53,8 @@ func (p Phase) Lost() bool { return p == Lost || p == Cleared }
 // Final reports whether the lock has ended and nothing of it has to be removed.
 func (p Phase) Final() bool { return len(moves[p]) == 0 }
 
-// move changes the state if that is possible, and reports whether it was. When the session
-// is not held any more, it ends the session's context with the state's reason. No other
-// function changes the state.
+// move changes the state if that is possible, and reports whether it was. A session that is
+// not held any more ends its context with the reason. No other function changes the state.
 func (s *Session) move(to State) bool {
 	s.mu.Lock()
 	from := s.state.Phase
@@ -78,12 +65,12 @@ func (s *Session) move(to State) bool {
 			s.ctx.cancel(to.Reason)
 		}
 		if to.Phase == Released {
-			s.handover.giveBack()
+			s.handover.decide(&s.handover.returned)
 		}
 	}
 	s.mu.Unlock()
 	if possible && (to.Phase == Lost || to.Phase.Final()) {
-		s.client.forget(s)
+		s.client.sessions.Delete(s)
 	}
 	return possible
 }
@@ -91,7 +78,7 @@ func (s *Session) move(to State) bool {
 // State returns the state. It reads the clock first, and makes no request.
 func (s *Session) State() State {
 	if err := s.keeper.Check(); err != nil {
-		s.lose(err)
+		s.lose(err.(*heartbeat.LossError))
 	}
 	return s.current()
 }
@@ -107,42 +94,20 @@ func (s *Session) current() State {
 // clock, and makes no request.
 func (s *Session) Err() error { return s.State().Reason }
 
-// custody is the owner of the lock in this process.
-type custody int
-
-const (
-	pending   custody = iota // the library: Acquire has not returned it
-	delivered                // the caller
-	abandoned                // given back before it was delivered
-	returned                 // given back by the caller
-)
-
-// handover is the custody of a lock. The session's mutex guards it.
+// handover is what has become of the lock in this process. The session's mutex guards it.
 type handover struct {
-	custody custody
-	decided chan struct{}    // closed when the custody is not pending any more
-	warn    func(margin int) // of the caller; see Deliver
+	delivered bool             // to the caller that asked for it
+	returned  bool             // by the caller, or by the library before it was delivered
+	decided   chan struct{}    // closed when either is true
+	warn      func(margin int) // of the caller; see Deliver
 }
 
-func (h *handover) deliver(warn func(margin int)) {
-	h.warn = warn
-	switch h.custody {
-	case pending:
-		h.custody = delivered
+// decide makes one of the two true.
+func (h *handover) decide(what *bool) {
+	if !h.delivered && !h.returned {
 		close(h.decided)
-	case abandoned:
-		h.custody = returned
 	}
-}
-
-func (h *handover) giveBack() {
-	switch h.custody {
-	case pending:
-		h.custody = abandoned
-		close(h.decided)
-	case delivered:
-		h.custody = returned
-	}
+	*what = true
 }
 
 // Deliver gives the lock to the caller that asked for it. warn is called with the index of
@@ -151,12 +116,13 @@ func (h *handover) giveBack() {
 func (s *Session) Deliver(warn func(margin int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handover.deliver(warn)
+	s.handover.warn = warn
+	s.handover.decide(&s.handover.delivered)
 }
 
 // wasDelivered reports whether the lock was delivered to the caller.
 func (s *Session) wasDelivered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.handover.custody == delivered || s.handover.custody == returned
+	return s.handover.delivered
 }

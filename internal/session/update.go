@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -11,6 +10,8 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 )
+
+const updateAndRelease = "update and release"
 
 // UpdateAndRelease sends the caller's update of the item with the record, and the release,
 // in one request. asks reports that the update has a condition. It returns the item as it is
@@ -23,12 +24,11 @@ import (
 //   - Client.Unknown's error if the update may have been made, or may yet be.
 //   - any other error if the table failed. Nothing was written.
 func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expression, asks bool) (table.Item, error) {
-	const what = "update and release"
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", s.config.Name, what, err)
+		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", s.config.Name, updateAndRelease, err)
 	}
 	if err := s.releases.Lock(ctx); err != nil {
-		return nil, fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", s.config.Name, what, err)
+		return nil, fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", s.config.Name, updateAndRelease, err)
 	}
 	defer s.releases.Unlock()
 	if err := cmp.Or(s.Err(), context.Cause(s.client.Closed)); err != nil {
@@ -86,5 +86,5 @@ func (s *Session) updateFailed(ctx context.Context, open bool, err error) error 
 	if open {
 		return s.unknown(err, ctx.Err(), s.Err())
 	}
-	return fmt.Errorf("queuelock: %s: update and release: %w", s.config.Name, errors.Join(err, ctx.Err(), s.Err()))
+	return s.failed(ctx, updateAndRelease, err)
 }
