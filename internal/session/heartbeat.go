@@ -81,11 +81,8 @@ func (s *Session) watch() {
 	s.keeper.Stop()
 }
 
-// lose ends a session that is still held, because its lease is lost.
+// lose ends a session that is still held (see moves), because its lease is lost.
 func (s *Session) lose(loss *heartbeat.LossError) {
-	if !s.current().Phase.held() {
-		return
-	}
 	if s.move(s.lost(Lost, loss)) {
 		s.client.Log.Error("queuelock: lost a lock", "queue", s.config.Queue.String(), "ticket", s.grant.Ticket, "cause", loss.Cause, "error", loss.Err)
 	}
@@ -113,10 +110,10 @@ func (s *Session) evicted() error {
 // Remaining returns the time until the lease expires locally if no further renewal
 // succeeds: zero once the session has ended, lease.Forever without a lease.
 func (s *Session) Remaining() time.Duration {
-	if s.Err() != nil {
+	switch {
+	case s.Err() != nil:
 		return 0
-	}
-	if s.config.Terms.FailClosed {
+	case s.config.Terms.FailClosed:
 		return lease.Forever
 	}
 	return max(0, time.Until(s.keeper.Deadline()))

@@ -15,16 +15,12 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Release releases the lock and lets the next waiter in. It cancels the context of the
-// session before it sends a request. It returns nil if this call or an earlier one released
-// the lock. Returns
-//
-//   - the reason if the lock was lost. What is left of it is removed.
-//   - Client.Unknown's error if the record does not show whether it was released or lost.
-//   - *UnreleasedError if a lock without a lease may still be in the table.
-//   - any other error if the table did not answer. Release may be called again.
-//
-// Transient failures are repeated until the lease ends, or for Client.Timeout after ctx.
+// Release releases the lock. It cancels the context of the session before it sends a request.
+// It returns nil if this call or an earlier one released the lock, and the reason if the lock
+// was lost; what is left of it is removed. It returns Client.Unknown's error if the record does
+// not show which, and *UnreleasedError if a lock without a lease may still be in the table.
+// After any other error Release may be called again. Transient failures are repeated until the
+// lease ends, or for Client.Timeout after ctx.
 func (s *Session) Release(ctx context.Context) error {
 	ctx, cancel := grace.Context(ctx, s.client.Timeout)
 	defer cancel()
@@ -52,8 +48,7 @@ func (s *Session) Release(ctx context.Context) error {
 }
 
 // ReleaseWith makes the writes as Transact does, and then releases the lock. Only the answer
-// to the writes shows that all of them are visible to the next holder. Returns *ReleaseError
-// if the writes were made and the release failed.
+// to the writes shows that all of them are visible to the next holder.
 func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
 	if err := s.Transact(ctx, items...); err != nil {
 		return err
@@ -150,13 +145,8 @@ func (s *Session) keepsClosed() bool {
 // answered. Its entry keeps the queue closed if it is still there.
 func (s *Session) delayed(ctx context.Context) State {
 	terms := s.config.Terms
-	if rec, err := serving.Get(ctx, s.config.Queue); err == nil {
-		s.mu.Lock()
-		calls := s.calls
-		s.mu.Unlock()
-		if s.outcome(rec, calls).Released() {
-			return s.released()
-		}
+	if rec, err := serving.Get(ctx, s.config.Queue); err == nil && s.outcome(rec).Released() {
+		return s.released()
 	}
 	return s.lost(Cleared, &heartbeat.LossError{
 		Cause: heartbeat.Unreachable,

@@ -53,15 +53,10 @@ const (
 	unanswered              // an attempt had no answer: it may have been made, or may yet be
 )
 
-// Transact makes the writes, all or none, only if all of the sessions are held; end is
-// the reason if they are not. It returns nil if the writes were made, once. Returns
-//
-//   - end's error if a lock had ended. Nothing was written.
-//   - Client.Unknown's error if an attempt had no answer and the table could not be asked.
-//   - any other error if an item was in the way, the table failed, or ctx had ended.
-//     Nothing was written.
-//
-// Conflicts, throttles and lost answers are repeated until ctx or a session ends.
+// Transact makes the writes, all or none, only if all of the sessions are held; end is the
+// reason if they are not. It returns nil if the writes were made, once, and Client.Unknown's
+// error if that is not known. With any other error nothing was written. Conflicts, throttles
+// and lost answers are repeated until ctx or a session ends.
 func Transact(ctx context.Context, sessions []*Session, end func() error, items []types.TransactWriteItem) error {
 	t := &transaction{caller: ctx, held: ctx, sessions: sessions, end: end, items: slices.Clone(items)}
 	if err := ctx.Err(); err != nil {
@@ -83,7 +78,7 @@ func Transact(ctx context.Context, sessions []*Session, end func() error, items 
 	return t.run()
 }
 
-// Transact makes the writes only if the session is held: see the function Transact.
+// Transact is the function Transact with one session.
 func (s *Session) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	return Transact(ctx, []*Session{s}, s.Err, items)
 }
@@ -125,7 +120,6 @@ func (t *transaction) run() error {
 	return err
 }
 
-// rename gives the transaction a new token.
 func (t *transaction) rename() {
 	t.token, t.begun = random.Text(t.held), t.store().Clock().Mark(time.Now())
 }
@@ -215,8 +209,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 // and not the record alone, are visible. Within the life of its token that is a success.
 // Later it is refused by its number, and has long been visible.
 func (t *transaction) visible(ctx context.Context) bool {
-	always := retry.Policy{Retryable: func(error) bool { return true }}
-	return always.Do(ctx, func(ctx context.Context) error {
+	return retry.Policy{Retryable: func(error) bool { return true }}.Do(ctx, func(ctx context.Context) error {
 		err := t.store().Transact(ctx, t.token, t.items)
 		if table.TokenMismatch(err) {
 			t.token = random.Text(ctx)
@@ -246,8 +239,7 @@ func (t *transaction) failed(err error) error {
 	return fmt.Errorf("queuelock: %s: transact: %w", t.sessions[0].config.Name, errors.Join(err, t.caller.Err(), t.end()))
 }
 
-// unknown returns the error of a transaction whose outcome is not known, or that was made
-// and may not be visible yet.
+// unknown returns the error of a transaction that may have been made, or may not be visible yet.
 func (t *transaction) unknown(err error) error {
 	t.leave(unsettled)
 	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
@@ -268,4 +260,67 @@ func (s *Session) Condition() types.ConditionCheck {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
 	return check
+}
+
+const (
+	settleLimit   = time.Second      // of settling a transaction after its caller has given up
+	settleTimeout = 30 * time.Second // of settling while a caller waits for it
+)
+
+// settle asks the table whether the transaction was made, and prevents it from being made
+// later. MadeYes reports that all writes are visible. The transaction is the last of those
+// sessions, one of which is enough. Their turnstiles are held.
+func (t *transaction) settle(ctx context.Context, sessions ...*Session) serving.Made {
+	for _, s := range sessions {
+		switch made := s.askMade(ctx); {
+		case made == serving.MadeYes && t.visible(ctx), made == serving.MadeNever:
+			return made
+		case made == serving.MadeYes:
+			return serving.MadeUnknown
+		}
+	}
+	return serving.MadeUnknown
+}
+
+// askMade asks the record about the last transaction, and uses its number. The turnstile is
+// held.
+func (s *Session) askMade(ctx context.Context) (made serving.Made) {
+	transient := table.Retryable
+	transient.Timeout = settleTimeout
+	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
+		var rec serving.Record
+		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
+		if made == serving.MadeUnknown && err == nil {
+			_ = s.fenced(rec)
+		}
+		return err
+	})
+	return made
+}
+
+// errUnsettled reports that an earlier transaction may still be made or become visible.
+var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
+
+// settle settles the last transaction if it had no answer. The turnstile is held.
+func (s *Session) settle(ctx context.Context) error {
+	if s.last.state != unsettled {
+		return nil
+	}
+	if s.last.tx.settle(ctx, s) == serving.MadeUnknown {
+		return cmp.Or(s.Err(), errUnsettled)
+	}
+	s.last.state = settled
+	return nil
+}
+
+// settleTransactions waits for a transaction under way, and settles one that had no answer,
+// because a later holder would not see its writes. No transaction begins until resume is
+// called. resume is nil if a transaction outlasted ctx.
+func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
+	if err := s.transacts.Lock(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	return s.transacts.Unlock, s.settle(ctx)
 }

@@ -15,14 +15,10 @@ const updateAndRelease = "update and release"
 
 // UpdateAndRelease sends the caller's update of the item with the record, and the release,
 // in one request. asks reports that the update has a condition. It returns the item as it is
-// afterwards, without the lock's attributes. The session is held until the update is known
-// to be made. Returns
-//
-//   - *ConditionError if a condition was false. Nothing was written.
-//   - Client.Released if the lock had been released, also by an earlier call.
-//   - the reason if the lock had been lost. Nothing was written.
-//   - Client.Unknown's error if the update may have been made, or may yet be.
-//   - any other error if the table failed. Nothing was written.
+// afterwards, without the lock's attributes. The session is held until the update is known to
+// be made. Returns Client.Unknown's error if the update may have been made, or may yet be, and
+// Client.Released also if an earlier call has released the lock. With any other error, such as
+// *ConditionError, nothing was written.
 func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expression, asks bool) (table.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", s.config.Name, updateAndRelease, err)

@@ -162,7 +162,7 @@ var mutants = []mutant{
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 66,
 	},
 	{
-		"a plain read after an eviction", "internal/session/read.go",
+		"a plain read after an eviction", "internal/session/use.go",
 		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
 		`an update is lost`, 395,
 	},
