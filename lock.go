@@ -50,14 +50,6 @@ func unknownError(q table.Queue, err, ctx, end error) error {
 	return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
 }
 
-// publicError makes the public error of an error of the session.
-func (l *Lock) publicError(err error) error {
-	if e, ok := err.(*session.ReleaseError); ok {
-		return &ReleaseError{Key: l.key, Err: publicError(e.Err)}
-	}
-	return publicError(err)
-}
-
 // publicError makes the public error of an error of a session.
 func publicError(err error) error {
 	e, unreleased := err.(*session.UnreleasedError)
@@ -119,7 +111,11 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 	if err := validItems("ReleaseWith", items); err != nil {
 		return err
 	}
-	return l.publicError(l.session.ReleaseWith(ctx, items...))
+	made, err := l.session.ReleaseWith(ctx, items...)
+	if made && err != nil {
+		return &ReleaseError{Key: l.key, Err: publicError(err)}
+	}
+	return err
 }
 
 // Remaining returns the time until the lease expires locally if no further renewal

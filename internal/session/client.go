@@ -85,15 +85,6 @@ type ConditionError struct {
 
 func (e *ConditionError) Error() string { return "the update's condition was false" }
 
-// ReleaseError reports that the writes of a ReleaseWith were made, and the release failed.
-type ReleaseError struct {
-	Err error // of Release
-}
-
-func (e *ReleaseError) Error() string {
-	return fmt.Sprintf("the writes were made, but the release failed: %v", e.Err)
-}
-
 // unknown returns Client.Unknown's error. ended is the error of the caller's context, and
 // end the reason why the lock is not held any more.
 func (s *Session) unknown(err, ended, end error) error {

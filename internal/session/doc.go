@@ -31,5 +31,5 @@
 // # Errors
 //
 // Errors that users match are made by package queuelock, which gives their constructors
-// to the Client. It translates ConditionError, ReleaseError and UnreleasedError.
+// to the Client. It translates ConditionError and UnreleasedError.
 package session
