@@ -3,9 +3,9 @@
 //
 // # What it promises
 //
-//   - A [Keeper] renews once in each interval, and soon again after a failure.
-//   - A timer reports the loss at the local deadline, even while a renewal hangs.
-//   - A Keeper has at most one renewal under way, those of Extend included.
+// A [Keeper] renews once in each interval, and soon again after a failure. It has at most
+// one renewal under way, those of Extend included. A timer reports the loss at the local
+// deadline, even while a renewal hangs.
 //
 // # What it does not promise
 //

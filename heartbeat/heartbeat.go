@@ -167,16 +167,16 @@ func (k *Keeper) Extend(ctx context.Context) error {
 		return ctx.Err()
 	}
 	answer := make(chan error, 1)
-	err := ErrStopped
 	select {
 	case k.asks <- answer:
-		select {
-		case err = <-answer:
-		case <-k.stopped:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
 	case <-k.stopped:
+	case <-ctx.Done():
+	}
+	var err error
+	select {
+	case err = <-answer:
+	case <-k.stopped:
+		err = ErrStopped
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -25,10 +25,9 @@ type Client struct {
 	Log        *slog.Logger
 	Local      *localqueue.Queues
 	Background func(func()) // runs what the client's Close waits for
-	// Released is the reason of a session that was released, and Lost returns the reason of
-	// a session that was lost. Unknown returns the error of an outcome that is not known,
-	// from the last request's error, the error of the caller's context if it has ended, and
-	// the reason if the session has ended. Users match these errors.
+	// Users match these errors: the reason of a session that was released, or was lost, and the
+	// error of an outcome that is not known. It is made of the last request's error, that of the
+	// caller's context if it has ended, and the reason if the session has ended.
 	Released error
 	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
 	Unknown  func(q table.Queue, err, ctx, end error) error
@@ -36,8 +35,7 @@ type Client struct {
 	sessions sync.Map // its keys are the *Sessions that are held, or not yet released
 }
 
-// Sessions returns the sessions that are held, or that Release could not release, in
-// the order of their queues and tickets.
+// Sessions returns the sessions that are held or not yet released, by queue and ticket.
 func (c *Client) Sessions() []*Session {
 	var all []*Session
 	c.sessions.Range(func(s, _ any) bool {
@@ -63,7 +61,7 @@ type UnreleasedError struct {
 	Queue  table.Queue
 	Ticket ticket.Number
 	Err    error
-	Loss   error // the Client's error if the lock was lost; else nil
+	Loss   error // the reason if the lock was lost; else nil
 }
 
 func (e *UnreleasedError) Error() string {
@@ -85,8 +83,6 @@ type ConditionError struct {
 
 func (e *ConditionError) Error() string { return "the update's condition was false" }
 
-// unknown returns Client.Unknown's error. ended is the error of the caller's context, and
-// end the reason why the lock is not held any more.
 func (s *Session) unknown(err, ended, end error) error {
 	return s.client.Unknown(s.config.Queue, err, ended, end)
 }

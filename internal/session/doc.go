@@ -30,6 +30,7 @@
 //
 // # Errors
 //
-// Errors that users match are made by package queuelock, which gives their constructors
-// to the Client. It translates ConditionError and UnreleasedError.
+// A call of a session that has ended returns the reason. Errors that users match are made by
+// package queuelock, which gives their constructors to the Client. It translates
+// ConditionError and UnreleasedError.
 package session

@@ -119,8 +119,7 @@ func (s *Session) Remaining() time.Duration {
 	return max(0, time.Until(s.keeper.Deadline()))
 }
 
-// Extend renews the lease now. It returns the reason if the session has ended. Calls that
-// wait at the same time share one request.
+// Extend renews the lease now. Calls that wait at the same time share one request.
 func (s *Session) Extend(ctx context.Context) error {
 	if err := s.Err(); err != nil {
 		return err

@@ -45,8 +45,7 @@ type Session struct {
 	dataSet  int64          // guarded by mu; number of the last SetData
 }
 
-// Hold returns the session of a grant, and starts its heartbeat. It makes no request. The
-// session must be released.
+// Hold returns the session of a grant, which must be released, and starts its heartbeat.
 func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
@@ -200,7 +199,7 @@ func (s *Session) move(to State) bool {
 	return possible
 }
 
-// State returns the state. It reads the clock first, and makes no request.
+// State returns the state. It reads the clock first.
 func (s *Session) State() State {
 	if err := s.keeper.Check(); err != nil {
 		s.lose(err.(*heartbeat.LossError))
@@ -215,8 +214,7 @@ func (s *Session) current() State {
 	return s.state
 }
 
-// Err returns nil while the lock is held, and then the reason why it is not. It reads the
-// clock, and makes no request.
+// Err returns nil while the lock is held, and then the reason why it is not. It reads the clock.
 func (s *Session) Err() error { return s.State().Reason }
 
 // handover is what has become of the lock in this process. The session's mutex guards it.

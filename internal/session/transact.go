@@ -179,8 +179,7 @@ func (t *transaction) refused(ctx context.Context, err error, reasons []string) 
 	return made == serving.MadeNotYet, why
 }
 
-// judge returns what became of the transaction by the records that refused it, and why the
-// first of them refused it.
+// judge returns what became of the transaction by the records that refused it, and why.
 func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made serving.Made, why error) {
 	fences := len(t.items) - len(t.sessions)
 	for i, s := range t.sessions {
@@ -252,8 +251,7 @@ func (t *transaction) leave(state transactionState) {
 	}
 }
 
-// Condition returns a check that the lock is held, for a transaction of the caller's
-// own. It makes no request.
+// Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (s *Session) Condition() types.ConditionCheck {
 	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone))
 	if err != nil {
@@ -282,8 +280,7 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) serving.
 	return serving.MadeUnknown
 }
 
-// askMade asks the record about the last transaction, and uses its number. The turnstile is
-// held.
+// askMade asks the record about the last transaction, and uses its number.
 func (s *Session) askMade(ctx context.Context) (made serving.Made) {
 	transient := table.Retryable
 	transient.Timeout = settleTimeout

@@ -14,9 +14,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// SetData replaces the holder's data; nil removes it. Calls take effect in the order in
-// which they began. It returns the reason if the session has ended. One request,
-// repeated until ctx or the session ends.
+// SetData replaces the holder's data; nil removes it. Calls take effect in the order in which
+// they began. One request, repeated until ctx or the session ends.
 func (s *Session) SetData(ctx context.Context, data []byte) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -83,8 +82,8 @@ func (s *Session) shares(how sharing) bool {
 	return s.sharing == how
 }
 
-// Downgrade makes an exclusive lock a shared one. It returns the reason if the session has
-// ended. One request, repeated until ctx or the session ends; none if the lock is shared.
+// Downgrade makes an exclusive lock a shared one. One request, repeated until ctx or the
+// session ends; none if the lock is shared.
 func (s *Session) Downgrade(ctx context.Context) error {
 	const what = "downgrade"
 	if err := s.Err(); err != nil || s.Shared() {
@@ -112,9 +111,8 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	return err
 }
 
-// Get reads items that the lock protects in one TransactGetItems, which conflicts with
-// a transaction that is still being committed. It returns the reason if the session has
-// ended. One request, repeated until ctx or the session ends.
+// Get reads items that the lock protects in one TransactGetItems, which conflicts with a
+// transaction that is still being committed. It is repeated until ctx or the session ends.
 func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read []table.Item, err error) {
 	if err := s.Err(); err != nil {
 		return nil, err
@@ -141,7 +139,7 @@ func transient(err error) bool {
 const unsettledFor = time.Minute
 
 // Unsettled reports whether a fenced transaction of an earlier turn may become visible
-// while this lock is held. It makes no request.
+// while this lock is held.
 func (s *Session) Unsettled() bool {
 	eviction, evicted, previous := s.LastEviction()
 	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
