@@ -60,7 +60,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	case err != nil:
 		return nil, err
 	}
-	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.session.Granted().Item)}, nil
+	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
 func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
@@ -136,7 +136,7 @@ func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expressio
 		switch _, key := l.itemKey.Key[name]; {
 		case key:
 			return users, fmt.Errorf("the update names the item's key attribute %q, which cannot be changed", name)
-		case l.session.Queue().Home.Owns(name):
+		case l.session.Config().Queue.Home.Owns(name):
 			return users, fmt.Errorf("the update names the lock's own attribute %q", name)
 		}
 	}

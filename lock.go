@@ -35,7 +35,7 @@ func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue,
 
 // deliver makes the Lock of a session that is returned to the caller.
 func (c *Client) deliver(s *session.Session, cfg settings) *Lock {
-	l := &Lock{session: s, key: keyOf(s.Queue()), maxData: cfg.maxData()}
+	l := &Lock{session: s, key: keyOf(s.Config().Queue), maxData: cfg.maxData()}
 	s.Deliver(func(margin int) { cfg.warnings[margin].call(l) })
 	return l
 }
@@ -48,14 +48,6 @@ func lostError(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error 
 
 func unknownError(q table.Queue, err, ctx, end error) error {
 	return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
-}
-
-// publicError makes the public error of an error of the session.
-func (l *Lock) publicError(err error) error {
-	if e, ok := err.(*session.ReleaseError); ok {
-		return &ReleaseError{Key: l.key, Err: publicError(e.Err)}
-	}
-	return publicError(err)
 }
 
 // publicError makes the public error of an error of a session.
@@ -80,7 +72,7 @@ func (l *Lock) Key() Key { return l.key }
 // Ticket returns the lock's number in its queue, which is its fencing token. It is
 // greater than the tokens of all earlier holders. It does not change when the lock
 // ends.
-func (l *Lock) Ticket() ticket.Number { return l.session.Ticket() }
+func (l *Lock) Ticket() ticket.Number { return l.session.Grant().Ticket }
 
 // Context returns a context with the values of the one given to Acquire, but not its
 // end. It is cancelled when the lock is lost or released, with the cause ErrLost or
@@ -119,7 +111,11 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 	if err := validItems("ReleaseWith", items); err != nil {
 		return err
 	}
-	return l.publicError(l.session.ReleaseWith(ctx, items...))
+	made, err := l.session.ReleaseWith(ctx, items...)
+	if made && err != nil {
+		return &ReleaseError{Key: l.key, Err: publicError(err)}
+	}
+	return err
 }
 
 // Remaining returns the time until the lease expires locally if no further renewal
@@ -151,10 +147,10 @@ func (l *Lock) Shared() bool { return l.session.Shared() }
 // Returns an error at once for a permit or an item's lock. After any error but ErrLost
 // and ErrReleased the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
-	if l.session.Mode().Permits > 0 {
+	if l.session.Config().Mode.Permits > 0 {
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.key)
 	}
-	if l.session.Queue().Home != nil {
+	if l.session.Config().Queue.Home != nil {
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.key)
 	}
 	return l.session.Downgrade(ctx)

@@ -338,7 +338,7 @@ func (c *Client) releaseAll(ctx context.Context) error {
 		ctx := random.Fork(ctx)
 		wg.Go(func() {
 			if err := lock.Release(ctx); err != nil {
-				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(lock.Queue()), publicError(err))
+				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(lock.Config().Queue), publicError(err))
 			}
 		})
 	}

@@ -28,7 +28,7 @@ type Handle struct {
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	return newHandle(l.key, l.session.Mode(), waiter.Grant{ID: l.session.ID(), Ticket: l.Ticket()}.Handle())
+	return newHandle(l.key, l.session.Config().Mode, l.session.Grant().Handle())
 }
 
 func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {

@@ -3,9 +3,9 @@
 //
 // # What it promises
 //
-//   - A [Keeper] renews once in each interval, and soon again after a failure.
-//   - A timer reports the loss at the local deadline, even while a renewal hangs.
-//   - A Keeper has at most one renewal under way, those of Extend included.
+// A [Keeper] renews once in each interval, and soon again after a failure. It has at most
+// one renewal under way, those of Extend included. A timer reports the loss at the local
+// deadline, even while a renewal hangs.
 //
 // # What it does not promise
 //
@@ -19,24 +19,10 @@
 // renewal was sent, on the monotonic clock, less a margin. Other clients count from
 // later, so the owner knows of the loss first.
 //
-// # States
-//
-//	             renewed
-//	           ┌─────────┐
-//	           ▼         │
-//	Start ──► held ──► renewing ──► (fails) ──► retrying ──► lost
-//	           │                       ▲───────────┘          ▲
-//	           ├── deadline passes ──────────────────────────┤
-//	           └── refused: evicted ─────────────────────────┘
-//
 // # Failures
 //
-//	| cause       | meaning                                                   |
-//	|-------------|-----------------------------------------------------------|
-//	| Evicted     | the store says that another client removed the lease      |
-//	| Expired     | the deadline passed and no renewal failed: a paused process |
-//	| Unreachable | the deadline passed after renewals had failed or hung     |
-//
-// A lease without an end (Config.Endless) has no deadline. Only an eviction ends it,
-// and renewals that fail are retried until Stop.
+// The cause of a loss is Evicted if the store says that another client removed the
+// lease. Otherwise the deadline passed: after renewals had failed or hung
+// (Unreachable), or without a failure, as in a paused process (Expired). A lease
+// without an end (Config.Endless) has no deadline. Only an eviction ends it.
 package heartbeat

@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/queuelock/queuelock/internal/random"
 )
+
+// ErrStopped is what Extend returns once Stop was called.
+var ErrStopped = errors.New("the lease is not kept any more")
 
 // ErrEvicted is what a Renew returns when the table says that the lease was removed.
 // The lease is lost at once.
@@ -27,15 +28,10 @@ const (
 )
 
 func (c Cause) String() string {
-	switch c {
-	case Evicted:
-		return "evicted"
-	case Expired:
-		return "expired"
-	case Unreachable:
-		return "unreachable"
+	if c < Evicted || c > Unreachable {
+		return fmt.Sprintf("heartbeat.Cause(%d)", int(c))
 	}
-	return fmt.Sprintf("heartbeat.Cause(%d)", int(c))
+	return [...]string{"evicted", "expired", "unreachable"}[c-Evicted]
 }
 
 // LossError says that a lease was lost, and how.
@@ -67,7 +63,6 @@ type Config struct {
 	First    time.Duration // from the start to the first renewal; zero: at once
 	Spread   float64       // a renewal comes earlier by up to this part of its wait, at random; zero: none
 	Warnings []Warning     // of a deadline that comes near
-
 	// Endless says that the lease has no end. Margin and Warnings are not used then,
 	// and TTL sets only the rhythm of retries.
 	Endless bool
@@ -82,12 +77,13 @@ type Keeper struct {
 	lost    chan struct{}
 	stopped <-chan struct{} // Stop was called, or the lease was lost
 	ended   chan struct{}   // the goroutine has returned
+	pause   time.Duration   // after the last failure; used by the goroutine only
 
 	mu       sync.Mutex
 	deadline time.Time // guarded by mu
 	warnings []warning // guarded by mu; none after Stop
 	failed   error     // guarded by mu; the last attempt's error since the last renewal
-	busy     bool      // guarded by mu; an attempt is under way
+	busy     bool      // guarded by mu, changed by the goroutine; an attempt is under way
 	loss     error     // guarded by mu
 }
 
@@ -133,21 +129,19 @@ func (k *Keeper) Deadline() time.Time {
 func (k *Keeper) Check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.look()
-	return k.loss
-}
-
-// look gives the warnings that are due, and declares the loss if the deadline has
-// passed. k.mu is held.
-func (k *Keeper) look() {
 	if k.loss != nil || k.config.Endless {
-		return
+		return k.loss
 	}
 	now := time.Now()
 	k.warn(now)
 	if !now.Before(k.deadline) {
-		k.lose(k.missed())
+		loss := &LossError{Cause: Expired}
+		if k.failed != nil || k.busy {
+			loss = &LossError{Cause: Unreachable, Err: k.failed}
+		}
+		k.lose(loss)
 	}
+	return k.loss
 }
 
 // Stop ends the renewals and the warnings, and waits for the renewal under way. It does
@@ -161,161 +155,172 @@ func (k *Keeper) Stop() {
 	<-k.ended
 }
 
-// missed returns the loss of a deadline that passed. k.mu is held.
-func (k *Keeper) missed() *LossError {
-	if k.failed != nil || k.busy {
-		return &LossError{Cause: Unreachable, Err: k.failed}
+// Extend renews the lease now by one renewal, sent after the call and after the answer
+// of one under way. Concurrent calls share one. The next renewal counts from it. If ctx
+// ends first, the renewal is made all the same. Returns
+//
+//   - ctx's error, or ErrStopped after Stop.
+//   - *LossError if the lease is lost.
+//   - any other error of the renewal, which is retried. The lease is as before.
+func (k *Keeper) Extend(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	return &LossError{Cause: Expired}
+	answer := make(chan error, 1)
+	select {
+	case k.asks <- answer:
+	case <-k.stopped:
+	case <-ctx.Done():
+	}
+	var err error
+	select {
+	case err = <-answer:
+	case <-k.stopped:
+		err = ErrStopped
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if loss := k.Check(); loss != nil {
+		return loss
+	}
+	return err
 }
 
-// lose reports the loss once. k.mu is held.
+// lose reports the loss. It is called once, and k.mu is held.
 func (k *Keeper) lose(loss *LossError) {
-	if k.loss == nil {
-		k.loss = loss
-		close(k.lost)
-	}
+	k.loss = loss
+	close(k.lost)
 }
 
-// run waits for the next attempt, a call of Extend, an answer, a warning or the
-// deadline.
+// run waits for the next attempt, a call of Extend, an answer, a warning or the deadline.
 func (k *Keeper) run(ctx context.Context, sent time.Time) {
 	defer close(k.ended)
 	attempt := time.NewTimer(time.Until(sent.Add(k.early(ctx, k.config.First))))
 	defer attempt.Stop()
 	alarm := time.NewTimer(k.untilAlarm())
 	defer alarm.Stop()
-	retry := k.retries()
 	answers := make(chan answer, 1)
-	var asked askers
+	var asked []chan error // calls of Extend for the next attempt
 	send := func() {
 		// The deadline may have passed if the process was paused.
 		if k.Check() != nil {
 			return
 		}
 		attempt.Stop()
-		asked.send()
 		k.mu.Lock()
 		k.busy = true
 		k.mu.Unlock()
-		go func() { answers <- k.attempt(ctx) }()
+		calls := asked
+		asked = nil
+		go func() { answers <- k.attempt(ctx, calls) }()
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			k.drain(answers)
+			if k.busy {
+				<-answers // so that nothing is sent after Stop
+			}
 			return
 		case <-k.lost: // by Check
 			k.cancel()
 		case <-alarm.C:
-			k.mu.Lock()
 			if ctx.Err() == nil {
-				k.look()
+				_ = k.Check()
 			}
-			k.mu.Unlock()
 			alarm.Reset(k.untilAlarm())
 		case <-attempt.C:
 			send()
-		case ask := <-k.asks:
-			if asked.ask(ask) {
+		case call := <-k.asks:
+			if asked = append(asked, call); !k.busy {
 				send()
 			}
 		case a := <-answers:
-			next, ok := k.settle(ctx, a, retry)
-			again := asked.answer(a.err, ok)
-			switch {
-			case !ok:
-			case again:
+			next, kept := k.settle(ctx, a)
+			a.pass(kept)
+			if !kept {
+				continue
+			}
+			if len(asked) > 0 {
 				send()
-			default:
+			} else {
 				attempt.Reset(next)
 			}
-			if ok {
-				alarm.Reset(k.untilAlarm())
-			}
+			alarm.Reset(k.untilAlarm())
 		}
 	}
 }
 
 // answer is the result of an attempt that was sent at that instant.
 type answer struct {
-	sent time.Time
-	err  error
+	sent  time.Time
+	err   error
+	calls []chan error // of Extend, that wait for it
 }
 
 // attempt renews once, at most until the deadline.
-func (k *Keeper) attempt(ctx context.Context) answer {
-	a := answer{sent: time.Now()}
+func (k *Keeper) attempt(ctx context.Context, calls []chan error) answer {
+	sent := time.Now()
 	if !k.config.Endless {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, k.Deadline())
 		defer cancel()
 	}
-	a.err = k.renew(ctx)
-	return a
+	return answer{sent, k.renew(ctx), calls}
+}
+
+// pass passes the answer on to the calls of Extend. kept says that the lease is still kept.
+func (a answer) pass(kept bool) {
+	if a.err == nil && !kept {
+		a.err = ErrStopped // or lost: its answer came too late
+	}
+	for _, call := range a.calls {
+		call <- a.err
+	}
 }
 
 // settle applies an answer, and returns the time until the next attempt, or false if
 // the lease is lost or no longer kept.
-func (k *Keeper) settle(ctx context.Context, a answer, retry *backoff.ExponentialBackOff) (time.Duration, bool) {
+func (k *Keeper) settle(ctx context.Context, a answer) (next time.Duration, kept bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
-	if k.loss == nil && ctx.Err() == nil {
-		// A process that was paused is warned even if this answer renews the lease.
-		k.warn(time.Now())
-	}
-	switch {
-	case k.loss != nil || ctx.Err() != nil:
+	if k.loss != nil || ctx.Err() != nil {
 		return 0, false
+	}
+	k.warn(time.Now()) // a process that was paused is warned even if this answer renews the lease
+	switch {
 	case a.err == nil:
 		// An answer after the deadline counts if the timer has not fired yet: the new
 		// deadline is taken from the time at which the renewal was sent.
-		k.failed = nil
+		k.failed, k.pause = nil, 0
 		if !k.config.Endless {
 			k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
 		}
-		retry.Reset()
 		return time.Until(a.sent.Add(k.early(ctx, k.config.Interval))), true
 	case errors.Is(a.err, ErrEvicted):
 		k.lose(&LossError{Cause: Evicted, Err: a.err})
 		return 0, false
 	}
 	k.failed = a.err
-	return random.Around(ctx, retry.NextBackOff()), true
+	return k.soon(ctx), true
 }
 
-// early shortens a wait at random, so that leases taken together are not renewed
-// together.
+// early shortens a wait at random, so that leases taken together are not renewed together.
 func (k *Keeper) early(ctx context.Context, wait time.Duration) time.Duration {
-	if k.config.Spread == 0 {
-		return wait
-	}
 	return wait - time.Duration(float64(wait)*k.config.Spread*random.Float64(ctx))
 }
 
-// drain waits for the attempt under way, so that nothing is sent after Stop.
-func (k *Keeper) drain(answers <-chan answer) {
-	k.mu.Lock()
-	busy := k.busy
-	k.mu.Unlock()
-	if busy {
-		<-answers
-	}
-}
-
-// retries returns the schedule of attempts after a failure: quick at first, and some
-// twenty in half a lease. Without an end they slow down to the interval.
-func (k *Keeper) retries() *backoff.ExponentialBackOff {
-	slowest := k.config.TTL / 40
+// soon returns the time until the next attempt after a failure: short at first, and for
+// some twenty in half a lease. Without an end the attempts slow down to the interval.
+func (k *Keeper) soon(ctx context.Context) time.Duration {
+	longest := k.config.TTL / 40
 	if k.config.Endless {
-		slowest = k.config.Interval
+		longest = k.config.Interval
 	}
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(k.config.TTL/200),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(slowest),
-		backoff.WithMaxElapsedTime(0),
-		backoff.WithRandomizationFactor(0), // settle does that
-	)
+	if k.pause == 0 {
+		k.pause = k.config.TTL / 200
+	} else {
+		k.pause = min(2*k.pause, longest)
+	}
+	return random.Around(ctx, k.pause)
 }

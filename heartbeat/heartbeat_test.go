@@ -127,7 +127,7 @@ func TestSpread(t *testing.T) {
 	c.Spread = 0.1
 	instants := func(t *testing.T, seed uint64) []time.Duration {
 		tb := newTable(nil)
-		k := heartbeat.Start(random.With(t.Context(), random.New(seed, 1)), time.Now(), c, tb.renew)
+		k := heartbeat.Start(random.Seed(t.Context(), seed, 1), time.Now(), c, tb.renew)
 		time.Sleep(time.Hour)
 		wantKept(t, k)
 		k.Stop()

@@ -15,23 +15,16 @@ type Warning struct {
 	Func func()
 }
 
-// warning is a Warning and the deadline for which it was given last.
 type warning struct {
 	Warning
-	given time.Time // the deadline of which it warned
-}
-
-// due returns the time of the warning before that deadline, and whether it is still to
-// be given.
-func (w warning) due(deadline time.Time) (time.Time, bool) {
-	return deadline.Add(-w.Margin), !w.given.Equal(deadline)
+	given time.Time // the deadline of which it warned last
 }
 
 // warn gives the warnings that are due. k.mu is held.
 func (k *Keeper) warn(now time.Time) {
 	for i := range k.warnings {
 		w := &k.warnings[i]
-		if at, due := w.due(k.deadline); due && !now.Before(at) {
+		if !w.given.Equal(k.deadline) && !now.Before(k.deadline.Add(-w.Margin)) {
 			w.given = k.deadline
 			w.Func()
 		}
@@ -47,7 +40,7 @@ func (k *Keeper) untilAlarm() time.Duration {
 	defer k.mu.Unlock()
 	next := k.deadline
 	for _, w := range k.warnings {
-		if at, due := w.due(k.deadline); due && at.Before(next) {
+		if at := k.deadline.Add(-w.Margin); !w.given.Equal(k.deadline) && at.Before(next) {
 			next = at
 		}
 	}

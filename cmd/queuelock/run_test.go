@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -272,12 +273,16 @@ func TestLossKillsGroup(t *testing.T) {
 func TestGroupMayCleanUp(t *testing.T) {
 	// The shell dies of SIGTERM at once; what it has started takes a moment.
 	cmd := exec.Command("sh", "-c", `(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`)
-	started, in, out, err := child.StartPiped(cmd)
+	out, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
 	defer out.Close()
+	cmd.Stdout = write
+	started, err := child.Start(cmd)
+	if err := errors.Join(err, write.Close()); err != nil {
+		t.Fatal(err)
+	}
 	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,9 @@
-// Package child starts processes that do not outlive their parent. "queuelock run" starts
-// its command with it, and the test apparatus its workers and engines.
+// Package child starts processes that do not outlive their parent. On Linux the kernel
+// kills a child when its parent dies, even by SIGKILL. It does not kill the processes that
+// the child has started.
 //
 // A child leads a process group of its own. A signal reaches the processes that it has
 // started as well, and a Ctrl-C at the terminal reaches it only through its parent.
-//
-// # Promises
-//
-// Exited is closed once the child is gone and was waited for. On Linux the kernel kills
-// the child when the parent dies, even by SIGKILL.
-//
-// # Does not promise
-//
-// That processes which the child has started end with it.
 package child
 
 import (
@@ -26,14 +18,9 @@ import (
 type Child struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	err    error // of Wait; read after exited
 }
 
 // Start starts the command as the leader of a new process group. On failure nothing runs.
-//
-// The kernel kills the child when the thread that started it ends, and Go may end threads
-// at any time. So a goroutine keeps that thread until the child is gone.
-// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
 func Start(cmd *exec.Cmd) (*Child, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -43,11 +30,14 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 	c := &Child{cmd: cmd, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+		// The kernel kills the child when the thread that started it ends, and Go may end
+		// threads at any time. So the goroutine keeps its thread until the child is gone.
+		// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
+		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			c.err = cmd.Wait()
+			_ = cmd.Wait() // ProcessState has the result
 		}
 		close(c.exited)
 	}()
@@ -55,26 +45,6 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// StartPiped is Start with pipes to the command's standard input and from its standard
-// output, which the caller closes. On failure none is left open.
-func StartPiped(cmd *exec.Cmd) (c *Child, stdin, stdout *os.File, err error) {
-	inRead, inWrite, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, inRead.Close(), inWrite.Close())
-	}
-	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	c, err = Start(cmd)
-	err = errors.Join(err, inRead.Close(), outWrite.Close()) // the child has its own
-	if c == nil {
-		return nil, nil, nil, errors.Join(err, inWrite.Close(), outRead.Close())
-	}
-	return c, inWrite, outRead, err
 }
 
 // Pid returns the id of the process and of its group.

@@ -11,23 +11,24 @@ import (
 type Group struct {
 	mu   sync.Mutex
 	n    int           // guarded by mu
-	idle chan struct{} // guarded by mu; closed when n falls to zero, nil if nothing waits
+	idle chan struct{} // guarded by mu; closed when n falls to zero
 }
 
 // Enter adds one.
 func (g *Group) Enter() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.n++
+	if g.n++; g.n == 1 {
+		g.idle = make(chan struct{})
+	}
 }
 
 // Leave removes one.
 func (g *Group) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.n--; g.n == 0 && g.idle != nil {
+	if g.n--; g.n == 0 {
 		close(g.idle)
-		g.idle = nil
 	}
 }
 
@@ -43,15 +44,11 @@ func (g *Group) Run(f func()) {
 // Wait waits until the group is empty, or returns ctx's error.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
-	if g.n == 0 {
-		g.mu.Unlock()
-		return nil
-	}
-	if g.idle == nil {
-		g.idle = make(chan struct{})
-	}
-	idle := g.idle
+	n, idle := g.n, g.idle
 	g.mu.Unlock()
+	if n == 0 {
+		return nil // even if ctx has ended
+	}
 	select {
 	case <-idle:
 		return nil

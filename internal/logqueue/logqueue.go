@@ -1,10 +1,9 @@
 // Package logqueue keeps a slow or blocked slog.Handler from delaying the code
 // that logs.
 //
-// A Queue holds records and passes them to the next handler in order, from one
-// goroutine. The goroutine starts with the first record and ends when the queue
-// is empty. A full queue drops its oldest record; the next record that gets
-// through is preceded by a warning with the number of records dropped.
+// A Queue passes records to the next handler in order, from one goroutine, which ends
+// when the queue is empty. A full queue drops its oldest record; the next record that
+// gets through is preceded by a warning with the number of records dropped.
 package logqueue
 
 import (
@@ -12,6 +11,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/group"
 )
 
 // Capacity is the number of records that a Queue holds.
@@ -19,10 +20,11 @@ const Capacity = 256
 
 // Queue holds records for handlers. It is safe for concurrent use.
 type Queue struct {
+	runs    group.Group // of run, at most one at a time
 	mu      sync.Mutex
-	entries []entry       // guarded by mu
-	dropped int           // guarded by mu; since the last record that got through
-	idle    chan struct{} // guarded by mu; closed when the goroutine ends, nil if none runs
+	entries []entry // guarded by mu
+	dropped int     // guarded by mu; since the last record that got through
+	running bool    // guarded by mu
 }
 
 type entry struct {
@@ -36,20 +38,7 @@ type entry struct {
 func (q *Queue) Handler(next slog.Handler) slog.Handler { return handler{q, next} }
 
 // Wait waits until the queue is empty, or returns ctx's error.
-func (q *Queue) Wait(ctx context.Context) error {
-	q.mu.Lock()
-	idle := q.idle
-	q.mu.Unlock()
-	if idle == nil {
-		return nil
-	}
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (q *Queue) Wait(ctx context.Context) error { return q.runs.Wait(ctx) }
 
 func (q *Queue) add(e entry) {
 	q.mu.Lock()
@@ -59,18 +48,14 @@ func (q *Queue) add(e entry) {
 		q.dropped++
 	}
 	q.entries = append(q.entries, e)
-	if q.idle == nil {
-		q.idle = make(chan struct{})
-		go q.run()
+	if !q.running {
+		q.running = true
+		q.runs.Run(q.run)
 	}
 }
 
 func (q *Queue) run() {
-	for {
-		e, dropped, ok := q.take()
-		if !ok {
-			return
-		}
+	for e, dropped, ok := q.take(); ok; e, dropped, ok = q.take() {
 		if dropped > 0 {
 			note := slog.NewRecord(time.Now(), slog.LevelWarn, "queuelock: the logger is slow, and records were dropped", 0)
 			note.AddAttrs(slog.Int("dropped", dropped))
@@ -80,13 +65,12 @@ func (q *Queue) run() {
 	}
 }
 
-// take returns the oldest entry, and ends the goroutine if there is none.
+// take returns the oldest entry; if there is none, the goroutine ends.
 func (q *Queue) take() (e entry, dropped int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.entries) == 0 {
-		close(q.idle)
-		q.idle, q.entries = nil, nil
+		q.running, q.entries = false, nil
 		return entry{}, 0, false
 	}
 	e, dropped = q.entries[0], q.dropped
@@ -114,9 +98,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return handler{h.queue, h.next.WithAttrs(attrs)}
+	return h.queue.Handler(h.next.WithAttrs(attrs))
 }
 
-func (h handler) WithGroup(name string) slog.Handler {
-	return handler{h.queue, h.next.WithGroup(name)}
-}
+func (h handler) WithGroup(name string) slog.Handler { return h.queue.Handler(h.next.WithGroup(name)) }

@@ -7,49 +7,45 @@ import (
 	"context"
 	crand "crypto/rand"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Source is a seeded source for one client. It is safe for concurrent use.
-type Source struct {
+type source struct {
 	mu  sync.Mutex
 	rng *rand.Rand // guarded by mu
 }
 
-// New returns a Source that draws the same numbers for the same seeds.
-func New(seed1, seed2 uint64) *Source {
-	return &Source{rng: rand.New(rand.NewPCG(seed1, seed2))}
-}
-
 type key struct{}
 
-// With returns a context whose random numbers come from s.
-func With(ctx context.Context, s *Source) context.Context {
-	return context.WithValue(ctx, key{}, s)
+// Seed returns a context whose random numbers are the same for the same seeds.
+func Seed(ctx context.Context, seed1, seed2 uint64) context.Context {
+	return context.WithValue(ctx, key{}, &source{rng: rand.New(rand.NewPCG(seed1, seed2))})
+}
+
+// seeded calls draw if ctx has a seeded source.
+func seeded(ctx context.Context, draw func(rng *rand.Rand)) {
+	if s, ok := ctx.Value(key{}).(*source); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		draw(s.rng)
+	}
 }
 
 // Fork returns a context for another goroutine. If ctx has a seeded source, the new one
 // has a source drawn from it now, so that neither goroutine changes what the other draws.
 func Fork(ctx context.Context) context.Context {
-	s, ok := ctx.Value(key{}).(*Source)
-	if !ok {
-		return ctx
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return With(ctx, New(s.rng.Uint64(), s.rng.Uint64()))
+	fork := ctx
+	seeded(ctx, func(rng *rand.Rand) { fork = Seed(ctx, rng.Uint64(), rng.Uint64()) })
+	return fork
 }
 
 // Float64 returns a number in [0, 1).
 func Float64(ctx context.Context) float64 {
-	s, ok := ctx.Value(key{}).(*Source)
-	if !ok {
-		return rand.Float64()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rng.Float64()
+	n := rand.Float64()
+	seeded(ctx, func(rng *rand.Rand) { n = rng.Float64() })
+	return n
 }
 
 // Around returns d, shortened or lengthened by up to a half.
@@ -57,22 +53,14 @@ func Around(ctx context.Context, d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.5 + Float64(ctx)))
 }
 
-const letters = "abcdefghijklmnopqrstuvwxyz234567"
-
 // Text returns 26 lower-case letters and digits, of 130 bits that cannot be guessed.
 func Text(ctx context.Context) string {
-	text := []byte(crand.Text())
-	s, ok := ctx.Value(key{}).(*Source)
-	if ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-	}
-	for i, c := range text {
-		if ok {
-			text[i] = letters[s.rng.IntN(len(letters))]
-		} else if c >= 'A' && c <= 'Z' {
-			text[i] = c - 'A' + 'a'
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	text := []byte(strings.ToLower(crand.Text()))
+	seeded(ctx, func(rng *rand.Rand) {
+		for i := range text {
+			text[i] = letters[rng.IntN(len(letters))]
 		}
-	}
+	})
 	return string(text)
 }

@@ -10,9 +10,9 @@ import (
 
 // TestSeeds checks that equal seeds give equal sequences.
 func TestSeeds(t *testing.T) {
-	a := random.With(t.Context(), random.New(1, 2))
-	b := random.With(t.Context(), random.New(1, 2))
-	c := random.With(t.Context(), random.New(1, 3))
+	a := random.Seed(t.Context(), 1, 2)
+	b := random.Seed(t.Context(), 1, 2)
+	c := random.Seed(t.Context(), 1, 3)
 	if random.Text(a) != random.Text(b) || random.Float64(a) != random.Float64(b) {
 		t.Error("two sources of the same seeds differ")
 	}
@@ -25,7 +25,7 @@ func TestSeeds(t *testing.T) {
 func TestTextsAreUnique(t *testing.T) {
 	shape := regexp.MustCompile(`^[a-z2-7]{26}$`)
 	seen := map[string]bool{}
-	seeded := random.With(t.Context(), random.New(1, 2))
+	seeded := random.Seed(t.Context(), 1, 2)
 	for range 1000 {
 		for _, text := range []string{random.Text(t.Context()), random.Text(seeded)} {
 			if !shape.MatchString(text) || seen[text] {

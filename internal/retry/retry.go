@@ -6,25 +6,17 @@ import (
 	"context"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/random"
 )
 
 // Policy decides which requests are repeated, and for how long.
 type Policy struct {
-	// Retryable reports whether a request that failed with err may succeed later.
-	Retryable func(err error) bool
-	// Timeout limits how long failures go on, counted from the first. Zero: no limit.
-	Timeout time.Duration
-	// Grace is how long a request under way may outlive ctx. Zero: not at all.
-	Grace time.Duration
-	// OnRetry receives each retryable error, before the pause. Nil: nothing.
-	OnRetry func(err error)
-	// Schedule spaces the attempts of several calls as one series, in place of
-	// Timeout. Nil: each call is a series of its own.
-	Schedule *Schedule
+	Retryable func(err error) bool // whether a request that failed with err may succeed later
+	Timeout   time.Duration        // of failures, counted from the first; zero: none
+	Grace     time.Duration        // how long a request under way may outlive ctx; zero: not at all
+	OnRetry   func(err error)      // receives each retryable error before the pause; nil: nothing
+	Schedule  *Schedule            // in place of Timeout: makes several calls one series of attempts
 }
 
 // Do calls request until it succeeds, fails with an error that is not retryable, or time
@@ -60,45 +52,36 @@ func (p Policy) try(ctx context.Context, request func(ctx context.Context) error
 // Schedule spaces attempts: 50 ms after the first failure, then twice as long each
 // time up to 2 s, with random variation. It is not safe for concurrent use.
 type Schedule struct {
-	delays  *backoff.ExponentialBackOff
-	failing bool // the timeout runs
+	timeout time.Duration
+	begun   time.Time     // the first failure of the series; zero: none yet
+	delay   time.Duration // after the last failure
 }
 
 // For returns a Schedule that ends when failures have gone on for timeout, counted
 // from the first. Zero never ends.
-func For(timeout time.Duration) *Schedule {
-	return &Schedule{delays: backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(2*time.Second),
-		backoff.WithRandomizationFactor(0), // Pause does that
-		backoff.WithMaxElapsedTime(timeout),
-	)}
-}
+func For(timeout time.Duration) *Schedule { return &Schedule{timeout: timeout} }
 
-// Pause waits before the next attempt. It returns false at once if the timeout has
-// passed or ctx has ended.
+// Pause waits before the next attempt. It returns false at once if the timeout would
+// pass during the wait, or ctx has ended.
 func (s *Schedule) Pause(ctx context.Context) bool {
-	if !s.failing {
-		s.failing = true
-		s.delays.Reset()
+	if s.begun.IsZero() {
+		s.begun, s.delay = time.Now(), 50*time.Millisecond
+	} else {
+		s.delay = min(2*s.delay, 2*time.Second)
 	}
-	delay := s.delays.NextBackOff()
-	if delay == backoff.Stop || ctx.Err() != nil {
+	if ctx.Err() != nil || s.timeout != 0 && time.Since(s.begun)+s.delay > s.timeout {
 		return false
 	}
-	return Sleep(ctx, random.Around(ctx, delay))
+	return Sleep(ctx, random.Around(ctx, s.delay))
 }
 
 // Reset ends a series of failures: the timeout and the delays begin again.
-func (s *Schedule) Reset() { s.failing = false }
+func (s *Schedule) Reset() { s.begun = time.Time{} }
 
 // Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false

@@ -10,8 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// call is one call that releases the lock. All of its requests have the same number, which
-// is in the mark of the release.
+// call is one call that releases the lock. The mark of the release has its number.
 type call struct {
 	session *Session
 	kind    kind
@@ -33,16 +32,16 @@ func (s *Session) newCall(k kind) *call {
 	c := &call{session: s, kind: k, first: serving.FormHandOff, ending: serving.Ending{
 		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)),
 	}}
-	// Behind a lock that was granted by CLAIM others probably wait: the fast form would
-	// mostly be refused, and the lock idle for a round trip. RESET follows if none wait.
+	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly
+	// be refused, and the lock idle for a round trip. RESET follows if none wait.
 	if k != clears && !s.grant.Claimed && s.seen.Fast(s.grant.ID, s.grant.Ticket) {
 		c.first = serving.FormFast
 	}
 	c.form = c.first
-	switch last := s.transactions.last; {
-	case last.state == refused:
-		c.ending.Unmade = last.number
-	case last.state == unsettled:
+	switch s.last.state {
+	case refused:
+		c.ending.Unmade = s.last.number
+	case unsettled:
 		c.ending.Open = s.tableTime(time.Now())
 	}
 	if mark := s.grant.Record.Marks.Released.Open; c.ending.Open.IsZero() && s.recent(mark) {
@@ -58,8 +57,8 @@ func (s *Session) newCall(k kind) *call {
 	return c
 }
 
-// run sends the call until it is answered, and returns the meaning of the answer and the
-// record. An error reports that the last request had no answer.
+// run sends the call until it is answered, and returns what the answer means and its record.
+// An error reports that the last request had no answer.
 func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec serving.Record, err error) {
 	err = policy.Do(ctx, func(ctx context.Context) error {
 		v, rec, err = c.attempt(ctx)
@@ -81,17 +80,14 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
-			if table.IsUnread(err) {
-				c.unread = true
-			} else {
-				c.open = c.open || table.Applied(err, true)
-			}
+			unread := table.IsUnread(err)
+			c.unread, c.open = c.unread || unread, c.open || !unread && table.Applied(err, true)
 			return unknown, rec, err
 		}
 		c.unread = false
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
-			if !s.transactions.last.tx.visible(ctx) {
+			if !s.last.tx.visible(ctx) {
 				c.ending.Open = s.tableTime(time.Now())
 			}
 			c.ending.Unmade = 0
@@ -108,7 +104,7 @@ func (c *call) refusal(rec serving.Record) refusal {
 	s := c.session
 	_, entry := rec.Mine(s.grant.ID)
 	return refusal{
-		kind: c.kind, form: c.form, outcome: s.outcome(rec, c.ending.Call), entry: entry,
+		kind: c.kind, form: c.form, outcome: s.outcome(rec), entry: entry,
 		copied:   c.ending.Unmade != 0 && rec.Made(s.grant.ID, s.grant.Ticket, c.ending.Unmade) == serving.MadeYes,
 		fast:     rec.Fast(s.grant.ID, s.grant.Ticket),
 		asks:     c.asks,
@@ -118,11 +114,11 @@ func (c *call) refusal(rec serving.Record) refusal {
 	}
 }
 
-// outcome returns what became of the lock and its release call, by a record.
-func (s *Session) outcome(rec serving.Record, call int64) serving.Outcome {
+// outcome returns what became of the lock and its last release call, by a record.
+func (s *Session) outcome(rec serving.Record) serving.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return rec.Outcome(s.grant.ID, s.grant.Ticket, call, s.seen.Marks)
+	return rec.Outcome(s.grant.ID, s.grant.Ticket, s.calls, s.seen.Marks)
 }
 
 // confirmRelease reports whether a lock that is not in its record was or may have been
@@ -132,13 +128,105 @@ func (s *Session) confirmRelease(rec serving.Record) bool {
 	phase, calls := s.state.Phase, s.calls
 	s.mu.Unlock()
 	switch {
-	case calls == 0:
-		return false // none was ever sent
+	case calls == 0: // none was ever sent
+		return false
 	case phase == Updating, phase == Released:
 		return true
-	case !s.outcome(rec, calls).Released():
-		return false
+	case s.outcome(rec).Released():
+		s.move(s.released())
+		return true
 	}
-	s.move(s.released())
-	return true
+	return false
+}
+
+// kind is the kind of a call that releases the lock.
+type kind int
+
+const (
+	releases kind = iota // Release
+	clears               // Release of a lock that was lost
+	updates              // UpdateAndRelease
+)
+
+// refusal is what is known when the record refuses a request that releases the lock.
+type refusal struct {
+	kind     kind
+	form     serving.Form    // of the request
+	outcome  serving.Outcome // of the lock and this call, by the record
+	copied   bool            // a late copy of a refused transaction was applied meanwhile
+	entry    bool            // an entry with the session's id is there, perhaps of another ticket
+	fast     bool            // the record allows the fast form
+	asks     bool            // the request has a condition of the caller's
+	open     bool            // an earlier request of this call had no answer
+	first    bool            // no call was sent before this one
+	itemGone bool            // the user's item that carried the record was deleted
+}
+
+// verdict is the meaning of a refusal.
+type verdict int
+
+const (
+	released verdict = iota // by this call; for Release by any call
+	earlier                 // by an earlier call: this one was not applied
+	evicted                 // lost
+	orphaned                // lost, and an entry that is left must be removed
+	declined                // the caller's condition was false
+	doubtful                // the caller's condition was false, and an earlier request may be applied
+	unknown                 // not held, and the record does not show how it ended
+	handOff                 // others have queued: send the hand-off
+	resend                  // send again without asking for the transaction
+)
+
+// judge returns the meaning of a refusal. The first line that fits counts, and the record
+// decides, whatever the local clock says:
+//
+//	| the record                            | Release   | of a lost lock | UpdateAndRelease |
+//	|---------------------------------------|-----------|----------------|------------------|
+//	| has a late copy of a transaction      | resend    | resend         | resend           |
+//	| holds the lock, fast form was refused | handOff   | never sent     | handOff (1)      |
+//	| holds the lock                        | orphaned  | orphaned       | declined (2)     |
+//	| released by this call                 | released  | evicted        | released         |
+//	| released by an earlier call           | released  | evicted        | earlier          |
+//	| released by one of several calls      | released  | evicted        | released if it is the first call, else unknown |
+//	| evicted, an entry is left             | orphaned  | orphaned       | evicted          |
+//	| evicted                               | evicted   | evicted        | evicted          |
+//	| does not say, the item is gone (3)    | released  | evicted        | unknown          |
+//	| does not say                          | unknown   | evicted        | unknown          |
+//
+// (1) Unless the fast form was possible: the caller's condition was then false.
+// (2) doubtful if an earlier request of this call had no answer.
+// (3) Its owner may delete it, and the lock with it.
+func judge(r refusal) verdict {
+	switch {
+	case r.copied:
+		return resend
+	case r.form == serving.FormFast && r.outcome == serving.OutcomeHeld && !(r.asks && r.fast):
+		return handOff
+	case r.kind == updates:
+		return judgeUpdate(r)
+	case r.kind == clears, r.outcome == serving.OutcomeHeld, r.outcome == serving.OutcomeEvicted:
+		if r.entry {
+			return orphaned
+		}
+		return evicted
+	case r.outcome.Released(), r.itemGone:
+		return released
+	}
+	return unknown
+}
+
+func judgeUpdate(r refusal) verdict {
+	switch {
+	case r.outcome == serving.OutcomeHeld && r.open:
+		return doubtful
+	case r.outcome == serving.OutcomeHeld:
+		return declined
+	case r.outcome == serving.OutcomeReleased, r.outcome == serving.OutcomeReleasedSome && r.first:
+		return released
+	case r.outcome == serving.OutcomeReleasedEarlier:
+		return earlier
+	case r.outcome == serving.OutcomeEvicted:
+		return evicted
+	}
+	return unknown
 }

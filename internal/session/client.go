@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -24,46 +25,27 @@ type Client struct {
 	Log        *slog.Logger
 	Local      *localqueue.Queues
 	Background func(func()) // runs what the client's Close waits for
-	// Released is the reason of a session that was released, and Lost returns the reason of
-	// a session that was lost. Unknown returns the error of an outcome that is not known,
-	// from the last request's error, the error of the caller's context if it has ended, and
-	// the reason if the session has ended. Users match these errors.
+	// Users match these errors: the reason of a session that was released, or was lost, and the
+	// error of an outcome that is not known. It is made of the last request's error, that of the
+	// caller's context if it has ended, and the reason if the session has ended.
 	Released error
 	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
 	Unknown  func(q table.Queue, err, ctx, end error) error
 
-	mu       sync.Mutex
-	sessions map[*Session]struct{} // guarded by mu; held, or not yet released
+	sessions sync.Map // its keys are the *Sessions that are held, or not yet released
 }
 
-// Sessions returns the sessions that are held, or that Release could not release, in
-// the order of their queues and tickets.
+// Sessions returns the sessions that are held or not yet released, by queue and ticket.
 func (c *Client) Sessions() []*Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var all []*Session
-	for s := range c.sessions {
-		all = append(all, s)
-	}
+	c.sessions.Range(func(s, _ any) bool {
+		all = append(all, s.(*Session))
+		return true
+	})
 	slices.SortFunc(all, func(a, b *Session) int {
 		return cmp.Or(cmp.Compare(a.config.Queue.String(), b.config.Queue.String()), a.grant.Ticket.Compare(b.grant.Ticket))
 	})
 	return all
-}
-
-func (c *Client) remember(s *Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sessions == nil {
-		c.sessions = map[*Session]struct{}{}
-	}
-	c.sessions[s] = struct{}{}
-}
-
-func (c *Client) forget(s *Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.sessions, s)
 }
 
 // Reset sends RESET of the protocol, after which the next Acquire of an idle queue is one
@@ -73,3 +55,37 @@ func (c *Client) Reset(ctx context.Context, q table.Queue, granted ticket.Number
 		c.Log.Debug("queuelock: an idle queue was not put back on the short path", "queue", q.String(), "error", err)
 	}
 }
+
+// UnreleasedError reports that a lock without a lease may still be in the table.
+type UnreleasedError struct {
+	Queue  table.Queue
+	Ticket ticket.Number
+	Err    error
+	Loss   error // the reason if the lock was lost; else nil
+}
+
+func (e *UnreleasedError) Error() string {
+	return fmt.Sprintf("ticket %s may still be in the table: %v", e.Ticket, e.Err)
+}
+
+func (e *UnreleasedError) Unwrap() []error {
+	if e.Loss == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Loss, e.Err}
+}
+
+// ConditionError reports that the condition of an UpdateAndRelease was false. Nothing was
+// written.
+type ConditionError struct {
+	Current table.Item // without the lock's attributes
+}
+
+func (e *ConditionError) Error() string { return "the update's condition was false" }
+
+func (s *Session) unknown(err, ended, end error) error {
+	return s.client.Unknown(s.config.Queue, err, ended, end)
+}
+
+// errOverwritten reports that the marks of a record prove nothing about the lock.
+var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")

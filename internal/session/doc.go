@@ -1,15 +1,12 @@
 // Package session keeps a lock that was granted: its heartbeat, its writes and its
 // release. Package waiter obtains the grant.
 //
-// A Session begins with a grant (Client.Hold). It belongs to the library until Deliver
-// gives it to the caller that asked for the lock.
-//
 // # What it promises
 //
 // The holder learns of expiry first: the context of a session ends before any other
 // client may evict it, on a process that runs and a host that is not suspended. Err and
-// Release agree: if Release has returned nil, Err does not
-// report a loss, and if Release has returned a loss, Err reports it too.
+// Release agree: if Release has returned nil, Err does not report a loss, and if Release
+// has returned a loss, Err reports it too.
 //
 // # What is authoritative
 //
@@ -28,14 +25,12 @@
 //	  │                           └──► Unknown      from any state that is not final
 //	  └── expired, evicted, unreachable ──► Lost ── Release ──► Cleared
 //
-// Updating may become Lost as Held does. Released, Cleared and Unknown are final.
-// Cleared: the lock was lost, and Release has removed what it may have left. Unknown:
-// the lock is not in the table, and later marks have replaced the one that would say how
-// it ended. To the caller a lock is released when Release begins; Err says so unless the
-// table shows a loss.
+// Updating may become Lost as Held does. Released, Cleared and Unknown are final. To the
+// caller a lock is released when Release begins; Err says so unless the table shows a loss.
 //
 // # Errors
 //
-// Errors that users match are made by package queuelock, which gives their constructors
-// to the Client. It translates ConditionError, ReleaseError and UnreleasedError.
+// A call of a session that has ended returns the reason. Errors that users match are made by
+// package queuelock, which gives their constructors to the Client. It translates
+// ConditionError and UnreleasedError.
 package session

@@ -18,9 +18,8 @@ func (s *Session) keep(ctx context.Context) {
 	terms, mode := s.config.Terms, s.config.Mode
 	first := terms.Interval
 	if s.grant.Lease.Until.IsZero() && !terms.FailClosed {
-		// It was granted before DynamoDB's time was known. Without until, waiters observe
-		// the entry for a whole lease. An early heartbeat adds it, late enough that a short
-		// turn costs no further request.
+		// It was granted before DynamoDB's time was known. Without until, waiters observe the entry
+		// for a whole lease. A heartbeat adds it, late enough that a short turn needs no request.
 		first = min(first, terms.TTL/10, time.Second)
 	}
 	if others := mode.Permits > 1 || mode.Shared; others && first == terms.Interval {
@@ -34,18 +33,15 @@ func (s *Session) keep(ctx context.Context) {
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }
 
-// errReleasing is the error of a heartbeat whose refusal may come from a write that has
-// released the lock.
+// errReleasing is the error of a heartbeat that a write which releases the lock may have refused.
 var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	rec, err := serving.Heartbeat(ctx, q, s.grant.ID, s.grant.Ticket, serving.Renewal{
-		Until: until,
-		Since: lease.Middle(q.Clock(), s.grant.Sent),
-	})
+	renewal := serving.Renewal{Until: until, Since: lease.Middle(q.Clock(), s.grant.Sent)}
+	rec, err := serving.Heartbeat(ctx, q, s.grant.ID, s.grant.Ticket, renewal)
 	if errors.Is(err, serving.ErrRefused) {
 		if s.confirmRelease(rec) {
 			return errReleasing
@@ -62,8 +58,7 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 	return nil
 }
 
-// saw keeps a record with the lock that a request of the session has returned. It may be
-// older than the last one.
+// saw keeps a record with the lock that a request has returned, perhaps an older one than the last.
 func (s *Session) saw(rec serving.Record) {
 	if rec.Problem != nil {
 		return
@@ -80,21 +75,14 @@ func (s *Session) saw(rec serving.Record) {
 func (s *Session) watch() {
 	select {
 	case <-s.keeper.Lost():
-		s.lose(s.keeper.Err())
+		s.lose(s.keeper.Err().(*heartbeat.LossError))
 	case <-s.ctx.Done():
 	}
 	s.keeper.Stop()
 }
 
-// lose ends a session that is still held, because its lease is lost.
-func (s *Session) lose(err error) {
-	if !s.current().Phase.held() {
-		return
-	}
-	loss := new(heartbeat.LossError)
-	if how, ok := errors.AsType[*heartbeat.LossError](err); ok {
-		loss = how
-	}
+// lose ends a session that is still held (see moves), because its lease is lost.
+func (s *Session) lose(loss *heartbeat.LossError) {
 	if s.move(s.lost(Lost, loss)) {
 		s.client.Log.Error("queuelock: lost a lock", "queue", s.config.Queue.String(), "ticket", s.grant.Ticket, "cause", loss.Cause, "error", loss.Err)
 	}
@@ -122,29 +110,25 @@ func (s *Session) evicted() error {
 // Remaining returns the time until the lease expires locally if no further renewal
 // succeeds: zero once the session has ended, lease.Forever without a lease.
 func (s *Session) Remaining() time.Duration {
-	if s.Err() != nil {
+	switch {
+	case s.Err() != nil:
 		return 0
-	}
-	if s.config.Terms.FailClosed {
+	case s.config.Terms.FailClosed:
 		return lease.Forever
 	}
 	return max(0, time.Until(s.keeper.Deadline()))
 }
 
-// Extend renews the lease now. It returns the reason if the session has ended. Calls that
-// wait at the same time share one request.
+// Extend renews the lease now. Calls that wait at the same time share one request.
 func (s *Session) Extend(ctx context.Context) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
 	err := s.keeper.Extend(ctx)
-	if end := s.Err(); end != nil {
-		return end
-	}
 	if err != nil {
-		return fmt.Errorf("queuelock: extend %s: %w", s.config.Name, err)
+		err = fmt.Errorf("queuelock: extend %s: %w", s.config.Name, err)
 	}
-	return nil
+	return cmp.Or(s.Err(), err)
 }
 
 // warnings returns the functions that the keeper calls when a margin is reached.
@@ -172,7 +156,7 @@ func (s *Session) warn(margin int) {
 	s.mu.Lock()
 	h := s.handover
 	s.mu.Unlock()
-	if h.custody == delivered {
+	if h.delivered && !h.returned {
 		h.warn(margin)
 	}
 }

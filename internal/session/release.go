@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -15,16 +17,12 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// Release releases the lock and lets the next waiter in. It cancels the context of the
-// session before it sends a request. It returns nil if this call or an earlier one released
-// the lock. Returns
-//
-//   - the reason if the lock was lost. What is left of it is removed.
-//   - Client.Unknown's error if the record does not show whether it was released or lost.
-//   - *UnreleasedError if a lock without a lease may still be in the table.
-//   - any other error if the table did not answer. Release may be called again.
-//
-// Transient failures are repeated until the lease ends, or for Client.Timeout after ctx.
+// Release releases the lock. It cancels the context of the session before it sends a request.
+// It returns nil if this call or an earlier one released the lock, and the reason if the lock
+// was lost; what is left of it is removed. It returns Client.Unknown's error if the record does
+// not show which, and *UnreleasedError if a lock without a lease may still be in the table.
+// After any other error Release may be called again. Transient failures are repeated until the
+// lease ends, or for Client.Timeout after ctx.
 func (s *Session) Release(ctx context.Context) error {
 	ctx, cancel := grace.Context(ctx, s.client.Timeout)
 	defer cancel()
@@ -38,7 +36,7 @@ func (s *Session) Release(ctx context.Context) error {
 	}
 	_ = s.Err() // a lease that has run out is a loss, not a release
 	s.mu.Lock()
-	s.handover.giveBack()
+	s.handover.decide(&s.handover.returned)
 	s.mu.Unlock()
 	s.move(State{Phase: Releasing, Reason: s.client.Released})
 	s.keeper.Stop()
@@ -52,30 +50,26 @@ func (s *Session) Release(ctx context.Context) error {
 }
 
 // ReleaseWith makes the writes as Transact does, and then releases the lock. Only the answer
-// to the writes shows that all of them are visible to the next holder. Returns *ReleaseError
-// if the writes were made and the release failed.
-func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
+// to the writes shows that all of them are visible to the next holder.
+func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) (made bool, err error) {
 	if err := s.Transact(ctx, items...); err != nil {
-		return err
+		return false, err
 	}
-	if err := s.Release(ctx); err != nil {
-		return &ReleaseError{Err: err}
-	}
-	return nil
+	return true, s.Release(ctx)
 }
 
 func (s *Session) released() State { return State{Phase: Released, Reason: s.client.Released} }
 
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
-	s.client.remember(s) // a loss has taken it off the list
+	s.client.sessions.Store(s, nil) // a loss has taken it off the list
 	if s.config.Terms.FailClosed {
 		return // nothing else ends it
 	}
 	if left := time.Until(s.keeper.Deadline()) + s.config.Terms.Margin; left > 0 {
-		time.AfterFunc(left, func() { s.client.forget(s) })
+		time.AfterFunc(left, func() { s.client.sessions.Delete(s) })
 	} else {
-		s.client.forget(s)
+		s.client.sessions.Delete(s)
 	}
 }
 
@@ -92,9 +86,13 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 		return st, nil
 	case st.Phase.Lost() && s.keepsClosed():
 		// A lock delay counts from the end of the lease. The entry keeps the queue closed.
-		return State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}, nil
+		st.Phase = Cleared
+		return st, nil
 	case st.Phase.Lost():
-		return s.clear(ctx, st)
+		// No waiter should wait for its lease. An eviction refuses the call.
+		v, _, err := s.newCall(clears).attempt(ctx)
+		st.Phase = Cleared
+		return s.cleared(ctx, st, v, err)
 	case s.keepsClosed() && !s.wasDelivered():
 		// A Resume gave up. Requests of the earlier holder may be under way.
 		return s.released(), nil
@@ -114,22 +112,20 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 	return s.handBack(ctx)
 }
 
-// outlasted returns the error of a Release whose context ended, with err, before a
-// transaction of the lock did. The entry of a lost lock may still be in the record.
+// outlasted returns the error of a Release whose context ended, with err, before a transaction
+// of the lock did. The entry of a lost lock may still be in the record.
 func (s *Session) outlasted(err error) error {
 	err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
-	st := s.current()
-	switch {
-	case s.config.Terms.FailClosed:
+	if s.config.Terms.FailClosed {
 		return s.unreleased(err)
-	case st.Phase.Lost():
+	}
+	if st := s.current(); st.Phase.Lost() {
 		return errors.Join(st.Reason, err)
 	}
 	return err
 }
 
-// unreleased returns the error of a lock without a lease that may still be in the table. It
-// reports a loss only if Err does.
+// unreleased returns the error of a lock without a lease that may still be in the table.
 func (s *Session) unreleased(err error) error {
 	e := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
 	if st := s.current(); st.Phase.Lost() {
@@ -148,13 +144,8 @@ func (s *Session) keepsClosed() bool {
 // answered. Its entry keeps the queue closed if it is still there.
 func (s *Session) delayed(ctx context.Context) State {
 	terms := s.config.Terms
-	if rec, err := serving.Get(ctx, s.config.Queue); err == nil {
-		s.mu.Lock()
-		calls := s.calls
-		s.mu.Unlock()
-		if s.outcome(rec, calls).Released() {
-			return s.released()
-		}
+	if rec, err := serving.Get(ctx, s.config.Queue); err == nil && s.outcome(rec).Released() {
+		return s.released()
 	}
 	return s.lost(Cleared, &heartbeat.LossError{
 		Cause: heartbeat.Unreachable,
@@ -171,53 +162,30 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 		return State{}, s.unreleased(err)
 	case err != nil:
 		return State{}, fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", s.config.Name, s.config.Terms.TTL, err)
-	}
-	switch v {
-	case released:
+	case v == released:
 		s.passOn(c)
 		return s.released(), nil
-	case unknown:
+	case v == unknown:
 		return State{Phase: Unknown, Reason: s.client.Released, unknown: s.unknown(errOverwritten, nil, nil)}, nil
 	}
-	end := s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Evicted})
+	return s.cleared(ctx, s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Evicted}), v, nil)
+}
+
+// cleared returns the end of a lost lock whose release was answered with v or failed with
+// err. It removes an entry that a late TAKE has put into the record after the lock had left.
+func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) (State, error) {
+	removed := v == released
 	if v == orphaned {
-		return s.removeOrphan(ctx, end)
+		_, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
+		removed = err == nil
 	}
-	return end, nil
-}
-
-// clear removes what is left of a lost lock, so that no waiter waits for its lease. It is
-// refused if the lock was evicted.
-func (s *Session) clear(ctx context.Context, st State) (State, error) {
-	end := State{Phase: Cleared, Reason: st.Reason, Loss: st.Loss}
-	v, _, err := s.newCall(clears).run(ctx, retry.Policy{Retryable: func(error) bool { return false }})
-	switch {
-	case err != nil:
-		return s.cleared(end, err)
-	case v == orphaned:
-		return s.removeOrphan(ctx, end)
-	case v == released:
+	if removed {
 		s.client.Local.Wake(s.config.Queue)
 	}
+	if err != nil && s.config.Terms.FailClosed && !errors.Is(err, serving.ErrRefused) {
+		return State{}, s.unreleased(err)
+	}
 	return end, nil
-}
-
-// removeOrphan removes an entry that a late request for a ticket has put into the record
-// after the lock had left it.
-func (s *Session) removeOrphan(ctx context.Context, end State) (State, error) {
-	_, err := serving.Remove(ctx, s.config.Queue, s.grant.ID)
-	if err == nil {
-		s.client.Local.Wake(s.config.Queue)
-	}
-	return s.cleared(end, err)
-}
-
-// cleared returns the end of a lost lock. With err its entry may be left.
-func (s *Session) cleared(end State, err error) (State, error) {
-	if err == nil || !s.config.Terms.FailClosed || errors.Is(err, serving.ErrRefused) {
-		return end, nil
-	}
-	return State{}, s.unreleased(err)
 }
 
 // passOn wakes the waiters of this process after a release, and puts an idle queue
@@ -247,4 +215,78 @@ func (s *Session) GiveBack(ctx context.Context, remove func(ctx context.Context,
 		return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for its lock delay of %v: %w", s.config.Name, s.grant.Ticket, terms.Delay, err)
 	}
 	return nil
+}
+
+const updateAndRelease = "update and release"
+
+// UpdateAndRelease sends the caller's update of the item with the record, and the release,
+// in one request. asks reports that the update has a condition. It returns the item as it is
+// afterwards, without the lock's attributes. The session is held until the update is known to
+// be made. Returns Client.Unknown's error if the update may have been made, or may yet be, and
+// Client.Released also if an earlier call has released the lock. With any other error, such as
+// *ConditionError, nothing was written.
+func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expression, asks bool) (table.Item, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", s.config.Name, updateAndRelease, err)
+	}
+	if err := s.releases.Lock(ctx); err != nil {
+		return nil, fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", s.config.Name, updateAndRelease, err)
+	}
+	defer s.releases.Unlock()
+	if err := cmp.Or(s.Err(), context.Cause(s.client.Closed)); err != nil {
+		return nil, err
+	}
+	held, cancel := s.Within(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.client.Closed, cancel)()
+	s.move(State{Phase: Updating})
+	defer s.move(State{Phase: Held}) // if it is not over
+	resume, err := s.settleTransactions(held)
+	if resume == nil {
+		return nil, s.updateFailed(ctx, false, err)
+	}
+	defer resume()
+	c := s.newCall(updates)
+	c.asks = asks
+	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
+		return serving.UpdateAndRelease(ctx, s.config.Queue, form, e, update)
+	}
+	v, rec, err := c.run(held, table.Retryable)
+	if err != nil {
+		return nil, s.updateFailed(ctx, c.open || c.unread, err)
+	}
+	return s.updated(ctx, c, v, rec)
+}
+
+// updated ends an UpdateAndRelease whose outcome is known.
+func (s *Session) updated(ctx context.Context, c *call, v verdict, rec serving.Record) (table.Item, error) {
+	q := s.config.Queue
+	switch v {
+	case released:
+		s.move(s.released())
+		s.passOn(c)
+		s.keeper.Stop()
+		return q.Home.Strip(rec.Item), nil
+	case earlier:
+		s.move(s.released())
+		return nil, s.client.Released
+	case declined:
+		return nil, &ConditionError{Current: q.Home.Strip(rec.Item)}
+	case doubtful:
+		return nil, s.updateFailed(ctx, true, &ConditionError{Current: q.Home.Strip(rec.Item)})
+	case evicted:
+		return nil, s.evicted()
+	}
+	// The item was deleted, or the marks were replaced.
+	_ = s.evicted()
+	return nil, s.updateFailed(ctx, true, errOverwritten)
+}
+
+// updateFailed returns the error of an UpdateAndRelease that ends with err. open reports
+// that a request may have been applied.
+func (s *Session) updateFailed(ctx context.Context, open bool, err error) error {
+	if open {
+		return s.unknown(err, ctx.Err(), s.Err())
+	}
+	return s.failed(ctx, updateAndRelease, err)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // Config describes a lock. Warnings are optional.
@@ -24,8 +24,7 @@ type Config struct {
 	Warnings []time.Duration // margins of the lease; see Deliver
 }
 
-// Session is one lock, from its grant to its end. Its methods are safe for concurrent
-// use. Hold makes it.
+// Session is one lock, from its grant to its end. Its methods are safe for concurrent use.
 type Session struct {
 	client *Client
 	config Config
@@ -33,8 +32,9 @@ type Session struct {
 	ctx    sessionContext
 	keeper *heartbeat.Keeper
 
-	releases     turnstile // one call at a time releases the lock
-	transactions transactions
+	releases  turnstile // one call at a time releases the lock
+	transacts turnstile // lets one transaction at a time through, and guards last
+	last      lastTransaction
 
 	mu       sync.Mutex
 	state    State          // guarded by mu; move changes it
@@ -45,13 +45,12 @@ type Session struct {
 	dataSet  int64          // guarded by mu; number of the last SetData
 }
 
-// Hold returns the session of a grant, and starts its heartbeat. It makes no request. The
-// session must be released.
+// Hold returns the session of a grant, which must be released, and starts its heartbeat.
 func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
 		client: c, config: config, grant: grant, seen: grant.Record, sharing: sharingOf(config.Mode),
-		releases: newTurnstile(), transactions: transactions{turnstile: newTurnstile()}, handover: handover{decided: make(chan struct{})},
+		releases: newTurnstile(), transacts: newTurnstile(), handover: handover{decided: make(chan struct{})},
 	}
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
 	s.seen.Item = nil
@@ -61,25 +60,16 @@ func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *S
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, s, cancel}
 	s.keep(ctx)
-	c.remember(s)
+	c.sessions.Store(s, nil)
 	c.Background(s.watch)
 	return s
 }
 
-// ID returns the id of the grant. It is in the record while the lock is held.
-func (s *Session) ID() string { return s.grant.ID }
+// Grant returns the grant with which the session began.
+func (s *Session) Grant() waiter.Grant { return s.grant }
 
-// Queue returns the queue of the lock.
-func (s *Session) Queue() table.Queue { return s.config.Queue }
-
-// Ticket returns the ticket of the lock, its fencing token.
-func (s *Session) Ticket() ticket.Number { return s.grant.Ticket }
-
-// Mode returns how the lock was acquired. See Shared for how it is held.
-func (s *Session) Mode() serving.Mode { return s.config.Mode }
-
-// Granted returns the record that the request which was granted has returned.
-func (s *Session) Granted() serving.Record { return s.grant.Record }
+// Config returns the Config with which the session began.
+func (s *Session) Config() Config { return s.config }
 
 // Context returns a context that is cancelled when the lock is lost or released, with the
 // reason as its cause. Its Err reads the clock.
@@ -88,8 +78,8 @@ func (s *Session) Context() context.Context { return s.ctx }
 // Done is closed when the lock is lost or released.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// sessionContext is a context that ends with a session. Its Err reads the clock, as a
-// process that was paused may call it before its timers fire.
+// sessionContext is a context that ends with a session. Its Err reads the clock, as a process
+// that was paused may call it before its timers fire.
 type sessionContext struct {
 	context.Context
 	session *Session
@@ -110,8 +100,7 @@ func (s *Session) Within(ctx context.Context) (context.Context, func()) {
 	return sessionContext{inner, s, cancel}, func() { unhook(); cancel(nil) }
 }
 
-// tableTime returns a local instant on DynamoDB's clock, or on the host's if that is not
-// known.
+// tableTime returns a local instant on DynamoDB's clock, or on the host's if that is not known.
 func (s *Session) tableTime(local time.Time) time.Time {
 	if t := lease.Middle(s.config.Queue.Clock(), local); !t.IsZero() {
 		return t
@@ -119,14 +108,12 @@ func (s *Session) tableTime(local time.Time) time.Time {
 	return local
 }
 
-// turnstile is a mutex that may be held during a request. Waiting for it ends with a
-// context.
+// turnstile is a mutex that may be held during a request. Waiting for it ends with a context.
 type turnstile chan struct{}
 
 func newTurnstile() turnstile { return make(turnstile, 1) }
 
-// Lock waits for the turnstile, or returns ctx's error. It locks a free one even if ctx has
-// ended.
+// Lock waits for the turnstile, or returns ctx's error. A free one it locks in any case.
 func (t turnstile) Lock(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -141,5 +128,124 @@ func (t turnstile) Lock(ctx context.Context) error {
 	}
 }
 
-// Unlock unlocks the turnstile.
 func (t turnstile) Unlock() { <-t }
+
+// Phase is a phase of a session.
+type Phase int
+
+// The phases.
+const (
+	Held      Phase = iota // the lease runs
+	Updating               // held, and an UpdateAndRelease is under way, which a heartbeat may meet
+	Releasing              // Release was called, and the table has not confirmed it
+	Released               // the table shows that a call of the session released the lock
+	Lost                   // the lease is over, or the record does not hold the lock; an entry may be left
+	Cleared                // lost, and Release has removed what it may have left
+	Unknown                // not in the table, and the marks of its end were replaced
+)
+
+// moves lists the changes that are possible. Released, Cleared and Unknown are final.
+var moves = map[Phase][]Phase{
+	Held:      {Updating, Releasing, Released, Lost},
+	Updating:  {Held, Released, Lost},
+	Releasing: {Released, Cleared, Unknown},
+	Lost:      {Released, Cleared},
+}
+
+// State is a phase and its reason.
+type State struct {
+	Phase   Phase
+	Reason  error                // the Client's, of the loss or the release; nil while the lock is held
+	Loss    *heartbeat.LossError // how the lock was lost; nil if it was not
+	unknown error                // the Client's, of the phase Unknown; else nil
+}
+
+// result returns the result of Release in a final state.
+func (st State) result() error {
+	if st.Loss != nil {
+		return st.Reason
+	}
+	return st.unknown
+}
+
+// held reports whether the lock is held, as far as the session knows.
+func (p Phase) held() bool { return p == Held || p == Updating }
+
+// Lost reports whether the lock was lost.
+func (p Phase) Lost() bool { return p == Lost || p == Cleared }
+
+// Final reports whether the lock has ended and nothing of it has to be removed.
+func (p Phase) Final() bool { return len(moves[p]) == 0 }
+
+// move changes the state if that is possible, and reports whether it was. A session that is
+// not held any more ends its context with the reason. No other function changes the state.
+func (s *Session) move(to State) bool {
+	s.mu.Lock()
+	from := s.state.Phase
+	possible := slices.Contains(moves[from], to.Phase)
+	if possible {
+		s.state = to
+		if from.held() && !to.Phase.held() {
+			s.ctx.cancel(to.Reason)
+		}
+		if to.Phase == Released {
+			s.handover.decide(&s.handover.returned)
+		}
+	}
+	s.mu.Unlock()
+	if possible && (to.Phase == Lost || to.Phase.Final()) {
+		s.client.sessions.Delete(s)
+	}
+	return possible
+}
+
+// State returns the state. It reads the clock first.
+func (s *Session) State() State {
+	if err := s.keeper.Check(); err != nil {
+		s.lose(err.(*heartbeat.LossError))
+	}
+	return s.current()
+}
+
+// current returns the state without reading the clock.
+func (s *Session) current() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Err returns nil while the lock is held, and then the reason why it is not. It reads the clock.
+func (s *Session) Err() error { return s.State().Reason }
+
+// handover is what has become of the lock in this process. The session's mutex guards it.
+type handover struct {
+	delivered bool             // to the caller that asked for it
+	returned  bool             // by the caller, or by the library before it was delivered
+	decided   chan struct{}    // closed when either is true
+	warn      func(margin int) // of the caller; see Deliver
+}
+
+// decide makes one of the two true.
+func (h *handover) decide(what *bool) {
+	if !h.delivered && !h.returned {
+		close(h.decided)
+	}
+	*what = true
+}
+
+// Deliver gives the lock to the caller that asked for it. warn is called with the index of
+// each of Config.Warnings whose margin is reached from then on, or is reached already. It is
+// called in a goroutine of its own, and not after Release.
+func (s *Session) Deliver(warn func(margin int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handover.warn = warn
+	s.handover.decide(&s.handover.delivered)
+}
+
+// wasDelivered reports whether the lock was delivered to the caller.
+func (s *Session) wasDelivered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handover.delivered
+}

@@ -231,7 +231,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		w.agree(nil)
 	})
 	inWorld(t, "MarksReplaced", lease.Terms{}, func(w *world) {
-		turn := w.session.Ticket()
+		turn := w.session.grant.Ticket
 		for _, id := range []string{"next", "last"} {
 			w.evict()
 			if _, err := serving.Reset(w.Context(), w.queue, turn); err != nil {

@@ -17,21 +17,13 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// transactions are the fenced transactions of a session. The turnstile lets one at a
-// time through, and guards last.
-type transactions struct {
-	turnstile turnstile
-	last      lastTransaction
-}
-
-// lastTransaction is the last transaction that a session has sent.
+// lastTransaction is the last fenced transaction that a session has sent.
 type lastTransaction struct {
 	tx     *transaction
 	number int64 // by which the record says whether it was made; see serving.NextCall
 	state  transactionState
 }
 
-// transactionState is the state of a transaction.
 type transactionState int
 
 const (
@@ -61,15 +53,10 @@ const (
 	unanswered              // an attempt had no answer: it may have been made, or may yet be
 )
 
-// Transact makes the writes, all or none, only if all of the sessions are held; end is
-// the reason if they are not. It returns nil if the writes were made, once. Returns
-//
-//   - end's error if a lock had ended. Nothing was written.
-//   - Client.Unknown's error if an attempt had no answer and the table could not be asked.
-//   - any other error if an item was in the way, the table failed, or ctx had ended.
-//     Nothing was written.
-//
-// Conflicts, throttles and lost answers are repeated until ctx or a session ends.
+// Transact makes the writes, all or none, only if all of the sessions are held; end is the
+// reason if they are not. It returns nil if the writes were made, once, and Client.Unknown's
+// error if that is not known. With any other error nothing was written. Conflicts, throttles
+// and lost answers are repeated until ctx or a session ends.
 func Transact(ctx context.Context, sessions []*Session, end func() error, items []types.TransactWriteItem) error {
 	t := &transaction{caller: ctx, held: ctx, sessions: sessions, end: end, items: slices.Clone(items)}
 	if err := ctx.Err(); err != nil {
@@ -80,10 +67,10 @@ func Transact(ctx context.Context, sessions []*Session, end func() error, items 
 		var cancel func()
 		t.held, cancel = s.Within(t.held)
 		defer cancel()
-		if err := s.transactions.turnstile.Lock(t.held); err != nil {
+		if err := s.transacts.Lock(t.held); err != nil {
 			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, errors.Join(ctx.Err(), end()))
 		}
-		defer s.transactions.turnstile.Unlock()
+		defer s.transacts.Unlock()
 		if err := t.number(s); err != nil {
 			return err
 		}
@@ -91,13 +78,13 @@ func Transact(ctx context.Context, sessions []*Session, end func() error, items 
 	return t.run()
 }
 
-// Transact makes the writes only if the session is held: see the function Transact.
+// Transact is the function Transact with one session.
 func (s *Session) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	return Transact(ctx, []*Session{s}, s.Err, items)
 }
 
-// number gives the transaction its number in the session, and adds the fence that asks
-// for it. The session's turnstile is held.
+// number gives the transaction its number in the session, and adds the fence that asks for
+// it. The session's turnstile is held.
 func (t *transaction) number(s *Session) error {
 	if err := t.end(); err != nil {
 		return err
@@ -105,8 +92,8 @@ func (t *transaction) number(s *Session) error {
 	if err := cmp.Or(s.settle(t.held), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
-	s.transactions.last = lastTransaction{tx: t, number: serving.NextCall(s.transactions.last.number)}
-	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.transactions.last.number)
+	s.last = lastTransaction{tx: t, number: serving.NextCall(s.last.number)}
+	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.last.number)
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
 	}
@@ -119,78 +106,58 @@ func (t *transaction) number(s *Session) error {
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const tokenLife = 9 * time.Minute
 
-// answer is the result of one attempt.
-type answer struct {
-	end   answered
-	cause error
-}
-
-type answered int
-
-const (
-	answeredMade    answered = iota
-	answeredNever            // cause says why it was not made
-	answeredUnknown          // it may have been made, or is not visible yet
-	answeredFailed           // the last attempt failed, and another would
-	answeredAgain            // another attempt may succeed
-)
-
 // run sends the transaction until its outcome is known.
 func (t *transaction) run() error {
 	t.rename()
-	var last answer
-	repeat := retry.Policy{Retryable: func(error) bool { return last.end == answeredAgain }}
-	_ = repeat.Do(t.held, func(ctx context.Context) error {
-		last = t.attempt(ctx)
-		return last.cause
+	again := false
+	err := retry.Policy{Retryable: func(error) bool { return again }}.Do(t.held, func(ctx context.Context) (err error) {
+		again, err = t.attempt(ctx)
+		return err
 	})
-	switch last.end {
-	case answeredMade:
-		return nil
-	case answeredNever:
-		return last.cause
-	case answeredUnknown:
-		return t.unknown(last.cause)
+	if again {
+		return t.failed(err)
 	}
-	return t.failed(last.cause)
+	return err
 }
 
-// rename gives the transaction a new token.
 func (t *transaction) rename() {
 	t.token, t.begun = random.Text(t.held), t.store().Clock().Mark(time.Now())
 }
 
 func (t *transaction) store() *table.Store { return t.sessions[0].config.Queue.Store }
 
-// attempt sends the transaction once, and finds out what a refusal by a fence means.
-func (t *transaction) attempt(ctx context.Context) answer {
-	err := t.store().Transact(ctx, t.token, t.items)
+// attempt sends the transaction once. It reports whether another attempt may succeed, and
+// otherwise returns the result of the transaction.
+func (t *transaction) attempt(ctx context.Context) (again bool, err error) {
+	err = t.store().Transact(ctx, t.token, t.items)
 	if err == nil {
-		return answer{}
+		return false, nil
 	}
 	if table.TokenMismatch(err) {
 		// DynamoDB Local takes some repetitions for another transaction. The number
 		// guards against a second one, whatever the token.
 		t.doubt, t.renamed, t.token = unanswered, true, random.Text(ctx)
-		return answer{answeredAgain, err}
+		return true, err
 	}
 	reasons := table.Reasons(err)
-	last := answer{answeredFailed, err}
-	if table.RetryableReasons(reasons) || table.Transient(err) {
-		last.end, t.doubt = answeredAgain, max(t.doubt, unproven)
+	if transient(err) {
+		again, t.doubt = true, max(t.doubt, unproven)
 	}
 	if reasons == nil && table.Applied(err, true) {
 		t.doubt = unanswered
 	}
 	if t.fenced(reasons) {
-		if last = t.refused(ctx, err, reasons); last.end != answeredAgain {
-			return last
+		if again, err = t.refused(ctx, err, reasons); !again {
+			return false, err
 		}
 	}
 	if t.doubt < unanswered {
 		t.rename() // it was cancelled, and no attempt is under way
 	}
-	return last
+	if again {
+		return true, err
+	}
+	return false, t.failed(err)
 }
 
 // fenced reports whether a fence was among the reasons of a refusal.
@@ -198,24 +165,21 @@ func (t *transaction) fenced(reasons []string) bool {
 	return len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.sessions):], table.ReasonFailed)
 }
 
-// refused returns the result of an attempt that records have refused.
-func (t *transaction) refused(ctx context.Context, err error, reasons []string) answer {
+// refused is the end of an attempt that records have refused. It returns the same as attempt.
+func (t *transaction) refused(ctx context.Context, err error, reasons []string) (again bool, _ error) {
 	made, why := t.judge(ctx, err, reasons)
 	switch {
 	case made == serving.MadeYes && t.visible(ctx):
-		return answer{}
+		return false, nil
 	case made == serving.MadeYes:
-		return answer{answeredUnknown, ctx.Err()}
+		return false, t.unknown(ctx.Err())
 	case made == serving.MadeUnknown && (t.renamed || t.store().Clock().Since(t.begun, time.Now()) > tokenLife):
-		return answer{answeredUnknown, why}
-	case made == serving.MadeNotYet:
-		return answer{answeredAgain, why}
+		return false, t.unknown(why)
 	}
-	return answer{answeredNever, why}
+	return made == serving.MadeNotYet, why
 }
 
-// judge returns what became of the transaction by the records that refused it, and why the
-// first of them refused it.
+// judge returns what became of the transaction by the records that refused it, and why.
 func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made serving.Made, why error) {
 	fences := len(t.items) - len(t.sessions)
 	for i, s := range t.sessions {
@@ -227,7 +191,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
 			return serving.MadeNotYet, readErr
 		}
-		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.transactions.last.number); {
+		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.last.number); {
 		case m == serving.MadeYes:
 			return m, nil
 		case why != nil:
@@ -244,8 +208,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 // and not the record alone, are visible. Within the life of its token that is a success.
 // Later it is refused by its number, and has long been visible.
 func (t *transaction) visible(ctx context.Context) bool {
-	always := retry.Policy{Retryable: func(error) bool { return true }}
-	return always.Do(ctx, func(ctx context.Context) error {
+	return retry.Policy{Retryable: func(error) bool { return true }}.Do(ctx, func(ctx context.Context) error {
 		err := t.store().Transact(ctx, t.token, t.items)
 		if table.TokenMismatch(err) {
 			t.token = random.Text(ctx)
@@ -260,24 +223,22 @@ func (t *transaction) visible(ctx context.Context) bool {
 // failed returns the error of a transaction that ends with err. If an attempt had no answer,
 // it asks the table first. Nil: the transaction was made.
 func (t *transaction) failed(err error) error {
-	if t.doubt > none {
+	if t.doubt == none {
+		t.leave(refused)
+	} else {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
-		made, ok := t.settle(ctx, t.sessions...)
-		if !ok {
+		switch t.settle(ctx, t.sessions...) {
+		case serving.MadeYes:
+			return nil
+		case serving.MadeUnknown:
 			return t.unknown(err)
 		}
-		if made {
-			return nil
-		}
-	} else {
-		t.leave(refused)
 	}
 	return fmt.Errorf("queuelock: %s: transact: %w", t.sessions[0].config.Name, errors.Join(err, t.caller.Err(), t.end()))
 }
 
-// unknown returns the error of a transaction whose outcome is not known, or that was made
-// and may not be visible yet.
+// unknown returns the error of a transaction that may have been made, or may not be visible yet.
 func (t *transaction) unknown(err error) error {
 	t.leave(unsettled)
 	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
@@ -286,16 +247,77 @@ func (t *transaction) unknown(err error) error {
 // leave records the state of the transaction in the sessions. Their turnstiles are held.
 func (t *transaction) leave(state transactionState) {
 	for _, s := range t.sessions {
-		s.transactions.last.state = state
+		s.last.state = state
 	}
 }
 
-// Condition returns a check that the lock is held, for a transaction of the caller's
-// own. It makes no request.
+// Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (s *Session) Condition() types.ConditionCheck {
 	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone))
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
 	return check
+}
+
+const (
+	settleLimit   = time.Second      // of settling a transaction after its caller has given up
+	settleTimeout = 30 * time.Second // of settling while a caller waits for it
+)
+
+// settle asks the table whether the transaction was made, and prevents it from being made
+// later. MadeYes reports that all writes are visible. The transaction is the last of those
+// sessions, one of which is enough. Their turnstiles are held.
+func (t *transaction) settle(ctx context.Context, sessions ...*Session) serving.Made {
+	for _, s := range sessions {
+		switch made := s.askMade(ctx); {
+		case made == serving.MadeYes && t.visible(ctx), made == serving.MadeNever:
+			return made
+		case made == serving.MadeYes:
+			return serving.MadeUnknown
+		}
+	}
+	return serving.MadeUnknown
+}
+
+// askMade asks the record about the last transaction, and uses its number.
+func (s *Session) askMade(ctx context.Context) (made serving.Made) {
+	transient := table.Retryable
+	transient.Timeout = settleTimeout
+	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
+		var rec serving.Record
+		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
+		if made == serving.MadeUnknown && err == nil {
+			_ = s.fenced(rec)
+		}
+		return err
+	})
+	return made
+}
+
+// errUnsettled reports that an earlier transaction may still be made or become visible.
+var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
+
+// settle settles the last transaction if it had no answer. The turnstile is held.
+func (s *Session) settle(ctx context.Context) error {
+	if s.last.state != unsettled {
+		return nil
+	}
+	if s.last.tx.settle(ctx, s) == serving.MadeUnknown {
+		return cmp.Or(s.Err(), errUnsettled)
+	}
+	s.last.state = settled
+	return nil
+}
+
+// settleTransactions waits for a transaction under way, and settles one that had no answer,
+// because a later holder would not see its writes. No transaction begins until resume is
+// called. resume is nil if a transaction outlasted ctx.
+func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
+	if err := s.transacts.Lock(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	return s.transacts.Unlock, s.settle(ctx)
 }

@@ -135,14 +135,14 @@ var mutants = []mutant{
 	},
 	{
 		"a release inside the transaction", "internal/session/release.go",
-		"	if err := s.Transact(ctx, items...); err != nil {\n		return err\n",
+		"	if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
 		"	q, id, update, condition := s.config.Queue, s.grant.ID, \"REMOVE holders.#id SET released = :mark\", \"attribute_exists(holders.#id)\"\n" +
 			"	name := q.Record().Layout().Table\n" +
 			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": s.grant.Ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
 			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: q.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
-			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return nil\n	} else if true {\n		return s.unknown(err, nil, nil)\n" +
-			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return err\n",
+			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return true, nil\n	} else if true {\n		return false, s.unknown(err, nil, nil)\n" +
+			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
 		`an update is lost`, 67,
 	},
 	{
@@ -162,7 +162,7 @@ var mutants = []mutant{
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 66,
 	},
 	{
-		"a plain read after an eviction", "internal/session/read.go",
+		"a plain read after an eviction", "internal/session/use.go",
 		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
 		`an update is lost`, 395,
 	},

@@ -135,7 +135,7 @@ const fastestPoll = 400 * time.Millisecond
 func (n *node) shutDown() {
 	n.ending.Store(true)
 	limit, dead := 2*n.plan.TTL+time.Minute, n.isDead()
-	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 99)), limit)
+	ctx, cancel := context.WithTimeout(random.Seed(context.Background(), n.plan.Seed, 99), limit)
 	defer cancel()
 	err := n.client.Close(ctx)
 	if dead && err != nil {
@@ -155,7 +155,7 @@ func (n *node) shutDown() {
 // bury ends what still runs in a process that has crashed, once nothing of it is in the
 // table any more. A fail-closed lock believes until then that it is held.
 func (n *node) bury() {
-	ctx, cancel := context.WithTimeout(random.With(context.Background(), random.New(n.plan.Seed, 96)), 2*n.plan.TTL+time.Minute)
+	ctx, cancel := context.WithTimeout(random.Seed(context.Background(), n.plan.Seed, 96), 2*n.plan.TTL+time.Minute)
 	defer cancel()
 	n.conn.Heal()
 	if err := n.client.Close(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) && outcomeOf(err) != saidUnknown {

@@ -14,7 +14,7 @@ import (
 // operator evicts, now and then, holders without a lease whose processes have ended, and
 // entries without an owner, until ctx ends. No other process may evict them.
 func (w *world) operator(ctx context.Context) {
-	ctx = random.With(ctx, random.New(w.plan.Seed, 97))
+	ctx = random.Seed(ctx, w.plan.Seed, 97)
 	db := faultnet.SDK(w.net.Connect("operator", func(faultnet.Request) fault.Fate { return w.distance() }))
 	c, err := queuelock.New(db, tableName, queuelock.Config{TTL: w.plan.TTL, Scope: w.plan.Scope, Owner: "operator"})
 	if err != nil {

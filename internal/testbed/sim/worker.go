@@ -61,7 +61,7 @@ func (n *node) sleep(r *rand.Rand, d time.Duration) {
 
 // with is a context of the process's life, whose chances the seed decides.
 func (n *node) with(r *rand.Rand) context.Context {
-	return random.With(n.ctx, random.New(n.plan.Seed, r.Uint64()))
+	return random.Seed(n.ctx, n.plan.Seed, r.Uint64())
 }
 
 // turn is one Acquire, and what follows it.

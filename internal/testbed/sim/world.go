@@ -224,7 +224,7 @@ func (w *world) run() {
 	for _, n := range w.undead {
 		n.bury()
 	}
-	w.judgeTheEnd(random.With(ctx, random.New(w.plan.Seed, 98)))
+	w.judgeTheEnd(random.Seed(ctx, w.plan.Seed, 98))
 	w.net.Close()
 }
 

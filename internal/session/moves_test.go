@@ -34,18 +34,18 @@ func TestMoves(t *testing.T) {
 }
 
 func TestHandover(t *testing.T) {
-	deliver := func(h *handover) { h.deliver(func(int) {}) }
+	deliver := func(h *handover) { h.decide(&h.delivered) }
+	giveBack := func(h *handover) { h.decide(&h.returned) }
 	for name, c := range map[string]struct {
-		steps   []func(*handover)
-		want    custody
-		decided bool
+		steps                        []func(*handover)
+		delivered, returned, decided bool
 	}{
-		"New":                  {nil, pending, false},
-		"Delivered":            {[]func(*handover){deliver}, delivered, true},
-		"Returned":             {[]func(*handover){deliver, (*handover).giveBack}, returned, true},
-		"Abandoned":            {[]func(*handover){(*handover).giveBack}, abandoned, true},
-		"ClosedBeforeDelivery": {[]func(*handover){(*handover).giveBack, deliver}, returned, true},
-		"ReleasedTwice":        {[]func(*handover){deliver, (*handover).giveBack, (*handover).giveBack}, returned, true},
+		"New":                  {nil, false, false, false},
+		"Delivered":            {[]func(*handover){deliver}, true, false, true},
+		"Returned":             {[]func(*handover){deliver, giveBack}, true, true, true},
+		"Abandoned":            {[]func(*handover){giveBack}, false, true, true},
+		"ClosedBeforeDelivery": {[]func(*handover){giveBack, deliver}, true, true, true},
+		"ReleasedTwice":        {[]func(*handover){deliver, giveBack, giveBack}, true, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handover{decided: make(chan struct{})}
@@ -58,8 +58,8 @@ func TestHandover(t *testing.T) {
 				decided = true
 			default:
 			}
-			if h.custody != c.want || decided != c.decided {
-				t.Errorf("custody %d, decided %v; want %d, %v", h.custody, decided, c.want, c.decided)
+			if h.delivered != c.delivered || h.returned != c.returned || decided != c.decided {
+				t.Errorf("%+v, decided %v; want %+v", h, decided, c)
 			}
 		})
 	}

@@ -1,0 +1,159 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// SetData replaces the holder's data; nil removes it. Calls take effect in the order in which
+// they began. One request, repeated until ctx or the session ends.
+func (s *Session) SetData(ctx context.Context, data []byte) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.dataSet++
+	n := s.dataSet
+	s.mu.Unlock()
+	data = bytes.Clone(data)
+	return s.write(ctx, "set data", func(ctx context.Context) (serving.Record, error) {
+		return serving.SetData(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, n, data)
+	})
+}
+
+// write sends a write to the holder's entry until it is answered, or ctx or the session ends.
+func (s *Session) write(ctx context.Context, what string, send func(context.Context) (serving.Record, error)) error {
+	held, cancel := s.Within(ctx)
+	defer cancel()
+	var rec serving.Record
+	err := table.Retryable.Do(held, func(ctx context.Context) (err error) {
+		rec, err = send(ctx)
+		return err
+	})
+	switch {
+	case err == nil:
+		s.saw(rec)
+		return nil
+	case errors.Is(err, serving.ErrRefused):
+		return s.fenced(rec)
+	}
+	return s.failed(ctx, what, err)
+}
+
+// failed returns the error of a call of the holder that failed with err. ctx is the caller's.
+func (s *Session) failed(ctx context.Context, what string, err error) error {
+	return fmt.Errorf("queuelock: %s: %s: %w", s.config.Name, what, errors.Join(err, ctx.Err(), s.Err()))
+}
+
+// sharing is what is known of other holders of the lock.
+type sharing int
+
+const (
+	alone    sharing = iota // there can be none
+	notAlone                // there may be: with permits, or a downgrade of unknown outcome
+	shared                  // the record is in shared mode
+)
+
+func sharingOf(m serving.Mode) sharing {
+	switch {
+	case m.Shared:
+		return shared
+	case m == serving.Mode{}:
+		return alone
+	}
+	return notAlone
+}
+
+// Shared reports whether the lock is known to be in shared mode.
+func (s *Session) Shared() bool { return s.shares(shared) }
+
+func (s *Session) shares(how sharing) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sharing == how
+}
+
+// Downgrade makes an exclusive lock a shared one. One request, repeated until ctx or the
+// session ends; none if the lock is shared.
+func (s *Session) Downgrade(ctx context.Context) error {
+	const what = "downgrade"
+	if err := s.Err(); err != nil || s.Shared() {
+		return err
+	}
+	held, cancel := s.Within(ctx)
+	defer cancel()
+	// Others may join, and must see what was written under the exclusive lock.
+	resume, err := s.settleTransactions(held)
+	if resume != nil {
+		defer resume()
+	}
+	if err != nil {
+		return s.failed(ctx, what, err)
+	}
+	s.mu.Lock()
+	s.sharing = max(s.sharing, notAlone)
+	s.mu.Unlock()
+	err = s.write(ctx, what, func(ctx context.Context) (serving.Record, error) {
+		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket)
+	})
+	if err == nil {
+		s.client.Local.Wake(s.config.Queue)
+	}
+	return err
+}
+
+// Get reads items that the lock protects in one TransactGetItems, which conflicts with a
+// transaction that is still being committed. It is repeated until ctx or the session ends.
+func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read []table.Item, err error) {
+	if err := s.Err(); err != nil {
+		return nil, err
+	}
+	held, cancel := s.Within(ctx)
+	defer cancel()
+	err = retry.Policy{Retryable: transient}.Do(held, func(ctx context.Context) (err error) {
+		read, err = s.config.Queue.TransactGet(ctx, items)
+		return err
+	})
+	if err != nil {
+		return nil, s.failed(ctx, "get", err)
+	}
+	return read, s.Err()
+}
+
+// transient reports whether a transaction that failed with err may succeed later.
+func transient(err error) bool {
+	return table.RetryableReasons(table.Reasons(err)) || table.Transient(err)
+}
+
+// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone.
+// DynamoDB documents no limit; a recovery takes seconds.
+const unsettledFor = time.Minute
+
+// Unsettled reports whether a fenced transaction of an earlier turn may become visible
+// while this lock is held.
+func (s *Session) Unsettled() bool {
+	eviction, evicted, previous := s.LastEviction()
+	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
+}
+
+// recent reports whether a time on DynamoDB's clock is so short before the grant that a
+// transaction of that time may not be visible yet. Zero is not.
+func (s *Session) recent(at time.Time) bool {
+	return !at.IsZero() && s.tableTime(s.grant.Sent).Sub(at) < unsettledFor
+}
+
+// LastEviction returns the mark of the last eviction before the grant. ok reports that there
+// is one, and previous that no turn was released after the evicted one.
+func (s *Session) LastEviction() (mark serving.Evicted, ok, previous bool) {
+	marks := s.grant.Record.Marks
+	return marks.Evicted, !marks.Evicted.Ticket.IsZero(), marks.Released.Ticket.Less(marks.Evicted.Ticket)
+}
