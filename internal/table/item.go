@@ -19,25 +19,6 @@ type Item = map[string]types.AttributeValue
 // String returns a DynamoDB string.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// Ticket reads a ticket number in any form in which an engine prints one.
-func (r *Reader) Ticket(attribute string) ticket.Number {
-	s := r.Number(attribute)
-	if r.Err != nil {
-		return ticket.Number{}
-	}
-	n, err := ticket.Parse(s)
-	if err == nil {
-		return n
-	}
-	if whole, ok := Whole(s); ok && whole.Sign() >= 0 {
-		if n, err = ticket.Parse(whole.String()); err == nil {
-			return n
-		}
-	}
-	r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
-	return ticket.Number{}
-}
-
 // Int returns a DynamoDB number.
 func Int(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
@@ -102,26 +83,46 @@ func (r *Reader) Int(attribute string) int64 {
 	return 0
 }
 
+// Ticket reads a ticket number in any form in which an engine prints one.
+func (r *Reader) Ticket(attribute string) ticket.Number {
+	s := r.Number(attribute)
+	n, err := ticket.Parse(s)
+	if err != nil {
+		if whole, ok := Whole(s); ok {
+			n, err = ticket.Parse(whole.String())
+		}
+	}
+	if err != nil {
+		r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
+	}
+	if r.Err != nil {
+		return ticket.Number{}
+	}
+	return n
+}
+
 // Whole parses a whole number in any form in which an engine prints one: 1000, 1E+3,
 // 10.00e2. A number of more than 126 digits, which DynamoDB does not store, is refused.
 func Whole(s string) (*big.Int, bool) {
-	const maxDigits = 126
-	if s == "" || len(s) > maxDigits {
+	n, ok := Rational(s, 126)
+	if !ok || !n.IsInt() {
+		return nil, false
+	}
+	return n.Num(), true
+}
+
+// Rational parses a decimal number in any form. Above the limit, its length or exponent
+// could cost much memory, and it is refused.
+func Rational(s string, limit int) (*big.Rat, bool) {
+	if len(s) > limit || strings.Trim(s, "0123456789.eE+-") != "" { // no fractions, underscores, or other bases
 		return nil, false
 	}
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if exponent, err := strconv.Atoi(s[i+1:]); err != nil || exponent > maxDigits || exponent < -maxDigits {
+		if exponent, err := strconv.Atoi(s[i+1:]); err != nil || exponent > limit || exponent < -limit {
 			return nil, false
 		}
 	}
-	if strings.Trim(s, "0123456789.eE+-") != "" { // no fractions, underscores, or other bases
-		return nil, false
-	}
-	f, ok := new(big.Rat).SetString(s)
-	if !ok || !f.IsInt() {
-		return nil, false
-	}
-	return f.Num(), true
+	return new(big.Rat).SetString(s)
 }
 
 // OptionalInt reads a whole number that may be absent.
@@ -202,6 +203,12 @@ func TypeName(v types.AttributeValue) string {
 		return "a set"
 	}
 	return "of an unknown type"
+}
+
+// KeyType returns the type of a key's value in a table's schema, or "" if a key cannot
+// have it.
+func KeyType(v types.AttributeValue) string {
+	return map[string]string{"a string": "S", "a number": "N", "binary": "B"}[TypeName(v)]
 }
 
 // clip shortens a hostile value for errors and logs.

@@ -1,3 +1,19 @@
+// Package table sends the library's requests to DynamoDB, and names keys and attributes.
+//
+// # Promises
+//
+//   - No call outlives its time-out, also where the connection never answers.
+//   - Every answer, also a refusal, feeds the estimate of DynamoDB's clock (package
+//     dbclock).
+//   - A false condition is returned as [*Refused], which has the item that refused the
+//     write, or reads it where an older engine does not send it.
+//   - An error reports whether the write may have been applied ([Applied]), and whether
+//     another attempt can help ([Transient]). If the table is the cause, a
+//     [*SchemaError] names what was found and what is needed.
+//
+// It does not promise retries, beyond those of the caller's SDK client, and knows nothing
+// of the state of records and rows (packages serving and rows). Each method of [Store]
+// sends one request, unless its documentation says otherwise.
 package table
 
 import (
@@ -17,14 +33,24 @@ import (
 
 // DynamoDB is the part of an SDK client that locks need.
 type DynamoDB interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...Option) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...Option) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...Option) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...Option) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...Option) (*dynamodb.QueryOutput, error)
 }
 
-var _ DynamoDB = (*dynamodb.Client)(nil)
+// Option changes one call.
+type Option = func(*dynamodb.Options)
+
+// Once turns the SDK's retries off, for calls whose attempts must differ.
+func Once() Option { return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} } }
+
+// boundRetries keeps the pauses before the SDK's retries short. By default they grow to
+// seconds, and a lock whose release had no answer would idle for that long.
+func boundRetries(o *dynamodb.Options) {
+	o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 150*time.Millisecond)
+}
 
 // Store sends requests to one table. It is safe for concurrent use.
 type Store struct {
@@ -55,21 +81,10 @@ func (s *Store) Clock() *dbclock.Clock { return s.clock }
 // Layout returns the names of the table and its keys.
 func (s *Store) Layout() Layout { return s.layout }
 
-// retryDelay is the longest pause before a retry of the SDK's. Its default grows to
-// seconds, and a lock whose release had no answer would idle for that long.
-const retryDelay = 150 * time.Millisecond
-
-// Option changes one call.
-type Option func(*dynamodb.Options)
-
-// Once turns the SDK's retries off, for calls whose attempts must differ.
-func Once() Option {
-	return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
-}
-
 // Update updates the item and returns it as it is afterwards. Returns *Refused if the
-// condition was false.
-func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...Option) (Item, error) {
+// condition was false, as do all writes.
+func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder,
+	condition expression.ConditionBuilder, opts ...Option) (Item, error) {
 	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
 	if err != nil {
 		return nil, err
@@ -95,7 +110,7 @@ func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (I
 	return out.Attributes, nil
 }
 
-// Put writes the item. Returns *Refused if the condition was false.
+// Put writes the item.
 func (s *Store) Put(ctx context.Context, item Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
@@ -109,11 +124,10 @@ func (s *Store) Put(ctx context.Context, item Item, condition expression.Conditi
 		ExpressionAttributeValues:           e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
-	key := Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}
-	return s.refusable(key, err)
+	return s.refusable(Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}, err)
 }
 
-// Delete deletes the item. Returns *Refused if the condition was false.
+// Delete deletes the item.
 func (s *Store) Delete(ctx context.Context, key Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
@@ -132,11 +146,9 @@ func (s *Store) Delete(ctx context.Context, key Item, condition expression.Condi
 
 // Get reads the item consistently. It is nil if there is none.
 func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
-	out, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{
-		TableName:      &s.layout.Table,
-		Key:            key,
-		ConsistentRead: aws.Bool(true),
-	}, func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
+	out, err := send(ctx, s, "GetItem", s.db.GetItem,
+		&dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)},
+		func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
 	if err != nil {
 		return nil, err
 	}
@@ -146,16 +158,14 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 // Range reads all items of the queue with sort keys from from to to, in order and
 // consistently. It sends one request for each page of 1 MB.
 func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
-	e, err := expression.NewBuilder().WithKeyCondition(
-		expression.KeyEqual(expression.Key(q.layout.PK), expression.Value(String(q.Entity))).
-			And(expression.KeyBetween(expression.Key(q.layout.SK), expression.Value(String(from)), expression.Value(String(to)))),
-	).Build()
+	entity := expression.KeyEqual(expression.Key(q.layout.PK), expression.Value(String(q.Entity)))
+	keys := expression.KeyBetween(expression.Key(q.layout.SK), expression.Value(String(from)), expression.Value(String(to)))
+	e, err := expression.NewBuilder().WithKeyCondition(entity.And(keys)).Build()
 	if err != nil {
 		return nil, err
 	}
 	var items []Item
-	var next Item
-	for {
+	for next := (Item)(nil); ; {
 		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
 			TableName:                 &q.layout.Table,
 			KeyConditionExpression:    e.KeyCondition(),
@@ -177,28 +187,23 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 // send sends a request with the timeout, feeds the clock with its answer, and translates
 // its error. metadata returns the metadata of an answer.
 func send[In, Out any](ctx context.Context, s *Store, operation string,
-	request func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
+	request func(context.Context, *In, ...Option) (*Out, error), in *In,
 	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	fns := []func(*dynamodb.Options){func(o *dynamodb.Options) {
-		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, retryDelay)
-	}}
-	for _, o := range opts {
-		fns = append(fns, o)
-	}
 	sent := time.Now()
-	out, err := request(bounded, in, fns...)
+	out, err := request(bounded, in, append([]Option{boundRetries}, opts...)...)
 	received := time.Now()
+	date, ok := dateOfError(err)
 	if err == nil {
 		s.clock.Answered()
-		if date, ok := dateOfAnswer(metadata(out)); ok {
-			s.clock.Observe(sent, received, date)
-		}
-		return out, nil
+		date, ok = dateOfAnswer(metadata(out))
 	}
-	if date, ok := dateOfError(err); ok {
+	if ok {
 		s.clock.Observe(sent, received, date)
 	}
-	return nil, s.translate(ctx, bounded, operation, err)
+	if err != nil {
+		return nil, s.translate(ctx, bounded, operation, err)
+	}
+	return out, nil
 }

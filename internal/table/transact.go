@@ -1,10 +1,13 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -15,20 +18,21 @@ const (
 	transactGetItems   = "TransactGetItems"
 )
 
-// transactor is an SDK client that can write in transactions.
+// A client that only locks need not have these.
 type transactor interface {
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...Option) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// transactReader is an SDK client that can read in transactions.
 type transactReader interface {
-	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...Option) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-var (
-	_ transactor     = (*dynamodb.Client)(nil)
-	_ transactReader = (*dynamodb.Client)(nil)
-)
+var _ interface {
+	DynamoDB
+	API
+	transactor
+	transactReader
+} = (*dynamodb.Client)(nil)
 
 // TransactGet reads the items at one point between transactions. A missing item is nil.
 // A transaction that is still being committed on one of them cancels the read with
@@ -44,9 +48,9 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	if err != nil {
 		return nil, err
 	}
-	var read []Item
-	for _, r := range out.Responses {
-		read = append(read, r.Item)
+	read := make([]Item, len(out.Responses))
+	for i, r := range out.Responses {
+		read[i] = r.Item
 	}
 	return read, nil
 }
@@ -61,7 +65,8 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	if !ok {
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
-	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
+	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems,
+		&dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
 		func(out *dynamodb.TransactWriteItemsOutput) middleware.Metadata { return out.ResultMetadata }, Once())
 	return err
 }
@@ -69,18 +74,18 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 // Reasons returns the code of each item of a cancelled transaction, "None" for items
 // that were not the cause. It is nil if err is of another kind.
 func Reasons(err error) []string {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		return nil
-	}
-	codes := make([]string, len(canceled.CancellationReasons))
-	for i, r := range canceled.CancellationReasons {
-		codes[i] = "None"
-		if r.Code != nil {
-			codes[i] = *r.Code
-		}
+	var codes []string
+	for _, r := range reasons(err) {
+		codes = append(codes, cmp.Or(aws.ToString(r.Code), "None"))
 	}
 	return codes
+}
+
+func reasons(err error) []types.CancellationReason {
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return canceled.CancellationReasons
+	}
+	return nil
 }
 
 // The codes of an item whose condition was false, and of one in another transaction.
@@ -102,12 +107,7 @@ var retryableReasons = map[string]bool{
 // RetryableReasons reports whether a transaction was cancelled, and another attempt may
 // succeed.
 func RetryableReasons(reasons []string) bool {
-	for _, code := range reasons {
-		if !retryableReasons[code] {
-			return false
-		}
-	}
-	return len(reasons) > 0
+	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(code string) bool { return !retryableReasons[code] })
 }
 
 // TokenMismatch reports whether a transaction was refused because its token was used for
@@ -120,9 +120,8 @@ func TokenMismatch(err error) bool {
 // ReasonItem returns the item in the table that refused the i-th item of a transaction.
 // It is nil if there is none, or the engine did not show it.
 func ReasonItem(err error, i int) Item {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || i >= len(canceled.CancellationReasons) {
-		return nil
+	if all := reasons(err); i < len(all) {
+		return all[i].Item
 	}
-	return canceled.CancellationReasons[i].Item
+	return nil
 }
