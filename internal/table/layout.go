@@ -20,7 +20,7 @@ const (
 	AttrTurn         = "turn"         // record, M: mean and deviation of recent turns
 	AttrHoldMode     = "holdMode"     // record of a lock, S: mode of the holders; present and absent with them
 	AttrPermits      = "permits"      // record of a semaphore, N: never changes
-	AttrScope        = "scope"        // record, S: the wider counter that issues its tickets, absent if there is none; never changes
+	AttrScope        = "scope"        // record, S: the wider counter that issues its tickets, absent without one
 	AttrReleased     = "released"     // record, M: the last release: id, ticket and call of the holder
 	AttrEvicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
 
@@ -34,9 +34,9 @@ const (
 	AttrTicket     = "ticket"     // entry, N: present if granted by CLAIM
 	AttrData       = "data"       // entry, B: the holder's data, absent if there is none
 	AttrDataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first
-	AttrMade       = "made"       // entry and evicted, N: number of the holder's last fenced transaction, absent from an entry before the first
+	AttrMade       = "made"       // entry and evicted, N: number of the last fenced transaction, absent before the first
 	AttrCall       = "call"       // released, N: number of the holder's release call
-	AttrOpen       = "open"       // released, N: when a transaction was given up before it was visible, ms on DynamoDB's clock, absent if none was
+	AttrOpen       = "open"       // released, N: when a transaction was given up before it was visible, ms, or absent
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
@@ -72,7 +72,8 @@ func (l Layout) Validate() error {
 	for _, r := range reserved {
 		seen[r] = "an attribute of the library's own"
 	}
-	for _, n := range []struct{ what, name string }{{"partition key", l.PK}, {"sort key", l.SK}, {"TTL attribute", l.TTL}} {
+	names := []struct{ what, name string }{{"partition key", l.PK}, {"sort key", l.SK}, {"TTL attribute", l.TTL}}
+	for _, n := range names {
 		switch other, taken := seen[n.name]; {
 		case n.name == "":
 			return fmt.Errorf("the name of the %s is empty", n.what)
@@ -86,17 +87,13 @@ func (l Layout) Validate() error {
 	return nil
 }
 
-// need describes the table that the layout needs.
-func (l Layout) need() string { return "a table with " + l.keys() }
-
-func (l Layout) keys() string {
-	return fmt.Sprintf("partition key %q (S) and sort key %q (S)", l.PK, l.SK)
+func (l Layout) need() string {
+	return fmt.Sprintf("a table with partition key %q (S) and sort key %q (S)", l.PK, l.SK)
 }
 
 // Check describes the keys of a table, and reports whether they are the layout's.
 func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
-	kinds := attributeTypes(t)
-	sort := " and no sort key"
+	kinds, sort := attributeTypes(t), " and no sort key"
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)
 		if k.KeyType == types.KeyTypeHash {
@@ -105,7 +102,8 @@ func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
 			sort = fmt.Sprintf(" and sort key %q (%s)", name, kinds[name])
 		}
 	}
-	return found + sort, found+sort == l.keys()
+	found += sort
+	return found, "a table with "+found == l.need()
 }
 
 func attributeTypes(t *types.TableDescription) map[string]types.ScalarAttributeType {
