@@ -60,7 +60,7 @@ func (s Schedule) turns(o Observation) time.Duration {
 	if o.Mean == 0 {
 		deviation = mean / 2
 	}
-	if mean == 0 { // all waiters for the first turn would look as often as the next in line
+	if mean == 0 { // or all waiters for the first turn would look as often as the next in line
 		mean = s.Fastest
 	}
 	n := float64(o.Ahead)
@@ -88,6 +88,6 @@ func (s Schedule) next(o Observation) time.Duration {
 		return turn - o.Elapsed
 	}
 	// A look each eighth of a turn idles the lock for a sixteenth of its time on average.
-	// Without a mean, the time since the last change is used.
+	// The time since the last change counts if it is longer.
 	return min(max(max(o.Mean, o.Still)/8, s.Fastest), s.SlowestNext)
 }

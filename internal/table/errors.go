@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,21 +53,16 @@ func (e *Error) Unwrap() error {
 // wrote nothing. A retry of the SDK's may have been refused by what its own lost first
 // attempt wrote, so the caller looks for its own id in the item.
 type Refused struct {
-	// Item is the item that refused the write, as the answer showed it. Nil: there is
-	// none, or the engine did not show it. See Read.
-	Item Item
-
+	Item Item                                // that refused the write. Nil: there is none, or the engine did not show it
 	read func(context.Context) (Item, error) // nil: Item is all there is
 }
 
 func (e *Refused) Error() string { return "the condition was false" }
 
-// Read returns the item that refused the write; nil if there is none. It makes no
-// request if the answer showed the item, or the engine is known to show items.
-// Engines older than 2023 do not, so the item is read as it is now.
-//
-// After an error of that read the write may have been applied: a transport that repeats
-// requests may have been refused by its own first copy, and only the item would show it.
+// Read returns the item that refused the write; nil if there is none. Engines older than
+// 2023 do not show it, so it is read as it is now. After an error of that read the write
+// may have been applied: a transport that repeats requests may have been refused by its
+// own first copy, and only the item would show it.
 func (e *Refused) Read(ctx context.Context) (Item, error) {
 	if e.read != nil {
 		item, err := e.read(ctx)
@@ -118,8 +114,8 @@ func codeOf(err error) string {
 }
 
 // schemaProblem returns a SchemaError if there is no table, or if a ValidationException
-// comes from keys that are not the layout's. DynamoDB's message names neither, so the
-// table is described, if the client can: one more request.
+// comes from other keys. DynamoDB's message does not say so, so the table is described, if
+// the client can: one more request.
 func (s *Store) schemaProblem(ctx context.Context, err error) error {
 	problem := &SchemaError{Table: s.layout.Table, Need: s.layout.need(), Err: err}
 	if s.home != nil {
@@ -163,10 +159,9 @@ func Transient(err error) bool {
 	// The SDK does not retry these two by itself.
 	_, conflict := errors.AsType[*types.TransactionConflictException](err)
 	_, replicated := errors.AsType[*types.ReplicatedWriteConflictException](err)
-	return quota || conflict || replicated || retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
+	retryable := sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables).IsErrorRetryable(e.Err)
+	return quota || conflict || replicated || retryable == aws.TrueTernary
 }
-
-var retryables = sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables)
 
 // Retryable repeats requests that failed transiently, without a limit of its own.
 var Retryable = retry.Policy{Retryable: Transient}
@@ -183,17 +178,13 @@ func Unanswered(err error) bool {
 // release waits for that. An acquire does not, as the credentials may never be right.
 func Renewable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && renewable[codeOf(e.Err)]
+	return ok && slices.Contains(renewable, codeOf(e.Err))
 }
 
 // renewable are the codes for credentials that have expired or are not known, and for a
 // signature that the local clock has dated too early.
-var renewable = map[string]bool{
-	"ExpiredToken":                true,
-	"ExpiredTokenException":       true,
-	"RequestExpired":              true,
-	"UnrecognizedClientException": true,
-	"InvalidSignatureException":   true,
+var renewable = []string{
+	"ExpiredToken", "ExpiredTokenException", "RequestExpired", "UnrecognizedClientException", "InvalidSignatureException",
 }
 
 // Applied reports whether a write that failed with err may have been applied, or may yet
@@ -225,12 +216,12 @@ type proven struct {
 
 func (e *proven) Unwrap() error { return e.error }
 
-// Unread marks the error of reading the item that refused a write: the write may have
-// been applied. Unread of nil is nil.
+// Unread marks the error of reading the item that refused a write, so that the write may
+// have been applied. Unread of nil is nil.
 func Unread(err error) error { return mark(err, false) }
 
-// NotApplied marks the error of a write that was refused by an item that is not what
-// the caller expected: the write was not applied. NotApplied of nil is nil.
+// NotApplied marks the error of a write that was refused by an item that the caller did
+// not expect. NotApplied of nil is nil.
 func NotApplied(err error) error { return mark(err, true) }
 
 func mark(err error, not bool) error {
@@ -256,10 +247,10 @@ func dateOfAnswer(metadata middleware.Metadata) (time.Time, bool) {
 }
 
 func dateOfError(err error) (time.Time, bool) {
-	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	if !ok || response.Response == nil || response.Response.Response == nil || response.Response.Header.Get("X-Amzn-Requestid") == "" {
+	e, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || e.Response == nil || e.Response.Response == nil || e.Response.Header.Get("X-Amzn-Requestid") == "" {
 		return time.Time{}, false
 	}
-	date, parseErr := http.ParseTime(response.Response.Header.Get("Date"))
-	return date, parseErr == nil
+	date, err := http.ParseTime(e.Response.Header.Get("Date"))
+	return date, err == nil
 }

@@ -77,8 +77,7 @@ func (q Queue) RecordNames() []string {
 	return names
 }
 
-// Padded returns the digits in an item's sort key, or false if the item is not of this
-// queue.
+// Padded returns the digits in an item's sort key, or false for one of another queue.
 func (q Queue) Padded(item Item) (string, bool) {
 	sk, ok := item[q.layout.SK].(*types.AttributeValueMemberS)
 	if !ok {
@@ -111,7 +110,6 @@ func (h *Home) Strip(item Item) Item {
 	return own
 }
 
-// need describes the table that the item needs.
 func (h *Home) need() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Key)) {

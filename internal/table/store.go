@@ -1,19 +1,16 @@
 // Package table sends the library's requests to DynamoDB, and names keys and attributes.
 //
-// # Promises
+// Each method of [Store] sends one request, unless its documentation says otherwise. No
+// call outlives its time-out, also where the connection never answers. Every answer, also
+// a refusal, feeds the estimate of DynamoDB's clock (package dbclock).
 //
-//   - No call outlives its time-out, also where the connection never answers.
-//   - Every answer, also a refusal, feeds the estimate of DynamoDB's clock (package
-//     dbclock).
-//   - A false condition is returned as [*Refused], which has the item that refused the
-//     write, or reads it where an older engine does not send it.
-//   - An error reports whether the write may have been applied ([Applied]), and whether
-//     another attempt can help ([Transient]). If the table is the cause, a
-//     [*SchemaError] names what was found and what is needed.
+// A false condition is returned as [*Refused], with the item that refused the write. Any
+// error reports whether the write may have been applied ([Applied]), and whether another
+// attempt can help ([Transient]). If the table is the cause, a [*SchemaError] names what
+// was found and what is needed.
 //
 // It does not promise retries, beyond those of the caller's SDK client, and knows nothing
-// of the state of records and rows (packages serving and rows). Each method of [Store]
-// sends one request, unless its documentation says otherwise.
+// of the state of records and rows (packages serving and rows).
 package table
 
 import (
@@ -62,8 +59,7 @@ type Store struct {
 	shows   *atomic.Bool // an answer has shown an item that refused a write
 }
 
-// NewStore returns a Store whose calls each have that timeout, with the SDK's retries. It
-// makes no request.
+// NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
 	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool)}
 }
@@ -158,9 +154,9 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 // Range reads all items of the queue with sort keys from from to to, in order and
 // consistently. It sends one request for each page of 1 MB.
 func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
-	entity := expression.KeyEqual(expression.Key(q.layout.PK), expression.Value(String(q.Entity)))
-	keys := expression.KeyBetween(expression.Key(q.layout.SK), expression.Value(String(from)), expression.Value(String(to)))
-	e, err := expression.NewBuilder().WithKeyCondition(entity.And(keys)).Build()
+	pk := expression.Key(q.layout.PK).Equal(expression.Value(q.Entity))
+	sk := expression.Key(q.layout.SK).Between(expression.Value(from), expression.Value(to))
+	e, err := expression.NewBuilder().WithKeyCondition(pk.And(sk)).Build()
 	if err != nil {
 		return nil, err
 	}

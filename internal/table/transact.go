@@ -34,9 +34,8 @@ var _ interface {
 	transactReader
 } = (*dynamodb.Client)(nil)
 
-// TransactGet reads the items at one point between transactions. A missing item is nil.
-// A transaction that is still being committed on one of them cancels the read with
-// ReasonConflict.
+// TransactGet reads the items between transactions. A missing item is nil. A transaction
+// that is still being committed on one of them cancels the read with ReasonConflict.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
 func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) ([]Item, error) {
 	db, ok := s.db.(transactReader)
@@ -96,29 +95,26 @@ const (
 
 // retryableReasons are the codes of causes that pass: other requests on the same items,
 // and throttles.
-var retryableReasons = map[string]bool{
-	"None":                          true,
-	ReasonConflict:                  true,
-	"ReplicatedWriteConflict":       true,
-	"ProvisionedThroughputExceeded": true,
-	"ThrottlingError":               true,
+var retryableReasons = []string{
+	"None", ReasonConflict, "ReplicatedWriteConflict", "ProvisionedThroughputExceeded", "ThrottlingError",
 }
 
 // RetryableReasons reports whether a transaction was cancelled, and another attempt may
 // succeed.
 func RetryableReasons(reasons []string) bool {
-	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(code string) bool { return !retryableReasons[code] })
+	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(code string) bool {
+		return !slices.Contains(retryableReasons, code)
+	})
 }
 
-// TokenMismatch reports whether a transaction was refused because its token was used for
-// another one before.
+// TokenMismatch reports whether a transaction was refused because another had its token.
 func TokenMismatch(err error) bool {
 	_, ok := errors.AsType[*types.IdempotentParameterMismatchException](err)
 	return ok
 }
 
-// ReasonItem returns the item in the table that refused the i-th item of a transaction.
-// It is nil if there is none, or the engine did not show it.
+// ReasonItem returns the item that refused the i-th write of a transaction. It is nil if
+// there is none, or the engine did not show it.
 func ReasonItem(err error, i int) Item {
 	if all := reasons(err); i < len(all) {
 		return all[i].Item
