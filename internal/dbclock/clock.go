@@ -50,7 +50,6 @@ type Clock struct {
 	answered  bool       // there was an answer, with a date or without
 }
 
-// New returns a Clock without an estimate.
 func New() *Clock { return &Clock{} }
 
 // Observe adds an answer that has this date. Its request was sent, and the answer
@@ -95,7 +94,6 @@ func slack(elapsed time.Duration) time.Duration {
 func earlier(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
 func later(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
 
-// Answered records that a request was answered, with a date or without.
 func (c *Clock) Answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -121,8 +121,8 @@ func nameText(name string) string {
 const goString = `"(?:[^"\\]|\\.)*"`
 
 var (
-	itemEntity    = regexp.MustCompile(`^item (` + goString + `) ` + goString + `((?: ` + goString + ` [SNB]:` + goString + `)+)$`)
 	itemAttribute = regexp.MustCompile(` (` + goString + `) ([SNB]:` + goString + `)`)
+	itemEntity    = regexp.MustCompile(`^item (` + goString + `) ` + goString + `((?:` + itemAttribute.String() + `)+)$`)
 )
 
 // TextOf prints the item of a queue, as Text does, or returns "" if the entity was

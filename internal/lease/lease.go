@@ -12,11 +12,9 @@
 //     counts from before the write that set the beat, so it learns of the end first.
 //
 // The second rule makes a new observer wait for up to one ttl. It is used where there is
-// no until, where the engine sends no date, and with Config.ObserveExpiry.
-//
-// By both rules the queue stays closed for an entry's delay after the lease. The owner's
-// own deadline does not change. An entry that is failClosed, and has neither until nor
-// ttl, never ends.
+// no until or no date, and with Config.ObserveExpiry. By both rules the queue stays closed
+// for an entry's delay after the lease; the owner's own deadline does not change. An entry
+// that is failClosed, and has neither until nor ttl, never ends.
 //
 // A judgement is no permission to remove anything. The client that removes an entry or a
 // row asks in the same write for the beat that it judged.
@@ -32,13 +30,10 @@ import (
 )
 
 const (
-	// Max is the longest valid lease. A longer one is malformed: no waiter could wait for
-	// its end.
-	Max = 7 * 24 * time.Hour
-	// MaxDelay is the longest valid lock delay.
-	MaxDelay = 24 * time.Hour
-	// Forever is the remaining time of a lease that has no end.
-	Forever time.Duration = math.MaxInt64
+	Max      = 7 * 24 * time.Hour // of a lease. A longer one is malformed: no waiter could wait for its end.
+	MaxDelay = 24 * time.Hour     // of a lock delay
+
+	Forever time.Duration = math.MaxInt64 // is left of a lease that has no end
 )
 
 // Lease is the lease of an entry or a row.
@@ -46,18 +41,16 @@ type Lease struct {
 	Beat  int64
 	TTL   time.Duration
 	Until time.Time // on DynamoDB's clock; zero if unknown
-
-	// Holders only:
-
-	Delay      time.Duration // how long the queue stays closed after the end
-	FailClosed bool          // endless; until the grant is confirmed, with a short lease
+	// Holders only: how long the queue stays closed after the end, and whether the lease is
+	// endless once the grant is confirmed.
+	Delay      time.Duration
+	FailClosed bool
 }
 
-// Endless reports whether the lease never ends.
 func (l Lease) Endless() bool { return l.FailClosed && l.TTL == 0 }
 
-// Length returns how long other clients wait for a lease that is no longer renewed. A
-// lease without a length never ends: it is endless, or malformed.
+// Length returns how long other clients wait for a lease that is no longer renewed. One
+// without a length is endless, or malformed.
 func (l Lease) Length() time.Duration {
 	if l.TTL <= 0 {
 		return Forever

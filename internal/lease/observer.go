@@ -20,7 +20,7 @@ const (
 // concurrent use, sends no request and starts no goroutine.
 type Observer struct {
 	clock           *dbclock.Clock
-	observationOnly bool
+	observationOnly bool // and not by clock
 
 	mu     sync.Mutex
 	seen   map[string]sighting // guarded by mu
@@ -34,8 +34,6 @@ type sighting struct {
 	length      time.Duration
 }
 
-// NewObserver returns an Observer that judges by clock and by observation, or by
-// observation alone.
 func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 	return &Observer{clock: clock, observationOnly: observationOnly, seen: map[string]sighting{}}
 }

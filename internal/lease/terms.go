@@ -70,7 +70,6 @@ type Renewals struct {
 	until time.Time // the last end written; zero while DynamoDB's clock was not known
 }
 
-// NewRenewals continues a lease that has begun.
 func NewRenewals(t Terms, clock *dbclock.Clock, begun Lease) *Renewals {
 	return &Renewals{terms: t, clock: clock, until: begun.Until}
 }

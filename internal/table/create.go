@@ -18,11 +18,11 @@ import (
 type API interface {
 	describer
 	CreateTable(context.Context, *dynamodb.CreateTableInput, ...Option) (*dynamodb.CreateTableOutput, error)
-	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...Option) (*dynamodb.DescribeTimeToLiveOutput, error)
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...Option) (
+		*dynamodb.DescribeTimeToLiveOutput, error)
 	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...Option) (*dynamodb.UpdateTimeToLiveOutput, error)
 }
 
-// describer is an SDK client that can describe tables.
 type describer interface {
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...Option) (*dynamodb.DescribeTableOutput, error)
 }
@@ -80,7 +80,6 @@ func untilActive(ctx context.Context, db API, l Layout) error {
 	}
 }
 
-// enableTTL enables the table's TTL if it is not enabled.
 func enableTTL(ctx context.Context, db API, l Layout) error {
 	on, err := hasTTL(ctx, db, l)
 	if err != nil || on {

@@ -53,7 +53,7 @@ func (e *Error) Unwrap() error {
 // wrote nothing. A retry of the SDK's may have been refused by what its own lost first
 // attempt wrote, so the caller looks for its own id in the item.
 type Refused struct {
-	Item Item                                // that refused the write. Nil: there is none, or the engine did not show it
+	Item Item                                // nil: there is none, or the engine did not show it
 	read func(context.Context) (Item, error) // nil: Item is all there is
 }
 
@@ -231,7 +231,6 @@ func mark(err error, not bool) error {
 	return &proven{err, not}
 }
 
-// IsUnread reports whether err is marked by Unread.
 func IsUnread(err error) bool {
 	p, ok := errors.AsType[*proven](err)
 	return ok && !p.not

@@ -35,7 +35,8 @@ func SetTime(item Item, attribute string, t time.Time) {
 type MalformedError = queue.MalformedError
 
 // Reader reads attributes of an item that any program may have written. It keeps the
-// first problem in Err. What it cannot read is zero.
+// first problem in Err, and returns zero for what it cannot read. What the methods named
+// Optional read may be absent.
 type Reader struct {
 	What string // names the item in errors
 	Item Item
@@ -50,7 +51,6 @@ func (r *Reader) Fail(attribute, format string, args ...any) {
 	}
 }
 
-// Has reports whether the attribute is present.
 func (r *Reader) Has(attribute string) bool {
 	_, ok := r.Item[attribute]
 	return ok
@@ -74,17 +74,14 @@ func (r *Reader) Number(attribute string) string {
 	return read[types.AttributeValueMemberN](r, attribute, "a number").Value
 }
 
-// Text reads a string.
 func (r *Reader) Text(attribute string) string {
 	return read[types.AttributeValueMemberS](r, attribute, "a string").Value
 }
 
-// Map reads a map.
 func (r *Reader) Map(attribute string) Item {
 	return read[types.AttributeValueMemberM](r, attribute, "a map").Value
 }
 
-// OptionalText reads a string that may be absent.
 func (r *Reader) OptionalText(attribute string) string {
 	if !r.Has(attribute) {
 		return ""
@@ -92,12 +89,10 @@ func (r *Reader) OptionalText(attribute string) string {
 	return r.Text(attribute)
 }
 
-// OptionalBool reads a boolean that may be absent.
 func (r *Reader) OptionalBool(attribute string) bool {
 	return r.Has(attribute) && read[types.AttributeValueMemberBOOL](r, attribute, "a boolean").Value
 }
 
-// OptionalInt reads a whole number that may be absent.
 func (r *Reader) OptionalInt(attribute string) (int64, bool) {
 	if !r.Has(attribute) {
 		return 0, false
@@ -169,7 +164,7 @@ func Rational(s string, limit int) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// kind returns the type of a value as DynamoDB names it: S, BOOL.
+// kind returns the type of a value as DynamoDB names it, such as S.
 func kind(v types.AttributeValue) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
 }
@@ -179,17 +174,7 @@ var typeNames = map[string]string{
 	"SS": "a set", "NS": "a set", "BS": "a set",
 }
 
-// TypeName returns the name of an attribute's type with its article: "a string".
 func TypeName(v types.AttributeValue) string { return cmp.Or(typeNames[kind(v)], "of an unknown type") }
-
-// KeyType returns the type of a key's value in a table's schema, or "" if a key cannot
-// have it.
-func KeyType(v types.AttributeValue) string {
-	if k := kind(v); k == "S" || k == "N" || k == "B" {
-		return k
-	}
-	return ""
-}
 
 // clip shortens a hostile value for errors and logs.
 func clip(s string) string {

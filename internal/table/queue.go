@@ -31,18 +31,14 @@ type Queue struct {
 // SortKey returns the sort key of the row with that padded number.
 func (q Queue) SortKey(padded string) string { return q.Reason + "/" + padded }
 
-// RecordSortKey returns the sort key of the serving record: ticket number zero.
 func (q Queue) RecordSortKey() string { return q.SortKey(ticket.Number{}.Padded()) }
 
-// LastSortKey returns the highest sort key of the queue.
 func (q Queue) LastSortKey() string { return q.SortKey(ticket.Max.Padded()) }
 
-// Key returns the primary key of the item with that sort key.
 func (q Queue) Key(sortKey string) Item {
 	return Item{q.layout.PK: String(q.Entity), q.layout.SK: String(sortKey)}
 }
 
-// RecordKey returns the primary key of the serving record.
 func (q Queue) RecordKey() Item {
 	if q.Home != nil {
 		return q.Home.Key
@@ -68,7 +64,6 @@ func (q Queue) Attr(name string) string {
 	return name
 }
 
-// RecordNames returns the names of all attributes that the queue's record may have.
 func (q Queue) RecordNames() []string {
 	var names []string
 	for _, name := range recordNames {
@@ -113,17 +108,16 @@ func (h *Home) Strip(item Item) Item {
 func (h *Home) need() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
-		parts = append(parts, fmt.Sprintf("%q (%s)", name, KeyType(h.Key[name])))
+		parts = append(parts, fmt.Sprintf("%q (%s)", name, kind(h.Key[name])))
 	}
 	return "a table with the key " + strings.Join(parts, " and ")
 }
 
-// check reports whether the item's key has the attributes of the table's key.
 func (h *Home) check(t *types.TableDescription) bool {
 	kinds := attributeTypes(t)
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)
-		if h.Key[name] == nil || KeyType(h.Key[name]) != string(kinds[name]) {
+		if kind(h.Key[name]) != string(kinds[name]) {
 			return false
 		}
 	}

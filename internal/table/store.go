@@ -71,10 +71,8 @@ func (s *Store) Within(timeout time.Duration) *Store {
 	return &bounded
 }
 
-// Clock returns the estimate of DynamoDB's clock that all calls feed.
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
-// Layout returns the names of the table and its keys.
 func (s *Store) Layout() Layout { return s.layout }
 
 // Update updates the item and returns it as it is afterwards. Returns *Refused if the
@@ -106,7 +104,6 @@ func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (I
 	return out.Attributes, nil
 }
 
-// Put writes the item.
 func (s *Store) Put(ctx context.Context, item Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
@@ -123,7 +120,6 @@ func (s *Store) Put(ctx context.Context, item Item, condition expression.Conditi
 	return s.refusable(Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}, err)
 }
 
-// Delete deletes the item.
 func (s *Store) Delete(ctx context.Context, key Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {

@@ -20,7 +20,8 @@ const (
 
 // A client that only locks need not have these.
 type transactor interface {
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...Option) (*dynamodb.TransactWriteItemsOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...Option) (
+		*dynamodb.TransactWriteItemsOutput, error)
 }
 
 type transactReader interface {
