@@ -31,8 +31,7 @@ type describer interface {
 // An existing table is checked instead. Calling again is safe.
 func Create(ctx context.Context, db API, l Layout) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:   &l.Table,
-		BillingMode: types.BillingModePayPerRequest,
+		TableName: &l.Table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
 			{AttributeName: &l.PK, AttributeType: types.ScalarAttributeTypeS},
 			{AttributeName: &l.SK, AttributeType: types.ScalarAttributeTypeS},

@@ -126,10 +126,8 @@ func (r *Reader) Int(attribute string) int64 {
 func (r *Reader) Ticket(attribute string) ticket.Number {
 	s := r.Number(attribute)
 	n, err := ticket.Parse(s)
-	if err != nil {
-		if whole, ok := Whole(s); ok {
-			n, err = ticket.Parse(whole.String())
-		}
+	if whole, ok := Whole(s); err != nil && ok {
+		n, err = ticket.Parse(whole.String())
 	}
 	if err != nil {
 		r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)

@@ -89,12 +89,9 @@ func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBu
 // Write is Update with expressions that are built already.
 func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (Item, error) {
 	out, err := send(ctx, s, "UpdateItem", s.db.UpdateItem, &dynamodb.UpdateItemInput{
-		TableName:                           &s.layout.Table,
-		Key:                                 key,
-		UpdateExpression:                    &w.Update,
-		ConditionExpression:                 &w.Condition,
-		ExpressionAttributeNames:            w.Names,
-		ExpressionAttributeValues:           w.Values,
+		TableName: &s.layout.Table, Key: key,
+		UpdateExpression: &w.Update, ConditionExpression: &w.Condition,
+		ExpressionAttributeNames: w.Names, ExpressionAttributeValues: w.Values,
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
@@ -110,11 +107,8 @@ func (s *Store) Put(ctx context.Context, item Item, condition expression.Conditi
 		return err
 	}
 	_, err = send(ctx, s, "PutItem", s.db.PutItem, &dynamodb.PutItemInput{
-		TableName:                           &s.layout.Table,
-		Item:                                item,
-		ConditionExpression:                 e.Condition(),
-		ExpressionAttributeNames:            e.Names(),
-		ExpressionAttributeValues:           e.Values(),
+		TableName: &s.layout.Table, Item: item, ConditionExpression: e.Condition(),
+		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	return s.refusable(Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}, err)
@@ -126,11 +120,8 @@ func (s *Store) Delete(ctx context.Context, key Item, condition expression.Condi
 		return err
 	}
 	_, err = send(ctx, s, "DeleteItem", s.db.DeleteItem, &dynamodb.DeleteItemInput{
-		TableName:                           &s.layout.Table,
-		Key:                                 key,
-		ConditionExpression:                 e.Condition(),
-		ExpressionAttributeNames:            e.Names(),
-		ExpressionAttributeValues:           e.Values(),
+		TableName: &s.layout.Table, Key: key, ConditionExpression: e.Condition(),
+		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	return s.refusable(key, err)
@@ -159,12 +150,9 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 	var items []Item
 	for next := (Item)(nil); ; {
 		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
-			TableName:                 &q.layout.Table,
-			KeyConditionExpression:    e.KeyCondition(),
-			ExpressionAttributeNames:  e.Names(),
-			ExpressionAttributeValues: e.Values(),
-			ConsistentRead:            aws.Bool(true),
-			ExclusiveStartKey:         next,
+			TableName: &q.layout.Table, KeyConditionExpression: e.KeyCondition(),
+			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+			ConsistentRead: aws.Bool(true), ExclusiveStartKey: next,
 		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
 		if err != nil {
 			return items, err
