@@ -7,14 +7,11 @@ import (
 
 // Schedule bounds the delay between two looks.
 type Schedule struct {
-	// Fastest is the shortest delay, of the next in line. Default 20 ms.
-	Fastest time.Duration
-	// SlowestNext is the longest delay of the next in line once its turn may
-	// come at any time. Default 1 s. It bounds how long the lock may idle
-	// between two turns.
+	Fastest time.Duration // the shortest delay, of the next in line. Default 20 ms.
+	// SlowestNext is the longest delay of the next in line once its turn may come at any
+	// time, and bounds how long the lock may idle between two turns. Default 1 s.
 	SlowestNext time.Duration
-	// Slowest is the longest delay of all. Default 15 s.
-	Slowest time.Duration
+	Slowest     time.Duration // the longest delay of all. Default 15 s.
 }
 
 // Default is the Schedule that the library uses.
@@ -23,22 +20,15 @@ var Default = Schedule{Fastest: 20 * time.Millisecond, SlowestNext: time.Second,
 // Observation is what a waiter knows when it decides when to look again. Unknown
 // durations are zero.
 type Observation struct {
-	// Ahead counts the live waiters ahead. Zero means that this one is next.
-	Ahead int
-	// Serving says that there is a holder.
-	Serving bool
-	// Elapsed is a lower bound of the length of the present turn so far.
-	Elapsed time.Duration
-	// Mean and Deviation are those of recent turns, from the record.
-	Mean, Deviation time.Duration
+	Ahead           int           // the live waiters ahead. Zero means that this one is next.
+	Serving         bool          // there is a holder
+	Elapsed         time.Duration // a lower bound of the length of the present turn so far
+	Mean, Deviation time.Duration // of recent turns, from the record
 	// Pace is the mean time between two grants that this waiter has seen itself. It
 	// includes the time between turns, and turns that ended early.
-	Pace time.Duration
-	// Still is the time since the last change that this waiter has seen.
-	Still time.Duration
-	// ClearIn is a lower bound of the time until all that is ahead expires without
-	// renewals.
-	ClearIn time.Duration
+	Pace    time.Duration
+	Still   time.Duration // since the last change that this waiter has seen
+	ClearIn time.Duration // a lower bound of the time until all that is ahead expires without renewals
 }
 
 // Delay returns the time until the next look. jitter is a random number in [0, 1), by
@@ -52,18 +42,16 @@ func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 	if o.ClearIn > 0 {
 		delay = min(delay, o.ClearIn)
 	}
-	delay = min(max(delay, s.Fastest), s.Slowest)
-	return shortened(delay, jitter)
+	return shortened(min(max(delay, s.Fastest), s.Slowest), jitter)
 }
 
-// shortened returns d with up to a fifth taken off.
 func shortened(d time.Duration, jitter float64) time.Duration {
 	return d - time.Duration(float64(d)*min(max(jitter, 0), 1)/5)
 }
 
-// turns returns a lower bound of the length of the turns ahead: their mean time, less
-// two and a half deviations of the sum, which grow with the root of their number. A
-// mean deviation is four fifths of a standard deviation.
+// turns returns a lower bound of the length of the turns ahead: their mean time, less two
+// and a half mean deviations (two standard deviations) of the sum, which grow with the
+// root of their number.
 func (s Schedule) turns(o Observation) time.Duration {
 	mean, deviation := o.Mean, o.Deviation
 	if o.Pace > 0 && (mean == 0 || o.Pace < mean) {
@@ -72,9 +60,7 @@ func (s Schedule) turns(o Observation) time.Duration {
 	if o.Mean == 0 {
 		deviation = mean / 2
 	}
-	if mean == 0 {
-		// Without this, all waiters for the first turn of a queue would look as often
-		// as the next in line.
+	if mean == 0 { // or all waiters for the first turn would look as often as the next in line
 		mean = s.Fastest
 	}
 	n := float64(o.Ahead)
@@ -101,12 +87,7 @@ func (s Schedule) next(o Observation) time.Duration {
 	if turn := o.lowerBound(); o.Serving && o.Elapsed < turn {
 		return turn - o.Elapsed
 	}
-	// The turn may come at any time. A look each eighth of a turn idles the lock for a
-	// sixteenth of its time on average. Without a mean, the time since the last change
-	// is used.
-	scale := o.Mean
-	if scale == 0 || o.Still > scale {
-		scale = max(scale, o.Still)
-	}
-	return min(max(scale/8, s.Fastest), s.SlowestNext)
+	// A look each eighth of a turn idles the lock for a sixteenth of its time on average.
+	// The time since the last change counts if it is longer.
+	return min(max(max(o.Mean, o.Still)/8, s.Fastest), s.SlowestNext)
 }

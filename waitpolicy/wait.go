@@ -1,3 +1,20 @@
+// Package waitpolicy says how long to wait for a lock, and how often to look meanwhile.
+// Users of locks need [NoWait], [For], [Forever] and [Attempts]. It decides nothing about
+// fairness or exclusion, makes no request and reads no clock.
+//
+// A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the
+// queue. A sleep past the end of a turn leaves the lock idle, while an early look costs one
+// read unit. So each sleep aims at a lower bound of when the turn can come. Only the next
+// waiter can be served, so only that one looks often.
+//
+//	distance     elapsed in turn          look again after
+//	next         before its lower bound   what is left of the bound
+//	next         past it, or unknown      Fastest, growing to an eighth of a turn
+//	deeper       –                        half of what the turns ahead take at least
+//	any          –                        never later than all ahead may have expired
+//
+// A waiter's looks grow with the logarithm of its distance. N waiters need O(N log N)
+// reads at worst, where fixed polling needs O(N²).
 package waitpolicy
 
 import (
@@ -16,9 +33,8 @@ import (
 //	| For(d), Forever   | is waited for in the queue               | yes      |
 //	| Attempts(n, every)| is tried n times, without a place in it  | no       |
 type Wait struct {
-	limit   time.Duration
-	forever bool
-
+	limit    time.Duration
+	forever  bool
 	repeated bool // made by Attempts
 	attempts int
 	every    time.Duration
@@ -37,19 +53,15 @@ func For(d time.Duration) Wait { return Wait{limit: d} }
 
 // Attempts tries n times with NoWait, and pauses between two attempts for every,
 // shortened at random by up to a fifth. Clients that wait in the queue go first, so in
-// a busy queue all attempts may fail. It is for work that can be done later or by
-// another client.
-//
-// A table that does not answer is tried for 3 s in each attempt. Attempts(1, every) is
-// NoWait. Validate refuses n below 1 and pauses below a millisecond.
+// a busy queue all attempts may fail. A table that does not answer is tried for 3 s in
+// each attempt. Attempts(1, every) is NoWait. Validate refuses n below 1 and pauses below
+// a millisecond.
 func Attempts(n int, every time.Duration) Wait {
 	if n == 1 && every >= 0 {
 		return NoWait
 	}
 	return Wait{repeated: true, attempts: n, every: every}
 }
-
-const shortestPause = time.Millisecond
 
 // Parse reads "forever", "0", a duration in the form of time.ParseDuration, or
 // attempts, such as "5x2s".
@@ -81,8 +93,8 @@ func (w Wait) Validate() error {
 		return fmt.Errorf("wait %v is negative: need zero or more", w.limit)
 	case w.repeated && w.attempts < 1:
 		return fmt.Errorf("wait %v: need one attempt or more", w)
-	case w.repeated && w.every < shortestPause:
-		return fmt.Errorf("wait %v: need a pause of at least %v between attempts", w, shortestPause)
+	case w.repeated && w.every < time.Millisecond:
+		return fmt.Errorf("wait %v: need a pause of at least 1ms between attempts", w)
 	}
 	return nil
 }

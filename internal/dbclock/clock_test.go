@@ -67,10 +67,17 @@ func drawExchange(t *rapid.T, s server, sent time.Time) exchange {
 	return exchange{sent, sent.Add(trip), s.date(sent.Add(time.Duration(float64(trip) * there)))}
 }
 
+// answered is a clock that has seen one answer.
+func answered(sent, received, date time.Time) *dbclock.Clock {
+	c := dbclock.New()
+	c.Observe(sent, received, date)
+	return c
+}
+
 // tolerance for the rounding of the simulation itself.
 const tolerance = time.Microsecond
 
-func requireSound(t *rapid.T, e dbclock.Estimate, s server, at time.Time) {
+func requireSound(t *rapid.T, e *dbclock.Clock, s server, at time.Time) {
 	t.Helper()
 	earliest, latest, ok := e.At(at)
 	if !ok {
@@ -84,12 +91,11 @@ func requireSound(t *rapid.T, e dbclock.Estimate, s server, at time.Time) {
 
 // TestEmptyClock checks that a new clock knows nothing.
 func TestEmptyClock(t *testing.T) {
-	var e dbclock.Estimate
-	if earliest, latest, ok := e.At(epoch); ok {
-		t.Errorf("the zero Estimate says %v to %v", earliest, latest)
-	}
-	if earliest, latest, ok := dbclock.New().At(time.Now()); ok {
-		t.Errorf("a new Clock says %v to %v", earliest, latest)
+	e := dbclock.New()
+	for _, now := range []time.Time{epoch, time.Now()} {
+		if earliest, latest, ok := e.At(now); ok {
+			t.Errorf("a new Clock says %v to %v", earliest, latest)
+		}
 	}
 }
 
@@ -97,14 +103,14 @@ func TestEmptyClock(t *testing.T) {
 func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
-		var e dbclock.Estimate
+		e := dbclock.New()
 		now := epoch
 		for range rapid.IntRange(1, 40).Draw(t, "answers") {
 			now = now.Add(time.Duration(rapid.OneOf(
 				rapid.Int64Range(0, int64(time.Second)), rapid.Int64Range(0, int64(time.Hour)),
 			).Draw(t, "pause")))
 			x := drawExchange(t, s, now)
-			e = e.Narrow(x.sent, x.received, x.date)
+			e.Observe(x.sent, x.received, x.date)
 			now = x.received
 			requireSound(t, e, s, now)
 			requireSound(t, e, s, now.Add(time.Duration(rapid.Int64Range(int64(-24*time.Hour), int64(24*time.Hour)).Draw(t, "later"))))
@@ -121,7 +127,7 @@ func TestBounds(t *testing.T) {
 func TestRoundTripDrift(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Second - time.Nanosecond, ppm: 200}
 	received := epoch.Add(20 * time.Minute) // so long that drift exceeds what hosts may differ by
-	e := dbclock.Estimate{}.Narrow(epoch, received, s.date(epoch))
+	e := answered(epoch, received, s.date(epoch))
 	if _, latest, _ := e.At(received); s.now(received).After(latest) {
 		t.Errorf("the server's clock shows %v, %v after the latest", s.now(received), s.now(received).Sub(latest))
 	}
@@ -139,9 +145,9 @@ func TestAnswersOutOfOrder(t *testing.T) {
 			answers = append(answers, drawExchange(t, s, now))
 		}
 		latest := slices.MaxFunc(answers, func(a, b exchange) int { return a.received.Compare(b.received) }).received
-		var e dbclock.Estimate
+		e := dbclock.New()
 		for _, x := range rapid.Permutation(answers).Draw(t, "order") {
-			e = e.Narrow(x.sent, x.received, x.date)
+			e.Observe(x.sent, x.received, x.date)
 			requireSound(t, e, s, latest)
 			requireSound(t, e, s, latest.Add(time.Hour))
 		}
@@ -154,10 +160,10 @@ func TestAnswersOutOfOrder(t *testing.T) {
 func TestPastInstants(t *testing.T) {
 	for _, ppm := range []float64{-200, 200} {
 		s := server{epoch: epoch, offset: time.Minute, ppm: ppm}
-		e := dbclock.Estimate{}.Narrow(epoch, epoch, s.date(epoch))
+		e := answered(epoch, epoch, s.date(epoch))
 		for phase := range 32 {
 			at := epoch.Add(time.Hour + time.Duration(phase)*(time.Second+time.Second/32))
-			e = e.Narrow(at, at, s.date(at))
+			e.Observe(at, at, s.date(at))
 		}
 		earliest, latest, ok := e.At(epoch)
 		if truth := s.now(epoch); !ok || truth.Before(earliest) || truth.After(latest) {
@@ -171,14 +177,14 @@ func TestPastInstants(t *testing.T) {
 func TestBoundsBelowASecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
-		var e dbclock.Estimate
+		e := dbclock.New()
 		now := epoch
 		const answers = 60
 		for range answers {
 			// A quick answer each two seconds or so, at no particular phase.
 			now = now.Add(2*time.Second + time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "phase")))
 			trip := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Millisecond)).Draw(t, "round trip"))
-			e = e.Narrow(now, now.Add(trip), s.date(now.Add(trip/2)))
+			e.Observe(now, now.Add(trip), s.date(now.Add(trip/2)))
 			now = now.Add(trip)
 			requireSound(t, e, s, now)
 		}
@@ -186,7 +192,7 @@ func TestBoundsBelowASecond(t *testing.T) {
 		// second, evenly spread, follow.
 		for i := range 16 {
 			now = now.Add(time.Second + time.Second/16)
-			e = e.Narrow(now, now.Add(10*time.Millisecond), s.date(now.Add(time.Duration(i)*time.Millisecond/2)))
+			e.Observe(now, now.Add(10*time.Millisecond), s.date(now.Add(time.Duration(i)*time.Millisecond/2)))
 			requireSound(t, e, s, now.Add(10*time.Millisecond))
 		}
 		earliest, latest, ok := e.At(now)
@@ -200,16 +206,16 @@ func TestBoundsBelowASecond(t *testing.T) {
 func TestAnswersNarrowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
-		var e dbclock.Estimate
+		e := dbclock.New()
 		now := epoch
 		for i := range rapid.IntRange(1, 30).Draw(t, "answers") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
 			x := drawExchange(t, s, now)
 			now = x.received
-			before := e
-			e = e.Narrow(x.sent, x.received, x.date)
+			oldLow, oldHigh, _ := e.At(now)
+			e.Observe(x.sent, x.received, x.date)
 			low, high, _ := e.At(now)
-			if oldLow, oldHigh, _ := before.At(now); i > 0 && high.Sub(low) > oldHigh.Sub(oldLow)+tolerance {
+			if i > 0 && high.Sub(low) > oldHigh.Sub(oldLow)+tolerance {
 				t.Fatalf("an answer widened the bounds from %v to %v", oldHigh.Sub(oldLow), high.Sub(low))
 			}
 			// A second of the date's, and 100 ms of skew on either side.
@@ -226,10 +232,10 @@ func TestAnswersNarrowBounds(t *testing.T) {
 func TestJump(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
-		var e dbclock.Estimate
+		e := dbclock.New()
 		now := epoch
 		answer := func() {
-			e = e.Narrow(now, now.Add(10*time.Millisecond), s.date(now.Add(5*time.Millisecond)))
+			e.Observe(now, now.Add(10*time.Millisecond), s.date(now.Add(5*time.Millisecond)))
 			now = now.Add(10 * time.Millisecond)
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "before") {
@@ -264,7 +270,7 @@ func TestJump(t *testing.T) {
 }
 
 // bounds are those of an estimate that has any.
-func bounds(t *rapid.T, e dbclock.Estimate, at time.Time) (earliest, latest time.Time) {
+func bounds(t *rapid.T, e *dbclock.Clock, at time.Time) (earliest, latest time.Time) {
 	t.Helper()
 	earliest, latest, ok := e.At(at)
 	if !ok {
@@ -279,17 +285,17 @@ func bounds(t *rapid.T, e dbclock.Estimate, at time.Time) (earliest, latest time
 func TestDrift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
-		var e dbclock.Estimate
+		e := dbclock.New()
 		now := epoch
 		for range rapid.IntRange(1, 20).Draw(t, "answers") {
 			x := drawExchange(t, s, now)
 			now = x.received
-			alone := dbclock.Estimate{}.Narrow(x.sent, x.received, x.date)
+			alone := answered(x.sent, x.received, x.date)
 			low, high := bounds(t, alone, now)
 			if oldLow, oldHigh, ok := e.At(now); ok {
 				low, high = latest(low, oldLow), earliest(high, oldHigh)
 			}
-			e = e.Narrow(x.sent, x.received, x.date)
+			e.Observe(x.sent, x.received, x.date)
 			if gotLow, gotHigh := bounds(t, e, now); !gotLow.Equal(low) || !gotHigh.Equal(high) {
 				t.Fatalf("bounds from %v to %v, want the intersection from %v to %v", gotLow, gotHigh, low, high)
 			}
@@ -331,19 +337,20 @@ const lease = time.Minute
 func TestContradiction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
-		var e dbclock.Estimate
+		e := dbclock.New()
 		now := epoch
 		for range rapid.IntRange(1, 10).Draw(t, "before") {
 			x := drawExchange(t, s, now)
-			e, now = e.Narrow(x.sent, x.received, x.date), x.received.Add(time.Second)
+			e.Observe(x.sent, x.received, x.date)
+			now = x.received.Add(time.Second)
 		}
 		s.offset += time.Duration(rapid.SampledFrom([]int{-1, 1}).Draw(t, "which way")) *
 			time.Duration(rapid.Int64Range(int64(30*time.Second), int64(1000*time.Hour)).Draw(t, "jump"))
 		x := drawExchange(t, s, now)
 		now = x.received
 		oldLow, oldHigh := bounds(t, e, now)
-		newLow, newHigh := bounds(t, dbclock.Estimate{}.Narrow(x.sent, x.received, x.date), now)
-		e = e.Narrow(x.sent, x.received, x.date)
+		newLow, newHigh := bounds(t, answered(x.sent, x.received, x.date), now)
+		e.Observe(x.sent, x.received, x.date)
 		low, high := bounds(t, e, now)
 		if !low.Equal(earliest(oldLow, newLow)) || !high.Equal(latest(oldHigh, newHigh)) {
 			t.Fatalf("bounds from %v to %v after one of %v to %v and one of %v to %v", low, high, oldLow, oldHigh, newLow, newHigh)
@@ -351,7 +358,8 @@ func TestContradiction(t *testing.T) {
 		disputed := now
 		for i := range rapid.IntRange(0, 10).Draw(t, "after") {
 			x := drawExchange(t, s, now)
-			e, now = e.Narrow(x.sent, x.received, x.date), x.received
+			e.Observe(x.sent, x.received, x.date)
+			now = x.received
 			requireSound(t, e, s, now)
 			if i == 0 {
 				disputed = now // it decides between the two, against one of them
@@ -382,14 +390,14 @@ func TestContradiction(t *testing.T) {
 // out of order does not make a later one forgotten.
 func TestLatestContradiction(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
-	var e dbclock.Estimate
+	e := dbclock.New()
 	if _, ok := e.Settled(at(0), lease); ok {
 		t.Error("nothing is known, and settled")
 	}
-	e = e.Narrow(at(0), at(0), at(0))
-	e = e.Narrow(at(100), at(100), at(1000)) // disputed
-	e = e.Narrow(at(100), at(100), at(1000))
-	e = e.Narrow(at(20), at(20), at(20)) // disputed, and reported out of order
+	e.Observe(at(0), at(0), at(0))
+	e.Observe(at(100), at(100), at(1000)) // disputed
+	e.Observe(at(100), at(100), at(1000))
+	e.Observe(at(20), at(20), at(20)) // disputed, and reported out of order
 	if _, ok := e.Settled(at(159), lease); ok {
 		t.Error("settled within the lease of the later contradiction")
 	}
@@ -402,14 +410,14 @@ func TestLatestContradiction(t *testing.T) {
 // estimate permanently.
 func TestWrongDate(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour}
-	var e dbclock.Estimate
+	e := dbclock.New()
 	now := epoch
 	for i := range 100 {
 		date := s.date(now)
 		if i == 50 {
 			date = date.Add(5 * time.Minute)
 		}
-		e = e.Narrow(now, now.Add(time.Millisecond), date)
+		e.Observe(now, now.Add(time.Millisecond), date)
 		now = now.Add(time.Second + 130*time.Millisecond)
 		earliest, latest, ok := e.At(now)
 		if ok && (s.now(now).Before(earliest) || s.now(now).After(latest)) {
@@ -426,7 +434,7 @@ func TestWrongDate(t *testing.T) {
 // and its age is reported all the same.
 func TestInstantBeforeFirstAnswer(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour, ppm: 100}
-	e := dbclock.Estimate{}.Narrow(epoch, epoch.Add(time.Second), s.date(epoch.Add(time.Second/2)))
+	e := answered(epoch, epoch.Add(time.Second), s.date(epoch.Add(time.Second/2)))
 	for _, at := range []time.Time{epoch, epoch.Add(-time.Minute)} {
 		if earliest, latest, ok := e.At(at); !ok || s.now(at).Before(earliest) || s.now(at).After(latest) {
 			t.Errorf("at %v: from %v to %v, %v; want %v within", at, earliest, latest, ok, s.now(at))

@@ -1,25 +1,26 @@
 package lease
 
 import (
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/dbclock"
 )
 
-// forget is how long a sighting is kept beyond the length of its lease. A caller
-// that tries a busy lock now and then without waiting can so learn that its holder
-// has crashed.
-const forget = 10 * time.Minute
+// forget is how long a sighting is kept beyond the length of its lease, so that a caller
+// that tries a busy lock now and then can learn that its holder has crashed. With more
+// than crowd sightings they are not kept that long.
+const (
+	forget = 10 * time.Minute
+	crowd  = 10_000
+)
 
-// crowd is the number of sightings above which they are not kept that long.
-const crowd = 10_000
-
-// Observer remembers the beat of each lease that was seen, and judges it. It is
-// safe for concurrent use, sends no request and starts no goroutine.
+// Observer remembers the beat of each lease that was seen, and judges it. It is safe for
+// concurrent use, sends no request and starts no goroutine.
 type Observer struct {
 	clock           *dbclock.Clock
-	observationOnly bool
+	observationOnly bool // and not by clock
 
 	mu     sync.Mutex
 	seen   map[string]sighting // guarded by mu
@@ -33,16 +34,13 @@ type sighting struct {
 	length      time.Duration
 }
 
-// NewObserver returns an Observer that judges by clock and by observation, or
-// by observation alone.
 func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 	return &Observer{clock: clock, observationOnly: observationOnly, seen: map[string]sighting{}}
 }
 
-// See records a lease that was read at an instant, and returns the shortest time
-// until it ends. Zero or less means that it has ended. The lock delay counts as
-// part of the lease. id identifies the lease: ids of holders and rows are never
-// reused. See returns Forever for a lease without a length.
+// See records a lease that was read at an instant, and returns the shortest time until it
+// and its lock delay end. Zero or less means that they have ended. See returns Forever for
+// a lease without a length. The ids of holders and rows are never reused.
 func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	if l.Length() == Forever {
 		return Forever
@@ -52,8 +50,8 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	o.prune(readAt)
 	s, ok := o.seen[id]
 	if !ok || s.beat != l.Beat || !s.until.Equal(l.Until) {
-		// The end counts as well. A row that was removed early, and put again by a
-		// late request, begins at beat zero.
+		// The end counts as well. A row that was removed early, and put again by a late
+		// request, begins at beat zero.
 		s = sighting{beat: l.Beat, until: l.Until, first: readAt}
 	}
 	s.last, s.length = readAt, l.Length()
@@ -77,9 +75,5 @@ func (o *Observer) prune(now time.Time) {
 		return
 	}
 	o.pruned = now
-	for id, s := range o.seen {
-		if now.Sub(s.last) > s.length+keep {
-			delete(o.seen, id)
-		}
-	}
+	maps.DeleteFunc(o.seen, func(_ string, s sighting) bool { return now.Sub(s.last) > s.length+keep })
 }

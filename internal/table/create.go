@@ -9,26 +9,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/queuelock/queuelock/internal/retry"
 )
 
 // API is the part of an SDK client that creates tables.
 type API interface {
-	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
-	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
-	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error)
+	describer
+	CreateTable(context.Context, *dynamodb.CreateTableInput, ...Option) (*dynamodb.CreateTableOutput, error)
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...Option) (
+		*dynamodb.DescribeTimeToLiveOutput, error)
+	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...Option) (*dynamodb.UpdateTimeToLiveOutput, error)
 }
 
-var _ API = (*dynamodb.Client)(nil)
+type describer interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...Option) (*dynamodb.DescribeTableOutput, error)
+}
 
 // Create creates a table of that layout, waits until it is active, and enables its TTL.
 // An existing table is checked instead. Calling again is safe.
 func Create(ctx context.Context, db API, l Layout) error {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:   &l.Table,
-		BillingMode: types.BillingModePayPerRequest,
+		TableName: &l.Table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
 			{AttributeName: &l.PK, AttributeType: types.ScalarAttributeTypeS},
 			{AttributeName: &l.SK, AttributeType: types.ScalarAttributeTypeS},
@@ -49,8 +52,8 @@ func Create(ctx context.Context, db API, l Layout) error {
 
 // untilActive waits until the table is active, and checks its keys.
 func untilActive(ctx context.Context, db API, l Layout) error {
-	look := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
+	look := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 	for {
 		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &l.Table})
 		// A table that was just created may not be seen at once.
@@ -60,27 +63,22 @@ func untilActive(ctx context.Context, db API, l Layout) error {
 		}
 		if err == nil {
 			if found, ok := l.Check(out.Table); !ok {
-				return &SchemaError{Table: l.Table, Found: found, Need: l.Need()}
+				return &SchemaError{Table: l.Table, Found: found, Need: l.need()}
 			}
-			switch out.Table.TableStatus {
+			switch status := out.Table.TableStatus; status {
 			case types.TableStatusActive, types.TableStatusUpdating:
 				return nil
 			case types.TableStatusCreating:
 			default:
-				return &SchemaError{Table: l.Table, Found: "a table in status " + string(out.Table.TableStatus), Need: "an active one"}
+				return &SchemaError{Table: l.Table, Found: "a table in status " + string(status), Need: "an active one"}
 			}
 		}
-		timer := time.NewTimer(look.NextBackOff())
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !retry.Sleep(ctx, look.NextBackOff()) {
 			return fmt.Errorf("table %q is not active yet: %w", l.Table, ctx.Err())
 		}
 	}
 }
 
-// enableTTL enables the table's TTL if it is not enabled.
 func enableTTL(ctx context.Context, db API, l Layout) error {
 	on, err := hasTTL(ctx, db, l)
 	if err != nil || on {
@@ -90,7 +88,7 @@ func enableTTL(ctx context.Context, db API, l Layout) error {
 		TableName:               &l.Table,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &l.TTL, Enabled: aws.Bool(true)},
 	})
-	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "ValidationException" {
+	if codeOf(err) == validationException {
 		// Another client enabled it in between.
 		if on, again := hasTTL(ctx, db, l); again != nil || on {
 			return again
@@ -104,13 +102,14 @@ func hasTTL(ctx context.Context, db API, l Layout) (bool, error) {
 	if err != nil || out.TimeToLiveDescription == nil {
 		return false, err
 	}
-	d := out.TimeToLiveDescription
-	switch d.TimeToLiveStatus {
+	switch out.TimeToLiveDescription.TimeToLiveStatus {
 	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
-		if found := aws.ToString(d.AttributeName); found != l.TTL {
-			return false, &SchemaError{Table: l.Table, Found: fmt.Sprintf("TTL on attribute %q", found), Need: fmt.Sprintf("TTL on attribute %q, or none", l.TTL)}
-		}
-		return true, nil
+	default:
+		return false, nil
 	}
-	return false, nil
+	if found := aws.ToString(out.TimeToLiveDescription.AttributeName); found != l.TTL {
+		need := fmt.Sprintf("TTL on attribute %q, or none", l.TTL)
+		return false, &SchemaError{Table: l.Table, Found: fmt.Sprintf("TTL on attribute %q", found), Need: need}
+	}
+	return true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +21,9 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/queue"
 )
+
+// SchemaError reports that the table cannot be used.
+type SchemaError = queue.TableError
 
 // Error is the error of a request that failed.
 type Error struct {
@@ -45,32 +49,54 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// SchemaError reports that the table cannot be used.
-type SchemaError = queue.TableError
+// Refused is the error of a write with a false condition. The attempt that was answered
+// wrote nothing. A retry of the SDK's may have been refused by what its own lost first
+// attempt wrote, so the caller looks for its own id in the item.
+type Refused struct {
+	Item Item                                // nil: there is none, or the engine did not show it
+	read func(context.Context) (Item, error) // nil: Item is all there is
+}
 
-// Need describes the table that the layout needs.
-func (l Layout) Need() string {
-	return fmt.Sprintf("a table with partition key %q (S) and sort key %q (S)", l.PK, l.SK)
+func (e *Refused) Error() string { return "the condition was false" }
+
+// Read returns the item that refused the write; nil if there is none. Engines older than
+// 2023 do not show it, so it is read as it is now. After an error of that read the write
+// may have been applied: a transport that repeats requests may have been refused by its
+// own first copy, and only the item would show it.
+func (e *Refused) Read(ctx context.Context) (Item, error) {
+	if e.read != nil {
+		item, err := e.read(ctx)
+		if err != nil {
+			return nil, Unread(err)
+		}
+		e.Item, e.read = item, nil
+	}
+	return e.Item, nil
+}
+
+// refusable completes the error of a write to the item with that key, if it is a refusal.
+func (s *Store) refusable(key Item, err error) error {
+	refused, ok := err.(*Refused)
+	switch {
+	case !ok:
+	case len(refused.Item) > 0:
+		s.shows.Store(true)
+	case !s.shows.Load():
+		refused.read = func(ctx context.Context) (Item, error) { return s.Get(ctx, key) }
+	}
+	return err
 }
 
 func (s *Store) translate(ctx, bounded context.Context, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return &Refused{Item: failed.Item}
 	}
-	if operation == transactWriteItems || operation == transactGetItems {
-		// Any table of the caller's may be the cause.
-		return s.problem(ctx, bounded, operation, err)
+	// Any table of the caller's may be the cause of a transaction's failure.
+	if operation != transactWriteItems && operation != transactGetItems {
+		if schema := s.schemaProblem(ctx, err); schema != nil {
+			return schema
+		}
 	}
-	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
-		return &SchemaError{Table: s.layout.Table, Found: "no such table in this account, region and endpoint", Need: s.need(), Err: err}
-	}
-	if schema := s.schemaProblem(ctx, err); schema != nil {
-		return schema
-	}
-	return s.problem(ctx, bounded, operation, err)
-}
-
-func (s *Store) problem(ctx, bounded context.Context, operation string, err error) *Error {
 	e := &Error{Operation: operation, Table: s.layout.Table, Err: err}
 	if bounded.Err() != nil && ctx.Err() == nil {
 		e.Timeout = s.timeout
@@ -78,64 +104,45 @@ func (s *Store) problem(ctx, bounded context.Context, operation string, err erro
 	return e
 }
 
-// describer is an SDK client that can describe tables.
-type describer interface {
-	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+const validationException = "ValidationException"
+
+func codeOf(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
 }
 
-// schemaProblem returns a SchemaError if a ValidationException comes from keys that are
-// not the layout's. DynamoDB's message names neither, so the table is described, if the
-// client can: one more request.
+// schemaProblem returns a SchemaError if there is no table, or if a ValidationException
+// comes from other keys. DynamoDB's message does not say so, so the table is described, if
+// the client can: one more request.
 func (s *Store) schemaProblem(ctx context.Context, err error) error {
-	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok || api.ErrorCode() != "ValidationException" {
-		return nil
+	problem := &SchemaError{Table: s.layout.Table, Need: s.layout.need(), Err: err}
+	if s.home != nil {
+		problem.Need = s.home.need()
 	}
-	d, ok := s.db.(describer)
-	if !ok {
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+		problem.Found = "no such table in this account, region and endpoint"
+		return problem
+	}
+	db, ok := s.db.(describer)
+	if !ok || codeOf(err) != validationException {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	out, describeErr := d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.layout.Table})
+	out, describeErr := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.layout.Table})
 	if describeErr != nil || out.Table == nil {
 		return nil
 	}
-	found, ok := s.check(out.Table)
+	problem.Found, ok = s.layout.Check(out.Table)
+	if s.home != nil {
+		ok = s.home.check(out.Table)
+	}
 	if ok {
 		return nil
 	}
-	return &SchemaError{Table: s.layout.Table, Found: found, Need: s.need(), Err: err}
-}
-
-// Check describes the keys of a table, and reports whether they are the layout's.
-func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
-	kinds := attributeTypes(t)
-	var pk, sk string
-	for _, k := range t.KeySchema {
-		name := aws.ToString(k.AttributeName)
-		if k.KeyType == types.KeyTypeHash {
-			pk = name
-		} else {
-			sk = name
-		}
-	}
-	found = fmt.Sprintf("partition key %q (%s)", pk, kinds[pk])
-	if sk == "" {
-		found += " and no sort key"
-	} else {
-		found += fmt.Sprintf(" and sort key %q (%s)", sk, kinds[sk])
-	}
-	ok = pk == l.PK && sk == l.SK && kinds[pk] == types.ScalarAttributeTypeS && kinds[sk] == types.ScalarAttributeTypeS
-	return found, ok
-}
-
-func attributeTypes(t *types.TableDescription) map[string]types.ScalarAttributeType {
-	kinds := map[string]types.ScalarAttributeType{}
-	for _, a := range t.AttributeDefinitions {
-		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
-	}
-	return kinds
+	return problem
 }
 
 // Transient reports whether another attempt can help: after a time-out, a broken
@@ -144,19 +151,16 @@ func attributeTypes(t *types.TableDescription) map[string]types.ScalarAttributeT
 // cancelled context.
 func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
+	if !ok || e.Timeout > 0 {
+		return ok
 	}
-	if e.Timeout > 0 {
-		return true
-	}
-	// The SDK client has run out of retries for now, after failures that it would have
-	// retried.
+	// The SDK client has run out of retries for now.
 	_, quota := errors.AsType[ratelimit.QuotaExceededError](err)
 	// The SDK does not retry these two by itself.
 	_, conflict := errors.AsType[*types.TransactionConflictException](err)
 	_, replicated := errors.AsType[*types.ReplicatedWriteConflictException](err)
-	return quota || conflict || replicated || retryables.IsErrorRetryable(e.Err) == aws.TrueTernary
+	retryable := sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables).IsErrorRetryable(e.Err)
+	return quota || conflict || replicated || retryable == aws.TrueTernary
 }
 
 // Retryable repeats requests that failed transiently, without a limit of its own.
@@ -165,10 +169,8 @@ var Retryable = retry.Policy{Retryable: Transient}
 // Unanswered reports whether a request failed without an answer to what was asked:
 // Transient, or its context ended first.
 func Unanswered(err error) bool {
-	if _, ok := errors.AsType[*Error](err); !ok {
-		return false
-	}
-	return Transient(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	_, ok := errors.AsType[*Error](err)
+	return ok && (Transient(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
 // Renewable reports whether DynamoDB refused the credentials of a request and may accept
@@ -176,24 +178,14 @@ func Unanswered(err error) bool {
 // release waits for that. An acquire does not, as the credentials may never be right.
 func Renewable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	api, ok := errors.AsType[smithy.APIError](e.Err)
-	return ok && renewable[api.ErrorCode()]
+	return ok && slices.Contains(renewable, codeOf(e.Err))
 }
 
 // renewable are the codes for credentials that have expired or are not known, and for a
 // signature that the local clock has dated too early.
-var renewable = map[string]bool{
-	"ExpiredToken":                true,
-	"ExpiredTokenException":       true,
-	"RequestExpired":              true,
-	"UnrecognizedClientException": true,
-	"InvalidSignatureException":   true,
+var renewable = []string{
+	"ExpiredToken", "ExpiredTokenException", "RequestExpired", "UnrecognizedClientException", "InvalidSignatureException",
 }
-
-var retryables = sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables)
 
 // Applied reports whether a write that failed with err may have been applied, or may yet
 // be. A refused condition proves that it was not, and so does an error that no repetition
@@ -216,6 +208,34 @@ func Applied(err error, once bool) bool {
 	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err) || Renewable(err)
 }
 
+// proven is an error that reports whether its write was applied; see Applied.
+type proven struct {
+	error
+	not bool
+}
+
+func (e *proven) Unwrap() error { return e.error }
+
+// Unread marks the error of reading the item that refused a write, so that the write may
+// have been applied. Unread of nil is nil.
+func Unread(err error) error { return mark(err, false) }
+
+// NotApplied marks the error of a write that was refused by an item that the caller did
+// not expect. NotApplied of nil is nil.
+func NotApplied(err error) error { return mark(err, true) }
+
+func mark(err error, not bool) error {
+	if err == nil {
+		return nil
+	}
+	return &proven{err, not}
+}
+
+func IsUnread(err error) bool {
+	p, ok := errors.AsType[*proven](err)
+	return ok && !p.not
+}
+
 // dateOfAnswer returns the Date header of an answer. An answer without DynamoDB's
 // request id may come from a proxy, with the date of its clock.
 func dateOfAnswer(metadata middleware.Metadata) (time.Time, bool) {
@@ -226,10 +246,10 @@ func dateOfAnswer(metadata middleware.Metadata) (time.Time, bool) {
 }
 
 func dateOfError(err error) (time.Time, bool) {
-	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	if !ok || response.Response == nil || response.Response.Response == nil || response.Response.Header.Get("X-Amzn-Requestid") == "" {
+	e, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || e.Response == nil || e.Response.Response == nil || e.Response.Header.Get("X-Amzn-Requestid") == "" {
 		return time.Time{}, false
 	}
-	date, parseErr := http.ParseTime(response.Response.Header.Get("Date"))
-	return date, parseErr == nil
+	date, err := http.ParseTime(e.Response.Header.Get("Date"))
+	return date, err == nil
 }

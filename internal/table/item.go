@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -16,41 +17,26 @@ import (
 // Item is an item, or a map in one, in the SDK's form.
 type Item = map[string]types.AttributeValue
 
-// String returns a DynamoDB string.
+// String, Map and Int return values of DynamoDB's types.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// Ticket reads a ticket number in any form in which an engine prints one.
-func (r *Reader) Ticket(attribute string) ticket.Number {
-	s := r.Number(attribute)
-	if r.Err != nil {
-		return ticket.Number{}
-	}
-	n, err := ticket.Parse(s)
-	if err == nil {
-		return n
-	}
-	if whole, ok := Whole(s); ok && whole.Sign() >= 0 {
-		if n, err = ticket.Parse(whole.String()); err == nil {
-			return n
-		}
-	}
-	r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
-	return ticket.Number{}
-}
-
-// Int returns a DynamoDB number.
+func Map(m Item) types.AttributeValue      { return &types.AttributeValueMemberM{Value: m} }
 func Int(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// Map returns a DynamoDB map.
-func Map(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
+// SetTime writes milliseconds since the epoch, unless t is zero.
+func SetTime(item Item, attribute string, t time.Time) {
+	if !t.IsZero() {
+		item[attribute] = Int(t.UnixMilli())
+	}
+}
 
 // MalformedError reports that an item was not written by this library.
 type MalformedError = queue.MalformedError
 
 // Reader reads attributes of an item that any program may have written. It keeps the
-// first problem in Err.
+// first problem in Err, and returns zero for what it cannot read. What the methods named
+// Optional read may be absent.
 type Reader struct {
 	What string // names the item in errors
 	Item Item
@@ -65,28 +51,62 @@ func (r *Reader) Fail(attribute, format string, args ...any) {
 	}
 }
 
-// Has reports whether the attribute is present.
-func (r *Reader) Has(attribute string) bool { _, ok := r.Item[attribute]; return ok }
+func (r *Reader) Has(attribute string) bool {
+	_, ok := r.Item[attribute]
+	return ok
+}
+
+// read reads an attribute of type *T.
+func read[T any](r *Reader, attribute, need string) (value T) {
+	v := r.Item[attribute]
+	if typed, ok := any(v).(*T); ok && typed != nil {
+		return *typed
+	}
+	if v == nil {
+		r.Fail(attribute, "is missing, %s is needed", need)
+	}
+	r.Fail(attribute, "is %s, %s is needed", TypeName(v), need)
+	return value
+}
 
 // Number reads a number in the form in which DynamoDB sent it.
 func (r *Reader) Number(attribute string) string {
-	if v := member[*types.AttributeValueMemberN](r, attribute, "a number"); v != nil {
-		return v.Value
-	}
-	return ""
+	return read[types.AttributeValueMemberN](r, attribute, "a number").Value
 }
 
-// member reads an attribute of one type. It is nil if it has another.
-func member[T types.AttributeValue](r *Reader, attribute, need string) (none T) {
-	switch v := r.Item[attribute].(type) {
-	case T:
-		return v
-	case nil:
-		r.Fail(attribute, "is missing, %s is needed", need)
-	default:
-		r.Fail(attribute, "is %s, %s is needed", TypeName(v), need)
+func (r *Reader) Text(attribute string) string {
+	return read[types.AttributeValueMemberS](r, attribute, "a string").Value
+}
+
+func (r *Reader) Map(attribute string) Item {
+	return read[types.AttributeValueMemberM](r, attribute, "a map").Value
+}
+
+func (r *Reader) OptionalText(attribute string) string {
+	if !r.Has(attribute) {
+		return ""
 	}
-	return none
+	return r.Text(attribute)
+}
+
+func (r *Reader) OptionalBool(attribute string) bool {
+	return r.Has(attribute) && read[types.AttributeValueMemberBOOL](r, attribute, "a boolean").Value
+}
+
+func (r *Reader) OptionalInt(attribute string) (int64, bool) {
+	if !r.Has(attribute) {
+		return 0, false
+	}
+	return r.Int(attribute), true
+}
+
+// OptionalTime reads what SetTime has written.
+func (r *Reader) OptionalTime(attribute string) time.Time {
+	ms, ok := r.OptionalInt(attribute)
+	if !ok || ms == 0 && r.Err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
 }
 
 // Int reads a whole number of 64 bits.
@@ -102,107 +122,57 @@ func (r *Reader) Int(attribute string) int64 {
 	return 0
 }
 
+// Ticket reads a ticket number in any form in which an engine prints one.
+func (r *Reader) Ticket(attribute string) ticket.Number {
+	s := r.Number(attribute)
+	n, err := ticket.Parse(s)
+	if whole, ok := Whole(s); err != nil && ok {
+		n, err = ticket.Parse(whole.String())
+	}
+	if err != nil {
+		r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
+	}
+	if r.Err != nil {
+		return ticket.Number{}
+	}
+	return n
+}
+
 // Whole parses a whole number in any form in which an engine prints one: 1000, 1E+3,
 // 10.00e2. A number of more than 126 digits, which DynamoDB does not store, is refused.
 func Whole(s string) (*big.Int, bool) {
-	const maxDigits = 126
-	if s == "" || len(s) > maxDigits {
+	n, ok := Rational(s, 126)
+	if !ok || !n.IsInt() {
+		return nil, false
+	}
+	return n.Num(), true
+}
+
+// Rational parses a decimal number. One with more digits than limit, or a higher
+// exponent, is refused, because it could cost much memory.
+func Rational(s string, limit int) (*big.Rat, bool) {
+	if len(s) > limit || strings.Trim(s, "0123456789.eE+-") != "" { // no fractions, underscores, or other bases
 		return nil, false
 	}
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if exponent, err := strconv.Atoi(s[i+1:]); err != nil || exponent > maxDigits || exponent < -maxDigits {
+		if exponent, err := strconv.Atoi(s[i+1:]); err != nil || exponent > limit || exponent < -limit {
 			return nil, false
 		}
 	}
-	if strings.Trim(s, "0123456789.eE+-") != "" { // no fractions, underscores, or other bases
-		return nil, false
-	}
-	f, ok := new(big.Rat).SetString(s)
-	if !ok || !f.IsInt() {
-		return nil, false
-	}
-	return f.Num(), true
+	return new(big.Rat).SetString(s)
 }
 
-// OptionalInt reads a whole number that may be absent.
-func (r *Reader) OptionalInt(attribute string) (int64, bool) {
-	if !r.Has(attribute) {
-		return 0, false
-	}
-	return r.Int(attribute), true
+// kind returns the type of a value as DynamoDB names it, such as S.
+func kind(v types.AttributeValue) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
 }
 
-// OptionalTime reads milliseconds since the epoch. It is zero if they are absent.
-func (r *Reader) OptionalTime(attribute string) time.Time {
-	ms, ok := r.OptionalInt(attribute)
-	if !ok || ms == 0 && r.Err != nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
+var typeNames = map[string]string{
+	"S": "a string", "N": "a number", "B": "binary", "BOOL": "a boolean", "NULL": "null", "M": "a map", "L": "a list",
+	"SS": "a set", "NS": "a set", "BS": "a set",
 }
 
-// SetTime writes what OptionalTime reads.
-func SetTime(item Item, attribute string, t time.Time) {
-	if !t.IsZero() {
-		item[attribute] = Int(t.UnixMilli())
-	}
-}
-
-// Text reads a string.
-func (r *Reader) Text(attribute string) string {
-	if v := member[*types.AttributeValueMemberS](r, attribute, "a string"); v != nil {
-		return v.Value
-	}
-	return ""
-}
-
-// OptionalText reads a string that may be absent.
-func (r *Reader) OptionalText(attribute string) string {
-	if !r.Has(attribute) {
-		return ""
-	}
-	return r.Text(attribute)
-}
-
-// OptionalBool reads a boolean. It is false if it is absent.
-func (r *Reader) OptionalBool(attribute string) bool {
-	if !r.Has(attribute) {
-		return false
-	}
-	v := member[*types.AttributeValueMemberBOOL](r, attribute, "a boolean")
-	return v != nil && v.Value
-}
-
-// Map reads a map.
-func (r *Reader) Map(attribute string) Item {
-	if v := member[*types.AttributeValueMemberM](r, attribute, "a map"); v != nil {
-		return v.Value
-	}
-	return nil
-}
-
-// TypeName returns the name of an attribute's type with its article: "a string".
-func TypeName(v types.AttributeValue) string {
-	switch v.(type) {
-	case *types.AttributeValueMemberS:
-		return "a string"
-	case *types.AttributeValueMemberN:
-		return "a number"
-	case *types.AttributeValueMemberB:
-		return "binary"
-	case *types.AttributeValueMemberBOOL:
-		return "a boolean"
-	case *types.AttributeValueMemberNULL:
-		return "null"
-	case *types.AttributeValueMemberM:
-		return "a map"
-	case *types.AttributeValueMemberL:
-		return "a list"
-	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
-		return "a set"
-	}
-	return "of an unknown type"
-}
+func TypeName(v types.AttributeValue) string { return cmp.Or(typeNames[kind(v)], "of an unknown type") }
 
 // clip shortens a hostile value for errors and logs.
 func clip(s string) string {

@@ -17,14 +17,10 @@ type Write struct {
 	Values            map[string]types.AttributeValue
 }
 
-// placeholders are the names and values of the SDK's builder: #0, :0.
-var placeholders = regexp.MustCompile(`([#:])(\d+)`)
-
-// tops are placeholders at the beginning of a path.
-var tops = regexp.MustCompile(`(?:^|[^.#\w])(#\d+)`)
-
-// clauses are the keywords of an update. The builder begins a line with each.
-var clauses = []string{"ADD", "DELETE", "REMOVE", "SET"}
+var (
+	placeholders = regexp.MustCompile(`([#:])(\d+)`)         // of the SDK's builder: #0, :0
+	tops         = regexp.MustCompile(`(?:^|[^.#\w])(#\d+)`) // placeholders at the beginning of a path
+)
 
 // Join returns one write of the lock's own update and the user's, on both conditions.
 // Neither is changed.
@@ -42,14 +38,14 @@ func Join(own, users expression.Expression) (Write, error) {
 	if len(w.Values) == 0 {
 		w.Values = nil // DynamoDB refuses an empty map
 	}
-	parts := map[string][]string{}
+	parts := map[string][]string{} // the builder begins a line with each keyword
 	for _, text := range []string{*own.Update(), apart(*users.Update())} {
 		for line := range strings.Lines(text) {
 			keyword, actions, _ := strings.Cut(strings.TrimSpace(line), " ")
 			parts[keyword] = append(parts[keyword], actions)
 		}
 	}
-	for _, keyword := range clauses {
+	for _, keyword := range []string{"ADD", "DELETE", "REMOVE", "SET"} {
 		if actions := parts[keyword]; len(actions) > 0 {
 			w.Update += keyword + " " + strings.Join(actions, ", ") + "\n"
 			delete(parts, keyword)

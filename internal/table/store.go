@@ -1,3 +1,16 @@
+// Package table sends the library's requests to DynamoDB, and names keys and attributes.
+//
+// Each method of [Store] sends one request, unless its documentation says otherwise. No
+// call outlives its time-out, also where the connection never answers. Every answer, also
+// a refusal, feeds the estimate of DynamoDB's clock (package dbclock).
+//
+// A false condition is returned as [*Refused], with the item that refused the write. Any
+// error reports whether the write may have been applied ([Applied]), and whether another
+// attempt can help ([Transient]). If the table is the cause, a [*SchemaError] names what
+// was found and what is needed.
+//
+// It does not promise retries, beyond those of the caller's SDK client, and knows nothing
+// of the state of records and rows (packages serving and rows).
 package table
 
 import (
@@ -17,14 +30,24 @@ import (
 
 // DynamoDB is the part of an SDK client that locks need.
 type DynamoDB interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...Option) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...Option) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...Option) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...Option) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...Option) (*dynamodb.QueryOutput, error)
 }
 
-var _ DynamoDB = (*dynamodb.Client)(nil)
+// Option changes one call.
+type Option = func(*dynamodb.Options)
+
+// Once turns the SDK's retries off, for calls whose attempts must differ.
+func Once() Option { return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} } }
+
+// boundRetries keeps the pauses before the SDK's retries short. By default they grow to
+// seconds, and a lock whose release had no answer would idle for that long.
+func boundRetries(o *dynamodb.Options) {
+	o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 150*time.Millisecond)
+}
 
 // Store sends requests to one table. It is safe for concurrent use.
 type Store struct {
@@ -36,8 +59,7 @@ type Store struct {
 	shows   *atomic.Bool // an answer has shown an item that refused a write
 }
 
-// NewStore returns a Store whose calls each have that timeout, with the SDK's retries. It
-// makes no request.
+// NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
 	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool)}
 }
@@ -49,27 +71,14 @@ func (s *Store) Within(timeout time.Duration) *Store {
 	return &bounded
 }
 
-// Clock returns the estimate of DynamoDB's clock that all calls feed.
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
-// Layout returns the names of the table and its keys.
 func (s *Store) Layout() Layout { return s.layout }
 
-// retryDelay is the longest pause before a retry of the SDK's. Its default grows to
-// seconds, and a lock whose release had no answer would idle for that long.
-const retryDelay = 150 * time.Millisecond
-
-// Option changes one call.
-type Option func(*dynamodb.Options)
-
-// Once turns the SDK's retries off, for calls whose attempts must differ.
-func Once() Option {
-	return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
-}
-
 // Update updates the item and returns it as it is afterwards. Returns *Refused if the
-// condition was false.
-func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...Option) (Item, error) {
+// condition was false, as do all writes.
+func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder,
+	condition expression.ConditionBuilder, opts ...Option) (Item, error) {
 	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
 	if err != nil {
 		return nil, err
@@ -80,12 +89,9 @@ func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBu
 // Write is Update with expressions that are built already.
 func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (Item, error) {
 	out, err := send(ctx, s, "UpdateItem", s.db.UpdateItem, &dynamodb.UpdateItemInput{
-		TableName:                           &s.layout.Table,
-		Key:                                 key,
-		UpdateExpression:                    &w.Update,
-		ConditionExpression:                 &w.Condition,
-		ExpressionAttributeNames:            w.Names,
-		ExpressionAttributeValues:           w.Values,
+		TableName: &s.layout.Table, Key: key,
+		UpdateExpression: &w.Update, ConditionExpression: &w.Condition,
+		ExpressionAttributeNames: w.Names, ExpressionAttributeValues: w.Values,
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
@@ -95,36 +101,27 @@ func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (I
 	return out.Attributes, nil
 }
 
-// Put writes the item. Returns *Refused if the condition was false.
 func (s *Store) Put(ctx context.Context, item Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
 		return err
 	}
 	_, err = send(ctx, s, "PutItem", s.db.PutItem, &dynamodb.PutItemInput{
-		TableName:                           &s.layout.Table,
-		Item:                                item,
-		ConditionExpression:                 e.Condition(),
-		ExpressionAttributeNames:            e.Names(),
-		ExpressionAttributeValues:           e.Values(),
+		TableName: &s.layout.Table, Item: item, ConditionExpression: e.Condition(),
+		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
-	key := Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}
-	return s.refusable(key, err)
+	return s.refusable(Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}, err)
 }
 
-// Delete deletes the item. Returns *Refused if the condition was false.
 func (s *Store) Delete(ctx context.Context, key Item, condition expression.ConditionBuilder, opts ...Option) error {
 	e, err := expression.NewBuilder().WithCondition(condition).Build()
 	if err != nil {
 		return err
 	}
 	_, err = send(ctx, s, "DeleteItem", s.db.DeleteItem, &dynamodb.DeleteItemInput{
-		TableName:                           &s.layout.Table,
-		Key:                                 key,
-		ConditionExpression:                 e.Condition(),
-		ExpressionAttributeNames:            e.Names(),
-		ExpressionAttributeValues:           e.Values(),
+		TableName: &s.layout.Table, Key: key, ConditionExpression: e.Condition(),
+		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	return s.refusable(key, err)
@@ -132,11 +129,9 @@ func (s *Store) Delete(ctx context.Context, key Item, condition expression.Condi
 
 // Get reads the item consistently. It is nil if there is none.
 func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
-	out, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{
-		TableName:      &s.layout.Table,
-		Key:            key,
-		ConsistentRead: aws.Bool(true),
-	}, func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
+	out, err := send(ctx, s, "GetItem", s.db.GetItem,
+		&dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)},
+		func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
 	if err != nil {
 		return nil, err
 	}
@@ -146,23 +141,18 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 // Range reads all items of the queue with sort keys from from to to, in order and
 // consistently. It sends one request for each page of 1 MB.
 func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
-	e, err := expression.NewBuilder().WithKeyCondition(
-		expression.KeyEqual(expression.Key(q.layout.PK), expression.Value(String(q.Entity))).
-			And(expression.KeyBetween(expression.Key(q.layout.SK), expression.Value(String(from)), expression.Value(String(to)))),
-	).Build()
+	pk := expression.Key(q.layout.PK).Equal(expression.Value(q.Entity))
+	sk := expression.Key(q.layout.SK).Between(expression.Value(from), expression.Value(to))
+	e, err := expression.NewBuilder().WithKeyCondition(pk.And(sk)).Build()
 	if err != nil {
 		return nil, err
 	}
 	var items []Item
-	var next Item
-	for {
+	for next := (Item)(nil); ; {
 		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
-			TableName:                 &q.layout.Table,
-			KeyConditionExpression:    e.KeyCondition(),
-			ExpressionAttributeNames:  e.Names(),
-			ExpressionAttributeValues: e.Values(),
-			ConsistentRead:            aws.Bool(true),
-			ExclusiveStartKey:         next,
+			TableName: &q.layout.Table, KeyConditionExpression: e.KeyCondition(),
+			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+			ConsistentRead: aws.Bool(true), ExclusiveStartKey: next,
 		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
 		if err != nil {
 			return items, err
@@ -177,28 +167,23 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 // send sends a request with the timeout, feeds the clock with its answer, and translates
 // its error. metadata returns the metadata of an answer.
 func send[In, Out any](ctx context.Context, s *Store, operation string,
-	request func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In,
+	request func(context.Context, *In, ...Option) (*Out, error), in *In,
 	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	fns := []func(*dynamodb.Options){func(o *dynamodb.Options) {
-		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, retryDelay)
-	}}
-	for _, o := range opts {
-		fns = append(fns, o)
-	}
 	sent := time.Now()
-	out, err := request(bounded, in, fns...)
+	out, err := request(bounded, in, append([]Option{boundRetries}, opts...)...)
 	received := time.Now()
+	date, ok := dateOfError(err)
 	if err == nil {
 		s.clock.Answered()
-		if date, ok := dateOfAnswer(metadata(out)); ok {
-			s.clock.Observe(sent, received, date)
-		}
-		return out, nil
+		date, ok = dateOfAnswer(metadata(out))
 	}
-	if date, ok := dateOfError(err); ok {
+	if ok {
 		s.clock.Observe(sent, received, date)
 	}
-	return nil, s.translate(ctx, bounded, operation, err)
+	if err != nil {
+		return nil, s.translate(ctx, bounded, operation, err)
+	}
+	return out, nil
 }

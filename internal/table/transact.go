@@ -1,10 +1,13 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -15,24 +18,25 @@ const (
 	transactGetItems   = "TransactGetItems"
 )
 
-// transactor is an SDK client that can write in transactions.
+// A client that only locks need not have these.
 type transactor interface {
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...Option) (
+		*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// transactReader is an SDK client that can read in transactions.
 type transactReader interface {
-	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...Option) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-var (
-	_ transactor     = (*dynamodb.Client)(nil)
-	_ transactReader = (*dynamodb.Client)(nil)
-)
+var _ interface {
+	DynamoDB
+	API
+	transactor
+	transactReader
+} = (*dynamodb.Client)(nil)
 
-// TransactGet reads the items at one point between transactions. A missing item is nil.
-// A transaction that is still being committed on one of them cancels the read with
-// ReasonConflict.
+// TransactGet reads the items between transactions. A missing item is nil. A transaction
+// that is still being committed on one of them cancels the read with ReasonConflict.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
 func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) ([]Item, error) {
 	db, ok := s.db.(transactReader)
@@ -44,9 +48,9 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	if err != nil {
 		return nil, err
 	}
-	var read []Item
-	for _, r := range out.Responses {
-		read = append(read, r.Item)
+	read := make([]Item, len(out.Responses))
+	for i, r := range out.Responses {
+		read[i] = r.Item
 	}
 	return read, nil
 }
@@ -61,7 +65,8 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	if !ok {
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
-	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
+	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems,
+		&dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
 		func(out *dynamodb.TransactWriteItemsOutput) middleware.Metadata { return out.ResultMetadata }, Once())
 	return err
 }
@@ -69,18 +74,18 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 // Reasons returns the code of each item of a cancelled transaction, "None" for items
 // that were not the cause. It is nil if err is of another kind.
 func Reasons(err error) []string {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		return nil
-	}
-	codes := make([]string, len(canceled.CancellationReasons))
-	for i, r := range canceled.CancellationReasons {
-		codes[i] = "None"
-		if r.Code != nil {
-			codes[i] = *r.Code
-		}
+	var codes []string
+	for _, r := range reasons(err) {
+		codes = append(codes, cmp.Or(aws.ToString(r.Code), "None"))
 	}
 	return codes
+}
+
+func reasons(err error) []types.CancellationReason {
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		return canceled.CancellationReasons
+	}
+	return nil
 }
 
 // The codes of an item whose condition was false, and of one in another transaction.
@@ -91,38 +96,29 @@ const (
 
 // retryableReasons are the codes of causes that pass: other requests on the same items,
 // and throttles.
-var retryableReasons = map[string]bool{
-	"None":                          true,
-	ReasonConflict:                  true,
-	"ReplicatedWriteConflict":       true,
-	"ProvisionedThroughputExceeded": true,
-	"ThrottlingError":               true,
+var retryableReasons = []string{
+	"None", ReasonConflict, "ReplicatedWriteConflict", "ProvisionedThroughputExceeded", "ThrottlingError",
 }
 
 // RetryableReasons reports whether a transaction was cancelled, and another attempt may
 // succeed.
 func RetryableReasons(reasons []string) bool {
-	for _, code := range reasons {
-		if !retryableReasons[code] {
-			return false
-		}
-	}
-	return len(reasons) > 0
+	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(code string) bool {
+		return !slices.Contains(retryableReasons, code)
+	})
 }
 
-// TokenMismatch reports whether a transaction was refused because its token was used for
-// another one before.
+// TokenMismatch reports whether a transaction was refused because another had its token.
 func TokenMismatch(err error) bool {
 	_, ok := errors.AsType[*types.IdempotentParameterMismatchException](err)
 	return ok
 }
 
-// ReasonItem returns the item in the table that refused the i-th item of a transaction.
-// It is nil if there is none, or the engine did not show it.
+// ReasonItem returns the item that refused the i-th write of a transaction. It is nil if
+// there is none, or the engine did not show it.
 func ReasonItem(err error, i int) Item {
-	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || i >= len(canceled.CancellationReasons) {
-		return nil
+	if all := reasons(err); i < len(all) {
+		return all[i].Item
 	}
-	return canceled.CancellationReasons[i].Item
+	return nil
 }

@@ -1,0 +1,125 @@
+package table
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Limits of DynamoDB on key values, in bytes.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	MaxPartitionKey = 2048
+	MaxSortKey      = 1024
+	MaxReason       = MaxSortKey - 1 - ticket.Digits
+)
+
+// Queue is one queue in one table. Its items have the partition key Entity, and sort
+// keys that begin with Reason and a slash.
+type Queue struct {
+	*Store
+	Entity, Reason string
+	Home           *Home // user's item with the serving record; nil: an item of the queue
+}
+
+// SortKey returns the sort key of the row with that padded number.
+func (q Queue) SortKey(padded string) string { return q.Reason + "/" + padded }
+
+func (q Queue) RecordSortKey() string { return q.SortKey(ticket.Number{}.Padded()) }
+
+func (q Queue) LastSortKey() string { return q.SortKey(ticket.Max.Padded()) }
+
+func (q Queue) Key(sortKey string) Item {
+	return Item{q.layout.PK: String(q.Entity), q.layout.SK: String(sortKey)}
+}
+
+func (q Queue) RecordKey() Item {
+	if q.Home != nil {
+		return q.Home.Key
+	}
+	return q.Key(q.RecordSortKey())
+}
+
+// Record returns the table of the serving record, with the same clock.
+func (q Queue) Record() *Store {
+	if q.Home == nil {
+		return q.Store
+	}
+	other := *q.Store
+	other.layout.Table, other.home = q.Home.Table, q.Home
+	return &other
+}
+
+// Attr returns the name of an attribute of the serving record.
+func (q Queue) Attr(name string) string {
+	if q.Home != nil {
+		return q.Home.Prefix + name
+	}
+	return name
+}
+
+func (q Queue) RecordNames() []string {
+	var names []string
+	for _, name := range recordNames {
+		names = append(names, q.Attr(name))
+	}
+	return names
+}
+
+// Padded returns the digits in an item's sort key, or false for one of another queue.
+func (q Queue) Padded(item Item) (string, bool) {
+	sk, ok := item[q.layout.SK].(*types.AttributeValueMemberS)
+	if !ok {
+		return "", false
+	}
+	padded, ok := strings.CutPrefix(sk.Value, q.Reason+"/")
+	return padded, ok && len(padded) == ticket.Digits
+}
+
+func (q Queue) String() string { return fmt.Sprintf("%s %s", q.Entity, q.Reason) }
+
+// Home is an item of the user that has a serving record beside its own attributes.
+type Home struct {
+	Table  string
+	Key    Item
+	Prefix string // of the record's attributes
+	Create bool   // a missing item may be created
+}
+
+// Owns reports whether an attribute belongs to the serving record.
+func (h *Home) Owns(name string) bool {
+	rest, ok := strings.CutPrefix(name, h.Prefix)
+	return ok && slices.Contains(recordNames, rest)
+}
+
+// Strip returns the item without the serving record's attributes.
+func (h *Home) Strip(item Item) Item {
+	own := maps.Clone(item)
+	maps.DeleteFunc(own, func(name string, _ types.AttributeValue) bool { return h.Owns(name) })
+	return own
+}
+
+func (h *Home) need() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
+		parts = append(parts, fmt.Sprintf("%q (%s)", name, kind(h.Key[name])))
+	}
+	return "a table with the key " + strings.Join(parts, " and ")
+}
+
+func (h *Home) check(t *types.TableDescription) bool {
+	kinds := attributeTypes(t)
+	for _, k := range t.KeySchema {
+		name := aws.ToString(k.AttributeName)
+		if kind(h.Key[name]) != string(kinds[name]) {
+			return false
+		}
+	}
+	return len(t.KeySchema) == len(h.Key)
+}
