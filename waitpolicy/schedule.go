@@ -1,13 +1,14 @@
 package waitpolicy
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
 
 // Schedule bounds the delay between two looks.
 type Schedule struct {
-	Fastest time.Duration // the shortest delay, of the next in line. Default 20 ms.
+	Fastest time.Duration // the shortest delay, of the next in line. Default 1 ms.
 	// SlowestNext is the longest delay of the next in line once its turn may come at any
 	// time, and bounds how long the lock may idle between two turns. Default 1 s.
 	SlowestNext time.Duration
@@ -15,20 +16,26 @@ type Schedule struct {
 }
 
 // Default is the Schedule that the library uses.
-var Default = Schedule{Fastest: 20 * time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
+var Default = Schedule{Fastest: time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
+
+// unknownTurn is the length of turns that waiters assume as long as none has ended.
+const unknownTurn = 20 * time.Millisecond
 
 // Observation is what a waiter knows when it decides when to look again. Unknown
 // durations are zero.
 type Observation struct {
-	Ahead           int           // the live waiters ahead. Zero means that this one is next.
-	Serving         bool          // there is a holder
-	Elapsed         time.Duration // a lower bound of the length of the present turn so far
+	Ahead   int  // the live waiters ahead. Zero means that this one is next.
+	Serving bool // there is a holder
+	// Elapsed and AtMost are bounds of the length of the present turn so far. An AtMost
+	// below Elapsed is unknown.
+	Elapsed, AtMost time.Duration
 	Mean, Deviation time.Duration // of recent turns, from the record
 	// Pace is the mean time between two grants that this waiter has seen itself. It
 	// includes the time between turns, and turns that ended early.
 	Pace    time.Duration
 	Still   time.Duration // since the last change that this waiter has seen
 	ClearIn time.Duration // a lower bound of the time until all that is ahead expires without renewals
+	Trip    time.Duration // the round trip of a request
 }
 
 // Delay returns the time until the next look. jitter is a random number in [0, 1), by
@@ -36,8 +43,7 @@ type Observation struct {
 func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 	delay := s.next(o)
 	if o.Ahead > 0 {
-		// Half of the lower bound, because waiters ahead may leave.
-		delay = max(delay, s.turns(o)/2)
+		delay = max(delay, s.deeper(o))
 	}
 	if o.ClearIn > 0 {
 		delay = min(delay, o.ClearIn)
@@ -61,12 +67,12 @@ func (s Schedule) turns(o Observation) time.Duration {
 		deviation = mean / 2
 	}
 	if mean == 0 { // or all waiters for the first turn would look as often as the next in line
-		mean = s.Fastest
+		mean = max(s.Fastest, unknownTurn)
 	}
 	n := float64(o.Ahead)
 	least := n*float64(mean) - 2.5*math.Sqrt(n)*float64(min(deviation, mean))
 	if o.Serving {
-		least += float64(max(0, o.lowerBound()-o.Elapsed))
+		least += float64(max(0, o.lowerBound()-o.atMost()))
 	}
 	// More than the longest delay makes no difference, and could overflow.
 	return time.Duration(min(max(least, 0), 2*float64(s.Slowest)))
@@ -82,12 +88,43 @@ func (o Observation) lowerBound() time.Duration {
 	return bound
 }
 
-// next returns the delay of the next in line.
-func (s Schedule) next(o Observation) time.Duration {
-	if turn := o.lowerBound(); o.Serving && o.Elapsed < turn {
-		return turn - o.Elapsed
+// turn returns the expected length of a turn. Zero: unknown.
+func (o Observation) turn() time.Duration { return cmp.Or(o.Mean, o.Pace) }
+
+// atMost returns an upper bound of the length of the present turn so far, as far as turns
+// of that length are usual.
+func (o Observation) atMost() time.Duration {
+	if o.AtMost < o.Elapsed {
+		return max(o.Elapsed, o.turn())
 	}
-	// A look each eighth of a turn idles the lock for a sixteenth of its time on average.
-	// The time since the last change counts if it is longer.
-	return min(max(max(o.Mean, o.Still)/8, s.Fastest), s.SlowestNext)
+	return o.AtMost
+}
+
+// next returns the delay of the next in line. It sleeps until the turn may end, and then
+// looks some sixteen times while it is likely to: each twenty-fifth of a turn is enough,
+// and more than each eightieth is not worth its units.
+func (s Schedule) next(o Observation) time.Duration {
+	turn := o.turn()
+	if !o.Serving || turn == 0 || o.Elapsed > 2*turn+4*o.Deviation {
+		// The turn may end at any time. It is likely to last as long again as it has.
+		return min(max(o.Still/8, turn/25, s.Fastest, unknownTurn/4), s.SlowestNext)
+	}
+	if early := o.lowerBound() - o.atMost() - o.Trip; early > 0 {
+		return early
+	}
+	window := 4*o.Deviation + o.atMost() - o.Elapsed
+	return min(max(min(max(window/16, turn/80), turn/25), s.Fastest), s.SlowestNext)
+}
+
+// deeper returns the least delay of a waiter behind others: half of the lower bound,
+// because waiters ahead may leave, and most of it if little time can be lost. A look
+// shortly after the present turn shows the next waiter when its own predecessor began.
+func (s Schedule) deeper(o Observation) time.Duration {
+	turns, turn := s.turns(o), o.turn()
+	if o.Pace > 0 {
+		turn = min(turn, o.Pace)
+	}
+	sixth := time.Duration(min(float64(o.Ahead)*float64(turn)/6, float64(s.Slowest)))
+	present := max(0, o.lowerBound()-(o.Elapsed+o.atMost())/2)
+	return max(turns/2, min(turns*9/10, s.SlowestNext/4), sixth, present+turn/20)
 }

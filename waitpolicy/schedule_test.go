@@ -129,7 +129,8 @@ func TestManyLongTurns(t *testing.T) {
 func TestDelayWithoutMeasure(t *testing.T) {
 	s := waitpolicy.Default
 	for _, test := range []struct{ still, want time.Duration }{
-		{0, 20 * time.Millisecond},
+		{0, 5 * time.Millisecond},
+		{16 * time.Millisecond, 5 * time.Millisecond},
 		{160 * time.Millisecond, 20 * time.Millisecond},
 		{800 * time.Millisecond, 100 * time.Millisecond},
 		{4 * time.Second, 500 * time.Millisecond},
@@ -149,17 +150,17 @@ func TestDelaysOfTypicalObservations(t *testing.T) {
 		want time.Duration
 	}{
 		"next, the turn has just begun":         {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: 100 * ms}, 800 * ms},
-		"next, halfway":                         {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, Mean: time.Second, Deviation: 100 * ms}, 300 * ms},
-		"next, past the lower bound":            {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
-		"next, no holder":                       {waitpolicy.Observation{Mean: time.Second, Deviation: 100 * ms}, 125 * ms},
-		"next, turns of any length":             {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: time.Second}, 125 * ms},
+		"next, halfway":                         {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, AtMost: 510 * ms, Mean: time.Second, Deviation: 100 * ms}, 290 * ms},
+		"next, past the lower bound":            {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, AtMost: 910 * ms, Mean: time.Second, Deviation: 50 * ms}, 13125 * time.Microsecond},
+		"next, no holder":                       {waitpolicy.Observation{Mean: time.Second, Deviation: 100 * ms}, 40 * ms},
+		"next, turns of any length":             {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: time.Second}, 40 * ms},
 		"four ahead":                            {waitpolicy.Observation{Ahead: 4, Serving: true, Mean: time.Second, Deviation: 100 * ms}, 2150 * ms},
 		"a hundred ahead":                       {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second}, 15 * time.Second},
 		"turns were seen to be quicker":         {waitpolicy.Observation{Ahead: 10, Mean: time.Second, Pace: 200 * ms}, time.Second},
 		"an expired waiter ahead":               {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second, ClearIn: 700 * ms}, 700 * ms},
 		"the holder's lease ends":               {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Mean: time.Minute, Still: time.Hour, ClearIn: 30 * ms}, 30 * ms},
-		"the holder's lease ends in an instant": {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Still: time.Hour, ClearIn: 1}, 20 * ms},
-		"nothing known":                         {waitpolicy.Observation{}, 20 * ms},
+		"the holder's lease ends in an instant": {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Still: time.Hour, ClearIn: 1}, 1 * ms},
+		"nothing known":                         {waitpolicy.Observation{}, 5 * ms},
 	} {
 		if got := waitpolicy.Default.Delay(test.o, 0); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

@@ -21,6 +21,8 @@ type Queues struct {
 	timeout time.Duration
 	mu      sync.Mutex
 	lines   map[lineKey]*line // guarded by mu
+	ended   lineKey           // queue of the last turn that ended in this process
+	endedAt time.Time
 }
 
 type lineKey struct{ entity, reason string }
@@ -185,9 +187,21 @@ func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 func (q *Queues) Wake(of table.Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.lines[lineKey{of.Entity, of.Reason}]; l != nil && len(l.waiters) > 0 {
+	q.ended, q.endedAt = lineKey{of.Entity, of.Reason}, time.Now()
+	if l := q.lines[q.ended]; l != nil && len(l.waiters) > 0 {
 		signal(l.first().wake)
 	}
+}
+
+// Ended returns when a turn of the queue ended in this process, if no other turn has ended
+// here since. Otherwise it returns the zero time.
+func (q *Queues) Ended(of table.Queue) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended != (lineKey{of.Entity, of.Reason}) {
+		return time.Time{}
+	}
+	return q.endedAt
 }
 
 func signal(c chan struct{}) {

@@ -80,14 +80,17 @@ func ticketsAhead(t ticket.Number, rec serving.Record) int {
 	return max(0, int(min(t.After(rec.Floor()), 1<<30))-1)
 }
 
-// pace measures how fast the queue moves. It turns snapshots into the observations of the schedule, and reads no
-// clock.
+// pace measures how fast the queue moves. It turns snapshots into the observations of the schedule.
 type pace struct {
 	gaps       bool      // a wider counter issues the tickets
 	begun      time.Time // first snapshot
 	beginFloor ticket.Number
 	floor      ticket.Number
 	moved      time.Time     // the last snapshot that showed a change
+	still      time.Time     // the last one before moved, or when a turn ended in this process; zero: there is none
+	last       time.Time     // the last one
+	claims     int           // in place of looks, since moved
+	trip       time.Duration // the shortest round trip of a request
 	holder     string        // the first holder
 	mean       time.Duration // between two grants, as seen
 	ahead      int           // waiters ahead
@@ -105,12 +108,13 @@ func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 		holder = snapshot.Record.Holders[0].ID
 	}
 	if p.begun.IsZero() {
-		p.begun, p.moved = snapshot.ReadAt, snapshot.ReadAt
-		p.beginFloor, p.floor = floor, floor
+		p.begun, p.moved, p.still = snapshot.ReadAt, snapshot.ReadAt, p.last
+		p.beginFloor, p.floor, p.holder = floor, floor, holder
 	}
 	if floor != p.floor || holder != p.holder {
-		p.moved = snapshot.ReadAt
+		p.moved, p.still, p.claims = snapshot.ReadAt, p.last, 0
 	}
+	p.last = snapshot.ReadAt
 	if grants := p.grants(floor, ahead); floor != p.floor && grants > 0 {
 		p.mean = snapshot.ReadAt.Sub(p.begun) / time.Duration(min(grants, 1<<31))
 	}
@@ -148,7 +152,7 @@ func (p *pace) before() int {
 func (p *pace) observation(rec serving.Record, permits int, earliest, now time.Time) waitpolicy.Observation {
 	o := waitpolicy.Observation{
 		Ahead: p.before(), Serving: len(rec.Holders) > 0, Mean: rec.Turn.Mean, Deviation: rec.Turn.Deviation,
-		Pace: p.mean, Still: now.Sub(p.moved), ClearIn: p.clearIn,
+		Pace: p.mean, Still: now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
 	}
 	if permits := time.Duration(permits); permits > 1 {
 		// Turns end that much more often, and any may end next.
@@ -156,8 +160,31 @@ func (p *pace) observation(rec serving.Record, permits int, earliest, now time.T
 	}
 	if o.Serving {
 		o.Elapsed = p.elapsed(rec, earliest, now)
+		if !p.still.IsZero() {
+			o.AtMost = now.Sub(p.still)
+		}
 	}
 	return o
+}
+
+// mayHaveEnded reports whether a CLAIM is worth more than a look, which only shows that it is time for a CLAIM: the
+// turns are so short that a round trip matters, and this one may be over. A refused CLAIM costs a write unit, so it
+// allows two for each turn.
+func (p *pace) mayHaveEnded(rec serving.Record, now time.Time) bool {
+	turn := rec.Turn
+	short := turn.Mean > 0 && turn.Mean <= 40*p.trip && len(rec.Holders) == 1 && !rec.Shared
+	if !short || p.claims == 2 || p.still.IsZero() || now.Sub(p.still)+p.trip < turn.Mean-2*turn.Deviation {
+		return false
+	}
+	p.claims++
+	return true
+}
+
+// timed records the round trip of a request that was sent at that time.
+func (p *pace) timed(sent time.Time) {
+	if trip := time.Since(sent); p.trip == 0 || trip < p.trip {
+		p.trip = trip
+	}
 }
 
 // elapsed returns how long the present turn has lasted at least: since the time in the holder's entry, on

@@ -30,7 +30,10 @@ func (w *Waiter) send(ctx context.Context, what string, request func(context.Con
 	err := retry.Policy{
 		Retryable: retryable, Schedule: w.series, Grace: answerGrace,
 		OnRetry: func(err error) { w.repeated(what, err) },
-	}.Do(ctx, request)
+	}.Do(ctx, func(ctx context.Context) error {
+		defer w.progress.pace.timed(time.Now())
+		return request(ctx)
+	})
 	switch {
 	case err == nil:
 		w.failure = nil
@@ -53,6 +56,7 @@ func (w *Waiter) read(
 		OnRetry: func(err error) { w.repeated("look", err) },
 	}.Do(ctx, func(ctx context.Context) error {
 		w.touch()
+		defer w.progress.pace.timed(time.Now())
 		snapshot, err := look(ctx)
 		if err == nil {
 			w.snapshot = snapshot

@@ -308,14 +308,12 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 	}
 	d, slots := w.delay(ctx)
 	woken, err := w.sleep(ctx, d, slots)
-	if err != nil || !woken || !w.next() {
+	if err != nil || !w.next() || !woken && !w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now()) {
 		return false, err
 	}
-	// A turn ended in this process, and no waiter can be ahead. CLAIM decides whether that is right.
-	rec := w.snapshot.Record
-	rec.Holders = nil
-	w.snapshot = rows.SnapshotOf(rec)
-	return true, nil
+	// No waiter can be ahead, and the turn has ended, or should have. CLAIM decides whether that is right.
+	after, err = w.claim(ctx)
+	return after == actAgain, err
 }
 
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.

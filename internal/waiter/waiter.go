@@ -97,7 +97,7 @@ func New(ctx context.Context, c Config) *Waiter {
 	}
 	return &Waiter{
 		cfg: c, id: random.Text(ctx), series: retry.For(timeout),
-		progress: &progress{pace: pace{gaps: c.Counter != nil}, report: c.Progress},
+		progress: &progress{pace: pace{gaps: c.Counter != nil, last: c.Local.Ended(c.Queue)}, report: c.Progress},
 	}
 }
 

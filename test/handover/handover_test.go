@@ -1,0 +1,157 @@
+// Package handover_test measures, in simulated time, how soon the next waiter holds a lock
+// after it was released, and what that costs.
+package handover_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+// roundTrip is the time of a bare request.
+const roundTrip = 4600 * time.Microsecond
+
+// contest is a number of contenders, each an independent client, that take turns until
+// each has had so many.
+type contest struct {
+	contenders, cycles int
+	hold               func(*rand.Rand) time.Duration
+}
+
+// result is what a contest has shown.
+type result struct {
+	handOvers []time.Duration // from the answer to a release to the next grant
+	overtaken int             // waiters that were there long before one that was granted first
+	cost      queuelocktest.Tally
+	cycles    int
+	lasted    time.Duration
+}
+
+func (r result) mean() time.Duration {
+	var sum time.Duration
+	for _, d := range r.handOvers {
+		sum += d
+	}
+	return sum / time.Duration(max(1, len(r.handOvers)))
+}
+
+func (r result) p99() time.Duration {
+	sorted := slices.Sorted(slices.Values(r.handOvers))
+	return sorted[len(sorted)*99/100]
+}
+
+// units returns write and read units for each cycle.
+func (r result) units() (write, read float64) {
+	return r.cost.WriteUnits / float64(r.cycles), r.cost.ReadUnits / float64(r.cycles)
+}
+
+func (r result) String() string {
+	write, read := r.units()
+	return fmt.Sprintf("hand-over mean %v, p99 %v; %.1f cycles/s; %.1f write and %.1f read units a cycle; %d overtaken",
+		r.mean().Round(100*time.Microsecond), r.p99().Round(100*time.Microsecond),
+		float64(r.cycles)/r.lasted.Seconds(), write, read, r.overtaken)
+}
+
+func (c contest) run(t *testing.T) (r result) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		var mu sync.Mutex
+		var released time.Time
+		waiting := map[int]time.Time{} // since when
+		var contenders sync.WaitGroup
+		var clients []*queuelock.Client
+		for i := range c.contenders {
+			client, _ := locktest.OpenMet(t, table, fmt.Sprint(i), queuelock.Config{})
+			clients = append(clients, client)
+		}
+		before, began := table.Counts(), time.Now()
+		for i, client := range clients {
+			rng := rand.New(rand.NewPCG(uint64(i), 1))
+			contenders.Go(func() {
+				time.Sleep(time.Duration(i) * 137 * time.Microsecond)
+				for range c.cycles {
+					asked := time.Now()
+					mu.Lock()
+					waiting[i] = asked
+					mu.Unlock()
+					lock := locktest.Acquire(t, client, waitpolicy.Forever)
+					mu.Lock()
+					if asked.Before(released) {
+						r.handOvers = append(r.handOvers, time.Since(released))
+					}
+					delete(waiting, i)
+					for _, since := range waiting {
+						if since.Add(2 * roundTrip).Before(asked) { // its row was there
+							r.overtaken++
+						}
+					}
+					mu.Unlock()
+					time.Sleep(c.hold(rng))
+					locktest.Release(t, lock)
+					mu.Lock()
+					released = time.Now()
+					mu.Unlock()
+				}
+			})
+		}
+		contenders.Wait()
+		r.lasted = time.Since(began)
+		synctest.Wait()
+		r.cost, r.cycles = table.Counts().Sub(before).Total(), c.contenders*c.cycles
+	})
+	return r
+}
+
+func always(d time.Duration) func(*rand.Rand) time.Duration {
+	return func(*rand.Rand) time.Duration { return d }
+}
+
+func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
+	return func(rng *rand.Rand) time.Duration { return time.Duration(rng.ExpFloat64() * float64(mean)) }
+}
+
+// TestHandOver bounds the time from a release to the next grant, and its cost. Turns that
+// are short beside a round trip are the hardest.
+func TestHandOver(t *testing.T) {
+	const ms = time.Millisecond
+	cycles := locktest.Scaled(96, 32)
+	for _, test := range []struct {
+		name        string
+		contenders  int
+		hold        func(*rand.Rand) time.Duration
+		mean, p99   time.Duration
+		write, read float64
+	}{
+		{"2Of0ms", 2, always(0), 8 * ms, 14 * ms, 6.5, 3},
+		{"2Of5ms", 2, always(5 * ms), 6 * ms, 14 * ms, 6.5, 3},
+		{"8Of5ms", 8, always(5 * ms), 7 * ms, 20 * ms, 7, 8},
+		{"32Of5ms", 32, always(5 * ms), 7 * ms, 24 * ms, 7.5, 12},
+		{"2Of50ms", 2, always(50 * ms), 8 * ms, 20 * ms, 7, 10},
+		{"8Of50ms", 8, always(50 * ms), 12 * ms, 25 * ms, 8, 14},
+		{"8Of1s", 8, always(time.Second), 45 * ms, 120 * ms, 7.5, 40},
+		{"8Of20msAtRandom", 8, exponential(20 * ms), 15 * ms, 60 * ms, 8.5, 25},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := contest{test.contenders, max(2, cycles/test.contenders), test.hold}.run(t)
+			t.Log(got)
+			write, read := got.units()
+			if got.mean() > test.mean || got.p99() > test.p99 || write > test.write || read > test.read {
+				t.Errorf("want at most mean %v, p99 %v, %v and %v units", test.mean, test.p99, test.write, test.read)
+			}
+			if got.overtaken > 0 {
+				t.Error("order was traded for speed")
+			}
+		})
+	}
+}
