@@ -10,14 +10,13 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // State translates a snapshot of the whole queue.
 func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *queue.State {
 	rec := snapshot.Record
 	s := &queue.State{
-		Entity: q.Entity, Reason: q.Reason, Issued: rec.TicketNumber, Scope: scopeOf(rec.Scope), Permits: rec.Permits,
+		Entity: q.Entity, Reason: q.Reason, Issued: rec.TicketNumber, Scope: rec.Scope, Permits: rec.Permits,
 		HoldTime: queue.HoldTime(rec.Turn), ReadAt: lease.Middle(q.Clock(), snapshot.ReadAt),
 	}
 	if s.ReadAt.IsZero() {
@@ -89,14 +88,4 @@ func Seen(q table.Queue, holders []serving.Holder, observer *lease.Observer, see
 		holder.Remaining -= now.Sub(seenAt)
 	}
 	return &holder
-}
-
-func scopeOf(s serving.Scope) ticket.Scope {
-	switch s {
-	case serving.ScopeEntity:
-		return ticket.ScopeEntity
-	case serving.ScopeTable:
-		return ticket.ScopeTable
-	}
-	return ticket.ScopeQueue
 }

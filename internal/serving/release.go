@@ -57,7 +57,7 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
 	update = update.Set(n.released, expression.Value(mark.attribute()))
 	if q.Home == nil {
-		update = update.Set(n.turn, expression.Value(table.Map(e.Turn.attribute())))
+		update = update.Set(n.turn, expression.Value(e.Turn.attribute()))
 	}
 	condition = condition.And(n.served(e.ID, e.Ticket))
 	if e.Unmade > 0 {
@@ -72,45 +72,6 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table.Option) (Record, error) {
 	update, condition := f.of(q, e)
 	return write(ctx, q, update, condition, opts...)
-}
-
-// Reset makes a queue without holders and outstanding tickets serve the next TAKE
-// at once: RESET of the protocol.
-//
-//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
-//	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
-//
-// t must be a ticket that was granted to the caller. With another ticket, a live
-// waiter could be overtaken. The request may be late by any time.
-func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
-	n := namesOf(q)
-	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
-}
-
-// Remove removes ids, at most MaxEvicted, from the record. A waiter that leaves does
-// so for ids whose TAKE, seed or CLAIM had an unknown outcome, and a holder after a
-// loss. Returns ErrRefused if none of the ids is there.
-func Remove(ctx context.Context, q table.Queue, ids ...string) (Record, error) {
-	n := namesOf(q)
-	var update expression.UpdateBuilder
-	var condition expression.ConditionBuilder
-	for i, id := range ids {
-		update = update.Remove(n.entry(id))
-		if i == 0 {
-			condition = n.isHolder(id)
-		} else {
-			condition = condition.Or(n.isHolder(id))
-		}
-	}
-	return write(ctx, q, update, condition)
-}
-
-func (n names) reset() expression.UpdateBuilder {
-	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
-}
-
-func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
-	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
 }
 
 // UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
@@ -138,4 +99,36 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, user
 func (r Record) Fast(id string, t ticket.Number) bool {
 	_, mine := r.Held(id, t)
 	return mine && len(r.Holders) == 1 && r.noneOutstanding(t)
+}
+
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE
+// at once: RESET of the protocol.
+//
+//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
+//	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
+//
+// t must be a ticket that was granted to the caller. With another ticket, a live
+// waiter could be overtaken. The request may be late by any time.
+func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
+	n := namesOf(q)
+	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
+}
+
+// Resettable reports whether Reset would be applied with ticket t.
+func (r Record) Resettable(t ticket.Number) bool {
+	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
+}
+
+func (n names) reset() expression.UpdateBuilder {
+	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
+}
+
+// noneOutstanding returns the condition that no ticket but t, which was granted, is
+// outstanding.
+func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
+	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
+}
+
+func (r Record) noneOutstanding(t ticket.Number) bool {
+	return r.TicketNumber == r.Granted || r.TicketNumber == t
 }

@@ -1,7 +1,6 @@
 package waiter
 
 import (
-	"cmp"
 	"log/slog"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -54,16 +54,16 @@ type Entry struct {
 // Counter issues the tickets of several queues.
 type Counter struct {
 	counter.Counter
-	Scope serving.Scope // of those queues
+	Scope ticket.Scope // of those queues
 }
 
 // fits returns a *serving.MismatchError if the record is of another kind of queue.
 func (c Config) fits(rec serving.Record, mode serving.Mode) error {
-	scope := serving.ScopeQueue
+	scope := ticket.ScopeQueue
 	if c.Counter != nil {
 		scope = c.Counter.Scope
 	}
-	return cmp.Or(scope.Fits(rec), mode.Fits(rec))
+	return rec.Fits(scope, mode)
 }
 
 // quickRetryTimeout is the RetryTimeout of a caller that will not wait.

@@ -9,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // take sends TAKE, each time with a new id, until it has a ticket, or until the record
@@ -72,7 +73,7 @@ func (w *Waiter) readClock(ctx context.Context) error {
 // occupied reports whether the holders of a record leave no room in that mode. TAKE must
 // report any other reason.
 func occupied(rec serving.Record, mode serving.Mode) bool {
-	return rec.Present && cmp.Or(serving.ScopeQueue.Fits(rec), mode.Fits(rec)) == nil &&
+	return rec.Present && rec.Fits(ticket.ScopeQueue, mode) == nil &&
 		(!mode.Shared || rec.Shared) && !mode.Room(rec, len(rec.Holders))
 }
 
