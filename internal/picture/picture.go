@@ -60,8 +60,9 @@ func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, n
 func Holders(q table.Queue, holders []serving.Holder, observer *lease.Observer) []queue.Holder {
 	var all []queue.Holder
 	readAt := time.Now()
+	now := lease.Middle(q.Clock(), readAt)
 	for _, h := range holders {
-		all = append(all, Holder(q, h, observer, readAt, lease.Middle(q.Clock(), readAt)))
+		all = append(all, Holder(q, h, observer, readAt, now))
 	}
 	return all
 }

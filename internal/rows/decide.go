@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
@@ -22,70 +23,41 @@ const (
 	Claim                   // the turn may have come
 )
 
-// Leases are the shortest remaining times of the leases of a Snapshot, in the order of its
-// holders and rows. Zero or less: it has ended.
-type Leases struct{ Holders, Rows []time.Duration }
-
-// Observe shows the leases of the snapshot to the observer, and returns how long each
-// remains. It makes no request.
-func (s Snapshot) Observe(q table.Queue, observer *lease.Observer) Leases {
-	var l Leases
-	for _, h := range s.Record.Holders {
-		l.Holders = append(l.Holders, observer.See(h.LeaseID(q), h.Lease, s.ReadAt))
-	}
-	for _, row := range s.Rows {
-		l.Rows = append(l.Rows, observer.See(row.LeaseID(q), row.Lease, s.ReadAt))
-	}
-	return l
-}
-
 // Decision is what a Snapshot means for one ticket.
 type Decision struct {
-	Do Action
-
-	Me serving.Holder // if Served
-
-	Ahead int // live rows ahead
-	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
-	// together, and with holders that share.
-	Turns int
-	// Joins reports that the waiter shares the last of these turns, or the present one if
-	// there are none.
-	Joins          bool
+	Do             Action
+	Me             serving.Holder   // if Served
 	Holders        int              // live holders
+	Ahead          int              // live rows ahead
+	Turns          int              // the fewest turns of the rows ahead; those that share have one together
+	Joins          bool             // the waiter shares the last of these turns, or the present one
 	ExpiredRows    []Row            // to sweep: ahead or below the floor
 	ExpiredHolders []serving.Holder // to evict, in the way or not
-
-	// ClearIn is the shortest time until everything in the way has expired, if it is not
-	// renewed.
-	ClearIn time.Duration
-
-	// Blocked is the problem of a row ahead or a holder that cannot be read.
-	Blocked error
+	ClearIn        time.Duration    // the shortest time until all in the way has expired, if not renewed
+	Blocked        error            // the problem of a row ahead or a holder that cannot be read
 	// Stuck is Blocked if nothing else is in the way. The lease of such a holder is not
 	// known, so only its owner or an operator can end its turn.
 	Stuck error
 }
 
 // Decide returns what the snapshot means for a waiter with ticket t, that mode, and ids
-// that it has used so far. leases come from Observe. What has expired counts as gone, and
-// the caller removes it. If that is refused, the caller decides again by a new snapshot.
-func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids []string) Decision {
+// that it has used so far. It shows all leases to the observer, and makes no request. What
+// has expired counts as gone, and the caller removes it. If that is refused, the caller
+// decides again by a new snapshot.
+func (s Snapshot) Decide(q table.Queue, observer *lease.Observer, t ticket.Number, mode serving.Mode, ids []string) Decision {
 	var d Decision
-	readable := d.countHolders(s.Record.Holders, leases.Holders)
+	var mine bool
+	readable := d.countHolders(s, q, observer)
 	unreadable := d.Blocked
-	sharing := d.countRows(s, leases.Rows, t)
+	d.Joins = d.countRows(s, q, observer, t) && mode.Shared
 	room := mode.Room(s.Record, d.Holders)
-	d.Joins = sharing && mode.Shared
 	if d.Ahead == 0 && readable == 0 && !room {
 		d.Stuck = unreadable
 	}
-	floor := s.Record.Floor()
-	me, mine := s.Record.Mine(ids...)
-	switch {
+	switch d.Me, mine = s.Record.Mine(ids...); {
 	case mine:
-		d.Do, d.Me = Served, me
-	case t.Compare(floor) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
+		d.Do = Served
+	case t.Compare(s.Record.Floor()) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
 		// The second: the record was deleted and seeded again. Its counter did not issue
 		// this ticket.
 		d.Do = Overtaken
@@ -100,14 +72,15 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids 
 }
 
 // countHolders counts the holders. It returns how many of the live ones can be read.
-func (d *Decision) countHolders(holders []serving.Holder, left []time.Duration) (readable int) {
-	for i, h := range holders {
-		if left[i] <= 0 {
+func (d *Decision) countHolders(s Snapshot, q table.Queue, observer *lease.Observer) (readable int) {
+	for _, h := range s.Record.Holders {
+		left := observer.See(h.LeaseID(q), h.Lease, s.ReadAt)
+		if left <= 0 {
 			d.ExpiredHolders = append(d.ExpiredHolders, h)
 			continue
 		}
 		d.Holders++
-		d.ClearIn = max(d.ClearIn, left[i])
+		d.ClearIn = max(d.ClearIn, left)
 		if h.Unreadable() {
 			d.Blocked = h.Problem
 		} else {
@@ -119,12 +92,13 @@ func (d *Decision) countHolders(holders []serving.Holder, left []time.Duration) 
 
 // countRows counts the live rows between the floor and t. It returns whether the last of
 // them shares, or the holders if there is none.
-func (d *Decision) countRows(s Snapshot, left []time.Duration, t ticket.Number) (sharing bool) {
+func (d *Decision) countRows(s Snapshot, q table.Queue, observer *lease.Observer, t ticket.Number) (sharing bool) {
 	floor := s.Record.Floor()
 	sharing = d.Holders > 0 && s.Record.Shared
-	for i, row := range s.Rows {
+	for _, row := range s.Rows {
+		left := observer.See(row.LeaseID(q), row.Lease, s.ReadAt)
 		switch {
-		case left[i] <= 0:
+		case left <= 0:
 			d.ExpiredRows = append(d.ExpiredRows, row)
 		case floor.Less(row.Ticket) && row.Ticket.Less(t):
 			d.Ahead++
@@ -132,10 +106,8 @@ func (d *Decision) countRows(s Snapshot, left []time.Duration, t ticket.Number) 
 				d.Turns++
 			}
 			sharing = row.Shared()
-			d.ClearIn = max(d.ClearIn, left[i])
-			if row.Problem != nil {
-				d.Blocked = row.Problem
-			}
+			d.ClearIn = max(d.ClearIn, left)
+			d.Blocked = cmp.Or(row.Problem, d.Blocked)
 		}
 	}
 	return sharing

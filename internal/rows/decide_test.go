@@ -16,7 +16,7 @@ var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 
 // decide observes the snapshot, and decides by what the observer says.
 func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, ids []string, observer *lease.Observer) rows.Decision {
-	return s.Decide(s.Observe(q, observer), t, mode, ids)
+	return s.Decide(q, observer, t, mode, ids)
 }
 
 // TestRulesInOrder checks that a look is judged by the rules in their order. The rules of

@@ -136,7 +136,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		judged := snapshot.Decide(snapshot.Observe(q, lease.NewObserver(q.Clock(), false)), ticket.Max, serving.Mode{}, nil)
+		judged := snapshot.Decide(q, lease.NewObserver(q.Clock(), false), ticket.Max, serving.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
 				if err := rows.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {

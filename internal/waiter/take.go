@@ -82,7 +82,7 @@ func occupied(rec serving.Record, mode serving.Mode) bool {
 func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
 	snapshot := rows.SnapshotOf(rec)
 	mode := w.claimant.entry.Mode
-	d := snapshot.Decide(snapshot.Observe(w.cfg.Queue, w.cfg.Observer), rec.Floor(), mode, nil)
+	d := snapshot.Decide(w.cfg.Queue, w.cfg.Observer, rec.Floor(), mode, nil)
 	w.progress.record(w.ticket, snapshot, 0)
 	if len(d.ExpiredHolders) == 0 {
 		return busy(rec, mode, d)

@@ -157,7 +157,7 @@ func (t *turn) act(ctx context.Context, snapshot *rows.Snapshot) (Grant, step, e
 
 // decide observes the leases of the snapshot and decides what it means.
 func (t *turn) decide(snapshot rows.Snapshot, ids []string) rows.Decision {
-	return snapshot.Decide(snapshot.Observe(t.cfg.Queue, t.cfg.Observer), t.ticket, t.mode(), ids)
+	return snapshot.Decide(t.cfg.Queue, t.cfg.Observer, t.ticket, t.mode(), ids)
 }
 
 // record keeps what the snapshot shows.
