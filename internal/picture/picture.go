@@ -47,8 +47,8 @@ func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *que
 func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) queue.Holder {
 	holder := queue.Holder{
 		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
-		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, FailClosed: h.Lease.Endless(),
-		Data: h.Data, Problem: h.Problem,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay,
+		FailClosed: h.Lease.Endless(), Data: h.Data, Problem: h.Problem,
 	}
 	if !h.Since.IsZero() {
 		holder.Age = max(0, now.Sub(h.Since))

@@ -44,7 +44,8 @@ type Decision struct {
 // that it has used so far. It shows all leases to the observer, and makes no request. What
 // has expired counts as gone, and the caller removes it. If that is refused, the caller
 // decides again by a new snapshot.
-func (s Snapshot) Decide(q table.Queue, observer *lease.Observer, t ticket.Number, mode serving.Mode, ids []string) Decision {
+func (s Snapshot) Decide(q table.Queue, observer *lease.Observer, t ticket.Number, mode serving.Mode,
+	ids []string) Decision {
 	var d Decision
 	var mine bool
 	readable := d.countHolders(s, q, observer)

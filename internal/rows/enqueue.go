@@ -42,7 +42,8 @@ func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ..
 	return put(ctx, q, row, pk(q).AttributeNotExists().Or(attrID.BeginsWith(from+"-")), earlier)
 }
 
-func put(ctx context.Context, q table.Queue, row Row, condition expression.ConditionBuilder, earlier []string) (id string, err error) {
+func put(ctx context.Context, q table.Queue, row Row, condition expression.ConditionBuilder,
+	earlier []string) (id string, err error) {
 	err = q.Put(ctx, row.item(q), condition)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {

@@ -36,14 +36,9 @@ func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record
 
 // Resume replaces the holder old by the entry, for a process that continues a lock of
 // a process that has ended. Ticket and mode stay. The old id can then neither renew
-// the lease nor pass the fence:
-//
-//	SET holders.#id = {ticket: t, …}, evicted = {id: old, …} REMOVE holders.#old
-//	if holders.#old has the ticket, and made, as it was read
-//
-// For an exclusive holder it also asks that no later ticket was granted, and that
-// the lock was not downgraded. If it is refused and the caller's own id is in the
-// record, an earlier answer was lost.
+// the lease nor pass the fence. For an exclusive holder it asks that no later ticket was
+// granted, and that the lock was not downgraded. If it is refused and the caller's own id
+// is in the record, an earlier answer was lost.
 func Resume(ctx context.Context, q table.Queue, old Holder, e Entry) (Record, error) {
 	n := namesOf(q)
 	update := expression.Set(n.entry(e.ID), e.claimed(old.Ticket)).Remove(n.entry(old.ID))

@@ -30,7 +30,8 @@ import (
 // more, no other ENTER of t is ever applied. A new id for each call shows whose lease
 // is in the record. After another error the entry may be in the record until a call
 // has returned a record with ticketNumber t or more.
-func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope ticket.Scope, idleOnly bool) (Record, error) {
+func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope ticket.Scope,
+	idleOnly bool) (Record, error) {
 	n := namesOf(q)
 	// A comparison with an attribute that is missing or no number is false.
 	known := n.ticketNumber.Between(integer(0), number(t.Previous())).

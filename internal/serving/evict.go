@@ -17,14 +17,9 @@ import (
 const MaxEvicted = 40
 
 // Evict removes holders whose leases have ended, all or none, each only if its beat is
-// still the one that was judged:
-//
-//	REMOVE holders.#h SET evicted = {id, ticket, made, at}
-//	if holders.#h.beat = :beat
-//
-// The mark names the last of them. The condition asks for its ticket and its last
-// fenced transaction as they were read. If it is refused, one of them has changed:
-// judge again.
+// still the one that was judged. The mark names the last of them. The condition asks for
+// its ticket and its last fenced transaction as they were read. If it is refused, one of
+// them has changed: judge again.
 func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error) {
 	n, marked := namesOf(q), holders[len(holders)-1]
 	var update expression.UpdateBuilder
@@ -36,12 +31,7 @@ func Evict(ctx context.Context, q table.Queue, holders ...Holder) (Record, error
 	return write(ctx, q, n.evict(q, update, marked), condition)
 }
 
-// EvictFailClosed removes a fail-closed holder without a lease on behalf of an operator:
-//
-//	REMOVE holders.#id SET evicted = {id, ticket, made, at}
-//	if holders.#id.failClosed = true AND attribute_not_exists(holders.#id.ttl)
-//	   AND holders.#id has the ticket, and made, as it was read
-//
+// EvictFailClosed removes a fail-closed holder without a lease on behalf of an operator.
 // ErrRefused: the holder is not there, has a lease, or has made a fenced transaction
 // since it was read.
 func EvictFailClosed(ctx context.Context, q table.Queue, h Holder) (Record, error) {

@@ -46,13 +46,9 @@ func (n names) number(id string, call int64) (expression.UpdateBuilder, expressi
 	return expression.Set(made, nth), made.AttributeNotExists().Or(made.LessThan(nth))
 }
 
-// NumberedFence returns FENCE for the holder's transaction number call (NextCall):
-//
-//	SET holders.#id.made = :call
-//	if the fence holds AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
-//
-// If it is refused, the reason contains the record (Refusal), and Record.Made says
-// whether an earlier attempt was applied. It sends nothing.
+// NumberedFence returns FENCE for the holder's transaction number call (NextCall). If it is
+// refused, the reason contains the record (Refusal), and Record.Made says whether an earlier
+// attempt was applied. It sends nothing.
 func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call int64) (types.Update, error) {
 	n := namesOf(q)
 	update, once := n.number(id, call)
@@ -69,14 +65,10 @@ func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call i
 	}, err
 }
 
-// Settle decides a fenced transaction whose outcome is unknown. It uses the number of
-// the transaction, so that an attempt still under way is refused:
-//
-//	SET holders.#id.made = :call + 1
-//	if holders.#id is there with ticket t AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
-//
-// It returns MadeYes or MadeNever, or MadeUnknown with the record if the holder is
-// gone and the record does not say.
+// Settle decides a fenced transaction whose outcome is unknown. It uses up the number of
+// the transaction, so that an attempt still under way is refused. It returns MadeYes or
+// MadeNever, or MadeUnknown with the record if the holder is gone and the record does not
+// say.
 func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64) (Made, Record, error) {
 	n := namesOf(q)
 	_, once := n.number(id, call)

@@ -43,18 +43,14 @@ type Renewal struct {
 // its own was applied first. It is not a loss.
 var ErrOutrun = errors.New("a later heartbeat was applied first")
 
-// Heartbeat renews the lease of a holder:
+// Heartbeat renews the lease of a holder that still holds the lock:
 //
 //	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = :until
-//	if attribute_exists(holders.#id) AND (granted <= t OR holdMode = "shared" OR attribute_exists(permits))
-//	   AND (holders.#id.ticket = t OR attribute_not_exists(holders.#id.ticket) AND servingAfter = t - 1)
-//	   AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
+//	if … AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
 //
 // The last condition refuses a late heartbeat. It would set until back, and let
 // other clients evict a holder that relies on a later one. So until must never
-// decrease from call to call (lease.Renewals).
-//
-// ErrRefused is a loss: the holder was evicted.
+// decrease from call to call (lease.Renewals). ErrRefused is a loss.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
 	n := namesOf(q)
 	beat, until, since := n.field(id, table.AttrBeat), n.field(id, table.AttrUntil), n.field(id, table.AttrSince)
@@ -79,8 +75,7 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 }
 
 // change writes to the entry of a holder if it still holds the lock and the condition is
-// true. It succeeds if the holder is done already, by an earlier call or a later one.
-// ErrRefused is a loss.
+// true. It succeeds if the holder is done already. ErrRefused is a loss.
 func change(ctx context.Context, q table.Queue, id string, t ticket.Number,
 	update expression.UpdateBuilder, condition expression.ConditionBuilder, done func(Holder) bool) (Record, error) {
 	rec, err := write(ctx, q, update, namesOf(q).held(id, t).And(condition))
@@ -91,13 +86,8 @@ func change(ctx context.Context, q table.Queue, id string, t ticket.Number,
 }
 
 // Confirm makes the grant of a fail-closed holder endless. Its entry has a short lease
-// until then:
-//
-//	SET holders.#id.beat = 1 REMOVE holders.#id.until, holders.#id.ttl
-//	if the holder holds the lock as HEARTBEAT asks AND holders.#id.beat = 0
-//
-// EVICT asks for the beat too, so one of the two is applied first and refuses the
-// other, whatever clocks say. The ticket refuses a late confirmation of an orphaned
+// until then. EVICT asks for the beat too, so one of the two is applied first and refuses
+// the other, whatever clocks say. The ticket refuses a late confirmation of an orphaned
 // entry. since is the time of the grant on DynamoDB's clock, or zero. ErrRefused: the
 // grant never comes back, and a confirmation under way is refused too.
 func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, since time.Time) (Record, error) {
@@ -111,26 +101,16 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 }
 
 // Downgrade lets an exclusive holder share its lock from now on, with no holder in
-// between:
-//
-//	SET holdMode = "shared", holders.#id.mode = "shared"
-//	if the holder holds the lock as HEARTBEAT asks AND size(holders) = 1
-//
-// ErrRefused is a loss.
+// between. ErrRefused is a loss.
 func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (Record, error) {
 	n := namesOf(q)
 	update := expression.Set(n.holdMode, text(ModeShared)).Set(n.field(id, table.AttrMode), text(ModeShared))
 	return change(ctx, q, id, t, update, n.alone(), func(h Holder) bool { return h.Shared })
 }
 
-// SetData replaces the data of a holder. Empty data is removed:
-//
-//	SET holders.#id.data = :data, holders.#id.dataSet = :call
-//	if the holder holds the lock as HEARTBEAT asks
-//	   AND (attribute_not_exists(holders.#id.dataSet) OR holders.#id.dataSet <= :call)
-//
-// call numbers the calls of one holder, from 1. The last condition refuses a call that
-// arrives after a later one, which would restore older data. Such a call succeeds.
+// SetData replaces the data of a holder. Empty data is removed. call numbers the calls of
+// one holder, from 1. A call that arrives after a later one would restore older data: it is
+// refused by the table, and succeeds. ErrRefused is a loss.
 func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64, data []byte) (Record, error) {
 	n, nth := namesOf(q), integer(call)
 	attrData, set := n.field(id, table.AttrData), n.field(id, table.AttrDataSet)

@@ -9,14 +9,14 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Marks are what the record says of turns that have ended. Ids are never used twice,
-// so the value of a mark never returns.
+// Marks are what the record says of turns that have ended: the last release and the last
+// eviction. Zero is none. Ids are never used twice, so the value of a mark never returns.
 type Marks struct {
 	Released Released
 	Evicted  Evicted
 }
 
-// Released is the last release. The zero Released is none.
+// Released is the mark of a release.
 type Released struct {
 	ID     string
 	Ticket ticket.Number
@@ -26,9 +26,8 @@ type Released struct {
 	Open time.Time
 }
 
-// Evicted is the last eviction. The zero Evicted is none. An Evicted without a ticket
-// names no holder. It was written with the record, and distinguishes the record from
-// an earlier one of the same key.
+// Evicted is the mark of an eviction. Without a ticket it names no holder: it was written
+// with the record, and distinguishes the record from an earlier one of the same key.
 type Evicted struct {
 	ID     string
 	Ticket ticket.Number
@@ -45,7 +44,10 @@ func decodeMarks(released, evicted *table.Reader) (m Marks) {
 	if released.Err == nil {
 		m.Released = r
 	}
-	e := Evicted{ID: evicted.Text(table.AttrID), Ticket: evicted.Ticket(table.AttrTicket), Made: -1, At: evicted.OptionalTime(table.AttrAt)}
+	e := Evicted{
+		ID: evicted.Text(table.AttrID), Ticket: evicted.Ticket(table.AttrTicket),
+		Made: -1, At: evicted.OptionalTime(table.AttrAt),
+	}
 	if made, ok := evicted.OptionalInt(table.AttrMade); ok {
 		e.Made = made
 	}
@@ -55,14 +57,20 @@ func decodeMarks(released, evicted *table.Reader) (m Marks) {
 	return m
 }
 
+func markOf(id string, t ticket.Number) table.Item {
+	return table.Item{table.AttrID: table.String(id), table.AttrTicket: t.Attribute()}
+}
+
 func (r Released) attribute() types.AttributeValue {
-	item := table.Item{table.AttrID: table.String(r.ID), table.AttrTicket: r.Ticket.Attribute(), table.AttrCall: table.Int(r.Call)}
+	item := markOf(r.ID, r.Ticket)
+	item[table.AttrCall] = table.Int(r.Call)
 	table.SetTime(item, table.AttrOpen, r.Open)
 	return table.Map(item)
 }
 
 func (e Evicted) attribute() types.AttributeValue {
-	item := table.Item{table.AttrID: table.String(e.ID), table.AttrTicket: e.Ticket.Attribute(), table.AttrMade: table.Int(e.Made)}
+	item := markOf(e.ID, e.Ticket)
+	item[table.AttrMade] = table.Int(e.Made)
 	table.SetTime(item, table.AttrAt, e.At)
 	return table.Map(item)
 }

@@ -3,6 +3,7 @@ package serving
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -130,4 +131,9 @@ func (r Record) refuses(q table.Queue, m Mode, scope ticket.Scope) error {
 
 // scopes are the values of the attribute scope, which the first ENTER writes. A record
 // that issues its own tickets has none.
-var scopes = map[ticket.Scope]string{ticket.ScopeEntity: "entity", ticket.ScopeTable: "shared"}
+var scopes = []string{ticket.ScopeQueue: "", ticket.ScopeEntity: "entity", ticket.ScopeTable: "shared"}
+
+func decodeScope(r *table.Reader, attribute string) ticket.Scope {
+	value := choice(r, attribute, scopes[ticket.ScopeEntity], scopes[ticket.ScopeTable])
+	return ticket.Scope(max(0, slices.Index(scopes, value)))
+}

@@ -24,18 +24,14 @@ type Record struct {
 	Granted      ticket.Number // highest ticket claimed
 	Turn         Turn
 	Scope        ticket.Scope
+	Permits      int // of a semaphore; zero: it is a lock
+	Marks        Marks
 
-	// Present reports that holders and servingAfter are present. Holders may still be
-	// empty.
-	Present      bool
+	Present      bool // holders and servingAfter are present; Holders may still be empty
 	ServingAfter ticket.Number
 	Holders      []Holder // in the order of tickets
 	Shared       bool     // the holders share the lock, and others may join them
-
-	Permits int // of a semaphore; zero: it is a lock
-	Marks   Marks
-
-	noHoldMode bool // holders is present and holdMode is not
+	noHoldMode   bool     // holders is present and holdMode is not
 
 	// Problem is set if a write was applied and the record that it returned is
 	// malformed. Only Item and Exists are then known.
@@ -44,15 +40,13 @@ type Record struct {
 
 // Holder is one entry of the record.
 type Holder struct {
-	ID     string
-	Ticket ticket.Number // known even if the entry does not contain it
-	Owner  string
-	Since  time.Time // on DynamoDB's clock; zero if unknown
-	Shared bool      // it shares the lock
-	Lease  lease.Lease
-
-	claimed bool // the entry contains its ticket
-
+	ID      string
+	Ticket  ticket.Number // known even if the entry does not contain it
+	claimed bool          // the entry contains its ticket
+	Owner   string
+	Since   time.Time // on DynamoDB's clock; zero if unknown
+	Shared  bool      // it shares the lock
+	Lease   lease.Lease
 	Data    []byte // the holder's own data, for display; nil if there is none
 	DataSet int64  // number of the SetData call that wrote it; zero before the first
 	Made    int64  // number of its last fenced transaction; zero before the first
@@ -123,16 +117,11 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 		return &table.Reader{Item: (&table.Reader{Item: item}).Map(q.Attr(name))}
 	}
 	ticketNumber, granted := q.Attr(table.AttrTicketNumber), q.Attr(table.AttrGranted)
-	holders, servingAfter, holdMode := q.Attr(table.AttrHolders), q.Attr(table.AttrServingAfter), q.Attr(table.AttrHoldMode)
+	holders, servingAfter := q.Attr(table.AttrHolders), q.Attr(table.AttrServingAfter)
 	rec.Exists, rec.TicketNumber = true, r.Ticket(ticketNumber)
 	rec.Turn = decodeTurn(inside(table.AttrTurn))
 	rec.Marks = decodeMarks(inside(table.AttrReleased), inside(table.AttrEvicted))
-	switch choice(r, q.Attr(table.AttrScope), scopes[ticket.ScopeEntity], scopes[ticket.ScopeTable]) {
-	case scopes[ticket.ScopeEntity]:
-		rec.Scope = ticket.ScopeEntity
-	case scopes[ticket.ScopeTable]:
-		rec.Scope = ticket.ScopeTable
-	}
+	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {
 		r.Fail(holders, "and %s must be present together or absent together", servingAfter)
@@ -145,11 +134,11 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	}
 	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
 	// Without holders it has no meaning, but the next TAKE would keep it.
-	shared := choice(r, holdMode, ModeExclusive, ModeShared) == ModeShared
+	mode := choice(r, q.Attr(table.AttrHoldMode), ModeExclusive, ModeShared)
 	if !rec.Present {
 		return rec, r.Err
 	}
-	rec.Shared, rec.noHoldMode = shared, !r.Has(holdMode)
+	rec.Shared, rec.noHoldMode = mode == ModeShared, mode == ""
 	rec.ServingAfter = r.Ticket(servingAfter)
 	if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 		r.Fail(servingAfter, "is %s, not below %s %s", rec.ServingAfter, ticketNumber, rec.TicketNumber)
@@ -157,7 +146,9 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	for id, entry := range r.Map(holders) {
 		rec.Holders = append(rec.Holders, decodeHolder(r.What, holders+"."+id, rec, id, entry))
 	}
-	slices.SortFunc(rec.Holders, func(a, b Holder) int { return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(rec.Holders, func(a, b Holder) int {
+		return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID))
+	})
 	return rec, r.Err
 }
 

@@ -30,21 +30,11 @@ type Form int
 
 // The forms.
 const (
-	// FormFast leaves the record without holders, so that the next TAKE is
-	// served at once:
-	//
-	//	SET granted = ticketNumber, released = {id, ticket, call}, turn = …
-	//	REMOVE holders, servingAfter, holdMode
-	//	if the holder is in the record with its ticket AND size(holders) = 1
-	//	   AND (ticketNumber = granted OR ticketNumber = t)
-	//
-	// The last condition asks that no ticket is outstanding in the table, whatever
-	// the holder last saw.
+	// FormFast leaves the record without holders, so that the next TAKE is served at
+	// once. It asks that the holder is alone, and that no ticket is outstanding in the
+	// table, whatever the holder last saw.
 	FormFast Form = iota + 1
-	// FormHandOff leaves {}, so that the first waiter may claim:
-	//
-	//	SET released = {id, ticket, call}, turn = … REMOVE holders.#id
-	//	if the holder is in the record with its ticket
+	// FormHandOff leaves {}, so that the first waiter may claim.
 	FormHandOff
 )
 
@@ -76,11 +66,10 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 
 // UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
 // carries the record in one write, on both conditions. users has an update, and may
-// have a condition.
-//
-// If it is refused and the holder is in the record, the form was not possible (Fast)
+// have a condition. If it is refused and the holder is in the record, the form was not possible (Fast)
 // or the user's condition was false. At most one of any number of calls is applied.
-func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, users expression.Expression) (Record, error) {
+func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
+	users expression.Expression) (Record, error) {
 	update, condition := f.of(q, e)
 	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
 	if err != nil {
@@ -102,13 +91,8 @@ func (r Record) Fast(id string, t ticket.Number) bool {
 }
 
 // Reset makes a queue without holders and outstanding tickets serve the next TAKE
-// at once: RESET of the protocol.
-//
-//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
-//	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
-//
-// t must be a ticket that was granted to the caller. With another ticket, a live
-// waiter could be overtaken. The request may be late by any time.
+// at once: RESET of the protocol. t must be a ticket that was granted to the caller. With
+// another ticket, a live waiter could be overtaken. The request may be late by any time.
 func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
 	n := namesOf(q)
 	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))

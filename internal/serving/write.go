@@ -134,7 +134,8 @@ func written(ctx context.Context, q table.Queue, item table.Item, err error) (Re
 
 // grant is write for a request that puts an entry into the record. The caller must be
 // able to read what was granted, so a malformed record is an error.
-func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder) (Record, error) {
+func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder,
+	condition expression.ConditionBuilder) (Record, error) {
 	rec, err := write(ctx, q, update, condition, table.Once())
 	if err == nil && rec.Problem != nil {
 		return Record{}, rec.Problem

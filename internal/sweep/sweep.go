@@ -63,25 +63,25 @@ func Rows(ctx context.Context, q table.Queue, expired []rows.Row) (removed int, 
 // Holders evicts holders that were seen expired, forty with one request. It returns the
 // record as it is afterwards, and how many were evicted. If one of a batch has renewed
 // its lease, the others of that batch are evicted one by one.
-func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec serving.Record, evicted int, err error) {
+func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec serving.Record, n int, err error) {
 	for batch := range slices.Chunk(holders, serving.MaxEvicted) {
 		rec, err = serving.Evict(ctx, q, batch...)
 		switch {
 		case err == nil:
-			evicted += len(batch)
+			n += len(batch)
 		case !errors.Is(err, serving.ErrRefused):
-			return rec, evicted, err
+			return rec, n, err
 		case len(batch) > 1:
 			for i := range batch {
-				var n int
-				if rec, n, err = Holders(ctx, q, batch[i:i+1]); err != nil {
-					return rec, evicted, err
+				var one int
+				if rec, one, err = Holders(ctx, q, batch[i:i+1]); err != nil {
+					return rec, n, err
 				}
-				evicted += n
+				n += one
 			}
 		}
 	}
-	return rec, evicted, nil
+	return rec, n, nil
 }
 
 // Swept counts what a sweep removed.
