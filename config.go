@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/lease"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
@@ -188,11 +187,11 @@ func (c Config) counter(q table.Queue) *waiter.Counter {
 	switch c.Scope {
 	case ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)
-		return &waiter.Counter{Counter: m, Scope: serving.ScopeEntity}
+		return &waiter.Counter{Counter: m, Scope: c.Scope}
 	case ScopeTable:
 		q.Entity = counterName
 		m.Key, m.What = q.Key("current"), "ticket master of the table"
-		return &waiter.Counter{Counter: m, Scope: serving.ScopeTable}
+		return &waiter.Counter{Counter: m, Scope: c.Scope}
 	}
 	return nil
 }

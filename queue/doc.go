@@ -1,22 +1,11 @@
 // Package queue is the picture of a queue: the holders of a lock, and the waiters
 // behind them in the order of their tickets.
 //
-// # Where a picture comes from
-//
-// Client.Inspect and Client.InspectItem of package queuelock return a [State]. It
-// is what one consistent read of the table showed. Progress, *NotAcquiredError and
-// *EvictError of that package show single holders.
-//
-// # What it promises
-//
-// All parts of a State are of the same instant, ReadAt. Its methods are pure: they
-// make no request and read no clock.
-//
-// # What it does not promise
+// Client.Inspect and Client.InspectItem of package queuelock return a [State]. It is what
+// one consistent read of the table showed, and all its parts are of the same instant.
+// Progress, *NotAcquiredError and *EvictError of that package show single holders.
 //
 // A State may be out of date when it is returned. Do not use it to guard a write:
-// Lock.Condition and Lock.Transact do that.
-//
-// Expired holders and waiters are listed until a client removes them. A row that
-// another program wrote is listed with its Problem.
+// Lock.Condition and Lock.Transact do that. Expired holders and waiters are listed until a
+// client removes them. A row that another program wrote is listed with its Problem.
 package queue

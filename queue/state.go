@@ -10,23 +10,14 @@ import (
 
 // State is a queue as one consistent read showed it.
 type State struct {
-	// Entity and Reason are those of the lock's Key.
-	Entity, Reason string
-	// Issued is the last ticket that was taken; zero if the lock was never used.
-	Issued ticket.Number
-	// Scope says which counter issues the tickets.
-	Scope ticket.Scope
-	// Permits is the number of a semaphore's permits; zero for a lock.
-	Permits int
-	// Serving lists the holders in the order of their tickets.
-	Serving []Holder
-	// Waiting lists the waiters in the order of their tickets.
-	Waiting []Waiter
-	// HoldTime is zero if no holder has released the lock.
-	HoldTime HoldTime
-	// ReadAt is the time of the read on DynamoDB's clock, or on the host's if that is
-	// not known.
-	ReadAt time.Time
+	Entity, Reason string        // those of the lock's Key
+	Issued         ticket.Number // the last ticket that was taken; zero if the lock was never used
+	Scope          ticket.Scope  // which counter issues the tickets
+	Permits        int           // of a semaphore; zero for a lock
+	Serving        []Holder      // in the order of their tickets
+	Waiting        []Waiter      // in the order of their tickets
+	HoldTime       HoldTime      // zero if no holder has released the lock
+	ReadAt         time.Time     // on DynamoDB's clock, or on the host's if that is not known
 }
 
 // Idle reports whether the lock has neither a holder nor a waiter.
@@ -34,20 +25,20 @@ func (s *State) Idle() bool { return len(s.Serving) == 0 && len(s.Waiting) == 0 
 
 // Holder returns the holder with that ticket.
 func (s *State) Holder(t ticket.Number) (Holder, bool) {
-	i := slices.IndexFunc(s.Serving, func(h Holder) bool { return h.Ticket == t })
-	if i < 0 {
-		return Holder{}, false
-	}
-	return s.Serving[i], true
+	return first(s.Serving, func(h Holder) bool { return h.Ticket == t })
 }
 
 // Next returns the first waiter whose lease has not ended.
 func (s *State) Next() (Waiter, bool) {
-	i := slices.IndexFunc(s.Waiting, func(w Waiter) bool { return !w.Expired() })
+	return first(s.Waiting, func(w Waiter) bool { return !w.Expired() })
+}
+
+func first[T any](list []T, is func(T) bool) (found T, ok bool) {
+	i := slices.IndexFunc(list, is)
 	if i < 0 {
-		return Waiter{}, false
+		return found, false
 	}
-	return s.Waiting[i], true
+	return list[i], true
 }
 
 // Position returns the place of that ticket among the waiters. 1 is next, and 0 means
@@ -79,13 +70,9 @@ type HoldTime struct{ Mean, Deviation time.Duration }
 type Holder struct {
 	Ticket ticket.Number
 	Owner  string
-	// Shared says that it holds the lock together with other shared holders.
-	Shared bool
-	// Since is when the lock was granted, on DynamoDB's clock; zero if that is not
-	// known.
-	Since time.Time
-	// Age is the time from Since to the read; zero if Since is not known.
-	Age time.Duration
+	Shared bool          // it holds the lock together with other shared holders
+	Since  time.Time     // when the lock was granted, on DynamoDB's clock; zero if that is not known
+	Age    time.Duration // from Since to the read; zero if Since is not known
 	// Remaining is the time after which the client that read would evict the holder
 	// if it does not renew its lease; zero or less means now.
 	Remaining time.Duration
@@ -94,8 +81,7 @@ type Holder struct {
 	// FailClosed says that the holder has no lease: it ends by its release or by an
 	// operator's eviction. Remaining is then the longest Duration, and TTL is zero.
 	FailClosed bool
-	// Data is what the holder published with WithData or SetData; nil if nothing.
-	Data []byte
+	Data       []byte // what the holder published with WithData or SetData; nil if nothing
 	// Problem describes a part of the holder's entry that cannot be read; that part
 	// is zero. No client evicts a holder whose ticket or lease is not known.
 	Problem error
@@ -106,14 +92,11 @@ func (h Holder) Expired() bool { return h.Remaining <= 0 }
 
 // Waiter is a client that waits for the lock.
 type Waiter struct {
-	// Position is its place among the waiters: 1 is next.
-	Position int
+	Position int // its place among the waiters: 1 is next
 	Ticket   ticket.Number
 	Owner    string
-	// Shared says that it will hold the lock together with other shared holders.
-	Shared bool
-	// Age is for how long it has waited.
-	Age time.Duration
+	Shared   bool          // it will hold the lock together with other shared holders
+	Age      time.Duration // for how long it has waited
 	// Remaining is the time after which the client that read would remove its row if
 	// it does not renew its lease; zero or less means now. TTL is the length of that
 	// lease.

@@ -1,27 +1,20 @@
 // Package sweeper removes expired holders and waiters from queues in which no client
 // waits.
 //
-// # When it is needed
-//
 // Waiters remove what has expired whenever they look, so a busy queue needs no sweeper.
 // In a queue without waiters the entries of crashed clients stay until the next
 // Acquire. The table's TTL removes rows only. Use [Once] in a cron job, and [Run]
 // in a process that lives longer.
 //
-// # What it promises
-//
 // Only what has expired is removed: each removal is a conditional write, which fails if
 // the owner has renewed its lease. Any number of sweepers may run at the same time. Run
 // starts no goroutine, ends with its context, and retries failures at the next
-// interval.
-//
-// # What it does not promise
-//
-// A sweep finds what had expired at the time of its read. A lock that fails closed
+// interval. A sweep finds what had expired at the time of its read. A lock that fails closed
 // never expires; Client.Evict removes it.
 package sweeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +56,7 @@ const (
 //   - an error at once if an argument is invalid.
 //   - ctx's error when ctx ends, and queuelock.ErrClosed when the client is closed.
 func Run(ctx context.Context, client *queuelock.Client, keys Keys, cfg Config) error {
-	if cfg.Interval == 0 {
-		cfg.Interval = defaultInterval
-	}
+	cfg.Interval = cmp.Or(cfg.Interval, defaultInterval)
 	switch {
 	case client == nil:
 		return errors.New("sweeper: the client is nil")

@@ -1,7 +1,27 @@
+// Package counter issues ticket numbers by atomic increments of a counter in one item.
+// Package serving adds its own attributes to the increment, so that taking a number and
+// being served at once are one request.
+//
+// # Promises
+//
+// No two callers get the same number, and a later increment gives a higher one. The
+// counter is never reset, never expires, and is never read and then written.
+//
+// # Does not promise
+//
+// Numbers may stay unused: an increment whose answer was lost burns one. Package serving
+// decides the order in which tickets are served.
+//
+//	| failure                         | outcome                                   |
+//	|---------------------------------|-------------------------------------------|
+//	| the item is missing             | seeded with ticket 1                      |
+//	| another client seeded it first  | ErrSeeded: take again                     |
+//	| the answer is lost              | a number may be burnt; see MayHaveTaken   |
+//	| the item is not a counter       | *table.MalformedError; nothing is written |
+//	| the counter is at 10^38-1       | ticket.ErrExhausted; nothing is written   |
 package counter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -54,7 +74,8 @@ var one = expression.Value(table.Int(1))
 // because a retried increment would issue a second number. Take may be called again
 // after an error, with another rider if the first one left a mark of its own. Returns
 //
-//   - ErrSeeded, with the item, if another client seeded the counter first.
+//   - ErrSeeded if another client seeded the counter first, with the item unless it was
+//     deleted since.
 //   - *table.Refused, with the item, if the rider's condition was false.
 //   - ErrNoItem if a Host is missing that must not be created.
 //   - *table.MalformedError or ticket.ErrExhausted if the item can issue no number.
@@ -84,58 +105,24 @@ func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
 			return nil, ErrNoItem
 		}
 	}
-	switch {
-	case c.Host && c.fresh(refused.Item):
-		return c.seedHost(ctx, rider)
-	case refused.Item == nil:
+	if refused.Item == nil || c.Host && c.fresh(refused.Item) {
 		return c.seed(ctx, rider)
 	}
-	return nil, cmp.Or(c.problem(refused.Item), err)
+	return c.inTheWay(refused.Item, err)
 }
 
-// problem returns why the item can issue no number; nil if it can.
-func (c Counter) problem(item table.Item) error {
+// inTheWay returns the item that refused a write, and err. An item that can issue no
+// number is an error of its own, because it would be tried without end.
+func (c Counter) inTheWay(item table.Item, err error) (table.Item, error) {
 	r := table.Reader{What: c.What, Item: item}
-	if last := r.Ticket(c.Attribute); r.Err == nil && last == ticket.Max {
-		return table.NotApplied(ticket.ErrExhausted)
-	} else if r.Err != nil {
-		return table.NotApplied(r.Err)
-	}
-	return nil
-}
-
-// seed writes the counter with ticket 1 if there is no item.
-func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
-	item := table.Item{c.Attribute: ticket.FromUint64(1).Attribute()}
-	maps.Copy(item, rider.Seed)
-	maps.Copy(item, c.Key)
-	// Not "no ticketNumber": an item of another program must not be overwritten.
-	missing := expression.AttributeNotExists(expression.NameNoDotSplit(c.Store.Layout().PK))
-	err := c.Store.Put(ctx, item, missing, table.Once())
-	refused, ok := errors.AsType[*table.Refused](err)
+	last := r.Ticket(c.Attribute)
 	switch {
-	case err == nil:
-		return item, nil
-	case !ok:
-		return nil, err
+	case r.Err != nil:
+		return nil, table.NotApplied(r.Err)
+	case last == ticket.Max:
+		return nil, table.NotApplied(ticket.ErrExhausted)
 	}
-	there, err := refused.Read(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case there == nil:
-		return nil, ErrSeeded // and deleted since
-	}
-	return c.seeded(there)
-}
-
-// seeded returns ErrSeeded with the item that was in the way. An item that will never
-// be a counter is an error of its own, because it would be tried without end.
-func (c Counter) seeded(there table.Item) (table.Item, error) {
-	if problem := c.problem(there); problem != nil {
-		return nil, problem
-	}
-	return there, ErrSeeded
+	return item, err
 }
 
 // fresh reports whether the item has no attribute of the counter, or of its riders.
@@ -143,10 +130,45 @@ func (c Counter) fresh(item table.Item) bool {
 	return !slices.ContainsFunc(c.Names, func(name string) bool { _, ok := item[name]; return ok })
 }
 
-// seedHost adds the counter, with ticket 1, to the user's item:
+// seed writes the counter with ticket 1 if there is none.
+func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
+	write := c.seedItem
+	if c.Host {
+		write = c.seedHost
+	}
+	item, err := write(ctx, rider)
+	refused, ok := errors.AsType[*table.Refused](err)
+	if !ok {
+		return item, err
+	}
+	there, err := refused.Read(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case there == nil && c.Host && !c.Create:
+		return nil, ErrNoItem // deleted in between
+	case there == nil, c.Host && c.fresh(there):
+		return nil, ErrSeeded // and deleted since
+	}
+	return c.inTheWay(there, ErrSeeded)
+}
+
+// seedItem seeds an item of the counter's own. Its condition is not "no ticketNumber": an item
+// of another program must not be overwritten.
+func (c Counter) seedItem(ctx context.Context, rider Rider) (table.Item, error) {
+	item := table.Item{c.Attribute: table.Int(1)}
+	maps.Copy(item, rider.Seed)
+	maps.Copy(item, c.Key)
+	missing := expression.AttributeNotExists(expression.NameNoDotSplit(c.Store.Layout().PK))
+	if err := c.Store.Put(ctx, item, missing, table.Once()); err != nil {
+		return nil, err
+	}
+	return item, nil
+}
+
+// seedHost adds the counter to the user's item:
 //
-//	SET ticketNumber = 1, … if attribute_exists(key)
-//	   AND attribute_not_exists(ticketNumber) AND …
+//	SET ticketNumber = 1, … if attribute_exists(key) AND attribute_not_exists(ticketNumber) AND …
 //
 // The first condition is left out if a missing item may be created.
 func (c Counter) seedHost(ctx context.Context, rider Rider) (table.Item, error) {
@@ -164,31 +186,62 @@ func (c Counter) seedHost(ctx context.Context, rider Rider) (table.Item, error) 
 		key := slices.Sorted(maps.Keys(c.Key))[0]
 		condition = expression.AttributeExists(expression.NameNoDotSplit(key)).And(condition)
 	}
-	item, err := c.Store.Update(ctx, c.Key, update, condition, table.Once())
-	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok {
-		return item, err
-	}
-	there, err := refused.Read(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case there == nil && !c.Create:
-		return nil, ErrNoItem // deleted in between
-	case c.fresh(there):
-		return nil, ErrSeeded // and deleted since
-	}
-	return c.seeded(there)
+	return c.Store.Update(ctx, c.Key, update, condition, table.Once())
 }
 
 // MayHaveTaken reports whether a Take that failed with err may have issued a number,
 // or may still do so if it arrives late.
 func MayHaveTaken(err error) bool {
-	switch {
-	case err == nil:
-		return true
-	case errors.Is(err, ErrSeeded), errors.Is(err, ticket.ErrExhausted), errors.Is(err, ErrNoItem):
+	if errors.Is(err, ErrSeeded) || errors.Is(err, ticket.ErrExhausted) || errors.Is(err, ErrNoItem) {
 		return false
 	}
 	return table.Applied(err, true) // also of an answer that cannot be read
+}
+
+// Next issues a number of a counter in an item of its own: NUMBER of the protocol. One
+// request; the first number of all costs another, which seeds the counter, and more if
+// other clients seed it at the same time. Calling again is safe after any error: a
+// number whose answer was lost is skipped, and no client waits for it.
+func (c Counter) Next(ctx context.Context) (ticket.Number, error) {
+	for {
+		item, err := c.Take(ctx, Rider{})
+		switch {
+		case errors.Is(err, ErrSeeded) && ctx.Err() == nil:
+			continue
+		case err != nil:
+			return ticket.Number{}, err
+		}
+		r := &table.Reader{What: c.What, Item: item}
+		n := r.Ticket(c.Attribute)
+		return n, r.Err
+	}
+}
+
+// MaxRaise is how far above the number that it has just issued a counter may be
+// raised. At 1,000 numbers a second, as many as one item takes, a counter that was lost
+// is within it for 8,900 years. One that is raised by mistake is still far below 2^53,
+// up to which JSON keeps numbers exactly.
+const MaxRaise = 1 << 48
+
+// ErrFar reports that a counter was not raised, because the number was more than
+// MaxRaise above the one that it had issued: no waiter can have been given it.
+var ErrFar = errors.New("the number is too far above those that the counter issues")
+
+// Raise raises a counter to a number if it is lower:
+//
+//	SET ticketNumber = :n if ticketNumber < :n
+//
+// It is for a counter that was deleted or restored, and has issued a number that was
+// used before. issued is that number. A counter that is higher or missing is left
+// alone, which is a success. One request; none for ErrFar. Calling again is safe.
+func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
+	if to.After(issued) > MaxRaise {
+		return ErrFar
+	}
+	number, value := expression.NameNoDotSplit(c.Attribute), expression.Value(to.Attribute())
+	_, err := c.Store.Update(ctx, c.Key, expression.Set(number, value), number.LessThan(value))
+	if _, refused := errors.AsType[*table.Refused](err); refused {
+		return nil
+	}
+	return err
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // State translates a snapshot of the whole queue.
 func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *queue.State {
 	rec := snapshot.Record
 	s := &queue.State{
-		Entity: q.Entity, Reason: q.Reason, Issued: rec.TicketNumber, Scope: scopeOf(rec.Scope), Permits: rec.Permits,
+		Entity: q.Entity, Reason: q.Reason, Issued: rec.TicketNumber, Scope: rec.Scope, Permits: rec.Permits,
 		HoldTime: queue.HoldTime(rec.Turn), ReadAt: lease.Middle(q.Clock(), snapshot.ReadAt),
 	}
 	if s.ReadAt.IsZero() {
@@ -48,8 +47,8 @@ func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *que
 func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) queue.Holder {
 	holder := queue.Holder{
 		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
-		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay, FailClosed: h.Lease.Endless(),
-		Data: h.Data, Problem: h.Problem,
+		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay,
+		FailClosed: h.Lease.Endless(), Data: h.Data, Problem: h.Problem,
 	}
 	if !h.Since.IsZero() {
 		holder.Age = max(0, now.Sub(h.Since))
@@ -61,8 +60,9 @@ func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, n
 func Holders(q table.Queue, holders []serving.Holder, observer *lease.Observer) []queue.Holder {
 	var all []queue.Holder
 	readAt := time.Now()
+	now := lease.Middle(q.Clock(), readAt)
 	for _, h := range holders {
-		all = append(all, Holder(q, h, observer, readAt, lease.Middle(q.Clock(), readAt)))
+		all = append(all, Holder(q, h, observer, readAt, now))
 	}
 	return all
 }
@@ -89,14 +89,4 @@ func Seen(q table.Queue, holders []serving.Holder, observer *lease.Observer, see
 		holder.Remaining -= now.Sub(seenAt)
 	}
 	return &holder
-}
-
-func scopeOf(s serving.Scope) ticket.Scope {
-	switch s {
-	case serving.ScopeEntity:
-		return ticket.ScopeEntity
-	case serving.ScopeTable:
-		return ticket.ScopeTable
-	}
-	return ticket.ScopeQueue
 }

@@ -18,11 +18,6 @@
 // The serving record decides which tickets are served, and has the floor at or below
 // which rows do not count. A row decides whether its ticket still waits.
 //
-//	TAKE ──► Enqueue ──► waiting ──► CLAIM granted ──► Leave
-//	            ▲           │ ▲ Heartbeat
-//	            └───────────┴─┘
-//	            swept while its owner was paused
-//
 //	| failure                            | outcome                                     |
 //	|------------------------------------|---------------------------------------------|
 //	| answer of Enqueue lost             | sent again; the caller's own row is success |
@@ -32,9 +27,6 @@
 //	| owner pauses and is overtaken      | Overtaken: it takes a new ticket            |
 //	| the row delete is lost             | the row is below the floor, and is swept    |
 //	| a row of another program           | waited for and swept, like an expired one   |
-//
-// Rows carry the table's TTL attribute too, an hour after the end of their lease. It
-// removes rows that no client sweeps, days late. Nothing depends on it.
 //
 // Each function sends one request unless its documentation says otherwise. All may be
 // repeated safely.

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
@@ -24,14 +22,28 @@ var ErrGone = errors.New("the queue row is gone")
 
 var attrID = expression.Name(table.AttrID)
 
+func hasID(id string) expression.ConditionBuilder {
+	return attrID.Equal(expression.Value(table.String(id)))
+}
+
+func pk(q table.Queue) expression.NameBuilder { return expression.NameNoDotSplit(q.Layout().PK) }
+
 // Enqueue puts the row if there is none for its ticket. It returns the id of the
 // caller's row that is there: row.ID, or one of earlier, the ids of attempts whose
 // answers were lost. Returns ErrTaken if another owner's row is there.
 func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id string, err error) {
-	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)), earlier)
+	return put(ctx, q, row, pk(q).AttributeNotExists(), earlier)
 }
 
-func put(ctx context.Context, q table.Queue, row Row, condition expression.ConditionBuilder, earlier []string) (id string, err error) {
+// Resume replaces the row whose id has the prefix from, or puts the row if there is none
+// for its ticket. Its id must be new. earlier and the result are as for Enqueue. If several
+// clients resume one place, one succeeds, and the earlier owner gets ErrGone.
+func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
+	return put(ctx, q, row, pk(q).AttributeNotExists().Or(attrID.BeginsWith(from+"-")), earlier)
+}
+
+func put(ctx context.Context, q table.Queue, row Row, condition expression.ConditionBuilder,
+	earlier []string) (id string, err error) {
 	err = q.Put(ctx, row.item(q), condition)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
@@ -41,18 +53,10 @@ func put(ctx context.Context, q table.Queue, row Row, condition expression.Condi
 	if err != nil {
 		return "", err
 	}
-	if there := idOf(item); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
+	if there := text(item, table.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
 		return there, nil
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
-}
-
-// Resume replaces the row whose id has the prefix from, or puts the row if there is none
-// for its ticket. Its id must be new. earlier and the result are as for Enqueue. If several
-// clients resume one place, one succeeds, and the earlier owner gets ErrGone.
-func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
-	return put(ctx, q, row, expression.AttributeNotExists(expression.NameNoDotSplit(q.Layout().PK)).
-		Or(attrID.BeginsWith(from+"-")), earlier)
 }
 
 // Heartbeat renews the lease of a waiting row to until, on DynamoDB's clock. Zero
@@ -67,26 +71,22 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	condition := hasID(row.ID)
 	update := expression.
 		Set(beat, beat.Plus(expression.Value(table.Int(1)))).
-		Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(expiresAt(lease.Lease{TTL: row.Lease.TTL, Until: until}, time.Now())))
+		Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(row.expiresAt(until, time.Now())))
 	if !until.IsZero() {
 		value := expression.Value(table.Int(until.UnixMilli()))
 		update = update.Set(end, value)
 		condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))
 	}
-	key := q.Key(q.SortKey(row.Ticket.Padded()))
-	_, err := q.Update(ctx, key, update, condition)
+	_, err := q.Update(ctx, row.key(q), update, condition)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return err
 	}
 	item, err := refused.Read(ctx)
-	if err != nil {
-		return err
+	if err == nil && text(item, table.AttrID) != row.ID {
+		return ErrGone
 	}
-	if idOf(item) == row.ID {
-		return nil // a later heartbeat was applied first
-	}
-	return ErrGone
+	return err // nil: a later heartbeat was applied first
 }
 
 // Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the
@@ -98,10 +98,7 @@ func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error
 			condition = condition.Or(hasID(id))
 		}
 	}
-	err := q.Delete(ctx, q.Key(q.SortKey(row.Ticket.Padded())), condition)
-	if _, ok := errors.AsType[*table.Refused](err); ok {
-		return nil
-	}
+	_, err := remove(ctx, q, row.key(q), condition)
 	return err
 }
 
@@ -109,10 +106,14 @@ func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error
 // it did. False means that the owner renewed it, or that another client swept it.
 func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 	// A row without beat and id would be found unchanged when it is missing.
-	unchanged := expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)).
+	unchanged := pk(q).AttributeExists().
 		And(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))
-	err := q.Delete(ctx, q.Key(sortKey(q, row.raw)), unchanged)
-	if _, ok := errors.AsType[*table.Refused](err); ok {
+	return remove(ctx, q, q.Key(text(row.raw, q.Layout().SK)), unchanged)
+}
+
+func remove(ctx context.Context, q table.Queue, key table.Item, condition expression.ConditionBuilder) (bool, error) {
+	err := q.Delete(ctx, key, condition)
+	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return false, nil
 	}
 	return err == nil, err
@@ -126,26 +127,4 @@ func as(item table.Item, attribute string) expression.ConditionBuilder {
 		return name.Equal(expression.Value(v))
 	}
 	return name.AttributeNotExists()
-}
-
-func hasID(id string) expression.ConditionBuilder {
-	return attrID.Equal(expression.Value(table.String(id)))
-}
-
-func idOf(item table.Item) string {
-	id, _ := item[table.AttrID].(*types.AttributeValueMemberS)
-	if id == nil {
-		return ""
-	}
-	return id.Value
-}
-
-// expiresAt returns the table's TTL attribute: epoch seconds, later than the end of the
-// lease on any client's clock.
-func expiresAt(l lease.Lease, now time.Time) types.AttributeValue {
-	end := l.Until
-	if end.IsZero() {
-		end = now.Add(l.TTL)
-	}
-	return table.Int(end.Add(expiryGrace).Unix())
 }

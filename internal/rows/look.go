@@ -55,15 +55,13 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 		return s, err
 	}
 	for _, item := range items {
-		if sortKey(q, item) != q.RecordSortKey() {
+		switch isRecord := text(item, q.Layout().SK) == q.RecordSortKey(); {
+		case !isRecord:
 			s.Rows = append(s.Rows, decode(q, item))
-			continue
-		}
-		if q.Home != nil {
-			continue // not the record of this queue
-		}
-		if s.Record, err = serving.Decode(q, item); err != nil {
-			return s, err
+		case q.Home == nil: // otherwise it is not the record of this queue
+			if s.Record, err = serving.Decode(q, item); err != nil {
+				return s, err
+			}
 		}
 	}
 	return s, nil

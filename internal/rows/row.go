@@ -43,56 +43,59 @@ func (r Row) Same(o Row) bool { return r.Ticket == o.Ticket && r.ID == o.ID }
 
 // LeaseID returns the name of the row's lease for an Observer.
 func (r Row) LeaseID(q table.Queue) string {
-	return q.Entity + "/" + sortKey(q, r.raw) + "/" + r.ID
+	return q.Entity + "/" + text(r.raw, q.Layout().SK) + "/" + r.ID
 }
 
+func (r Row) key(q table.Queue) table.Item { return q.Key(q.SortKey(r.Ticket.Padded())) }
+
 func (r Row) item(q table.Queue) table.Item {
-	item := q.Key(q.SortKey(r.Ticket.Padded()))
+	item := r.key(q)
 	item[table.AttrID] = table.String(r.ID)
 	item[table.AttrOwner] = table.String(r.Owner)
 	item[table.AttrMode] = table.String(r.Mode)
 	item[table.AttrCreatedAt] = table.Int(r.CreatedAt.UnixMilli())
 	r.Lease.Fill(item)
-	item[q.Layout().TTL] = expiresAt(r.Lease, r.CreatedAt)
+	item[q.Layout().TTL] = r.expiresAt(r.Lease.Until, r.CreatedAt)
 	return item
+}
+
+// expiresAt returns the table's TTL attribute: epoch seconds, later than the end of the
+// lease on any client's clock.
+func (r Row) expiresAt(until, now time.Time) types.AttributeValue {
+	if until.IsZero() {
+		until = now.Add(r.Lease.TTL)
+	}
+	return table.Int(until.Add(expiryGrace).Unix())
 }
 
 // decode reads a row. It never fails: a malformed row has a Problem.
 func decode(q table.Queue, item table.Item) Row {
 	row := Row{raw: item}
-	padded, ok := q.Padded(item)
-	if ok {
-		var err error
-		row.Ticket, err = ticket.Parse(padded)
-		ok = err == nil
+	padded, inQueue := q.Padded(item)
+	t, err := ticket.Parse(padded)
+	r := &table.Reader{What: fmt.Sprintf("queue row %s of %q", t, q), Item: item}
+	if !inQueue || err != nil {
+		r.What = fmt.Sprintf("queue row of %q", q)
+		sk := q.Layout().SK
+		r.Fail(sk, "is %q, the reason, a slash and %d digits are needed", text(item, sk), ticket.Digits)
+	} else {
+		row.Ticket = t
+		row.ID = r.Text(table.AttrID)
+		row.Owner = r.OptionalText(table.AttrOwner)
+		row.Mode = r.OptionalText(table.AttrMode)
+		row.CreatedAt = r.OptionalTime(table.AttrCreatedAt)
+		row.Lease = lease.Read(r)
 	}
-	if !ok {
-		// The sort key is in the queue's range, but is not a ticket.
-		row.Problem = &table.MalformedError{
-			Item:      fmt.Sprintf("queue row of %q", q),
-			Attribute: q.Layout().SK,
-			Problem:   fmt.Sprintf("is %q, the reason, a slash and %d digits are needed", sortKey(q, item), ticket.Digits),
-		}
-		row.Lease = lease.Lease{TTL: malformedLease}
-		return row
-	}
-	r := &table.Reader{What: fmt.Sprintf("queue row %s of %q", row.Ticket, q), Item: item}
-	row.ID = r.Text(table.AttrID)
-	row.Owner = r.OptionalText(table.AttrOwner)
-	row.Mode = r.OptionalText(table.AttrMode)
-	row.CreatedAt = r.OptionalTime(table.AttrCreatedAt)
-	row.Lease = lease.Read(r)
 	if r.Err != nil {
-		row.Problem = r.Err
-		row.Lease = lease.Lease{TTL: malformedLease}
+		row.Problem, row.Lease = r.Err, lease.Lease{TTL: malformedLease}
 	}
 	return row
 }
 
-func sortKey(q table.Queue, item table.Item) string {
-	sk, _ := item[q.Layout().SK].(*types.AttributeValueMemberS)
-	if sk == nil {
-		return ""
+// text returns an attribute that is a string, or "".
+func text(item table.Item, attribute string) string {
+	if s, ok := item[attribute].(*types.AttributeValueMemberS); ok && s != nil {
+		return s.Value
 	}
-	return sk.Value
+	return ""
 }

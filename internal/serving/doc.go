@@ -1,7 +1,7 @@
 // Package serving reads and writes the serving record: the one item of a queue that
 // decides which tickets are served.
 //
-//	ticketNumber   last ticket issued
+//	ticketNumber   last ticket issued; with a wider counter, the highest that has entered
 //	holders        the holders: holder id → entry; or absent
 //	servingAfter   present beside holders: the counter when they became present
 //	granted        highest ticket claimed
@@ -10,35 +10,21 @@
 //	turn           mean and deviation of recent hold times
 //	scope          the wider counter that issues the tickets, or absent
 //
-// With a wider counter, ticketNumber is the highest ticket that has entered, and
-// ENTER takes the place of TAKE.
-//
 // # Promises
 //
-// The record never has more than one holder, or more than the mode allows. The
-// tickets of successive holders strictly increase. Both hold for any request that
-// is lost, late, repeated or stalled, because each change is one conditional write.
+// The record never has more holders than the mode allows. The tickets of successive
+// holders strictly increase. Both hold for any request that is lost, late, repeated or
+// stalled, because each change is one conditional write.
 //
 // # Does not promise
 //
-// That a process knows at once that it was evicted (package heartbeat). That
-// waiters come in order (package rows).
+// That a process knows at once that it was evicted (package heartbeat). That waiters
+// come in order (package rows).
 //
 // # Authority
 //
-// The table is authoritative. A [Record] in memory is what it was at the time of the
-// read, and only a hint at what to try.
-//
-//	              TAKE (served)              CLAIM
-//	┌────────┐ ──────────────► ┌─────────┐ ◄─────── ┌────────┐
-//	│ absent │                 │ {holder}│          │   {}   │
-//	└────────┘ ◄────────────── └─────────┘ ───────► └────────┘
-//	     ▲        RELEASE fast          RELEASE, EVICT   │
-//	     └───────────────────── RESET ───────────────────┘
-//
-// While holders is absent, no ticket is outstanding and the next TAKE is served at
-// once. While it is {}, tickets may be outstanding, and only CLAIM grants. A ticket
-// at or below the floor can never be granted again.
+// The table is authoritative. A [Record] in memory is only a hint at what to try. The
+// states of holders, and the floor, are those of docs/protocol.md.
 //
 //	| failure                       | outcome                                      |
 //	|-------------------------------|----------------------------------------------|
@@ -52,11 +38,11 @@
 //
 // # Requests
 //
-// Each function that takes a context sends one request, unless its documentation
-// says otherwise. A write returns the record as it is afterwards. A write that the
-// record refuses returns the record that refused it, and [ErrRefused]. After any
-// other error the write may have been applied, or may yet be. Writes may be repeated
-// safely unless their documentation says otherwise. Writes that grant are sent
-// without the SDK client's own retries, so that a refusal proves that this attempt
-// was not applied.
+// Each function that takes a context sends one request, unless its documentation says
+// otherwise. docs/expressions.md has the conditional writes as they are sent. A write
+// returns the record as it is afterwards, or the record that refused it and
+// [ErrRefused]. After any other error the write may have been applied, or may yet be.
+// Writes may be repeated safely unless their documentation says otherwise. Writes that
+// grant are sent without the SDK client's own retries, so that a refusal proves that this
+// attempt was not applied.
 package serving

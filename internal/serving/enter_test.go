@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // onAllEngines runs a test on each engine that is installed, and on the embedded
@@ -119,7 +120,7 @@ func TestEnterConditions(t *testing.T) {
 			}
 			e := entryOf("me")
 			e.Mode = test.mode
-			rec, err := serving.Enter(t.Context(), q, e, n(test.ticket), serving.ScopeTable, test.idleOnly)
+			rec, err := serving.Enter(t.Context(), q, e, n(test.ticket), ticket.ScopeTable, test.idleOnly)
 			switch {
 			case test.say != "":
 				if err == nil || errors.Is(err, serving.ErrRefused) || !strings.Contains(err.Error(), test.say) {
@@ -140,7 +141,7 @@ func TestEnterConditions(t *testing.T) {
 			if mine != test.served || mine && me.Ticket != n(test.ticket) || len(rec.Holders) != test.holders || rec.TicketNumber != n(test.last) {
 				t.Errorf("%s: the record is %+v", test.what, rec)
 			}
-			if err == nil && test.say == "" && (rec.Scope != serving.ScopeTable || rec.Permits != test.mode.Permits || rec.Shared != test.mode.Shared) {
+			if err == nil && test.say == "" && (rec.Scope != ticket.ScopeTable || rec.Permits != test.mode.Permits || rec.Shared != test.mode.Shared) {
 				t.Errorf("%s: of scope %q, %d permits, shared %v", test.what, rec.Scope, rec.Permits, rec.Shared)
 			}
 		}
@@ -152,7 +153,7 @@ func TestEnterConditions(t *testing.T) {
 func TestEnterOnce(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		enter := func(id string, i int) (serving.Record, error) {
-			return serving.Enter(t.Context(), q, entryOf(id), n(i), serving.ScopeEntity, false)
+			return serving.Enter(t.Context(), q, entryOf(id), n(i), ticket.ScopeEntity, false)
 		}
 		if got := cost(tb, func() {
 			if rec, err := enter("a", 3); err != nil || len(rec.Holders) != 1 || rec.Floor() != n(3) {

@@ -25,9 +25,6 @@ func (n names) fence(id string, t ticket.Number, alone bool) expression.Conditio
 // sends nothing.
 func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.ConditionCheck, error) {
 	e, err := expression.NewBuilder().WithCondition(namesOf(q).fence(id, t, alone)).Build()
-	if err != nil {
-		return types.ConditionCheck{}, err
-	}
 	name := q.Record().Layout().Table
 	return types.ConditionCheck{
 		TableName:                 &name,
@@ -35,7 +32,7 @@ func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.Conditi
 		ConditionExpression:       e.Condition(),
 		ExpressionAttributeNames:  e.Names(),
 		ExpressionAttributeValues: e.Values(),
-	}, nil
+	}, err
 }
 
 // NextCall returns the number of the fenced transaction after call. Transactions have
@@ -45,24 +42,17 @@ func NextCall(call int64) int64 { return call + 2 }
 // number returns the update and the condition that number a fenced transaction. The
 // transaction is applied once, however often and however late it arrives.
 func (n names) number(id string, call int64) (expression.UpdateBuilder, expression.ConditionBuilder) {
-	made, nth := n.field(id, table.AttrMade), expression.Value(table.Int(call))
+	made, nth := n.field(id, table.AttrMade), integer(call)
 	return expression.Set(made, nth), made.AttributeNotExists().Or(made.LessThan(nth))
 }
 
-// NumberedFence returns FENCE for the holder's transaction number call (NextCall):
-//
-//	SET holders.#id.made = :call
-//	if the fence holds AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
-//
-// If it is refused, the reason contains the record (Refusal), and Record.Made says
-// whether an earlier attempt was applied. It sends nothing.
+// NumberedFence returns FENCE for the holder's transaction number call (NextCall). If it is
+// refused, the reason contains the record (Refusal), and Record.Made says whether an earlier
+// attempt was applied. It sends nothing.
 func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call int64) (types.Update, error) {
 	n := namesOf(q)
 	update, once := n.number(id, call)
 	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone).And(once)).Build()
-	if err != nil {
-		return types.Update{}, err
-	}
 	name := q.Record().Layout().Table
 	return types.Update{
 		TableName:                           &name,
@@ -72,22 +62,18 @@ func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call i
 		ExpressionAttributeNames:            e.Names(),
 		ExpressionAttributeValues:           e.Values(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, nil
+	}, err
 }
 
-// Settle decides a fenced transaction whose outcome is unknown. It uses the number of
-// the transaction, so that an attempt still under way is refused:
-//
-//	SET holders.#id.made = :call + 1
-//	if holders.#id is there with ticket t AND (attribute_not_exists(holders.#id.made) OR holders.#id.made < :call)
-//
-// It returns MadeYes or MadeNever, or MadeUnknown with the record if the holder is
-// gone and the record does not say.
+// Settle decides a fenced transaction whose outcome is unknown. It uses up the number of
+// the transaction, so that an attempt still under way is refused. It returns MadeYes or
+// MadeNever, or MadeUnknown with the record if the holder is gone and the record does not
+// say.
 func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64) (Made, Record, error) {
 	n := namesOf(q)
 	_, once := n.number(id, call)
-	update := expression.Set(n.field(id, table.AttrMade), expression.Value(table.Int(call+1)))
-	rec, err := write(ctx, q, update, n.isHolder(id).And(n.served(id, t)).And(once), table.Once())
+	update := expression.Set(n.field(id, table.AttrMade), integer(call+1))
+	rec, err := write(ctx, q, update, n.fence(id, t, false).And(once), table.Once())
 	switch {
 	case err == nil:
 		return MadeNever, rec, nil

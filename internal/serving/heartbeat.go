@@ -6,22 +6,15 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
-// zero if it is not known.
-type Renewal struct {
-	Until time.Time // new end of the lease
-	Since time.Time // time of the grant, if the entry does not contain it yet
-}
-
 // held returns the condition that the holder id still holds the lock with ticket t.
-// It asks that no later ticket was granted, unless holders share or have permits. It
-// asks for the ticket because a TAKE that arrives again after the release puts its
-// id back with a later one. An entry without a ticket has the one after servingAfter.
+// It asks for the ticket because a TAKE that arrives again after the release puts its
+// id back with a later one.
 func (n names) held(id string, t ticket.Number) expression.ConditionBuilder {
 	latest := n.latest(t).Or(n.isShared()).Or(n.permits.AttributeExists())
 	return n.isHolder(id).And(latest).And(n.served(id, t))
@@ -32,39 +25,43 @@ func (n names) latest(t ticket.Number) expression.ConditionBuilder {
 	return n.granted.LessThanEqual(number(t))
 }
 
-// served returns the condition that the entry was granted with ticket t.
+// served returns the condition that the entry was granted with ticket t. An entry without
+// a ticket has the one after servingAfter.
 func (n names) served(id string, t ticket.Number) expression.ConditionBuilder {
 	own := n.field(id, table.AttrTicket)
 	return own.Equal(number(t)).Or(own.AttributeNotExists().And(n.servingAfter.Equal(number(t.Previous()))))
+}
+
+// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
+// zero if it is not known.
+type Renewal struct {
+	Until time.Time // new end of the lease
+	Since time.Time // time of the grant, if the entry does not contain it yet
 }
 
 // ErrOutrun reports that the holder is in the record, and that a later renewal of
 // its own was applied first. It is not a loss.
 var ErrOutrun = errors.New("a later heartbeat was applied first")
 
-// Heartbeat renews the lease of a holder:
+// Heartbeat renews the lease of a holder that still holds the lock:
 //
 //	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = :until
-//	if attribute_exists(holders.#id) AND (granted <= t OR holdMode = "shared" OR attribute_exists(permits))
-//	   AND (holders.#id.ticket = t OR attribute_not_exists(holders.#id.ticket) AND servingAfter = t - 1)
-//	   AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
+//	if … AND (attribute_not_exists(holders.#id.until) OR holders.#id.until <= :until)
 //
 // The last condition refuses a late heartbeat. It would set until back, and let
 // other clients evict a holder that relies on a later one. So until must never
-// decrease from call to call (lease.Renewals).
-//
-// ErrRefused is a loss: the holder was evicted.
+// decrease from call to call (lease.Renewals). ErrRefused is a loss.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
 	n := namesOf(q)
 	beat, until, since := n.field(id, table.AttrBeat), n.field(id, table.AttrUntil), n.field(id, table.AttrSince)
-	update, condition := expression.Set(beat, beat.Plus(one)), n.held(id, t)
+	update, condition := expression.Set(beat, beat.Plus(integer(1))), n.held(id, t)
 	if !r.Until.IsZero() {
-		end := expression.Value(table.Int(r.Until.UnixMilli()))
+		end := integer(r.Until.UnixMilli())
 		update = update.Set(until, end)
 		condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))
 	}
 	if !r.Since.IsZero() {
-		update = update.Set(since, since.IfNotExists(expression.Value(table.Int(r.Since.UnixMilli()))))
+		update = update.Set(since, since.IfNotExists(integer(r.Since.UnixMilli())))
 	}
 	rec, err := write(ctx, q, update, condition)
 	if errors.Is(err, ErrRefused) {
@@ -75,4 +72,54 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 		}
 	}
 	return rec, err
+}
+
+// change writes to the entry of a holder if it still holds the lock and the condition is
+// true. It succeeds if the holder is done already. ErrRefused is a loss.
+func change(ctx context.Context, q table.Queue, id string, t ticket.Number,
+	update expression.UpdateBuilder, condition expression.ConditionBuilder, done func(Holder) bool) (Record, error) {
+	rec, err := write(ctx, q, update, namesOf(q).held(id, t).And(condition))
+	if h, held := rec.Held(id, t); errors.Is(err, ErrRefused) && held && done(h) {
+		return rec, nil
+	}
+	return rec, err
+}
+
+// Confirm makes the grant of a fail-closed holder endless. Its entry has a short lease
+// until then. EVICT asks for the beat too, so one of the two is applied first and refuses
+// the other, whatever clocks say. The ticket refuses a late confirmation of an orphaned
+// entry. since is the time of the grant on DynamoDB's clock, or zero. ErrRefused: the
+// grant never comes back, and a confirmation under way is refused too.
+func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, since time.Time) (Record, error) {
+	n := namesOf(q)
+	beat, attrSince := n.field(id, table.AttrBeat), n.field(id, table.AttrSince)
+	update := expression.Set(beat, integer(1)).Remove(n.field(id, table.AttrUntil)).Remove(n.field(id, table.AttrTTL))
+	if !since.IsZero() {
+		update = update.Set(attrSince, attrSince.IfNotExists(integer(since.UnixMilli())))
+	}
+	return change(ctx, q, id, t, update, beat.Equal(integer(0)), func(h Holder) bool { return h.Lease.Endless() })
+}
+
+// Downgrade lets an exclusive holder share its lock from now on, with no holder in
+// between. ErrRefused is a loss.
+func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (Record, error) {
+	n := namesOf(q)
+	update := expression.Set(n.holdMode, text(ModeShared)).Set(n.field(id, table.AttrMode), text(ModeShared))
+	return change(ctx, q, id, t, update, n.alone(), func(h Holder) bool { return h.Shared })
+}
+
+// SetData replaces the data of a holder. Empty data is removed. call numbers the calls of
+// one holder, from 1. A call that arrives after a later one would restore older data: it is
+// refused by the table, and succeeds. ErrRefused is a loss.
+func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64, data []byte) (Record, error) {
+	n, nth := namesOf(q), integer(call)
+	attrData, set := n.field(id, table.AttrData), n.field(id, table.AttrDataSet)
+	update := expression.Set(set, nth)
+	if len(data) > 0 {
+		update = update.Set(attrData, expression.Value(&types.AttributeValueMemberB{Value: data}))
+	} else {
+		update = update.Remove(attrData)
+	}
+	return change(ctx, q, id, t, update, set.AttributeNotExists().Or(set.LessThanEqual(nth)),
+		func(h Holder) bool { return h.DataSet > call })
 }

@@ -2,9 +2,8 @@ package serving
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -14,15 +13,9 @@ import (
 
 // Mode is how a ticket holds. The zero Mode is exclusive.
 type Mode struct {
-	// Shared lets several such tickets hold at once. Exclusive and shared tickets wait
-	// in the same queue.
-	Shared bool
-	// Permits is the number of permits of a semaphore. Zero: the queue is a lock. A
-	// queue never changes its kind.
-	Permits int
-	// Readers is the largest number of shared holders, limited by their heartbeats.
-	// Zero: MaxPermits.
-	Readers int
+	Shared  bool // several such tickets may hold at once; exclusive ones wait in the same queue
+	Permits int  // of a semaphore; zero: the queue is a lock
+	Readers int  // the most shared holders, limited by their heartbeats; zero: MaxPermits
 }
 
 func (m Mode) readers() int { return cmp.Or(m.Readers, MaxPermits) }
@@ -52,6 +45,37 @@ func (m Mode) Room(rec Record, live int) bool {
 	return live == 0
 }
 
+// admits returns the condition of Room. Each part is false while holders is absent.
+func (n names) admits(m Mode) expression.ConditionBuilder {
+	switch {
+	case m.Permits > 0:
+		return n.holders.Size().LessThan(n.permits)
+	case m.Shared:
+		return n.noHolder().Or(n.isShared().And(n.holders.Size().LessThan(integer(int64(m.readers())))))
+	}
+	return n.noHolder()
+}
+
+// isShared returns the condition that the holders share. holdMode is present exactly
+// while holders is.
+func (n names) isShared() expression.ConditionBuilder { return n.holdMode.Equal(text(ModeShared)) }
+
+// fits returns the condition that the record is of the mode's kind and, for a shared
+// ticket, says how its holders hold. With idleOnly it also asks for room.
+func (n names) fits(m Mode, idleOnly bool) expression.ConditionBuilder {
+	condition := n.permits.AttributeNotExists()
+	if m.Permits > 0 {
+		condition = n.permits.Equal(integer(int64(m.Permits)))
+	}
+	if m.Shared {
+		condition = condition.And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
+	}
+	if idleOnly {
+		condition = condition.And(n.holders.AttributeNotExists().Or(n.admits(m)))
+	}
+	return condition
+}
+
 // MismatchError reports that a queue is of another kind than the caller asked for. A
 // queue never changes its kind.
 type MismatchError struct {
@@ -64,66 +88,39 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the queue is %s, and %s is asked for", e.Is, e.Wanted)
 }
 
-// kind names the kind of queue that the mode needs.
-func (m Mode) kind() string {
-	if m.Permits > 0 {
-		return fmt.Sprintf("a semaphore of %d", m.Permits)
-	}
-	return "a lock"
-}
-
-// Fits returns a *MismatchError if the record is of another kind.
-func (m Mode) Fits(rec Record) error {
-	if is := (Mode{Permits: rec.Permits}); rec.Exists && is.Permits != m.Permits {
-		return &MismatchError{Is: is.kind(), Wanted: m.kind(), Remedy: is.remedy()}
+// Fits returns a *MismatchError if the record has another scope, or is of another kind
+// than the mode.
+func (r Record) Fits(scope ticket.Scope, m Mode) error {
+	switch {
+	case r.Exists && r.Scope != scope:
+		return &MismatchError{
+			Is: "a queue of " + r.Scope.String(), Wanted: "a queue of " + scope.String(),
+			Remedy: "use Config{Scope: " + r.Scope.String() + "}",
+		}
+	case r.Exists && r.Permits != m.Permits:
+		remedy := "leave Permits out"
+		if r.Permits > 0 {
+			remedy = fmt.Sprintf("pass Permits(%d)", r.Permits)
+		}
+		return &MismatchError{Is: kind(r.Permits), Wanted: kind(m.Permits), Remedy: remedy}
 	}
 	return nil
 }
 
-// remedy returns the option that asks for a queue of the mode's kind.
-func (m Mode) remedy() string {
-	if m.Permits > 0 {
-		return fmt.Sprintf("pass Permits(%d)", m.Permits)
+func kind(permits int) string {
+	if permits > 0 {
+		return fmt.Sprintf("a semaphore of %d", permits)
 	}
-	return "leave Permits out"
-}
-
-// admits returns the condition that the record has room for another holder. Each part
-// is false while holders is absent.
-func (n names) admits(m Mode) expression.ConditionBuilder {
-	switch {
-	case m.Permits > 0:
-		return n.holders.Size().LessThan(n.permits)
-	case m.Shared:
-		return n.noHolder().Or(n.isShared().And(n.holders.Size().LessThan(expression.Value(table.Int(int64(m.readers()))))))
-	}
-	return n.noHolder()
-}
-
-// isKind returns the condition that the record is of the mode's kind.
-func (n names) isKind(m Mode) expression.ConditionBuilder {
-	if m.Permits > 0 {
-		return n.permits.Equal(expression.Value(table.Int(int64(m.Permits))))
-	}
-	return n.permits.AttributeNotExists()
-}
-
-// fits returns the condition that the record accepts tickets of the mode: it is of
-// that kind and, for a shared ticket, says how its holders hold.
-func (n names) fits(m Mode) expression.ConditionBuilder {
-	if m.Shared {
-		return n.isKind(m).And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
-	}
-	return n.isKind(m)
+	return "a lock"
 }
 
 // refuses returns the reason why a record that refused a ticket of the mode will
 // refuse any other ticket of it. Nil: another ticket may be accepted.
-func (rec Record) refuses(q table.Queue, m Mode, s Scope) error {
-	if mismatch := cmp.Or(s.Fits(rec), m.Fits(rec)); mismatch != nil {
+func (r Record) refuses(q table.Queue, m Mode, scope ticket.Scope) error {
+	if mismatch := r.Fits(scope, m); mismatch != nil {
 		return mismatch
 	}
-	if m.Shared && rec.noHoldMode {
+	if m.Shared && r.noHoldMode {
 		return &table.MalformedError{
 			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrHoldMode),
 			Problem: "is missing beside the holders, which may be exclusive: a shared holder cannot join them",
@@ -132,28 +129,11 @@ func (rec Record) refuses(q table.Queue, m Mode, s Scope) error {
 	return nil
 }
 
-// isShared returns the condition that the holders share. holdMode is present exactly
-// while holders is.
-func (n names) isShared() expression.ConditionBuilder {
-	return n.holdMode.Equal(expression.Value(table.String(ModeShared)))
-}
+// scopes are the values of the attribute scope, which the first ENTER writes. A record
+// that issues its own tickets has none.
+var scopes = []string{ticket.ScopeQueue: "", ticket.ScopeEntity: "entity", ticket.ScopeTable: "shared"}
 
-// Downgrade lets an exclusive holder share its lock from now on, with no holder in
-// between:
-//
-//	SET holdMode = "shared", holders.#id.mode = "shared"
-//	if the holder holds the lock as HEARTBEAT asks AND size(holders) = 1
-//
-// It succeeds if an earlier call has done it. ErrRefused is a loss.
-func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (Record, error) {
-	n, shared := namesOf(q), expression.Value(table.String(ModeShared))
-	rec, err := write(ctx, q,
-		expression.Set(n.holdMode, shared).Set(n.field(id, table.AttrMode), shared),
-		n.held(id, t).And(n.alone()))
-	if errors.Is(err, ErrRefused) {
-		if h, held := rec.Held(id, t); held && h.Shared {
-			return rec, nil // other holders have joined since
-		}
-	}
-	return rec, err
+func decodeScope(r *table.Reader, attribute string) ticket.Scope {
+	value := choice(r, attribute, scopes[ticket.ScopeEntity], scopes[ticket.ScopeTable])
+	return ticket.Scope(max(0, slices.Index(scopes, value)))
 }

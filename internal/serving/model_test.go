@@ -209,7 +209,7 @@ func TestRecordFollowsProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			runs := 0
-			for _, scope := range []serving.Scope{serving.ScopeQueue, serving.ScopeTable} {
+			for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 				rapid.Check(t, func(rt *rapid.T) {
 					runs++
 					followsTheProtocol(t, rt, tb, queueOf(tb, fmt.Sprint("e", runs)), scope)
@@ -219,7 +219,7 @@ func TestRecordFollowsProtocol(t *testing.T) {
 	}
 }
 
-func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q table.Queue, scope serving.Scope) {
+func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q table.Queue, scope ticket.Scope) {
 	ctx := t.Context()
 	m := state{}
 	clients := []*client{{name: "a"}, {name: "b"}, {name: "c"}}
@@ -231,7 +231,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
 		"hand off", "hand off", "reset", "look at holders", "evict", "remove",
 	}
-	if scope != serving.ScopeQueue {
+	if scope != ticket.ScopeQueue {
 		ops = append([]string{"number", "number", "enter", "enter", "enter", "enter if idle", "enter again"}, ops[3:]...)
 	}
 	known := map[string]bool{}

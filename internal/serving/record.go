@@ -17,26 +17,21 @@ import (
 
 // Record is the serving record as one read or write showed it.
 type Record struct {
-	// Item is the whole item, if the record is kept on a user's item.
-	Item   table.Item
-	Exists bool // false: no ticket was ever taken in this queue
+	Item   table.Item // the whole item, if the record is kept on a user's item
+	Exists bool       // false: no ticket was ever taken in this queue
 
 	TicketNumber ticket.Number // last ticket issued
 	Granted      ticket.Number // highest ticket claimed
 	Turn         Turn
-	Scope        Scope
+	Scope        ticket.Scope
+	Permits      int // of a semaphore; zero: it is a lock
+	Marks        Marks
 
-	// Present reports that holders and servingAfter are present. Holders may still be
-	// empty.
-	Present      bool
+	Present      bool // holders and servingAfter are present; Holders may still be empty
 	ServingAfter ticket.Number
 	Holders      []Holder // in the order of tickets
 	Shared       bool     // the holders share the lock, and others may join them
-
-	Permits int // of a semaphore; zero: it is a lock
-	Marks   Marks
-
-	noHoldMode bool // holders is present and holdMode is not
+	noHoldMode   bool     // holders is present and holdMode is not
 
 	// Problem is set if a write was applied and the record that it returned is
 	// malformed. Only Item and Exists are then known.
@@ -45,15 +40,13 @@ type Record struct {
 
 // Holder is one entry of the record.
 type Holder struct {
-	ID     string
-	Ticket ticket.Number // known even if the entry does not contain it
-	Owner  string
-	Since  time.Time // on DynamoDB's clock; zero if unknown
-	Shared bool      // it shares the lock
-	Lease  lease.Lease
-
-	claimed bool // the entry contains its ticket
-
+	ID      string
+	Ticket  ticket.Number // known even if the entry does not contain it
+	claimed bool          // the entry contains its ticket
+	Owner   string
+	Since   time.Time // on DynamoDB's clock; zero if unknown
+	Shared  bool      // it shares the lock
+	Lease   lease.Lease
 	Data    []byte // the holder's own data, for display; nil if there is none
 	DataSet int64  // number of the SetData call that wrote it; zero before the first
 	Made    int64  // number of its last fenced transaction; zero before the first
@@ -85,6 +78,24 @@ func (t Turn) Add(length time.Duration) Turn {
 	}
 }
 
+func (t Turn) attribute() types.AttributeValue {
+	return table.Map(table.Item{
+		table.AttrMean:      table.Int(t.Mean.Milliseconds()),
+		table.AttrDeviation: table.Int(t.Deviation.Milliseconds()),
+	})
+}
+
+// decodeTurn reads the hold times. They are used for estimates only, so a malformed
+// value is ignored.
+func decodeTurn(r *table.Reader) Turn {
+	mean, deviation := r.Int(table.AttrMean), r.Int(table.AttrDeviation)
+	bad := func(ms int64) bool { return ms < 0 || ms > lease.Max.Milliseconds() }
+	if r.Err != nil || bad(mean) || bad(deviation) {
+		return Turn{}
+	}
+	return Turn{Mean: time.Duration(mean) * time.Millisecond, Deviation: time.Duration(deviation) * time.Millisecond}
+}
+
 // Decode reads a record. A missing item is the zero Record. It returns a
 // *table.MalformedError if the item is not a record of this library. A malformed
 // entry of holders is not an error but the Problem of that Holder, because other
@@ -93,62 +104,62 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
 	}
-	if q.Home != nil && !slices.ContainsFunc(slices.Collect(maps.Keys(item)), q.Home.Owns) {
-		return Record{Item: item}, nil
+	var rec Record
+	if q.Home != nil {
+		rec.Item = item
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(item)), q.Home.Owns) {
+			return rec, nil
+		}
 	}
 	r := &table.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
-	attrGranted, attrServingAfter, attrHolders := q.Attr(table.AttrGranted), q.Attr(table.AttrServingAfter), q.Attr(table.AttrHolders)
-	rec := Record{Exists: true, Item: homeItem(q, item), TicketNumber: r.Ticket(q.Attr(table.AttrTicketNumber))}
-	rec.Turn = decodeTurn(item[q.Attr(table.AttrTurn)])
-	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
-	rec.Marks = decodeMarks(item[q.Attr(table.AttrReleased)], item[q.Attr(table.AttrEvicted)])
-	rec.Present = r.Has(attrHolders)
-	if rec.Present != r.Has(attrServingAfter) {
-		r.Fail(attrHolders, "and %s must be present together or absent together", attrServingAfter)
+	// inside reads a map of which nothing depends.
+	inside := func(name string) *table.Reader {
+		return &table.Reader{Item: (&table.Reader{Item: item}).Map(q.Attr(name))}
 	}
-	if rec.Present || r.Has(attrGranted) {
-		rec.Granted = r.Ticket(attrGranted)
+	ticketNumber, granted := q.Attr(table.AttrTicketNumber), q.Attr(table.AttrGranted)
+	holders, servingAfter := q.Attr(table.AttrHolders), q.Attr(table.AttrServingAfter)
+	rec.Exists, rec.TicketNumber = true, r.Ticket(ticketNumber)
+	rec.Turn = decodeTurn(inside(table.AttrTurn))
+	rec.Marks = decodeMarks(inside(table.AttrReleased), inside(table.AttrEvicted))
+	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
+	rec.Present = r.Has(holders)
+	if rec.Present != r.Has(servingAfter) {
+		r.Fail(holders, "and %s must be present together or absent together", servingAfter)
+	}
+	if rec.Present || r.Has(granted) {
+		rec.Granted = r.Ticket(granted)
 	}
 	if rec.TicketNumber.Less(rec.Granted) {
-		r.Fail(attrGranted, "is %s, above %s %s", rec.Granted, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
+		r.Fail(granted, "is %s, above %s %s", rec.Granted, ticketNumber, rec.TicketNumber)
 	}
 	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
 	// Without holders it has no meaning, but the next TAKE would keep it.
-	shared := decodeHoldMode(r, q.Attr(table.AttrHoldMode))
-	if rec.Present {
-		rec.Shared = shared
-		rec.noHoldMode = !r.Has(q.Attr(table.AttrHoldMode))
-		rec.ServingAfter = r.Ticket(attrServingAfter)
-		if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
-			r.Fail(attrServingAfter, "is %s, not below %s %s", rec.ServingAfter, q.Attr(table.AttrTicketNumber), rec.TicketNumber)
-		}
-		for id, entry := range r.Map(attrHolders) {
-			rec.Holders = append(rec.Holders, decodeHolder(r, attrHolders, rec, id, entry))
-		}
-		slices.SortFunc(rec.Holders, func(a, b Holder) int { return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID)) })
+	mode := choice(r, q.Attr(table.AttrHoldMode), ModeExclusive, ModeShared)
+	if !rec.Present {
+		return rec, r.Err
 	}
+	rec.Shared, rec.noHoldMode = mode == ModeShared, mode == ""
+	rec.ServingAfter = r.Ticket(servingAfter)
+	if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
+		r.Fail(servingAfter, "is %s, not below %s %s", rec.ServingAfter, ticketNumber, rec.TicketNumber)
+	}
+	for id, entry := range r.Map(holders) {
+		rec.Holders = append(rec.Holders, decodeHolder(r.What, holders+"."+id, rec, id, entry))
+	}
+	slices.SortFunc(rec.Holders, func(a, b Holder) int {
+		return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID))
+	})
 	return rec, r.Err
 }
 
-// decodeHoldMode reads whether the holders share. A record without holdMode was
-// left by an exclusive holder.
-func decodeHoldMode(r *table.Reader, attribute string) (shared bool) {
-	if !r.Has(attribute) {
-		return false
+// choice reads an attribute that is a or b; "" if it is absent.
+func choice(r *table.Reader, attribute, a, b string) string {
+	value := r.OptionalText(attribute)
+	if r.Has(attribute) && value != a && value != b {
+		r.Fail(attribute, "is %.64q, %q or %q is needed", value, a, b)
 	}
-	switch mode := r.Text(attribute); mode {
-	case ModeShared:
-		return true
-	case ModeExclusive:
-	default:
-		r.Fail(attribute, "is %.64q, %q or %q is needed", mode, ModeExclusive, ModeShared)
-	}
-	return false
+	return value
 }
-
-// MaxPermits is the largest number of permits of a semaphore. That many entries of
-// some 200 bytes stay far below the 400 KB of an item.
-const MaxPermits = 500
 
 func decodePermits(r *table.Reader, attribute string) int {
 	permits, ok := r.OptionalInt(attribute)
@@ -159,55 +170,30 @@ func decodePermits(r *table.Reader, attribute string) int {
 	return int(permits)
 }
 
-func homeItem(q table.Queue, item table.Item) table.Item {
-	if q.Home == nil {
-		return nil
-	}
-	return item
-}
-
-// decodeTurn reads the hold times. They are used for estimates only, so a malformed
-// value is ignored.
-func decodeTurn(value types.AttributeValue) Turn {
-	turn, ok := value.(*types.AttributeValueMemberM)
-	if !ok {
-		return Turn{}
-	}
-	t := table.Reader{Item: turn.Value}
-	mean, deviation := t.Int(table.AttrMean), t.Int(table.AttrDeviation)
-	bad := func(ms int64) bool { return ms < 0 || ms > lease.Max.Milliseconds() }
-	if t.Err != nil || bad(mean) || bad(deviation) {
-		return Turn{}
-	}
-	return Turn{Mean: time.Duration(mean) * time.Millisecond, Deviation: time.Duration(deviation) * time.Millisecond}
-}
-
-func (t Turn) attribute() table.Item {
-	return table.Item{
-		table.AttrMean:      table.Int(t.Mean.Milliseconds()),
-		table.AttrDeviation: table.Int(t.Deviation.Milliseconds()),
-	}
-}
-
-func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, entry types.AttributeValue) Holder {
+func decodeHolder(what, path string, rec Record, id string, entry types.AttributeValue) Holder {
 	h := Holder{ID: id}
-	m, ok := entry.(*types.AttributeValueMemberM)
-	if !ok {
-		bad := &table.Reader{What: r.What}
-		bad.Fail(attrHolders+"."+id, "is %s, a map is needed", table.TypeName(entry))
-		h.Problem = bad.Err
+	whole := &table.Reader{What: what, Item: table.Item{path: entry}}
+	attributes := whole.Map(path)
+	if whole.Err != nil {
+		h.Problem = whole.Err
 		return h
 	}
-	read := func(decode func(*table.Reader)) (ok bool) {
-		e := &table.Reader{What: r.What, Item: m.Value, Path: attrHolders + "." + id + "."}
+	// read reads a part whose problem does not hide the parts after it.
+	read := func(decode func(*table.Reader)) {
+		e := &table.Reader{What: what, Item: attributes, Path: path + "."}
 		decode(e)
 		h.Problem = cmp.Or(h.Problem, e.Err)
-		return e.Err == nil
 	}
-	judged := read(func(e *table.Reader) { h.Lease = lease.ReadHolder(e) })
-	judged = read(func(e *table.Reader) { h.Ticket, h.claimed = decodeTicket(e, rec), e.Has(table.AttrTicket) }) && judged
-	judged = read(func(e *table.Reader) { h.Made, _ = e.OptionalInt(table.AttrMade) }) && judged
-	if !judged {
+	read(func(e *table.Reader) { h.Lease = lease.ReadHolder(e) })
+	read(func(e *table.Reader) {
+		// An entry without a ticket was served by the TAKE that made holders present.
+		h.Ticket, h.claimed = rec.FirstServed(), e.Has(table.AttrTicket)
+		if h.claimed {
+			h.Ticket = e.Ticket(table.AttrTicket)
+		}
+	})
+	read(func(e *table.Reader) { h.Made, _ = e.OptionalInt(table.AttrMade) })
+	if h.Problem != nil {
 		h.Lease = lease.Lease{}
 	}
 	read(func(e *table.Reader) {
@@ -219,21 +205,17 @@ func decodeHolder(r *table.Reader, attrHolders string, rec Record, id string, en
 		h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
 	})
 	// Data is for display only, so a value of another type is ignored.
-	if data, ok := m.Value[table.AttrData].(*types.AttributeValueMemberB); ok {
+	if data, ok := attributes[table.AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value
 	}
 	return h
 }
 
-// decodeTicket reads the ticket of an entry. An entry without one was served by the
-// TAKE that made holders present.
-func decodeTicket(e *table.Reader, rec Record) ticket.Number {
-	if e.Has(table.AttrTicket) {
-		return e.Ticket(table.AttrTicket)
-	}
-	next, err := rec.ServingAfter.Next()
+// FirstServed returns the ticket that was served when holders became present.
+func (r Record) FirstServed() ticket.Number {
+	next, err := r.ServingAfter.Next()
 	if err != nil {
-		e.Fail(table.AttrTicket, "is missing, and %s is the last number", table.AttrServingAfter)
+		return ticket.Max // not in a record that Decode accepts
 	}
 	return next
 }
@@ -241,35 +223,19 @@ func decodeTicket(e *table.Reader, rec Record) ticket.Number {
 // Floor returns the number at or below which no ticket can be granted any more. It
 // never decreases.
 func (r Record) Floor() ticket.Number {
-	floor := r.Granted
-	if r.Present {
-		if next, err := r.ServingAfter.Next(); err != nil || floor.Less(next) {
-			floor = next
-			if err != nil {
-				floor = ticket.Max
-			}
-		}
+	if first := r.FirstServed(); r.Present && r.Granted.Less(first) {
+		return first
 	}
-	return floor
-}
-
-// FirstServed returns the ticket that was served when holders became present.
-func (r Record) FirstServed() ticket.Number {
-	next, err := r.ServingAfter.Next()
-	if err != nil {
-		return ticket.Number{}
-	}
-	return next
+	return r.Granted
 }
 
 // Mine returns the holder whose id is one of ids.
 func (r Record) Mine(ids ...string) (Holder, bool) {
-	for _, h := range r.Holders {
-		if slices.Contains(ids, h.ID) {
-			return h, true
-		}
+	i := slices.IndexFunc(r.Holders, func(h Holder) bool { return slices.Contains(ids, h.ID) })
+	if i < 0 {
+		return Holder{}, false
 	}
-	return Holder{}, false
+	return r.Holders[i], true
 }
 
 // Holds reports whether the holder id, served with ticket t, is in the record.
@@ -283,14 +249,4 @@ func (r Record) Holds(id string, t ticket.Number) bool {
 func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
 	h, ok := r.Mine(id)
 	return h, ok && h.Ticket == t && (r.Granted.Compare(t) <= 0 || r.Shared || r.Permits > 0)
-}
-
-// Resettable reports whether Reset would be applied with ticket t.
-func (r Record) Resettable(t ticket.Number) bool {
-	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
-}
-
-// noneOutstanding reports whether no ticket but t, which was granted, is outstanding.
-func (r Record) noneOutstanding(t ticket.Number) bool {
-	return r.TicketNumber == r.Granted || r.TicketNumber == t
 }

@@ -30,21 +30,11 @@ type Form int
 
 // The forms.
 const (
-	// FormFast leaves the record without holders, so that the next TAKE is
-	// served at once:
-	//
-	//	SET granted = ticketNumber, released = {id, ticket, call}, turn = …
-	//	REMOVE holders, servingAfter, holdMode
-	//	if the holder is in the record with its ticket AND size(holders) = 1
-	//	   AND (ticketNumber = granted OR ticketNumber = t)
-	//
-	// The last condition asks that no ticket is outstanding in the table, whatever
-	// the holder last saw.
+	// FormFast leaves the record without holders, so that the next TAKE is served at
+	// once. It asks that the holder is alone, and that no ticket is outstanding in the
+	// table, whatever the holder last saw.
 	FormFast Form = iota + 1
-	// FormHandOff leaves {}, so that the first waiter may claim:
-	//
-	//	SET released = {id, ticket, call}, turn = … REMOVE holders.#id
-	//	if the holder is in the record with its ticket
+	// FormHandOff leaves {}, so that the first waiter may claim.
 	FormHandOff
 )
 
@@ -57,7 +47,7 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
 	update = update.Set(n.released, expression.Value(mark.attribute()))
 	if q.Home == nil {
-		update = update.Set(n.turn, expression.Value(table.Map(e.Turn.attribute())))
+		update = update.Set(n.turn, expression.Value(e.Turn.attribute()))
 	}
 	condition = condition.And(n.served(e.ID, e.Ticket))
 	if e.Unmade > 0 {
@@ -74,52 +64,12 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 	return write(ctx, q, update, condition, opts...)
 }
 
-// Reset makes a queue without holders and outstanding tickets serve the next TAKE
-// at once: RESET of the protocol.
-//
-//	SET granted = ticketNumber REMOVE holders, servingAfter, holdMode
-//	if size(holders) = 0 AND (ticketNumber = granted OR ticketNumber = t)
-//
-// t must be a ticket that was granted to the caller. With another ticket, a live
-// waiter could be overtaken. The request may be late by any time.
-func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
-	n := namesOf(q)
-	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
-}
-
-// Remove removes ids, at most MaxEvicted, from the record. A waiter that leaves does
-// so for ids whose TAKE, seed or CLAIM had an unknown outcome, and a holder after a
-// loss. Returns ErrRefused if none of the ids is there.
-func Remove(ctx context.Context, q table.Queue, ids ...string) (Record, error) {
-	n := namesOf(q)
-	var update expression.UpdateBuilder
-	var condition expression.ConditionBuilder
-	for i, id := range ids {
-		update = update.Remove(n.entry(id))
-		if i == 0 {
-			condition = n.isHolder(id)
-		} else {
-			condition = condition.Or(n.isHolder(id))
-		}
-	}
-	return write(ctx, q, update, condition)
-}
-
-func (n names) reset() expression.UpdateBuilder {
-	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
-}
-
-func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
-	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
-}
-
 // UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
 // carries the record in one write, on both conditions. users has an update, and may
-// have a condition.
-//
-// If it is refused and the holder is in the record, the form was not possible (Fast)
+// have a condition. If it is refused and the holder is in the record, the form was not possible (Fast)
 // or the user's condition was false. At most one of any number of calls is applied.
-func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, users expression.Expression) (Record, error) {
+func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
+	users expression.Expression) (Record, error) {
 	update, condition := f.of(q, e)
 	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
 	if err != nil {
@@ -138,4 +88,31 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending, user
 func (r Record) Fast(id string, t ticket.Number) bool {
 	_, mine := r.Held(id, t)
 	return mine && len(r.Holders) == 1 && r.noneOutstanding(t)
+}
+
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE
+// at once: RESET of the protocol. t must be a ticket that was granted to the caller. With
+// another ticket, a live waiter could be overtaken. The request may be late by any time.
+func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
+	n := namesOf(q)
+	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
+}
+
+// Resettable reports whether Reset would be applied with ticket t.
+func (r Record) Resettable(t ticket.Number) bool {
+	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
+}
+
+func (n names) reset() expression.UpdateBuilder {
+	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
+}
+
+// noneOutstanding returns the condition that no ticket but t, which was granted, is
+// outstanding.
+func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
+	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
+}
+
+func (r Record) noneOutstanding(t ticket.Number) bool {
+	return r.TicketNumber == r.Granted || r.TicketNumber == t
 }

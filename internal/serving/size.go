@@ -19,6 +19,10 @@ const (
 	bytesOfAUnit = 1 << 10
 )
 
+// MaxPermits is the largest number of permits of a semaphore. That many entries of
+// some 200 bytes stay far below the 400 KB of an item.
+const MaxPermits = 500
+
 // MaxSharedData is the largest data of a shared holder. MaxPermits holders with it and
 // with the longest owners' names fit, and none of them knows the data of the others.
 const MaxSharedData = 256
@@ -48,19 +52,18 @@ func (l Load) MaxData(n, most int) int {
 // MaxHolders returns the largest number of holders within the bounds, from 1 to
 // MaxPermits.
 func (l Load) MaxHolders() int {
-	n := 1
-	for n < MaxPermits {
-		if _, fits := l.Units(n + 1); !fits {
-			break
+	for n := 2; n <= MaxPermits; n++ {
+		if _, fits := l.Units(n); !fits {
+			return n - 1
 		}
-		n++
 	}
-	return n
+	return MaxPermits
 }
 
 // MinInterval returns the shortest interval, in whole seconds, with which n holders are
 // within the bound on units.
 func (l Load) MinInterval(n int) time.Duration {
-	units, _ := Load{Owner: l.Owner, Data: l.Data, Interval: time.Second}.Units(n)
+	l.Interval = time.Second
+	units, _ := l.Units(n)
 	return time.Duration((units+maxUnits-1)/maxUnits) * time.Second
 }

@@ -10,11 +10,59 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // ErrRefused reports that the condition of a write was false. The record that refused
 // it is returned too. Look for the caller's own id in it first.
 var ErrRefused = errors.New("refused by the serving record")
+
+// names are the paths of one queue's record. Its methods return conditions on them.
+type names struct {
+	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted expression.NameBuilder
+}
+
+func namesOf(q table.Queue) names {
+	// A user's prefix may hold dots.
+	path := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(q.Attr(name)) }
+	return names{
+		ticketNumber: path(table.AttrTicketNumber),
+		servingAfter: path(table.AttrServingAfter),
+		granted:      path(table.AttrGranted),
+		holders:      path(table.AttrHolders),
+		turn:         path(table.AttrTurn),
+		holdMode:     path(table.AttrHoldMode),
+		permits:      path(table.AttrPermits),
+		scope:        path(table.AttrScope),
+		released:     path(table.AttrReleased),
+		evicted:      path(table.AttrEvicted),
+	}
+}
+
+// entry returns the path of a holder's entry. An id of another program may hold dots.
+func (n names) entry(id string) expression.NameBuilder {
+	return n.holders.AppendName(expression.NameNoDotSplit(id))
+}
+
+func (n names) field(id, attribute string) expression.NameBuilder {
+	return n.entry(id).AppendName(expression.Name(attribute))
+}
+
+func (n names) isHolder(id string) expression.ConditionBuilder {
+	return n.entry(id).AttributeExists()
+}
+
+// noHolder returns the condition that holders is {}. The size of a missing attribute
+// compares false.
+func (n names) noHolder() expression.ConditionBuilder { return n.holders.Size().Equal(integer(0)) }
+
+func (n names) alone() expression.ConditionBuilder { return n.holders.Size().Equal(integer(1)) }
+
+func number(n ticket.Number) expression.ValueBuilder { return expression.Value(n.Attribute()) }
+
+func integer(n int64) expression.ValueBuilder { return expression.Value(table.Int(n)) }
+
+func text(s string) expression.ValueBuilder { return expression.Value(table.String(s)) }
 
 // Entry is what a grant writes for its holder.
 type Entry struct {
@@ -39,6 +87,13 @@ func (e Entry) item() table.Item {
 	return item
 }
 
+// claimed returns the entry with its ticket.
+func (e Entry) claimed(t ticket.Number) expression.ValueBuilder {
+	item := e.item()
+	item[table.AttrTicket] = t.Attribute()
+	return expression.Value(table.Map(item))
+}
+
 // Get reads the record consistently.
 func Get(ctx context.Context, q table.Queue) (Record, error) {
 	item, err := q.Record().Get(ctx, q.RecordKey())
@@ -48,9 +103,9 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 	return Decode(q, item)
 }
 
-// write sends one conditional update of the record. It returns the record as it is
-// afterwards, or the record that refused the update.
-func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder, opts ...table.Option) (Record, error) {
+// write sends one conditional update of the record.
+func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder,
+	opts ...table.Option) (Record, error) {
 	item, err := q.Record().Update(ctx, q.RecordKey(), update, condition, opts...)
 	return written(ctx, q, item, err)
 }
@@ -58,29 +113,29 @@ func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, 
 // written returns the record that a write has returned, or that refused it. A write
 // that was applied succeeds even if the rest of the record is malformed.
 func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
-	if refused, ok := errors.AsType[*table.Refused](err); ok {
-		item, err := refused.Read(ctx)
-		if err != nil {
-			return Record{}, err
-		}
-		rec, err := Decode(q, item)
-		if err != nil {
-			return Record{}, table.NotApplied(err)
-		}
-		return rec, ErrRefused
-	} else if err != nil {
+	refused, wasRefused := errors.AsType[*table.Refused](err)
+	if wasRefused {
+		item, err = refused.Read(ctx)
+	}
+	if err != nil {
 		return Record{}, err
 	}
 	rec, problem := Decode(q, item)
-	if problem != nil {
-		return Record{Exists: true, Item: homeItem(q, item), Problem: problem}, nil
+	switch {
+	case wasRefused && problem != nil:
+		return Record{}, table.NotApplied(problem)
+	case wasRefused:
+		return rec, ErrRefused
+	case problem != nil:
+		return Record{Exists: true, Item: rec.Item, Problem: problem}, nil
 	}
 	return rec, nil
 }
 
 // grant is write for a request that puts an entry into the record. The caller must be
 // able to read what was granted, so a malformed record is an error.
-func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder) (Record, error) {
+func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder,
+	condition expression.ConditionBuilder) (Record, error) {
 	rec, err := write(ctx, q, update, condition, table.Once())
 	if err == nil && rec.Problem != nil {
 		return Record{}, rec.Problem

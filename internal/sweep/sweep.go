@@ -9,15 +9,8 @@
 // # Does not promise
 //
 // To find what has expired. Waiters call it with what they see, and Queue looks on
-// demand. There is no background process.
-//
-// # Authority
-//
-// The table, at the moment of the write. An owner that pauses past the lease of its row
+// demand. There is no background process. An owner that pauses past the lease of its row
 // loses the row, and with a longer pause its place. Exclusion is not affected.
-//
-//	seen expired ──► removed, if its beat is as seen
-//	             └─► refused: it was renewed, or another client swept it
 //
 //	| failure                      | outcome                                    |
 //	|------------------------------|--------------------------------------------|
@@ -29,6 +22,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/queuelock/queuelock/internal/lease"
@@ -69,30 +63,25 @@ func Rows(ctx context.Context, q table.Queue, expired []rows.Row) (removed int, 
 // Holders evicts holders that were seen expired, forty with one request. It returns the
 // record as it is afterwards, and how many were evicted. If one of a batch has renewed
 // its lease, the others of that batch are evicted one by one.
-func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec serving.Record, evicted int, err error) {
-	for len(holders) > 0 {
-		batch := holders[:min(len(holders), serving.MaxEvicted)]
-		holders = holders[len(batch):]
+func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec serving.Record, n int, err error) {
+	for batch := range slices.Chunk(holders, serving.MaxEvicted) {
 		rec, err = serving.Evict(ctx, q, batch...)
-		if err == nil {
-			evicted += len(batch)
-			continue
-		}
-		if !errors.Is(err, serving.ErrRefused) {
-			return rec, evicted, err
-		}
-		if len(batch) == 1 {
-			continue
-		}
-		for _, h := range batch {
-			if rec, err = serving.Evict(ctx, q, h); err == nil {
-				evicted++
-			} else if !errors.Is(err, serving.ErrRefused) {
-				return rec, evicted, err
+		switch {
+		case err == nil:
+			n += len(batch)
+		case !errors.Is(err, serving.ErrRefused):
+			return rec, n, err
+		case len(batch) > 1:
+			for i := range batch {
+				var one int
+				if rec, one, err = Holders(ctx, q, batch[i:i+1]); err != nil {
+					return rec, n, err
+				}
+				n += one
 			}
 		}
 	}
-	return rec, evicted, nil
+	return rec, n, nil
 }
 
 // Swept counts what a sweep removed.
@@ -106,11 +95,7 @@ func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept,
 		return Swept{}, err
 	}
 	expired := snapshot.Decide(snapshot.Observe(q, observer), snapshot.Record.Floor(), serving.Mode{}, nil)
-	var swept Swept
-	var errs [2]error
-	swept.Waiters, errs[0] = Rows(ctx, q, expired.ExpiredRows)
-	if len(expired.ExpiredHolders) > 0 {
-		_, swept.Holders, errs[1] = Holders(ctx, q, expired.ExpiredHolders)
-	}
-	return swept, errors.Join(errs[:]...)
+	waiters, rowsErr := Rows(ctx, q, expired.ExpiredRows)
+	_, holders, holdersErr := Holders(ctx, q, expired.ExpiredHolders)
+	return Swept{Waiters: waiters, Holders: holders}, errors.Join(rowsErr, holdersErr)
 }

@@ -1,7 +1,6 @@
 package waiter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +65,7 @@ type Entry struct {
 // Counter issues the tickets of several queues.
 type Counter struct {
 	counter.Counter
-	Scope serving.Scope // of those queues
+	Scope ticket.Scope // of those queues
 }
 
 // Waiter is one acquire in one queue. Call either Run or its steps, once.
@@ -228,9 +227,9 @@ func (w *Waiter) Orphan() *OrphanError { return w.orphan }
 
 // fits returns a *serving.MismatchError if the record is of another kind of queue.
 func (w *Waiter) fits(rec serving.Record) error {
-	scope := serving.ScopeQueue
+	scope := ticket.ScopeQueue
 	if w.cfg.Counter != nil {
 		scope = w.cfg.Counter.Scope
 	}
-	return cmp.Or(scope.Fits(rec), w.Mode().Fits(rec))
+	return rec.Fits(scope, w.Mode())
 }

@@ -55,7 +55,7 @@ var mutants = []mutant{
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
-		"\tif r.Present {\n\t\tif next, err := r.ServingAfter.Next()", "\tif r.Present && r.Granted.IsZero() && false {\n\t\tif next, err := r.ServingAfter.Next()",
+		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
 		`requests within a second|sends requests without end|some still wait`, 1165,
 	},
 	{
@@ -120,7 +120,7 @@ var mutants = []mutant{
 	},
 	{
 		"an ENTER that comes late", "internal/serving/enter.go",
-		"known := n.ticketNumber.Between(zero, number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
+		"known := n.ticketNumber.Between(integer(0), number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
 	},
 	{
@@ -157,7 +157,7 @@ var mutants = []mutant{
 		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
 	},
 	{
-		"an eviction without its mark", "internal/serving/marks.go",
+		"an eviction without its mark", "internal/serving/evict.go",
 		"	return update.Set(n.evicted, expression.Value(mark.attribute()))\n", "	_ = mark\n	return update\n",
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 66,
 	},
