@@ -18,8 +18,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Config changes how a Client works. The zero value is right for most programs. New
-// copies it. docs/configuration.md has all bounds.
+// Config changes how a Client works. The zero value is right for most programs. New copies it.
+// docs/configuration.md has all bounds.
 type Config struct {
 	// TTL is the length of a holder's lease, after which a crashed holder is evicted.
 	// Zero means 60 s. At least 1 s, at most 7 days.
@@ -125,38 +125,41 @@ func thisProcess() string {
 
 // validate checks values and how they relate to each other; c has its defaults.
 func (c Config) validate() error {
-	if err := c.validLeases(); err != nil {
-		return err
-	}
+	var err error
 	switch {
 	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
-		return fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
+		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case len(c.Owner) > maxOwner:
-		return fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
+		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:
-		return fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
+		err = fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
-		return fmt.Errorf("the field Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
+		err = fmt.Errorf("the field Poll must grow from Fastest %v to SlowestNext %v to Slowest %v",
+			c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
 	}
-	return itemkey.ValidPrefix(c.ItemPrefix)
+	return cmp.Or(c.validLeases(), err, itemkey.ValidPrefix(c.ItemPrefix))
 }
 
 func (c Config) validLeases() error {
+	holders, waiters := lease.Margin(c.TTL), lease.Margin(c.WaiterTTL)
+	const repeat = "so that a failed renewal can be repeated"
 	switch {
 	case c.TTL < minTTL || c.TTL > lease.Max:
 		return fmt.Errorf("TTL is %v: between %v and %v are possible", c.TTL, minTTL, lease.Max)
 	case c.HeartbeatInterval < minHeartbeat:
 		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
-		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.TTL)
-	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-lease.Margin(c.TTL):
-		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.RequestTimeout, c.TTL, lease.Margin(c.TTL))
+		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, %s", c.HeartbeatInterval, c.TTL, repeat)
+	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-holders:
+		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, %s",
+			c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
 	case c.WaiterTTL < minTTL || c.WaiterTTL > lease.Max:
 		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, lease.Max)
 	case c.RequestTimeout < time.Millisecond:
 		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
-	case c.RequestTimeout >= c.WaiterTTL/2-lease.Margin(c.WaiterTTL):
-		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v", c.RequestTimeout, c.WaiterTTL, lease.Margin(c.WaiterTTL))
+	case c.RequestTimeout >= c.WaiterTTL/2-waiters:
+		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v",
+			c.RequestTimeout, c.WaiterTTL, waiters)
 	}
 	return nil
 }
@@ -165,21 +168,18 @@ func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
 }
 
-func (c Config) waiterTerms() lease.Terms {
+func (c Config) rowTerms() lease.Terms {
 	return lease.Terms{TTL: c.WaiterTTL, Interval: c.WaiterTTL / 2, Margin: lease.Margin(c.WaiterTTL)}
 }
 
-// minAttention exceeds the pauses between attempts at a table that fails.
-const minAttention = 30 * time.Second
-
-// attention is the time without a look after which a waiter counts as stuck. It is
-// twice the longest time between two looks: the longest sleep and a request.
+// attention is the time without a look after which a waiter counts as stuck. It is twice the longest time
+// between two looks: the longest sleep and a request. The least exceeds the pauses at a table that fails.
 func (c Config) attention() time.Duration {
-	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), minAttention)
+	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
 }
 
-// counterName is the sort key of an entity's counter, and the partition key of the
-// table's. No queue's item has it, because its sort key has a slash.
+// counterName is the sort key of an entity's counter, and the partition key of the table's. No queue's
+// item has it, because its sort key has a slash.
 const counterName = "ticket-master"
 
 // counter returns the counter of a queue, or nil if its record is the counter.

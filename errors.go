@@ -21,7 +21,7 @@ import (
 
 var (
 	// ErrNotAcquired reports that the lock was busy until the wait or the context
-	// ended, and that the table answered. *NotAcquiredError has the details.
+	// ended. *NotAcquiredError has the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 
 	// ErrUnavailable reports that the last request of Acquire failed, was throttled, or
@@ -61,8 +61,7 @@ var (
 // NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err
 // and Blocked.
 type NotAcquiredError struct {
-	Key Key
-	// Waited is the time for which Acquire tried.
+	Key    Key
 	Waited time.Duration
 	// Position is the caller's last place among the waiters. 1 is next, and 0 means
 	// that it did not queue.
@@ -70,10 +69,8 @@ type NotAcquiredError struct {
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil.
 	// Its ages count from when the error was made.
 	Serving *queue.Holder
-	// Err is the context's error if that ended the wait, or nil.
-	Err error
-	// Blocked is a *MalformedError about a row ahead or a holder's entry, or nil.
-	Blocked error
+	Err     error // the context's, if that ended the wait
+	Blocked error // a *MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -210,9 +207,8 @@ func (e *ReleaseError) Unwrap() error { return nil }
 // ConditionError says that a condition of UpdateAndRelease was false. Nothing was
 // written, and the lock is held.
 type ConditionError struct {
-	Item ItemKey
-	// Current is the item that refused, without the lock's attributes.
-	Current map[string]types.AttributeValue
+	Item    ItemKey
+	Current map[string]types.AttributeValue // what refused, without the lock's attributes
 }
 
 func (e *ConditionError) Error() string {
@@ -221,11 +217,10 @@ func (e *ConditionError) Error() string {
 
 // EvictError says why Evict did nothing. It matches ErrNotServed or ErrLeased.
 type EvictError struct {
-	Key    Key
-	Ticket ticket.Number
-	// Serving lists the holders in the order of tickets.
-	Serving []queue.Holder
-	Err     error // ErrNotServed or ErrLeased
+	Key     Key
+	Ticket  ticket.Number
+	Serving []queue.Holder // in the order of tickets
+	Err     error          // ErrNotServed or ErrLeased
 }
 
 func (e *EvictError) Error() string {
@@ -258,18 +253,18 @@ type TableError = queue.TableError
 // waited for and swept like that of a crashed waiter.
 type MalformedError = queue.MalformedError
 
-// acquireError makes the error of an Acquire that ended with err. ctx may have ended
-// first. served is the holder that the waiter saw last, or nil.
-func acquireError(ctx context.Context, key Key, err error, served *queue.Holder, last waiter.Status, waited time.Duration) error {
-	cause := context.Cause(ctx)
+// acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what
+// the waiter saw last.
+func (c *Client) acquireError(ctx context.Context, cfg settings, q table.Queue, err error, last waiter.Status) error {
+	key, waited, cause := keyOf(q), time.Since(cfg.begun), context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
 	if gone, ok := errors.AsType[*waiter.GoneError](err); ok {
-		return &goneError{key, gone}
+		return &textError{fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", key, gone.Ticket, gone.Why), ErrGone}
 	}
 	if mismatch, ok := errors.AsType[*serving.MismatchError](err); ok {
-		return &MismatchError{Key: key.normal(), Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
+		return &MismatchError{Key: key, Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
 	}
 	var ended error // the caller's context, if that has ended
 	if cause != nil && cause != errWaitOver {
@@ -282,55 +277,42 @@ func acquireError(ctx context.Context, key Key, err error, served *queue.Holder,
 	case errors.Is(err, waiter.ErrBusy):
 	case err == context.Canceled || err == context.DeadlineExceeded: // the wait's own end
 		if last.Failure != nil {
-			return &unavailableError{key.normal(), waited, ended, last.Failure}
+			return unavailable(key, waited, ended, last.Failure)
 		}
 	case table.Unanswered(err):
-		return &unavailableError{key.normal(), waited, ended, cmp.Or(last.Failure, err)}
+		return unavailable(key, waited, ended, cmp.Or(last.Failure, err))
 	case ended != nil:
 		return fmt.Errorf("queuelock: acquire %s: %w; meanwhile %w", key, ended, err)
 	default:
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
-	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: served, Blocked: last.Blocked, Err: ended}
+	e := &NotAcquiredError{Key: key, Waited: waited, Serving: c.served(q, last), Blocked: last.Blocked, Err: ended}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1
 	}
 	return e
 }
 
-// unavailableError matches ErrUnavailable, and names the request that failed.
-type unavailableError struct {
-	key     Key
-	waited  time.Duration
-	ended   error // the caller's context's, if that ended the wait
-	failure error // the last request's
+// textError matches other errors, but has a text of its own.
+type textError struct {
+	text string
+	is   error
 }
 
-func (e *unavailableError) Error() string {
-	s := fmt.Sprintf("%v: acquire %s: after %v: ", ErrUnavailable, e.key, e.waited.Round(time.Millisecond))
-	if e.ended != nil {
-		s += e.ended.Error() + "; meanwhile "
+func (e *textError) Error() string { return e.text }
+func (e *textError) Unwrap() error { return e.is }
+
+// unavailable makes an error that names the last request's failure. ended is the error of the caller's
+// context, if that ended the wait. The error of a request that the library gave up does not match:
+// only the caller's context is reported as ended.
+func unavailable(key Key, waited time.Duration, ended, failure error) error {
+	s := fmt.Sprintf("%v: acquire %s: after %v: ", ErrUnavailable, key, waited.Round(time.Millisecond))
+	if ended != nil {
+		s += ended.Error() + "; meanwhile "
 	}
-	return s + e.failure.Error()
-}
-
-// Unwrap hides the context error of a request that the library gave up. Only the
-// caller's context is reported as ended.
-func (e *unavailableError) Unwrap() error {
-	if errors.Is(e.failure, context.Canceled) || errors.Is(e.failure, context.DeadlineExceeded) {
-		return errors.Join(ErrUnavailable, e.ended)
+	s += failure.Error()
+	if errors.Is(failure, context.Canceled) || errors.Is(failure, context.DeadlineExceeded) {
+		failure = nil
 	}
-	return errors.Join(ErrUnavailable, e.ended, e.failure)
+	return &textError{s, errors.Join(ErrUnavailable, ended, failure)}
 }
-
-// goneError matches ErrGone, and says which handle it is and why.
-type goneError struct {
-	key  Key
-	gone *waiter.GoneError
-}
-
-func (e *goneError) Error() string {
-	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", e.key, e.gone.Ticket, e.gone.Why)
-}
-
-func (e *goneError) Unwrap() error { return ErrGone }

@@ -9,17 +9,12 @@ import (
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/ticket"
-	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Sweep removes expired holders and waiters from a queue. Waiters do the same, so Sweep
-// is for queues without waiters; package sweeper calls it in intervals.
+// Sweep removes expired holders and waiters from a queue. Waiters do the same, so Sweep is for queues
+// without waiters; package sweeper calls it in intervals.
 func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return Swept{}, err
-	}
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return Swept{}, err
 	}
@@ -34,38 +29,35 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 // Swept counts what Sweep removed.
 type Swept struct{ Waiters, Holders int }
 
-// Evict ends the turn of a holder that fails closed, by the ticket that Inspect shows.
-// First make sure that its process has ended: a live one works on until its next
-// heartbeat. It returns nil if the holder was found and is now gone, by this call or
-// by its own release. Returns
+// Evict ends the turn of a holder that fails closed, by the ticket that Inspect shows. First make sure
+// that its process has ended: a live one works on until its next heartbeat. Returns nil if the holder
+// was found and is now gone, by this call or by its own release, and
 //
 //   - ErrClosed after Close.
 //   - *EvictError, which matches ErrNotServed or ErrLeased, if nothing was done.
-//   - any other error if the table failed for 30 s, or ctx ended. The holder may be
-//     gone.
+//   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
 func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return err
-	}
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer end()
 	holder, rec, err := eviction.Evict(ctx, q, t, minRetryTimeout)
-	switch refused := (&EvictError{Key: key.normal(), Ticket: t}); {
-	case errors.Is(err, eviction.ErrNotServed), errors.Is(err, eviction.ErrLeased):
+	refused := &EvictError{Key: keyOf(q), Ticket: t}
+	switch {
+	case errors.Is(err, eviction.ErrNotServed):
 		refused.Err = ErrNotServed
-		if errors.Is(err, eviction.ErrLeased) {
-			refused.Err = ErrLeased
-		}
+	case errors.Is(err, eviction.ErrLeased):
+		refused.Err = ErrLeased
+	case err != nil:
+		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), t, err)
+	}
+	if refused.Err != nil {
 		refused.Serving = picture.Holders(q, rec.Holders, c.observer)
 		return refused
-	case err != nil:
-		return fmt.Errorf("queuelock: evict %s ticket %s: %w", key.normal(), t, err)
 	}
-	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", q.String(), "ticket", t, "owner", holder.Owner)
+	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder on an operator's request",
+		"queue", q.String(), "ticket", t, "owner", holder.Owner)
 	c.local.Wake(q)
 	if rec.Resettable(t) {
 		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })

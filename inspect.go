@@ -13,8 +13,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Inspect returns the holders and the waiters, in order, as one consistent query shows
-// them. It changes nothing.
+// Inspect returns the holders and the waiters, in order, as one consistent query shows them. It changes
+// nothing.
 func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
 	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -23,8 +23,8 @@ func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
 	return c.inspect(ctx, q, key.String())
 }
 
-// InspectItem returns the holder of an item's lock, and the waiters, as Inspect does. A
-// missing item has issued no ticket.
+// InspectItem returns the holder of an item's lock, and the waiters, as Inspect does. A missing item has
+// issued no ticket.
 func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*queue.State, error) {
 	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
 	if err != nil {
@@ -46,16 +46,11 @@ func (c *Client) inspect(ctx context.Context, q table.Queue, what string) (*queu
 	return picture.State(q, snapshot, c.observer), nil
 }
 
-// IsLocked reports whether the lock has a holder whose lease, lock delay included, has
-// not ended. It changes nothing. The result may be stale on return; do not use it to
-// guard a write. After false an Acquire may still have to wait. To take an idle lock or
-// do without it, call Acquire with NoWait.
+// IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It
+// changes nothing. The result may be stale on return; do not use it to guard a write. After false an
+// Acquire may still have to wait. To take an idle lock or do without it, call Acquire with NoWait.
 func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return false, err
-	}
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return false, err
 	}
@@ -63,7 +58,7 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	rec, err := serving.Get(ctx, q)
 	readAt := time.Now()
 	if err != nil {
-		return false, fmt.Errorf("queuelock: is %s locked: %w", key.normal(), err)
+		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
 	}
 	return picture.Locked(q, rec.Holders, c.observer, readAt), nil
 }
