@@ -6,23 +6,22 @@ import (
 )
 
 var (
-	// ErrConflict says that the item is not as it was loaded. Nothing was written. Load
-	// it, or take it from the *ConflictError, and save again. Update does that by
-	// itself.
+	// ErrConflict says that the item is not as it was loaded. Nothing was written. Load it, or take it from
+	// the *ConflictError, and save again. Update does that by itself.
 	ErrConflict = errors.New("version: the item has been changed by another client")
 
 	// ErrNotFound says that the item does not exist.
 	ErrNotFound = errors.New("version: no such item")
 
-	// ErrUnknown says that a write may have been made, or may yet be. Load the item to
-	// see; a write with WithToken can be repeated. It wraps the last error.
+	// ErrUnknown says that a write may have been made, or may yet be. Load the item to see; a write with
+	// WithToken can be repeated. It wraps the last error.
 	ErrUnknown = errors.New("version: it is not known whether the write was made")
 )
 
 // ConflictError has the item that refused the write. It matches ErrConflict.
 type ConflictError struct {
-	// Current is the item as it was when the write was refused, or as it was read just
-	// after. It can be changed and saved. Nil if it does not exist any more.
+	// Current is the item as it was when the write was refused, or as it was read just after. It can be
+	// changed and saved. Nil if it does not exist any more.
 	Current *Item
 
 	key      string
@@ -40,8 +39,8 @@ func (e *ConflictError) Error() string {
 // Unwrap returns ErrConflict.
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
-// MalformedError says that an item's version or tokens were not written by this
-// package. The item is left alone. Repair the attribute, or remove both.
+// MalformedError says that an item's version or tokens were not written by this package. The item is left
+// alone. Repair the attribute, or remove both.
 type MalformedError struct {
 	Table     string
 	Key       string // as "id=order-7, line=3"

@@ -62,39 +62,40 @@ func (i Item) state() string {
 	return fmt.Sprintf("version %d", i.version)
 }
 
-// maxTokens is how many writes an item remembers. It is the same for all programs, so
-// an item with fewer tokens has forgotten none.
-const maxTokens = 16
-
-// maxVersion leaves room for one more.
-const maxVersion = math.MaxInt64 - 1
+const (
+	// maxTokens is how many writes an item remembers. It is the same for all programs, so an item with fewer
+	// tokens has forgotten none.
+	maxTokens  = 16
+	maxVersion = math.MaxInt64 - 1 // leaves room for one more
+)
 
 // decode takes the version out of an item of the table.
-func (t *Table) decode(found Attributes) (Item, error) {
-	i := Item{Attributes: maps.Clone(found), stored: true, key: t.keyOf(found)}
+func (t *Table) decode(found Attributes) (*Item, error) {
+	i := &Item{Attributes: maps.Clone(found), stored: true, key: t.keyOf(found)}
 	version, hasVersion := found[t.cfg.VersionAttribute]
 	tokens, hasTokens := found[t.cfg.TokenAttribute]
 	delete(i.Attributes, t.cfg.VersionAttribute)
 	delete(i.Attributes, t.cfg.TokenAttribute)
-	if hasVersion {
-		n, ok := version.(*types.AttributeValueMemberN)
+	malformed := func(attribute, problem string, args ...any) error {
+		return &MalformedError{Table: t.name, Key: t.show(i.key), Attribute: attribute, Problem: fmt.Sprintf(problem, args...)}
+	}
+	if n, ok := version.(*types.AttributeValueMemberN); hasVersion {
 		if ok {
 			i.version, ok = parseVersion(n.Value)
 		}
 		if !ok {
-			return Item{}, t.malformed(i.key, t.cfg.VersionAttribute, fmt.Sprintf("found %s, need a number from 1 to %d", show(version), int64(maxVersion)))
+			return nil, malformed(t.cfg.VersionAttribute, "found %s, need a number from 1 to %d", show(version), int64(maxVersion))
 		}
 	}
-	if hasTokens {
-		s, ok := tokens.(*types.AttributeValueMemberS)
+	if s, ok := tokens.(*types.AttributeValueMemberS); hasTokens {
 		if ok {
 			i.tokens = strings.Fields(s.Value)
 		}
 		switch {
 		case !ok || len(i.tokens) > maxTokens || strings.Join(i.tokens, " ") != s.Value:
-			return Item{}, t.malformed(i.key, t.cfg.TokenAttribute, fmt.Sprintf("found %s, need up to %d tokens with a space between", show(tokens), maxTokens))
+			return nil, malformed(t.cfg.TokenAttribute, "found %s, need up to %d tokens with a space between", show(tokens), maxTokens)
 		case !hasVersion:
-			return Item{}, t.malformed(i.key, t.cfg.VersionAttribute, fmt.Sprintf("found none beside %q", t.cfg.TokenAttribute))
+			return nil, malformed(t.cfg.VersionAttribute, "found none beside %q", t.cfg.TokenAttribute)
 		}
 	}
 	return i, nil
@@ -108,10 +109,11 @@ func parseVersion(s string) (int64, bool) {
 
 // next returns the item as a save with that token leaves it.
 func (t *Table) next(i Item, token string) Item {
-	next := Item{Attributes: maps.Clone(i.Attributes), stored: true, version: i.version + 1, key: t.keyOf(i.Attributes)}
-	next.tokens = append([]string{token}, i.tokens...)
-	next.tokens = next.tokens[:min(len(next.tokens), maxTokens)]
-	return next
+	tokens := append([]string{token}, i.tokens...)
+	return Item{
+		Attributes: maps.Clone(i.Attributes), stored: true, key: t.keyOf(i.Attributes),
+		version: i.version + 1, tokens: tokens[:min(len(tokens), maxTokens)],
+	}
 }
 
 // encode returns the item with its version, as it is in the table.
@@ -168,10 +170,6 @@ func (t *Table) validateKey(attributes Attributes) error {
 	return nil
 }
 
-func (t *Table) malformed(key Attributes, attribute, problem string) *MalformedError {
-	return &MalformedError{Table: t.name, Key: t.show(key), Attribute: attribute, Problem: problem}
-}
-
 // show prints the key of an item.
 func (t *Table) show(attributes Attributes) string {
 	var parts []string
@@ -193,9 +191,7 @@ func show(value types.AttributeValue) string {
 	return "an " + kind
 }
 
-// shown bounds a value in an error.
-const shown = 100
-
+// text prints a value of a key's type, up to what an error should have.
 func text(value types.AttributeValue) string {
 	if value == nil || reflect.ValueOf(value).IsNil() {
 		return ""
@@ -209,8 +205,8 @@ func text(value types.AttributeValue) string {
 	case *types.AttributeValueMemberB:
 		s = base64.StdEncoding.EncodeToString(v.Value)
 	}
-	if len(s) > shown {
-		s = s[:shown] + "…"
+	if len(s) > 100 {
+		s = s[:100] + "…"
 	}
 	return s
 }

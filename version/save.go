@@ -1,7 +1,6 @@
 package version
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,20 +22,18 @@ type options struct {
 	create bool
 }
 
-// WithToken names the write, so that it can be repeated, also by another process. A
-// write is not made twice while the item remembers its token, as one of the latest 16.
-// The token must be unique among the item's writes: 1 to 40 printable ASCII characters
-// without spaces. The default is a random one for each call.
+// WithToken names the write, so that it can be repeated, also by another process. A write is not made twice
+// while the item remembers its token, as one of the latest 16. The token must be unique among the item's
+// writes: 1 to 40 printable ASCII characters without spaces. The default is a random one for each call.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
 // OrCreate lets Update start from an item with only its key if there is none.
 func OrCreate() Option { return func(o *options) { o.create = true } }
 
-// maxToken bounds what sixteen tokens add to an item.
-const maxToken = 40
-
-// tokenLength is that of the package's own tokens: 65 random bits.
-const tokenLength = 13
+const (
+	maxToken    = 40 // bounds what sixteen tokens add to an item
+	tokenLength = 13 // of the package's own tokens: 65 random bits
+)
 
 func with(ctx context.Context, opts []Option) (options, error) {
 	o := options{token: random.Text(ctx)[:tokenLength]}
@@ -49,27 +46,25 @@ func with(ctx context.Context, opts []Option) (options, error) {
 	return o, nil
 }
 
-// Save writes the whole item with a version one higher, if it is in the table as it was
-// loaded, or if it was not loaded and does not exist. It returns the item as it then
-// is, which may have later changes of others if an answer was lost. Returns
+// Save writes the whole item with a version one higher, if it is in the table as it was loaded, or if it was
+// not loaded and does not exist. It returns the item as it then is, which may have later changes of others if
+// an answer was lost. Returns
 //
 //   - *ConflictError, which matches ErrConflict. Nothing was written.
 //   - ErrUnknown if the write may have been made.
-//   - any other error if the item is invalid, or if DynamoDB refused or ctx ended
-//     first. Nothing was written.
+//   - any other error if the item is invalid, or if DynamoDB refused or ctx ended first. Nothing was written.
 func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, error) {
-	o, err := with(ctx, opts)
-	if err = cmp.Or(err, t.validate(item)); err != nil {
-		return Item{}, fmt.Errorf("version: save: %w", err)
+	part, next, err := t.saveItem(ctx, item, opts)
+	if err != nil {
+		return Item{}, err
 	}
-	next := t.next(item, o.token)
-	c := t.unchanged(item)
-	sent := t.send(ctx, func(ctx context.Context, fns ...func(*dynamodb.Options)) error {
+	p := part.Put
+	sent := t.send(ctx, func(ctx context.Context, once func(*dynamodb.Options)) error {
 		_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &t.name, Item: t.encode(next),
-			ConditionExpression: &c.expression, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}, fns...)
+			TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
+			ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: p.ReturnValuesOnConditionCheckFailure,
+		}, once)
 		return err
 	})
 	if sent.err == nil {
@@ -79,28 +74,29 @@ func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, erro
 	switch {
 	case err != nil:
 		return Item{}, t.failed("save", item, err, sent.lost)
-	case current != nil && current.Wrote(o.token):
+	case current != nil && current.Wrote(next.tokens[0]):
 		return *current, nil
 	case sent.lost && !remembers(current, item):
-		return Item{}, t.failed("save", item, fmt.Errorf("an answer was lost, and the item does not show any more whether the write was made: %w", sent.err), true)
+		err = fmt.Errorf("an answer was lost, and the item does not show any more whether the write was made: %w", sent.err)
+		return Item{}, t.failed("save", item, err, true)
 	}
 	return Item{}, t.conflict(item, current)
 }
 
-// Delete removes the item if it is in the table as it was loaded. Errors are those of
-// Save. An item that is gone after an answer was lost counts as removed by this call.
+// Delete removes the item if it is in the table as it was loaded. Errors are those of Save. An item that is
+// gone after an answer was lost counts as removed by this call.
 func (t *Table) Delete(ctx context.Context, item Item) error {
 	part, err := t.DeleteItem(item)
 	if err != nil {
 		return err
 	}
 	d := part.Delete
-	sent := t.send(ctx, func(ctx context.Context, fns ...func(*dynamodb.Options)) error {
+	sent := t.send(ctx, func(ctx context.Context, once func(*dynamodb.Options)) error {
 		_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
 			ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,
 			ReturnValuesOnConditionCheckFailure: d.ReturnValuesOnConditionCheckFailure,
-		}, fns...)
+		}, once)
 		return err
 	})
 	if sent.err == nil {
@@ -118,21 +114,21 @@ func (t *Table) Delete(ctx context.Context, item Item) error {
 	return t.conflict(item, current)
 }
 
-// whatRefused returns the item that refused a write, or nil if it does not exist. It
-// reads the item if the refusal lacks it.
+// whatRefused returns the item that refused a write, or nil if it does not exist. It reads the item if the
+// refusal lacks it.
 func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item, error) {
-	refused, ok := sent.refused()
+	refused, ok := errors.AsType[*types.ConditionalCheckFailedException](sent.err)
 	switch {
 	case !ok:
 		return nil, sent.err
 	case len(refused.Item) == 0:
 		return t.read(ctx, item.Attributes)
 	}
-	return t.pointer(refused.Item)
+	return t.decode(refused.Item)
 }
 
-// remembers reports whether current has the tokens of all writes since item was loaded.
-// Then a write whose token it lacks was not made.
+// remembers reports whether current has the tokens of all writes since item was loaded. Then a write whose
+// token it lacks was not made.
 func remembers(current *Item, item Item) bool {
 	switch {
 	case current == nil:
@@ -148,8 +144,7 @@ func (t *Table) failed(what string, item Item, err error, unknown bool) error {
 	if unknown {
 		return fmt.Errorf("%w: %s %s: %w", ErrUnknown, what, t.show(item.Attributes), err)
 	}
-	var malformed *MalformedError
-	if errors.As(err, &malformed) {
+	if _, malformed := errors.AsType[*MalformedError](err); malformed {
 		return err
 	}
 	return fmt.Errorf("version: %s %s: %w", what, t.show(item.Attributes), err)
@@ -159,29 +154,24 @@ func (t *Table) conflict(item Item, current *Item) *ConflictError {
 	return &ConflictError{Current: current, key: t.show(item.Attributes), expected: item.state()}
 }
 
-// condition is a condition expression with its names and values.
-type condition struct {
-	expression string
-	names      map[string]string
-	values     Attributes
-}
-
-// unchanged holds while the item is in the table as it was loaded. The tokens
-// distinguish it from an item that was deleted and created again.
-func (t *Table) unchanged(item Item) condition {
-	version, tokens := t.cfg.VersionAttribute, t.cfg.TokenAttribute
-	n := &types.AttributeValueMemberN{Value: strconv.FormatInt(item.version, 10)}
+// unchanged returns a condition, with its names and values, that holds while the item is in the table as it
+// was loaded. The tokens distinguish it from an item that was deleted and created again.
+func (t *Table) unchanged(item Item) (*string, map[string]string, Attributes) {
+	cond := "#version = :version AND #tokens = :tokens"
+	names := map[string]string{"#version": t.cfg.VersionAttribute, "#tokens": t.cfg.TokenAttribute}
+	values := Attributes{
+		":version": &types.AttributeValueMemberN{Value: strconv.FormatInt(item.version, 10)},
+		":tokens":  &types.AttributeValueMemberS{Value: strings.Join(item.tokens, " ")},
+	}
 	switch {
 	case !item.stored:
-		return condition{"attribute_not_exists(#key)", map[string]string{"#key": t.keys[0]}, nil}
+		cond, names, values = "attribute_not_exists(#key)", map[string]string{"#key": t.keys[0]}, nil
 	case item.version == 0:
-		return condition{"attribute_exists(#key) AND attribute_not_exists(#version) AND attribute_not_exists(#tokens)",
-			map[string]string{"#key": t.keys[0], "#version": version, "#tokens": tokens}, nil}
+		cond, values = "attribute_exists(#key) AND attribute_not_exists(#version) AND attribute_not_exists(#tokens)", nil
+		names["#key"] = t.keys[0]
 	case len(item.tokens) == 0:
-		return condition{"#version = :version AND attribute_not_exists(#tokens)",
-			map[string]string{"#version": version, "#tokens": tokens}, Attributes{":version": n}}
+		cond = "#version = :version AND attribute_not_exists(#tokens)"
+		delete(values, ":tokens")
 	}
-	return condition{"#version = :version AND #tokens = :tokens",
-		map[string]string{"#version": version, "#tokens": tokens},
-		Attributes{":version": n, ":tokens": &types.AttributeValueMemberS{Value: strings.Join(item.tokens, " ")}}}
+	return &cond, names, values
 }

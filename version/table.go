@@ -93,11 +93,12 @@ func New(db DynamoDB, tableName, partitionKey string, cfg Config) (*Table, error
 const maxName = 255
 
 func (t *Table) validateNames() error {
-	names := []struct{ what, name string }{
+	type attribute struct{ what, name string }
+	names := []attribute{
 		{"partition key", t.keys[0]}, {"version attribute", t.cfg.VersionAttribute}, {"token attribute", t.cfg.TokenAttribute},
 	}
 	if t.cfg.SortKey != "" {
-		names = append(names, struct{ what, name string }{"sort key", t.cfg.SortKey})
+		names = append(names, attribute{"sort key", t.cfg.SortKey})
 	}
 	seen := map[string]string{}
 	for _, n := range names {

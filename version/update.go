@@ -5,18 +5,58 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
 )
 
-// Update loads the item, calls change with a copy, and saves the Attributes that change
-// returns. After a conflict it begins again, up to Config.Attempts times, with random
-// pauses of 20 ms that double up to a second. change must have no outside effects.
-// Returns
+// Load reads the item with its version, consistently. key has the key attributes; others are ignored. Returns
+//
+//   - an error at once if the key is invalid.
+//   - ErrNotFound if the item does not exist.
+//   - *MalformedError if its version cannot be read.
+//   - any other error of DynamoDB or ctx.
+func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
+	if err := t.validateKey(key); err != nil {
+		return Item{}, fmt.Errorf("version: load: %w", err)
+	}
+	current, err := t.read(ctx, key)
+	switch {
+	case err != nil:
+		return Item{}, fmt.Errorf("version: load %s: %w", t.show(key), err)
+	case current == nil:
+		return Item{}, fmt.Errorf("%w: %s", ErrNotFound, t.show(key))
+	}
+	return *current, nil
+}
+
+// read returns the item, or nil if there is none.
+func (t *Table) read(ctx context.Context, key Attributes) (*Item, error) {
+	var found Attributes
+	sent := t.send(ctx, func(ctx context.Context, once func(*dynamodb.Options)) error {
+		out, err := t.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: t.keyOf(key), ConsistentRead: aws.Bool(true)}, once)
+		if err == nil {
+			found = out.Item
+		}
+		return err
+	})
+	if sent.err != nil || len(found) == 0 {
+		return nil, sent.err
+	}
+	return t.decode(found)
+}
+
+// Update loads the item, calls change with a copy, and saves the Attributes that change returns. After a
+// conflict it begins again, up to Config.Attempts times, with random pauses of 20 ms that double up to a
+// second. change must have no outside effects. Returns
 //
 //   - ErrNotFound if the item does not exist, unless OrCreate is given.
 //   - the error of change. Nothing was written.
 //   - ErrConflict if all attempts failed, or ctx ended in a pause. Nothing was written.
-//   - any other error of Load or Save. After ErrUnknown repeat it with the same
-//     WithToken.
+//   - any other error of Load or Save. After ErrUnknown repeat it with the same WithToken.
 func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (Item, error), opts ...Option) (Item, error) {
 	o, err := with(ctx, opts)
 	if err == nil && change == nil {
@@ -49,7 +89,7 @@ func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (I
 		if attempt == t.cfg.Attempts {
 			return Item{}, fmt.Errorf("version: update %s: given up after %d attempts: %w", t.show(key), attempt, err)
 		}
-		pause(ctx, delay(attempt, conflictPause))
+		retry.Sleep(ctx, random.Around(ctx, delay(attempt, conflictPause)))
 		if ctx.Err() != nil {
 			return Item{}, fmt.Errorf("version: update %s: %w: %w", t.show(key), ctx.Err(), err)
 		}
