@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	// ErrConflict says that the item is not as it was loaded. Nothing was written. Load it, or take it from
-	// the *ConflictError, and save again. Update does that by itself.
+	// ErrConflict says that the item is not as it was loaded. Nothing was written. Load it, or take it from the
+	// *ConflictError, and save again. Update does that by itself.
 	ErrConflict = errors.New("version: the item has been changed by another client")
 
 	// ErrNotFound says that the item does not exist.
@@ -20,8 +20,8 @@ var (
 
 // ConflictError has the item that refused the write. It matches ErrConflict.
 type ConflictError struct {
-	// Current is the item as it was when the write was refused, or as it was read just after. It can be
-	// changed and saved. Nil if it does not exist any more.
+	// Current is the item as it was when the write was refused, or as it was read just after. It can be changed
+	// and saved. Nil if it does not exist any more.
 	Current *Item
 
 	key      string

@@ -16,9 +16,8 @@ import (
 // Attributes are those of an item or a key, as the SDK has them.
 type Attributes = map[string]types.AttributeValue
 
-// Item is an item with its version in the table. New items are written as
-// Item{Attributes: …}. Others come from Load, and keep their version when Attributes
-// change.
+// Item is an item with its version in the table. New items are written as Item{Attributes: …}. Others come from
+// Load, and keep their version when Attributes change.
 type Item struct {
 	// Attributes are the item's own with its key, without those of the version.
 	Attributes Attributes
@@ -35,9 +34,8 @@ func (i Item) Version() int64 { return i.version }
 // Exists reports whether the item was in the table when it was loaded.
 func (i Item) Exists() bool { return i.stored }
 
-// Tag returns a short text, such as for an HTTP ETag, that is equal for two items of
-// one key only if nothing was saved in between. It is empty if the item is not in the
-// table, and "0" for items without a version.
+// Tag returns a short text, such as for an HTTP ETag, that is equal for two items of one key only if nothing
+// was saved in between. It is empty if the item is not in the table, and "0" for items without a version.
 func (i Item) Tag() string {
 	switch {
 	case !i.stored:
@@ -142,10 +140,10 @@ func (t *Table) validate(i Item) error {
 			return fmt.Errorf("item %s: attribute %q is the version's own: leave it out of the item", t.show(i.Attributes), name)
 		}
 	}
-	if i.stored && !reflect.DeepEqual(t.keyOf(i.Attributes), i.key) {
+	switch {
+	case i.stored && !reflect.DeepEqual(t.keyOf(i.Attributes), i.key):
 		return fmt.Errorf("item %s was loaded as %s: an item's key cannot be changed", t.show(i.Attributes), t.show(i.key))
-	}
-	if i.version >= maxVersion {
+	case i.version >= maxVersion:
 		return fmt.Errorf("item %s has version %d, and there is none above it", t.show(i.Attributes), i.version)
 	}
 	return nil
@@ -154,16 +152,7 @@ func (t *Table) validate(i Item) error {
 // validateKey checks that the key attributes exist and have a type of a key.
 func (t *Table) validateKey(attributes Attributes) error {
 	for _, name := range t.keys {
-		ok := false
-		switch v := attributes[name].(type) {
-		case *types.AttributeValueMemberS:
-			ok = v != nil && v.Value != ""
-		case *types.AttributeValueMemberN:
-			ok = v != nil && v.Value != ""
-		case *types.AttributeValueMemberB:
-			ok = v != nil && len(v.Value) > 0
-		}
-		if !ok {
+		if text(attributes[name]) == "" {
 			return fmt.Errorf("key attribute %q is %s: need a value of type S, N or B that is not empty", name, show(attributes[name]))
 		}
 	}
@@ -191,12 +180,11 @@ func show(value types.AttributeValue) string {
 	return "an " + kind
 }
 
-// text prints a value of a key's type, up to what an error should have.
-func text(value types.AttributeValue) string {
+// text prints the start of a value; "" if it is empty or of a type that no key has.
+func text(value types.AttributeValue) (s string) {
 	if value == nil || reflect.ValueOf(value).IsNil() {
 		return ""
 	}
-	s := ""
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
 		s = v.Value

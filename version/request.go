@@ -23,8 +23,8 @@ type outcome struct {
 	lost bool  // a try was not answered: it may have been applied, or may yet be
 }
 
-// send makes a request, up to Tries times if it fails transiently. once turns the retries of the SDK
-// client off.
+// send makes a request, up to Tries times if it fails transiently. once turns the retries of the SDK client
+// off.
 func (t *Table) send(ctx context.Context, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
 	var o outcome
 	for try := 1; ; try++ {
@@ -68,8 +68,8 @@ func transient(err error) bool {
 	return conflict || retryables.IsErrorRetryable(err) == aws.TrueTernary
 }
 
-// Pauses double from these to a second. That of a request is short: the sooner it is repeated, the fewer
-// have written since.
+// Pauses double from these to a second. That of a request is short: the sooner it is repeated, the fewer have
+// written since.
 const (
 	requestPause  = 10 * time.Millisecond
 	conflictPause = 20 * time.Millisecond

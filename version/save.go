@@ -154,8 +154,8 @@ func (t *Table) conflict(item Item, current *Item) *ConflictError {
 	return &ConflictError{Current: current, key: t.show(item.Attributes), expected: item.state()}
 }
 
-// unchanged returns a condition, with its names and values, that holds while the item is in the table as it
-// was loaded. The tokens distinguish it from an item that was deleted and created again.
+// unchanged returns a condition, with its names and values, that holds while the item is in the table as it was
+// loaded. The tokens distinguish it from an item that was deleted and created again.
 func (t *Table) unchanged(item Item) (*string, map[string]string, Attributes) {
 	cond := "#version = :version AND #tokens = :tokens"
 	names := map[string]string{"#version": t.cfg.VersionAttribute, "#tokens": t.cfg.TokenAttribute}

@@ -20,24 +20,22 @@ type DynamoDB interface {
 
 var _ DynamoDB = (*dynamodb.Client)(nil)
 
-// Config changes how a Table works. The zero value is right for a table with only a
-// partition key. It is copied.
+// Config changes how a Table works. The zero value is right for a table with only a partition key. It is
+// copied.
 type Config struct {
 	// SortKey names the table's sort key. Zero means that it has none.
 	SortKey string
 
-	// VersionAttribute (N) and TokenAttribute (S) name the two attributes that saves
-	// add to an item. Zero means "version" and "versionTokens". They must differ from
-	// each other and from the keys, and be the same in all programs.
+	// VersionAttribute (N) and TokenAttribute (S) name the two attributes that saves add to an item. Zero means
+	// "version" and "versionTokens". They must differ from each other and from the keys, and be the same in all
+	// programs.
 	VersionAttribute, TokenAttribute string
 
-	// Attempts is how often Update loads, changes and saves before it returns the last
-	// conflict. Zero means 10, which takes 4.3 s on average besides the requests. At
-	// least 1.
+	// Attempts is how often Update loads, changes and saves before it returns the last conflict. Zero means 10,
+	// which takes 4.3 s on average besides the requests. At least 1.
 	Attempts int
 
-	// Tries is how often a request is sent that fails transiently. Zero means 5. At
-	// least 1.
+	// Tries is how often a request is sent that fails transiently. Zero means 5. At least 1.
 	Tries int
 
 	// RequestTimeout bounds each try. Zero means 2 s. At least 1 ms.
@@ -53,8 +51,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Table is a table whose items have versions. It is safe for concurrent use, and starts
-// no goroutine.
+// Table is a table whose items have versions. It is safe for concurrent use, and starts no goroutine.
 type Table struct {
 	db   DynamoDB
 	name string
@@ -62,8 +59,8 @@ type Table struct {
 	cfg  Config
 }
 
-// New returns a Table whose partition key has that name. It makes no request. Returns
-// an error if an argument or a field is invalid.
+// New returns a Table whose partition key has that name. It makes no request. Returns an error if an argument
+// or a field is invalid.
 func New(db DynamoDB, tableName, partitionKey string, cfg Config) (*Table, error) {
 	cfg = cfg.withDefaults()
 	t := &Table{db: db, name: tableName, keys: []string{partitionKey}, cfg: cfg}
