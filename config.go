@@ -21,62 +21,44 @@ import (
 // Config changes how a Client works. The zero value is right for most programs. New copies it.
 // docs/configuration.md has all bounds.
 type Config struct {
-	// TTL is the length of a holder's lease, after which a crashed holder is evicted.
-	// Zero means 60 s. At least 1 s, at most 7 days.
+	// TTL is the length of a holder's lease, after which a crashed holder is evicted. Zero means 60 s. At least
+	// 1 s, at most 7 days.
 	TTL time.Duration
-
-	// HeartbeatInterval is the longest time between two renewals of the lease; a
-	// renewal comes up to a tenth earlier, at random. Zero means half of TTL. At least
-	// 10 ms, and less than 4/5 of TTL.
+	// HeartbeatInterval is the longest time between two renewals of the lease; a renewal comes up to a tenth
+	// earlier, at random. Zero means half of TTL. At least 10 ms, and less than 4/5 of TTL.
 	HeartbeatInterval time.Duration
-
-	// WaiterTTL is the length of the lease of a waiter's row. A crashed waiter delays
-	// others for at most this long. Zero means 15 s, or TTL if that is less. Between
-	// 1 s and 7 days.
+	// WaiterTTL is the length of the lease of a waiter's row. A crashed waiter delays others for at most this
+	// long. Zero means 15 s, or TTL if that is less. Between 1 s and 7 days.
 	WaiterTTL time.Duration
-
-	// RequestTimeout bounds each call of the SDK client, its retries included. Zero
-	// means a quarter of the shorter lease, at most 5 s. HeartbeatInterval and
-	// RequestTimeout together must be less than TTL less its margin, and RequestTimeout
-	// less than half of WaiterTTL less its margin. A margin is a tenth, but at most 2 s
-	// and a thousandth.
+	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the
+	// shorter lease, at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its
+	// margin, and RequestTimeout less than half of WaiterTTL less its margin. A margin is a tenth, but at most
+	// 2 s and a thousandth.
 	RequestTimeout time.Duration
-
-	// Owner names this process in Inspect and errors. Zero means the host's name and
-	// the process id, "host:1234". At most 256 bytes.
+	// Owner names this process in Inspect and errors. Zero means the host's name and the process id,
+	// "host:1234". At most 256 bytes.
 	Owner string
-
-	// PartitionKey and SortKey name the table's keys, both of type S, and TTLAttribute
-	// the attribute of the table's TTL. Zero means "pk", "sk" and "expiresAt". They
-	// must differ from each other and from the library's own attributes.
+	// PartitionKey and SortKey name the table's keys, both of type S, and TTLAttribute the attribute of the
+	// table's TTL. Zero means "pk", "sk" and "expiresAt". They must differ from each other and from the
+	// library's own attributes.
 	PartitionKey, SortKey, TTLAttribute string
-
-	// ItemPrefix begins the names of the attributes that LockItem keeps on an item.
-	// Zero means "lock_". At most 200 bytes, without brackets, and the same in every
-	// process.
+	// ItemPrefix begins the names of the attributes that LockItem keeps on an item. Zero means "lock_". At most
+	// 200 bytes, without brackets, and the same in every process.
 	ItemPrefix string
-
-	// ObserveExpiry judges leases of others by observation alone, never by DynamoDB's
-	// clock, for engines whose Date header is wrong. A crashed holder then costs a new
-	// client up to one more TTL.
+	// ObserveExpiry judges leases of others by observation alone, never by DynamoDB's clock, for engines whose
+	// Date header is wrong. A crashed holder then costs a new client up to one more TTL.
 	ObserveExpiry bool
-
-	// Scope says which counter issues tickets. Zero means ScopeQueue. All clients of a
-	// queue need the same.
+	// Scope says which counter issues tickets. Zero means ScopeQueue. All clients of a queue need the same.
 	Scope Scope
-
-	// Poll is the rhythm of looks while waiting. Zero fields mean those of
-	// waitpolicy.Default.
+	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
-
-	// Logger receives evictions, sweeps, lost locks and failed clean-up. A Logger that
-	// blocks delays nothing: the oldest of more than 256 records are dropped. Nil means
-	// none.
+	// Logger receives evictions, sweeps, lost locks and failed clean-up. A Logger that blocks delays nothing:
+	// the oldest of more than 256 records are dropped. Nil means none.
 	Logger *slog.Logger
 }
 
-// Scope says which counter issues the tickets of a client's queues. An Acquire by a
-// client of another scope than the queue's is a *MismatchError.
+// Scope says which counter issues the tickets of a client's queues. An Acquire by a client of another scope
+// than the queue's is a *MismatchError.
 type Scope = ticket.Scope
 
 // The scopes; see package ticket.
@@ -178,8 +160,8 @@ func (c Config) attention() time.Duration {
 	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
 }
 
-// counterName is the sort key of an entity's counter, and the partition key of the table's. No queue's
-// item has it, because its sort key has a slash.
+// counterName is the sort key of an entity's counter, and the partition key of the table's. No queue's item has
+// it, because its sort key has a slash.
 const counterName = "ticket-master"
 
 // counter returns the counter of a queue, or nil if its record is the counter.

@@ -19,8 +19,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs, and not for
-// Acquire. Transact and ReleaseWith must not name the item itself. Its Handle cannot be resumed.
+// ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs, and not for Acquire.
+// Transact and ReleaseWith must not name the item itself. Its Handle cannot be resumed.
 type ItemLock struct {
 	*Lock
 	itemKey ItemKey
@@ -37,12 +37,12 @@ func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.i
 // consistent read, and no later holder has changed it. The map is the caller's own, its values are not.
 func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.item) }
 
-// LockItem acquires a lock on an item of the caller's own, in any table of the region, and returns it with
-// the item as it is. The lock is kept in the item's attributes that begin with Config.ItemPrefix. Other
-// programs must leave them alone: a PutItem of the whole item, or its deletion, ends the lock.
+// LockItem acquires a lock on an item of the caller's own, in any table of the region, and returns it with the
+// item. The lock is kept in the item's attributes that begin with Config.ItemPrefix. Other programs must leave
+// them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
-// Errors and options are those of Acquire, without Shared, Permits, FailClosed and OnHandle. Returns
-// ErrNoItem for a missing item unless CreateItem is given.
+// Errors and options are those of Acquire, without Shared, Permits, FailClosed and OnHandle. Returns ErrNoItem
+// for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {
 	cfg, q, err := c.prepareItem(item, wait, opts)
 	if err != nil {
@@ -78,9 +78,8 @@ func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) 
 	return cfg, table.Queue{Store: store, Entity: itemkey.Entity(home), Reason: ItemReason, Home: home}, nil
 }
 
-// UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and
-// returns the item without the lock's attributes. The update must leave the key and the lock's attributes
-// alone. Returns
+// UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns
+// the item without the lock's attributes. The update must leave these and the key alone. Returns
 //
 //   - *ConditionError if a condition was false. The lock is held.
 //   - ErrReleased, or an error that matches ErrLost, if the lock had ended.

@@ -66,8 +66,8 @@ func (k Key) validate() error {
 
 // ItemKey names an item of the caller's own.
 type ItemKey struct {
-	// Table is the item's table, by name or ARN, in the region of the client's own: 3 to 255 of a-z, A-Z,
-	// 0-9, "_", "-" and ".", or up to 1024 bytes of ARN. Every process must name it in the same way.
+	// Table is the item's table, by name or ARN, in the region of the client's own: 3 to 255 of a-z, A-Z, 0-9,
+	// "_", "-" and ".", or up to 1024 bytes of ARN. Every process must name it in the same way.
 	Table string
 	// Key is the item's primary key: one attribute or two, each of type S, N or B.
 	Key map[string]types.AttributeValue

@@ -7,13 +7,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
-// Option changes one Acquire. A nil Option changes nothing. Acquire returns an error and sends
-// nothing if an option is invalid.
+// Option changes one Acquire. A nil Option changes nothing. Acquire returns an error and sends nothing if an
+// option is invalid.
 type Option func(*settings)
 
 // settings are the Config of a client, changed for one call.
@@ -37,35 +42,30 @@ type warning struct {
 	call   func(*Lock)
 }
 
-// WithTTL sets Config.TTL for one lock, HeartbeatInterval to half of it, and RequestTimeout to at
-// most a quarter of it.
+// WithTTL sets Config.TTL for one lock, HeartbeatInterval to half of it, and RequestTimeout to at most a
+// quarter of it.
 func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.TTL = ttl } }
 
 // WithOwner sets Config.Owner for one lock.
 func WithOwner(owner string) Option { return func(s *settings) { s.Owner = owner } }
 
 // WithData publishes data of the holder while the lock is held, as Holder.Data of Inspect and
-// *NotAcquiredError. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes
-// are copied.
+// *NotAcquiredError. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes are copied.
 func WithData(data []byte) Option {
 	data = bytes.Clone(data)
 	return func(s *settings) { s.data = data }
 }
 
-// Shared makes the lock a reader's. Readers hold it together, and a writer, which does not use
-// this option, holds it alone. All wait in one queue, so readers never starve writers. At most 500
-// readers hold together, about 180 at the default HeartbeatInterval.
-//
-// Holders of lower tickets may still be there: fence readers with Lock.Condition, not by the
-// highest ticket. There is no upgrade to a writer.
+// Shared makes the lock a reader's. Readers hold it together, and a writer, which does not use this option,
+// holds it alone. All wait in one queue, so readers never starve writers. At most 500 readers hold together,
+// about 180 at the default HeartbeatInterval. There is no upgrade to a writer. Holders of lower tickets may
+// still be there: fence readers with Lock.Condition, not by the highest ticket.
 func Shared() Option { return func(s *settings) { s.mode.Shared = true } }
 
-// Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their
-// tickets. The first use of a queue fixes n, and another kind is a *MismatchError. It cannot be
-// combined with Shared, whose rule about tickets applies.
-//
-// Acquire refuses a semaphore whose heartbeats need more than half of a partition's capacity: n is
-// at most about 260 at the default interval. docs/costs.md has the formula.
+// Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
+// first use of a queue fixes n, and another kind is a *MismatchError. It excludes Shared, whose rule about
+// tickets applies. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
+// interval. docs/costs.md has the formula.
 func Permits(n int) Option {
 	if n == 0 {
 		n = -1 // invalid too, while the mode of zero permits is that of a lock
@@ -73,45 +73,41 @@ func Permits(n int) Option {
 	return func(s *settings) { s.mode.Permits = n }
 }
 
-// LockDelay keeps the queue closed for d after the lease of a lost lock has ended. It protects a
-// resource without a fencing token from requests of the former holder that are still on their way.
-// A release opens the queue at once, as does Client.Evict. Shared and Permits admit others beside
-// the lost holder as beside a live one. At most 24 h, in whole milliseconds.
+// LockDelay keeps the queue closed for d after the lease of a lost lock has ended, for a resource without a
+// fencing token: requests of the former holder may still be on their way. A release opens the queue at once, as
+// does Client.Evict. Shared and Permits admit others beside the lost holder as beside a live one. At most 24 h,
+// in whole milliseconds.
 func LockDelay(d time.Duration) Option { return func(s *settings) { s.delay = d } }
 
-// FailClosed takes the lock without a lease. Only Release or an operator's Client.Evict ends it: if
-// its holder crashes, all wait until an operator has looked. Use it where two holders at once are
-// worse than none and the resource checks no token.
+// FailClosed takes the lock without a lease. Only Release or an operator's Client.Evict ends it: if its holder
+// crashes, all wait until an operator has looked. Use it where two holders at once are worse than none and the
+// resource checks no token.
 //
-// The holder has no deadline, but its heartbeats report an eviction. A Release without an answer
-// returns *UnreleasedError, and so does an Acquire that could not take back its grant. It cannot
-// be combined with OnExpiring, LockDelay or Client.Resume.
+// The holder has no deadline, but its heartbeats report an eviction. A Release without an answer returns
+// *UnreleasedError, and so does an Acquire that could not take back its grant. It excludes OnExpiring,
+// LockDelay and Client.Resume.
 func FailClosed() Option { return func(s *settings) { s.failClosed = true } }
 
-// CreateItem lets LockItem create a missing item, with only its key and the lock's attributes. A
-// late copy of the request may create an item again that was deleted meanwhile.
+// CreateItem lets LockItem create a missing item, with only its key and the lock's attributes. A late copy of
+// the request may create an item again that was deleted meanwhile.
 func CreateItem() Option { return func(s *settings) { s.createItem = true } }
 
-// OnProgress calls f with the queue position when Acquire begins to wait, and after each look that
-// changes what Progress shows. NoWait and an idle lock never call f. The last OnProgress counts.
-//
-// One goroutine at a time calls f, with the latest Progress. Acquire waits up to one second for
-// the call under way, and Close waits for it, so f must not call Close. A panic of f ends the wait
-// and continues in the caller of Acquire.
+// OnProgress calls f with the queue position when Acquire begins to wait, and after each look that changes what
+// Progress shows. NoWait and an idle lock never call f. The last OnProgress counts. One goroutine at a time
+// calls f, with the latest Progress. Acquire waits up to one second for the call under way, and Close waits for
+// it, so f must not call Close. A panic of f ends the wait and continues in the caller of Acquire.
 func OnProgress(f func(Progress)) Option { return func(s *settings) { s.progress = f } }
 
-// OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume.
-// Acquire enters the queue after f has returned. Resume does not wait for f. If the lock is idle,
-// f is not called: save Lock.Handle instead. The other rules of OnProgress apply.
+// OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume. Acquire enters the
+// queue after f has returned. Resume does not wait for f. If the lock is idle, f is not called: save
+// Lock.Handle instead. The other rules of OnProgress apply.
 func OnHandle(f func(Handle)) Option { return func(s *settings) { s.placed = f } }
 
-// OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or the process
-// was paused. The lock may still be renewed: stop long work and save results. f runs in its own
-// goroutine, once until a renewal succeeds, and may find the lock lost after a pause. Close waits
-// for f, so f must not call Close. Each OnExpiring counts.
-//
-// margin is more than zero and at most TTL less its own margin, HeartbeatInterval and
-// RequestTimeout: 24.19 s by default.
+// OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or the process was paused.
+// The lock may still be renewed: stop long work and save results. f runs in its own goroutine, once until a
+// renewal succeeds, and may find the lock lost. Close waits for f, so f must not call Close. Each OnExpiring
+// counts. margin is more than zero and at most TTL less its own margin, HeartbeatInterval and RequestTimeout:
+// 24.19 s by default.
 func OnExpiring(margin time.Duration, f func(*Lock)) Option {
 	return func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) }
 }
@@ -195,8 +191,7 @@ func validData(what string, data []byte, most int) error {
 	return nil
 }
 
-// maxData returns the limit of each holder's data. Holders of one record must leave room for each
-// other.
+// maxData returns the limit of each holder's data. Holders of one record must leave room for each other.
 func (s settings) maxData() int {
 	switch {
 	case s.mode.Shared:
@@ -235,4 +230,55 @@ func (s settings) grantTerms() lease.Terms {
 		terms.Margin = lease.Margin(terms.TTL)
 	}
 	return terms
+}
+
+// Progress is the place of a waiting Acquire, as its last look showed it.
+type Progress struct {
+	Key    Key
+	Ticket ticket.Number
+	// Position is the place among the waiters. 1 is next.
+	Position int
+	// TicketsAhead counts the earlier tickets that can still be served: waiters ahead, waiters without a row
+	// yet, and some that have given up. With a wider Config.Scope it is Position-1.
+	TicketsAhead int
+	// Serving is the holder with the lowest ticket, or nil.
+	Serving *queue.Holder
+	// Waited is the time for which Acquire has tried.
+	Waited time.Duration
+	// EstimatedWait is a guess from the rate of recent turns. Zero if no rate is known, and if the turn may
+	// come at any time.
+	EstimatedWait time.Duration
+}
+
+// waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
+func (c *Client) waiter(cfg settings, q table.Queue, calls *callback.Caller) waiter.Config {
+	config := waiter.Config{
+		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.Logger,
+		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
+		Row:      cfg.rowTerms(),
+		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
+	}
+	key := keyOf(q)
+	if cfg.progress != nil {
+		config.Progress = func(w waiter.Progress) {
+			p := Progress{
+				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
+				Serving: c.served(q, w.Status), Waited: time.Since(cfg.begun), EstimatedWait: w.Wait,
+			}
+			calls.Call(key, func() { cfg.progress(p) })
+		}
+	}
+	if cfg.placed != nil {
+		config.Placed = func(h waiter.Handle) <-chan struct{} {
+			returned := make(chan struct{})
+			calls.Call(nil, func() { cfg.placed(newHandle(key, cfg.mode, h)); close(returned) })
+			return returned
+		}
+	}
+	return config
+}
+
+// served returns the holder that a waiter saw last, or nil. Its ages are of now.
+func (c *Client) served(q table.Queue, last waiter.Status) *queue.Holder {
+	return picture.Seen(q, last.Serving, c.observer, last.SeenAt)
 }

@@ -1,13 +1,13 @@
-// Package queuelock provides locks on Amazon DynamoDB that are granted first in, first out. They are
-// exclusive unless the options [Shared] or [Permits] say otherwise.
+// Package queuelock provides locks on Amazon DynamoDB that are granted first in, first out. They are exclusive
+// unless the options [Shared] or [Permits] say otherwise.
 //
 // # Life of a lock
 //
-// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the same request grants
-// it. Otherwise the client waits in a row of the queue, looks when its turn may come, and takes the lock
-// by one conditional write. Heartbeats renew the lease of a [Lock], whose context is cancelled when it is
-// lost. [Lock.Release] lets the next waiter in. [Client.Do] does all of that around a function.
-// [Client.LockItem] keeps the lock on an item of your own and returns the item.
+// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the same request grants it.
+// Otherwise the client waits in a row of the queue, looks when its turn may come, and takes the lock by one
+// conditional write. Heartbeats renew the lease of a [Lock], whose context is cancelled when it is lost.
+// [Lock.Release] lets the next waiter in. [Client.Do] does all of that around a function. [Client.LockItem]
+// keeps the lock on an item of your own and returns the item.
 //
 //	          Acquire                                     Release
 //	(nothing) ───────► waiting ───────► held ───────────────────► released
@@ -16,18 +16,18 @@
 //
 // # What it promises
 //
-//   - The table never has two holders, or more than the mode allows, under any pause, crash, retry, lost
-//     or late answer.
+//   - The table never has two holders, or more than the mode allows, under any pause, crash, retry, lost or
+//     late answer.
 //   - Tickets strictly increase from holder to holder.
 //   - Waiters whose rows are in the table are served in the order of their tickets.
-//   - A running process learns of a loss by its own monotonic clock before another client may be served.
-//     That clock stops while a whole host is suspended.
+//   - A running process learns of a loss by its own monotonic clock before another client may be served. That
+//     clock stops while a whole host is suspended.
 //
 // # What it does not promise
 //
-// A paused process does not notice that its lease ends. Only the fencing token guards what it does next:
-// send [Lock.Ticket] with each write to the protected resource, and let the resource refuse a ticket
-// lower than the highest it has seen. For items of DynamoDB, [Lock.Transact] does that.
+// A paused process does not notice that its lease ends. Only the fencing token guards what it does next: send
+// [Lock.Ticket] with each write to the protected resource, and let the resource refuse a ticket lower than the
+// highest it has seen. For items of DynamoDB, [Lock.Transact] does that.
 //
 // # Who is authoritative
 //
@@ -46,24 +46,24 @@
 //
 // # Outcomes
 //
-// Calls on a lock, except Extend, retry throttles, conflicts and lost answers until ctx, the lock or the
-// client ends. A request that was not answered may have been applied, so they read the outcome from the
-// table. nil says that the call took effect, once.
+// Calls on a lock, except Extend, retry throttles, conflicts and lost answers until ctx, the lock or the client
+// ends. A request that was not answered may have been applied, so they read the outcome from the table. nil
+// says that the call took effect, once.
 //
 //   - [ErrLost] and [ErrReleased] say that the lock had ended. The caller's writes were not made.
 //   - [UnknownOutcomeError] says that the table does not show whether they were made.
-//   - Any other error comes from the table, the arguments or ctx. The lock is held as before, unless the
-//     call was to release it, and the call may be repeated.
+//   - Any other error comes from the table, the arguments or ctx. The lock is held as before, unless the call
+//     was to release it, and the call may be repeated.
 //
-// Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and
-// docs/errors.md list the requests and errors of each call.
+// Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and docs/errors.md
+// list the requests and errors of each call.
 //
 // # Packages
 //
-// Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture that
-// [Client.Inspect] returns, and heartbeat the renewal of leases. Package sweeper removes what crashed
-// clients left in idle queues. Package version is for changes that need no lock. Package queuelocktest
-// has a table in memory, with faults, for tests of your own code.
+// Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture that [Client.Inspect]
+// returns, and heartbeat the renewal of leases. Package sweeper removes what crashed clients left in idle
+// queues. Package version is for changes that need no lock. Package queuelocktest has a table in memory, with
+// faults, for tests of your own code.
 package queuelock
 
 import (
@@ -89,8 +89,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Client acquires locks in one table. It is safe for concurrent use. A process needs one, which New
-// returns and Close closes.
+// Client acquires locks in one table. It is safe for concurrent use. A process needs one, which New returns and
+// Close closes.
 type Client struct {
 	cfg      Config
 	logs     logqueue.Queue // behind cfg.Logger
@@ -108,9 +108,9 @@ type Client struct {
 	background group.Group // heartbeats, row deletes, RESET
 }
 
-// New returns a Client for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z,
-// 0-9, "_", "-" and ".") or an ARN. New makes no request and starts no goroutine. Returns an error if
-// an argument or a field of cfg is invalid.
+// New returns a Client for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
+// "_", "-" and ".") or an ARN. New makes no request and starts no goroutine. Returns an error if an argument or
+// a field of cfg is invalid.
 func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	if isNil(db) {
 		return nil, errors.New("queuelock: the DynamoDB client is nil")
@@ -140,16 +140,16 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Acquire waits for its turn and returns the lock. wait and ctx bound the wait. The lock does not end
-// with ctx, but with Release or when it is lost. Locks are not reentrant. Before Acquire returns an
-// error it leaves the queue. What it could not remove ends with its lease. Returns
+// Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks
+// are not reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with
+// its lease. Returns
 //
 //   - ErrClosed after Close.
 //   - *MismatchError if the queue is of another kind, *TableError if the table cannot be used, and
 //     *MalformedError if another program wrote the record.
 //   - ErrUnavailable if the table did not answer.
-//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's
-//     error too if that ended the wait.
+//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error
+//     too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	cfg, q, err := c.prepare(key, wait, opts)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c *Client) serve(ctx context.Context, cfg settings, q table.Queue, wait wa
 	return attempt(ctx, c, cfg, wait, try)
 }
 
-// attempt makes an attempt within the wait, and one without waiting if the wait was over before the
-// first request. try reports whether it made a request.
+// attempt makes an attempt within the wait, and one without waiting if the wait was over before the first
+// request. try reports whether it made a request.
 func attempt[T any](ctx context.Context, c *Client, cfg settings, wait waitpolicy.Wait,
 	try func(context.Context, *callback.Caller, waitpolicy.Wait) (T, bool, error)) (T, error) {
 	once := func(wait waitpolicy.Wait) (held T, tried bool, err error) {
@@ -209,8 +209,8 @@ func attempt[T any](ctx context.Context, c *Client, cfg settings, wait waitpolic
 	return held, err
 }
 
-// Do runs fn while it holds the lock, and releases the lock afterwards, also after a panic. fn's context
-// is cancelled when the lock is lost and when ctx ends, and context.Cause says which. Returns
+// Do runs fn while it holds the lock, and releases the lock afterwards, also after a panic. fn's context is
+// cancelled when the lock is lost and when ctx ends, and context.Cause says which. Returns
 //
 //   - Acquire's error if the lock was not acquired. fn was not called.
 //   - fn's error joined with Release's, which matches ErrLost if the lock was lost.
@@ -234,12 +234,10 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 	return fn(held, lock)
 }
 
-// Close cancels all waiters, releases all locks, and waits for background work until ctx ends. The
-// releases have Config.RequestTimeout even then, and the Logger has one second. Once Close has begun,
-// other calls on the Client return ErrClosed.
-//
-// Returns the errors of the releases, and one for each kind of work that still runs. Leases end what
-// was not released, unless it fails closed. Another call repeats what failed.
+// Close cancels all waiters, releases all locks, and waits for background work until ctx ends. The releases
+// have Config.RequestTimeout even then, and the Logger has one second. Other calls then return ErrClosed.
+// Returns the errors of the releases, and one for each kind of work that still runs. Leases end what was not
+// released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
