@@ -1,5 +1,5 @@
-// Package mode_test tests shared locks and semaphores: Shared, Permits and Downgrade.
-package mode_test
+// Package shared_test tests shared locks and semaphores: Shared, Permits and Downgrade.
+package shared_test
 
 import (
 	"testing"

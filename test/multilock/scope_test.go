@@ -1,4 +1,4 @@
-package several_test
+package multilock_test
 
 import (
 	"errors"

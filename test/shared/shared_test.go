@@ -1,4 +1,4 @@
-package mode_test
+package shared_test
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package several_test tests locks of several keys: AcquireAll and the wider scopes.
-package several_test
+// Package multilock_test tests locks of several keys: AcquireAll and the wider scopes.
+package multilock_test
 
 import (
 	"testing"
