@@ -69,20 +69,17 @@ const (
 )
 
 const (
-	defaultTTL            = 60 * time.Second
-	defaultWaiterTTL      = 15 * time.Second
-	defaultRequestTimeout = 5 * time.Second
-	minTTL                = time.Second
-	minRetryTimeout       = 30 * time.Second // with a table that does not answer
-	minHeartbeat          = 10 * time.Millisecond
-	maxOwner              = 256
+	minTTL          = time.Second
+	minRetryTimeout = 30 * time.Second // with a table that does not answer
+	minHeartbeat    = 10 * time.Millisecond
+	maxOwner        = 256
 )
 
 func (c Config) withDefaults() Config {
-	c.TTL = cmp.Or(c.TTL, defaultTTL)
+	c.TTL = cmp.Or(c.TTL, time.Minute)
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, c.TTL/2)
-	c.WaiterTTL = cmp.Or(c.WaiterTTL, min(defaultWaiterTTL, max(c.TTL, minTTL)))
-	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(defaultRequestTimeout, c.TTL/4, c.WaiterTTL/4))
+	c.WaiterTTL = cmp.Or(c.WaiterTTL, min(15*time.Second, max(c.TTL, minTTL)))
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(5*time.Second, c.TTL/4, c.WaiterTTL/4))
 	c.Owner = cmp.Or(c.Owner, thisProcess())
 	c.PartitionKey = cmp.Or(c.PartitionKey, "pk")
 	c.SortKey = cmp.Or(c.SortKey, "sk")
@@ -148,10 +145,6 @@ func (c Config) validLeases() error {
 
 func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
-}
-
-func (c Config) rowTerms() lease.Terms {
-	return lease.Terms{TTL: c.WaiterTTL, Interval: c.WaiterTTL / 2, Margin: lease.Margin(c.WaiterTTL)}
 }
 
 // attention is the time without a look after which a waiter counts as stuck. It is twice the longest time

@@ -88,13 +88,13 @@ func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem
 }
 
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from
-// 57.94 s down to about 28 s. It is zero once the lock has ended, and the longest Duration for a lock that
-// fails closed. It reads the clock and makes no request. Use it to decide whether to begin work, not to guard a
+// 57.94 s down to about 28 s, zero once the lock has ended, and the longest Duration for a lock that fails
+// closed. It reads the clock and makes no request. Use it to decide whether to begin work, not to guard a
 // write: the process may be paused after the call.
 func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 
-// Extend renews the lease now by one request, sent after the call. Concurrent calls share one. The next
-// heartbeat counts from it. Of a lock that fails closed it checks that it is held. Returns
+// Extend renews the lease now by one request, sent after the call. Concurrent calls share one. Of a lock that
+// fails closed it checks that it is held. Returns
 //
 //   - an error that matches ErrLost or ErrReleased if the lock has ended.
 //   - any other error if the renewal failed. The lock is held as before, unless an UpdateAndRelease has
@@ -104,10 +104,10 @@ func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) 
 // Shared reports whether the lock is held together with others, by the option Shared or after Downgrade.
 func (l *Lock) Shared() bool { return l.session.Shared() }
 
-// Downgrade makes an exclusive lock a shared one, with no other writer in between. It admits the readers that
-// wait, up to the next writer. The ticket stays the same. A protected write that is still on its way is refused
-// once a reader has joined. Returns an error at once for a permit or an item's lock. After any error but
-// ErrLost and ErrReleased the lock is held and may be shared.
+// Downgrade makes an exclusive lock a shared one, with no other writer in between, and admits the readers up to
+// the next writer. The ticket stays the same. A protected write that is still on its way is refused once a
+// reader has joined. Returns an error at once for a permit or an item's lock. After any error but ErrLost and
+// ErrReleased the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	switch {
 	case l.session.Mode().Permits > 0:

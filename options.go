@@ -255,7 +255,7 @@ func (c *Client) waiter(cfg settings, q table.Queue, calls *callback.Caller) wai
 	config := waiter.Config{
 		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.Logger,
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
-		Row:      cfg.rowTerms(),
+		Row:      lease.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: lease.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 	}
 	key := keyOf(q)

@@ -32,15 +32,14 @@ func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
 	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
-// Resume continues where a process that has ended left off. It returns the lock of the handle with its ticket
-// if it is still in the record, or waits on in its place. The process that saved the handle must have ended: if
-// it still runs, its protected writes are refused at once, and its next heartbeat reports the loss. One of
-// several Resumes succeeds and makes the handle invalid: save the new lock's.
+// Resume continues where a process that has ended left off: it returns the lock of the handle with its ticket
+// if it is still in the record, or waits on in its place. That process must have ended. If it still runs, its
+// protected writes are refused at once, and its next heartbeat reports the loss. One of several Resumes
+// succeeds and makes the handle invalid: save the new lock's.
 //
 // Options are those of Acquire, without FailClosed. The handle has Shared and Permits. The data stays unless
 // WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and ErrGone if the
-// lock or the place has ended. A Resume that fails gives the lock back, or leaves it to its lease and lock
-// delay.
+// lock or the place has ended. A failed Resume gives the lock back, or leaves it to its lease.
 func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	if h.ID == "" || h.Ticket.IsZero() {
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
