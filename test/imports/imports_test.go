@@ -18,7 +18,7 @@ const module = "github.com/queuelock/queuelock"
 // only those below it. What a package may import of the outside is the same
 // for all.
 var floors = []string{
-	"version",
+	"optimistic",
 	"sweeper",
 	"",
 	"internal/picture",

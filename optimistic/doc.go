@@ -1,4 +1,4 @@
-// Package version provides optimistic locking. An item is changed without a lock, and saved only if no other
+// Package optimistic provides optimistic locking. An item is changed without a lock, and saved only if no other
 // client has changed it since it was loaded.
 //
 // Each save writes the whole item with a version one higher, on the condition that it still has the version
@@ -59,4 +59,4 @@
 // A refusal without the item, by an engine older than 2023 or of a deleted item, costs one read more. This
 // package repeats transient failures up to [Config.Tries] times, and turns the retries of the SDK client off.
 // No proxy may repeat requests either, because only the repeater knows what a refusal means.
-package version
+package optimistic

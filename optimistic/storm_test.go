@@ -1,4 +1,4 @@
-package version_test
+package optimistic_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/version"
 )
 
 // TestConflictStorm checks that under many conflicts no write is lost or made twice. Many
@@ -59,15 +59,15 @@ func storm(t *testing.T, seed uint64) {
 	made, unknown, refused, removed := 0, 0, 0, 0
 	var wg sync.WaitGroup
 	for w := range workers {
-		items, _ := open(t, table, fmt.Sprint("worker-", w), version.Config{Attempts: 30})
+		items, _ := open(t, table, fmt.Sprint("worker-", w), optimistic.Config{Attempts: 30})
 		wg.Go(func() {
 			for range each {
-				_, err := items.Update(t.Context(), order, increment, version.OrCreate())
+				_, err := items.Update(t.Context(), order, increment, optimistic.OrCreate())
 				mu.Lock()
 				switch {
 				case err == nil:
 					made++
-				case errors.Is(err, version.ErrUnknown):
+				case errors.Is(err, optimistic.ErrUnknown):
 					unknown++
 				default: // says that nothing was written
 					refused++
@@ -81,7 +81,7 @@ func storm(t *testing.T, seed uint64) {
 				switch {
 				case err == nil:
 					removed += counter(item)
-				case errors.Is(err, version.ErrUnknown):
+				case errors.Is(err, optimistic.ErrUnknown):
 					unknown += counter(item)
 				}
 			}
@@ -110,9 +110,9 @@ func storm(t *testing.T, seed uint64) {
 }
 
 // first is a client without faults.
-func first(t *testing.T, table *queuelocktest.Table) *version.Table {
+func first(t *testing.T, table *queuelocktest.Table) *optimistic.Table {
 	t.Helper()
-	items, db := open(t, table, "first", version.Config{})
+	items, db := open(t, table, "first", optimistic.Config{})
 	db.Inject(queuelocktest.DelayRequest(0)) // comes before those of the table
 	return items
 }

@@ -1,4 +1,4 @@
-package version_test
+package optimistic_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/version"
 )
 
 // What the tests in bubbles show of the embedded engine must be true of the
@@ -25,17 +25,17 @@ func TestEngineManyProcesses(t *testing.T) {
 		const workers, each = 4, 5
 		var wg sync.WaitGroup
 		for w := range workers {
-			items, _ := open(t, table, fmt.Sprint("worker-", w), version.Config{Attempts: 50, Tries: 20})
+			items, _ := open(t, table, fmt.Sprint("worker-", w), optimistic.Config{Attempts: 50, Tries: 20})
 			wg.Go(func() {
 				for range each {
-					if _, err := items.Update(t.Context(), order, increment, version.OrCreate()); err != nil {
+					if _, err := items.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		items, _ := open(t, table, "at the end", version.Config{Tries: 20})
+		items, _ := open(t, table, "at the end", optimistic.Config{Tries: 20})
 		if item := load(t, items); counter(item) != workers*each || item.Version() != workers*each {
 			t.Errorf("n = %d at version %d, want %d", counter(item), item.Version(), workers*each)
 		}
@@ -57,17 +57,17 @@ func TestEngineKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryEngine(t, keyed(c.keys...), func(t *testing.T, table *queuelocktest.Table) {
-				cfg := version.Config{VersionAttribute: "size", TokenAttribute: "token"}
+				cfg := optimistic.Config{VersionAttribute: "size", TokenAttribute: "token"}
 				key := attributes{c.keys[0][0]: c.values[0]}
 				if len(c.keys) == 2 {
 					cfg.SortKey = c.keys[1][0]
 					key[cfg.SortKey] = c.values[1]
 				}
-				items, err := version.New(table.Client("a"), table.Name(), c.keys[0][0], cfg)
+				items, err := optimistic.New(table.Client("a"), table.Name(), c.keys[0][0], cfg)
 				if err != nil {
 					t.Fatal(err)
 				}
-				made, err := items.Update(t.Context(), key, increment, version.OrCreate())
+				made, err := items.Update(t.Context(), key, increment, optimistic.OrCreate())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,10 +75,10 @@ func TestEngineKeys(t *testing.T) {
 				if err != nil || again.Version() != 2 || counter(again) != 2 {
 					t.Fatalf("%+v: %v", again, err)
 				}
-				if _, err := items.Save(t.Context(), version.Item{Attributes: key}); !errors.Is(err, version.ErrConflict) {
+				if _, err := items.Save(t.Context(), optimistic.Item{Attributes: key}); !errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("create: %v, want a conflict", err)
 				}
-				if err := items.Delete(t.Context(), made); !errors.Is(err, version.ErrConflict) {
+				if err := items.Delete(t.Context(), made); !errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("delete of what was changed: %v, want a conflict", err)
 				}
 				if err := items.Delete(t.Context(), again); err != nil {
@@ -91,8 +91,8 @@ func TestEngineKeys(t *testing.T) {
 
 func TestEngineConflictsAndTransactions(t *testing.T) {
 	onEveryEngine(t, keyed([2]string{"pk", "S"}, [2]string{"sk", "S"}), func(t *testing.T, table *queuelocktest.Table) {
-		items, db := open(t, table, "a", version.Config{})
-		transact := func(item version.Item) (version.Item, error) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		transact := func(item optimistic.Item) (optimistic.Item, error) {
 			t.Helper()
 			put, saved, err := items.SaveItem(item)
 			if err != nil {
@@ -109,7 +109,7 @@ func TestEngineConflictsAndTransactions(t *testing.T) {
 		_, transactErr := transact(old)
 		_, saveErr := items.Save(t.Context(), old)
 		for _, err := range []error{transactErr, saveErr} {
-			var conflict *version.ConflictError
+			var conflict *optimistic.ConflictError
 			if !errors.As(err, &conflict) {
 				t.Errorf("%v, want a conflict", err)
 			} else if conflict.Current != nil && conflict.Current.Tag() != now.Tag() || err == saveErr && conflict.Current == nil {
@@ -119,13 +119,13 @@ func TestEngineConflictsAndTransactions(t *testing.T) {
 		if err := items.Delete(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := items.Save(t.Context(), now); !errors.Is(err, version.ErrConflict) {
+		if _, err := items.Save(t.Context(), now); !errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("save of what was deleted: %v", err)
 		}
 		write(t, table, attributes{"pk": order["pk"], "sk": order["sk"]})
 		taken := load(t, items)
 		save(t, items, taken)
-		if _, err := items.Save(t.Context(), taken); !errors.Is(err, version.ErrConflict) {
+		if _, err := items.Save(t.Context(), taken); !errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("second save of an item without a version: %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package version_test
+package optimistic_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/version"
 )
 
 // inBubble runs f in time of its own, on an engine that returns refused items
@@ -52,7 +52,7 @@ func TestTransientFaults(t *testing.T) {
 		for _, times := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d times", name, times), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-					items, db := open(t, table, "a", version.Config{})
+					items, db := open(t, table, "a", optimistic.Config{})
 					meets := func(what string, f func() error) {
 						t.Helper()
 						injected := db.Inject(fault.Times(times))
@@ -64,7 +64,7 @@ func TestTransientFaults(t *testing.T) {
 						}
 						injected.Remove()
 					}
-					var item version.Item
+					var item optimistic.Item
 					var err error
 					meets("create", func() error { item, err = items.Save(t.Context(), fresh(1)); return err })
 					item.Attributes["n"] = num(2)
@@ -111,16 +111,16 @@ func TestLostAnswer(t *testing.T) {
 	}{
 		{"made, 1 later write", queuelocktest.LoseResponse(), 1, nil},
 		{"made, 15 later writes", queuelocktest.LoseResponse(), 15, nil},
-		{"made, 16 later writes", queuelocktest.LoseResponse(), 16, version.ErrUnknown},
-		{"not made, 1 later write", queuelocktest.LoseRequest(), 1, version.ErrConflict},
-		{"not made, 15 later writes", queuelocktest.LoseRequest(), 15, version.ErrConflict},
-		{"not made, 16 later writes", queuelocktest.LoseRequest(), 16, version.ErrUnknown},
+		{"made, 16 later writes", queuelocktest.LoseResponse(), 16, optimistic.ErrUnknown},
+		{"not made, 1 later write", queuelocktest.LoseRequest(), 1, optimistic.ErrConflict},
+		{"not made, 15 later writes", queuelocktest.LoseRequest(), 15, optimistic.ErrConflict},
+		{"not made, 16 later writes", queuelocktest.LoseRequest(), 16, optimistic.ErrUnknown},
 	} {
 		for _, written := range []int{0, 1, 40} {
 			t.Run(fmt.Sprintf("%s, of an item written %d times", c.name, written), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-					items, db := open(t, table, "a", version.Config{})
-					other, _ := open(t, table, "b", version.Config{})
+					items, db := open(t, table, "a", optimistic.Config{})
+					other, _ := open(t, table, "b", optimistic.Config{})
 					item := fresh(0)
 					for range written {
 						item = save(t, items, item)
@@ -129,7 +129,7 @@ func TestLostAnswer(t *testing.T) {
 					gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
 					item.Attributes["n"] = num(1)
 					type result struct {
-						item version.Item
+						item optimistic.Item
 						err  error
 					}
 					done := make(chan result, 1)
@@ -139,7 +139,7 @@ func TestLostAnswer(t *testing.T) {
 					}()
 					<-gate.Reached() // the repetition
 					for range c.others {
-						if _, err := other.Update(t.Context(), order, increment, version.OrCreate()); err != nil {
+						if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
 							t.Error(err)
 						}
 					}
@@ -165,8 +165,8 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 		for _, remade := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-					items, db := open(t, table, "a", version.Config{})
-					other, _ := open(t, table, "b", version.Config{})
+					items, db := open(t, table, "a", optimistic.Config{})
+					other, _ := open(t, table, "b", optimistic.Config{})
 					item := save(t, items, fresh(1))
 					db.Inject(fault.Of("PutItem", "DeleteItem").Times(1))
 					gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
@@ -180,7 +180,7 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 						save(t, other, save(t, other, save(t, other, fresh(5))))
 					}
 					gate.Release()
-					if err := <-done; !errors.Is(err, version.ErrUnknown) || errors.Is(err, version.ErrConflict) {
+					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
 						t.Errorf("save: %v, want ErrUnknown", err)
 					}
 				})
@@ -189,8 +189,8 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 	}
 	// A delete has done what it should if nothing is there.
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-		items, db := open(t, table, "a", version.Config{})
-		other, _ := open(t, table, "b", version.Config{})
+		items, db := open(t, table, "a", optimistic.Config{})
+		other, _ := open(t, table, "b", optimistic.Config{})
 		for _, then := range []string{"gone", "made again", "changed"} {
 			item := save(t, items, fresh(1))
 			fault := queuelocktest.LoseResponse()
@@ -205,10 +205,10 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 			var want error
 			switch then {
 			case "made again":
-				want = version.ErrUnknown
+				want = optimistic.ErrUnknown
 				save(t, other, fresh(2))
 			case "changed":
-				want = version.ErrConflict
+				want = optimistic.ErrConflict
 				save(t, other, load(t, other))
 			}
 			gate.Release()
@@ -241,7 +241,7 @@ func TestPermanentFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-				items, db := open(t, table, "a", version.Config{})
+				items, db := open(t, table, "a", optimistic.Config{})
 				item := save(t, items, fresh(1))
 				injected := db.Inject(c.fault)
 				for what, f := range map[string]func() error{
@@ -252,7 +252,7 @@ func TestPermanentFaults(t *testing.T) {
 					begun, fired := time.Now(), injected.Fired()
 					err := f()
 					unknown := c.unknown && what != "load"
-					if err == nil || errors.Is(err, version.ErrUnknown) != unknown || errors.Is(err, version.ErrConflict) {
+					if err == nil || errors.Is(err, optimistic.ErrUnknown) != unknown || errors.Is(err, optimistic.ErrConflict) {
 						t.Errorf("%s: %v, want that it is unknown: %v", what, err, unknown)
 					}
 					if errors.Is(err, context.DeadlineExceeded) {
@@ -276,7 +276,7 @@ func TestContextDuringWrite(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.SwallowResponse(), "not made": queuelocktest.SwallowRequest()} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-				items, db := open(t, table, "a", version.Config{})
+				items, db := open(t, table, "a", optimistic.Config{})
 				item := save(t, items, fresh(1))
 				db.Inject(fault)
 				for what, f := range map[string]func(context.Context) error{
@@ -286,7 +286,7 @@ func TestContextDuringWrite(t *testing.T) {
 					for _, limit := range []time.Duration{time.Second, 3 * time.Second} { // within the first try, and a later one
 						ctx, cancel := context.WithTimeout(t.Context(), limit)
 						begun := time.Now()
-						if err := f(ctx); !errors.Is(err, version.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != limit {
+						if err := f(ctx); !errors.Is(err, optimistic.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != limit {
 							t.Errorf("%s: %v after %v, want ErrUnknown and the deadline after %v", what, err, time.Since(begun), limit)
 						}
 						cancel()
@@ -300,13 +300,13 @@ func TestContextDuringWrite(t *testing.T) {
 // TestContextDuringUpdate checks that the end of the context ends an update.
 func TestContextDuringUpdate(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-		items, _ := open(t, table, "a", version.Config{Attempts: 1000})
-		other, _ := open(t, table, "b", version.Config{})
+		items, _ := open(t, table, "a", optimistic.Config{Attempts: 1000})
+		other, _ := open(t, table, "b", optimistic.Config{})
 		save(t, items, fresh(1))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		rounds, begun := 0, time.Now()
-		_, err := items.Update(ctx, order, func(item version.Item) (version.Item, error) {
+		_, err := items.Update(ctx, order, func(item optimistic.Item) (optimistic.Item, error) {
 			rounds++
 			save(t, other, load(t, other))
 			return increment(item)
@@ -329,9 +329,9 @@ func TestContextDuringUpdate(t *testing.T) {
 func TestUpdateAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, attempts := range []int{1, 3, 0} {
-			items, db := open(t, table, fmt.Sprint("a", attempts), version.Config{Attempts: attempts})
-			other, _ := open(t, table, "b", version.Config{})
-			if _, err := other.Update(t.Context(), order, increment, version.OrCreate()); err != nil {
+			items, db := open(t, table, fmt.Sprint("a", attempts), optimistic.Config{Attempts: attempts})
+			other, _ := open(t, table, "b", optimistic.Config{})
+			if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
 				t.Fatal(err)
 			}
 			want := attempts
@@ -339,12 +339,12 @@ func TestUpdateAttempts(t *testing.T) {
 				want = 10
 			}
 			calls, begun := 0, time.Now()
-			_, err := items.Update(t.Context(), order, func(item version.Item) (version.Item, error) {
+			_, err := items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
 				calls++
 				save(t, other, load(t, other))
 				return increment(item)
 			})
-			var conflict *version.ConflictError
+			var conflict *optimistic.ConflictError
 			if !errors.As(err, &conflict) || conflict.Current == nil || calls != want || db.Counts().Total().Sent < 2*want {
 				t.Errorf("%v after %d calls, want a conflict after %d", err, calls, want)
 			}
@@ -359,19 +359,19 @@ func TestUpdateAttempts(t *testing.T) {
 // lets a program that got no answer repeat its Update.
 func TestUpdateWithToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-		items, db := open(t, table, "a", version.Config{Tries: 1})
-		other, _ := open(t, table, "b", version.Config{})
+		items, db := open(t, table, "a", optimistic.Config{Tries: 1})
+		other, _ := open(t, table, "b", optimistic.Config{})
 		save(t, items, fresh(0))
 		lost := db.Inject(queuelocktest.LoseResponse().Of("PutItem"))
-		if _, err := items.Update(t.Context(), order, increment, version.WithToken("payment-17")); !errors.Is(err, version.ErrUnknown) {
+		if _, err := items.Update(t.Context(), order, increment, optimistic.WithToken("payment-17")); !errors.Is(err, optimistic.ErrUnknown) {
 			t.Fatalf("%v, want ErrUnknown", err)
 		}
 		lost.Remove()
 		for i := range 16 { // others write in between
-			got, err := items.Update(t.Context(), order, func(item version.Item) (version.Item, error) {
+			got, err := items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
 				t.Error("changed once more")
 				return increment(item)
-			}, version.WithToken("payment-17"))
+			}, optimistic.WithToken("payment-17"))
 			if err != nil || !got.Wrote("payment-17") || got.Wrote("payment-18") || counter(got) != 1+i {
 				t.Fatalf("%+v, %v after %d other writes", got, err, i)
 			}
@@ -381,8 +381,8 @@ func TestUpdateWithToken(t *testing.T) {
 		}
 		// A save that is repeated as it was.
 		item := load(t, items)
-		save(t, items, item, version.WithToken("payment-18"))
-		if again := save(t, items, item, version.WithToken("payment-18")); again.Version() != item.Version()+1 {
+		save(t, items, item, optimistic.WithToken("payment-18"))
+		if again := save(t, items, item, optimistic.WithToken("payment-18")); again.Version() != item.Version()+1 {
 			t.Errorf("version %d after %d: saved twice", again.Version(), item.Version())
 		}
 	})
@@ -393,7 +393,7 @@ func TestUpdateWithToken(t *testing.T) {
 // item is absent again.
 func TestCreateAfterDelete(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-		items, db := open(t, table, "a", version.Config{})
+		items, db := open(t, table, "a", optimistic.Config{})
 		late := db.Inject(queuelocktest.HoldDuplicate().Of("PutItem").Times(1))
 		item := save(t, items, fresh(1))
 		if err := items.Delete(t.Context(), item); err != nil {
@@ -412,14 +412,14 @@ func TestCreateAfterDelete(t *testing.T) {
 // TestTransaction checks that a transaction saves an item together with others.
 func TestTransaction(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-		items, db := open(t, table, "a", version.Config{})
-		transact := func(item version.Item, opts ...version.Option) (version.Item, error) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		transact := func(item optimistic.Item, opts ...optimistic.Option) (optimistic.Item, error) {
 			t.Helper()
 			put, saved, err := items.SaveItem(item, opts...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			outbox := version.Item{Attributes: attributes{"pk": str("outbox"), "sk": str(saved.Tag())}}
+			outbox := optimistic.Item{Attributes: attributes{"pk": str("outbox"), "sk": str(saved.Tag())}}
 			row, _, err := items.SaveItem(outbox)
 			if err != nil {
 				t.Fatal(err)
@@ -435,13 +435,13 @@ func TestTransaction(t *testing.T) {
 			t.Errorf("%+v, want what SaveItem returned", got)
 		}
 		lost := db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
-		second, err := transact(first, version.WithToken("charge-9"))
+		second, err := transact(first, optimistic.WithToken("charge-9"))
 		if err != nil || lost.Fired() != 1 {
 			t.Errorf("a lost answer: %v", err)
 		}
 		_, err = transact(first)
-		var conflict *version.ConflictError
-		if !errors.As(err, &conflict) || !errors.Is(err, version.ErrConflict) {
+		var conflict *optimistic.ConflictError
+		if !errors.As(err, &conflict) || !errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("%v, want a conflict", err)
 		} else if conflict.Current != nil && conflict.Current.Tag() != second.Tag() {
 			t.Errorf("current is %+v", conflict.Current)
@@ -450,7 +450,7 @@ func TestTransaction(t *testing.T) {
 			t.Errorf("%d items, want the order and two rows of the outbox", n)
 		}
 		// The same write again, by a program that does not know of it.
-		put, saved, err := items.SaveItem(first, version.WithToken("charge-9"))
+		put, saved, err := items.SaveItem(first, optimistic.WithToken("charge-9"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -478,7 +478,7 @@ func TestTransaction(t *testing.T) {
 		if _, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(remove)}); err != nil {
 			t.Error(err)
 		}
-		if _, err := items.Load(t.Context(), order); !errors.Is(err, version.ErrNotFound) {
+		if _, err := items.Load(t.Context(), order); !errors.Is(err, optimistic.ErrNotFound) {
 			t.Errorf("%v, want that it was deleted", err)
 		}
 	})

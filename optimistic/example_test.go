@@ -1,4 +1,4 @@
-package version_test
+package optimistic_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/version"
+	"github.com/queuelock/queuelock/optimistic"
 )
 
 // memory carries requests to a DynamoDB in memory. Tests use package
@@ -27,7 +27,7 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // newOrders is a client of a DynamoDB in memory with the table "orders", whose
 // key is "id", and order-7 in it.
-func newOrders(ctx context.Context) (*dynamodb.Client, *version.Table) {
+func newOrders(ctx context.Context) (*dynamodb.Client, *optimistic.Table) {
 	db := dynamodb.New(dynamodb.Options{
 		Region:       "local",
 		BaseEndpoint: aws.String("http://dynamodb.invalid"),
@@ -39,11 +39,11 @@ func newOrders(ctx context.Context) (*dynamodb.Client, *version.Table) {
 	if _, err := db.CreateTable(ctx, keyed([2]string{"id", "S"})("orders")); err != nil {
 		panic(err)
 	}
-	orders, err := version.New(db, "orders", "id", version.Config{})
+	orders, err := optimistic.New(db, "orders", "id", optimistic.Config{})
 	if err != nil {
 		panic(err)
 	}
-	if _, err := orders.Save(ctx, version.Item{Attributes: version.Attributes{
+	if _, err := orders.Save(ctx, optimistic.Item{Attributes: optimistic.Attributes{
 		"id":     &types.AttributeValueMemberS{Value: "order-7"},
 		"status": &types.AttributeValueMemberS{Value: "new"},
 	}}); err != nil {
@@ -52,11 +52,11 @@ func newOrders(ctx context.Context) (*dynamodb.Client, *version.Table) {
 	return db, orders
 }
 
-func orderKey(id string) version.Attributes {
-	return version.Attributes{"id": &types.AttributeValueMemberS{Value: id}}
+func orderKey(id string) optimistic.Attributes {
+	return optimistic.Attributes{"id": &types.AttributeValueMemberS{Value: id}}
 }
 
-func status(item version.Item) string {
+func status(item optimistic.Item) string {
 	s, ok := item.Attributes["status"].(*types.AttributeValueMemberS)
 	if !ok {
 		return "unknown"
@@ -70,7 +70,7 @@ func ExampleTable_Update() {
 	_, orders := newOrders(ctx)
 	errCancelled := errors.New("the order was cancelled")
 
-	shipped, err := orders.Update(ctx, orderKey("order-7"), func(order version.Item) (version.Item, error) {
+	shipped, err := orders.Update(ctx, orderKey("order-7"), func(order optimistic.Item) (optimistic.Item, error) {
 		if status(order) == "cancelled" {
 			return order, errCancelled // ends the update: nothing is written
 		}
@@ -91,10 +91,10 @@ func ExampleConflictError() {
 	ctx := context.Background()
 	_, orders := newOrders(ctx)
 
-	edit := func(order version.Item, to string) {
+	edit := func(order optimistic.Item, to string) {
 		order.Attributes["status"] = &types.AttributeValueMemberS{Value: to}
 		saved, err := orders.Save(ctx, order)
-		var conflict *version.ConflictError
+		var conflict *optimistic.ConflictError
 		switch {
 		case errors.As(err, &conflict) && conflict.Current != nil:
 			fmt.Printf("not saved: the order is %s by now, version %d\n", status(*conflict.Current), conflict.Current.Version())
@@ -129,11 +129,11 @@ func ExampleWithToken() {
 	_, orders := newOrders(ctx)
 
 	for range 2 {
-		order, err := orders.Update(ctx, orderKey("order-7"), func(order version.Item) (version.Item, error) {
+		order, err := orders.Update(ctx, orderKey("order-7"), func(order optimistic.Item) (optimistic.Item, error) {
 			fmt.Println("adding a line")
 			order.Attributes["lines"] = &types.AttributeValueMemberN{Value: "1"}
 			return order, nil
-		}, version.WithToken("request-4711"))
+		}, optimistic.WithToken("request-4711"))
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -163,7 +163,7 @@ func ExampleTable_SaveItem() {
 		}
 		message := types.TransactWriteItem{Put: &types.Put{
 			TableName: aws.String("orders"),
-			Item: version.Attributes{
+			Item: optimistic.Attributes{
 				"id":     &types.AttributeValueMemberS{Value: "outbox/order-7/" + saved.Tag()},
 				"status": &types.AttributeValueMemberS{Value: "charge"},
 			},

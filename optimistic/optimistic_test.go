@@ -1,4 +1,4 @@
-package version_test
+package optimistic_test
 
 import (
 	"context"
@@ -12,27 +12,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/version"
 )
 
 // TestRequests checks that each call costs the documented requests.
 func TestRequests(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, _ := open(t, table, "a", version.Config{})
+	items, _ := open(t, table, "a", optimistic.Config{})
 	check := func(what string, f func(), sent int, wcu, rcu float64) {
 		t.Helper()
 		if spent := cost(table, f); spent.Sent != sent || spent.WriteUnits != wcu || spent.ReadUnits != rcu {
 			t.Errorf("%s: %+v, want %d requests, %v WCU, %v RCU", what, spent, sent, wcu, rcu)
 		}
 	}
-	var item version.Item
+	var item optimistic.Item
 	check("create", func() { item = save(t, items, fresh(1)) }, 1, 1, 0)
 	check("load", func() { load(t, items) }, 1, 0, 1)
 	stale := item
 	check("save", func() { item = save(t, items, item) }, 1, 1, 0)
 	check("conflict", func() {
-		if _, err := items.Save(t.Context(), stale); !errors.Is(err, version.ErrConflict) {
+		if _, err := items.Save(t.Context(), stale); !errors.Is(err, optimistic.ErrConflict) {
 			t.Error(err)
 		}
 	}, 1, 1, 0)
@@ -42,7 +42,7 @@ func TestRequests(t *testing.T) {
 		}
 	}, 2, 1, 1)
 	check("refused delete", func() {
-		if err := items.Delete(t.Context(), item); !errors.Is(err, version.ErrConflict) {
+		if err := items.Delete(t.Context(), item); !errors.Is(err, optimistic.ErrConflict) {
 			t.Error(err)
 		}
 	}, 1, 1, 0)
@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 	}, 0, 0, 0)
 	// The item is gone: what refuses a save has to be asked for.
 	check("save of a deleted item", func() {
-		if _, err := items.Save(t.Context(), item); !errors.Is(err, version.ErrConflict) {
+		if _, err := items.Save(t.Context(), item); !errors.Is(err, optimistic.ErrConflict) {
 			t.Error(err)
 		}
 	}, 2, 1, 1)
@@ -69,11 +69,11 @@ func TestRequests(t *testing.T) {
 // requests.
 func TestRequestsOfConflict(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, db := open(t, table, "a", version.Config{})
-	other, _ := open(t, table, "b", version.Config{})
+	items, db := open(t, table, "a", optimistic.Config{})
+	other, _ := open(t, table, "b", optimistic.Config{})
 	save(t, items, fresh(1))
 	calls := 0
-	if _, err := items.Update(t.Context(), order, func(item version.Item) (version.Item, error) {
+	if _, err := items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
 		if calls++; calls == 1 {
 			save(t, other, load(t, other))
 		}
@@ -96,7 +96,7 @@ func TestConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, opts...)
-			items, _ := open(t, table, "a", version.Config{})
+			items, _ := open(t, table, "a", optimistic.Config{})
 			old := save(t, items, fresh(1))
 			changed := old
 			changed.Attributes = attributes{"pk": order["pk"], "sk": order["sk"], "n": num(5)}
@@ -108,11 +108,11 @@ func TestConflict(t *testing.T) {
 				"delete": func() error { return items.Delete(t.Context(), old) },
 			} {
 				err := f()
-				var conflict *version.ConflictError
-				if !errors.As(err, &conflict) || !errors.Is(err, version.ErrConflict) || conflict.Current == nil {
+				var conflict *optimistic.ConflictError
+				if !errors.As(err, &conflict) || !errors.Is(err, optimistic.ErrConflict) || conflict.Current == nil {
 					t.Fatalf("%s: %v, want a conflict with the item", what, err)
 				}
-				if diff := cmp.Diff(changed, *conflict.Current, cmp.AllowUnexported(version.Item{}), sdk); diff != "" {
+				if diff := cmp.Diff(changed, *conflict.Current, cmp.AllowUnexported(optimistic.Item{}), sdk); diff != "" {
 					t.Errorf("%s: not the item in the table (-want +got):\n%s", what, diff)
 				}
 				if !strings.Contains(err.Error(), "pk=order-7, sk=header") || !strings.Contains(err.Error(), "has version 2") {
@@ -129,11 +129,11 @@ func TestConflict(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := items.Save(t.Context(), old)
-			var conflict *version.ConflictError
+			var conflict *optimistic.ConflictError
 			if !errors.As(err, &conflict) || conflict.Current != nil || !strings.Contains(err.Error(), "not there") {
 				t.Errorf("save of what was deleted: %v, want a conflict without an item", err)
 			}
-			if err := items.Delete(t.Context(), old); !errors.Is(err, version.ErrConflict) {
+			if err := items.Delete(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("delete of what was deleted: %v", err)
 			}
 		})
@@ -143,10 +143,10 @@ func TestConflict(t *testing.T) {
 var sdk = cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{})
 
 // load2 is the item out of a conflict, which can be saved like a loaded one.
-func load2(t *testing.T, items *version.Table) *version.Item {
+func load2(t *testing.T, items *optimistic.Table) *optimistic.Item {
 	t.Helper()
 	_, err := items.Save(t.Context(), fresh(9))
-	var conflict *version.ConflictError
+	var conflict *optimistic.ConflictError
 	if !errors.As(err, &conflict) {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func load2(t *testing.T, items *version.Table) *version.Item {
 // one.
 func TestRecreatedItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, _ := open(t, table, "a", version.Config{})
+	items, _ := open(t, table, "a", optimistic.Config{})
 	old := save(t, items, fresh(1))
 	if err := items.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
@@ -166,10 +166,10 @@ func TestRecreatedItem(t *testing.T) {
 	if remade.Version() != old.Version() || remade.Tag() == old.Tag() {
 		t.Fatalf("tags %q and %q: want the same version, and another tag", old.Tag(), remade.Tag())
 	}
-	if _, err := items.Save(t.Context(), old); !errors.Is(err, version.ErrConflict) {
+	if _, err := items.Save(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("save of what was loaded before: %v, want a conflict", err)
 	}
-	if err := items.Delete(t.Context(), old); !errors.Is(err, version.ErrConflict) {
+	if err := items.Delete(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("delete of what was loaded before: %v, want a conflict", err)
 	}
 	check, err := items.CheckItem(old)
@@ -177,7 +177,7 @@ func TestRecreatedItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = table.Client("b").TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{check}})
-	if err := items.Outcome(err, 0, old); !errors.Is(err, version.ErrConflict) && err != nil {
+	if err := items.Outcome(err, 0, old); !errors.Is(err, optimistic.ErrConflict) && err != nil {
 		t.Errorf("check of what was loaded before: %v, want a conflict", err)
 	} else if err == nil {
 		t.Error("check of what was loaded before passed")
@@ -187,20 +187,20 @@ func TestRecreatedItem(t *testing.T) {
 // TestMissingItem checks that a missing item is reported or created.
 func TestMissingItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, _ := open(t, table, "a", version.Config{})
-	if _, err := items.Load(t.Context(), order); !errors.Is(err, version.ErrNotFound) || !strings.Contains(err.Error(), "order-7") {
+	items, _ := open(t, table, "a", optimistic.Config{})
+	if _, err := items.Load(t.Context(), order); !errors.Is(err, optimistic.ErrNotFound) || !strings.Contains(err.Error(), "order-7") {
 		t.Errorf("load: %v, want ErrNotFound", err)
 	}
 	called := false
-	if _, err := items.Update(t.Context(), order, func(i version.Item) (version.Item, error) { called = true; return i, nil }); !errors.Is(err, version.ErrNotFound) || called {
+	if _, err := items.Update(t.Context(), order, func(i optimistic.Item) (optimistic.Item, error) { called = true; return i, nil }); !errors.Is(err, optimistic.ErrNotFound) || called {
 		t.Errorf("update: %v, called: %v", err, called)
 	}
-	created, err := items.Update(t.Context(), order, func(i version.Item) (version.Item, error) {
+	created, err := items.Update(t.Context(), order, func(i optimistic.Item) (optimistic.Item, error) {
 		if i.Exists() || i.Version() != 0 || i.Tag() != "" || len(i.Attributes) != 2 {
 			t.Errorf("started from %+v, want the key alone", i)
 		}
 		return increment(i)
-	}, version.OrCreate())
+	}, optimistic.OrCreate())
 	if err != nil || created.Version() != 1 || !created.Exists() || counter(created) != 1 {
 		t.Errorf("created %+v: %v", created, err)
 	}
@@ -217,7 +217,7 @@ func TestItemsWithoutVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			items, _ := open(t, table, "a", version.Config{})
+			items, _ := open(t, table, "a", optimistic.Config{})
 			item := attributes{"pk": order["pk"], "sk": order["sk"], "n": num(1)}
 			for k, v := range extra {
 				item[k] = v
@@ -231,16 +231,16 @@ func TestItemsWithoutVersion(t *testing.T) {
 			if saved.Version() != first.Version()+1 {
 				t.Errorf("version %d after %d", saved.Version(), first.Version())
 			}
-			if _, err := items.Save(t.Context(), second); !errors.Is(err, version.ErrConflict) {
+			if _, err := items.Save(t.Context(), second); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("the second save: %v, want a conflict", err)
 			}
-			if err := items.Delete(t.Context(), second); !errors.Is(err, version.ErrConflict) {
+			if err := items.Delete(t.Context(), second); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("delete: %v, want a conflict", err)
 			}
 			if err := items.Delete(t.Context(), saved); err != nil {
 				t.Error(err)
 			}
-			if _, err := items.Save(t.Context(), first); !errors.Is(err, version.ErrConflict) {
+			if _, err := items.Save(t.Context(), first); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("save of what was deleted: %v, want a conflict", err)
 			}
 		})
@@ -251,7 +251,7 @@ func TestItemsWithoutVersion(t *testing.T) {
 // client that changes only the version, as other implementations do, is seen.
 func TestOtherWriters(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, db := open(t, table, "a", version.Config{})
+	items, db := open(t, table, "a", optimistic.Config{})
 	old := save(t, items, fresh(1))
 	if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
@@ -259,7 +259,7 @@ func TestOtherWriters(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := items.Save(t.Context(), old); !errors.Is(err, version.ErrConflict) {
+	if _, err := items.Save(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("%v, want a conflict", err)
 	}
 	if saved := save(t, items, load(t, items)); saved.Version() != 3 {
@@ -285,7 +285,7 @@ func TestMalformedVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			items, _ := open(t, table, "a", version.Config{})
+			items, _ := open(t, table, "a", optimistic.Config{})
 			item := attributes{"pk": order["pk"], "sk": order["sk"]}
 			for k, v := range extra {
 				item[k] = v
@@ -293,11 +293,11 @@ func TestMalformedVersion(t *testing.T) {
 			old := save(t, items, fresh(1))
 			write(t, table, item)
 			_, loadErr := items.Load(t.Context(), order)
-			_, updateErr := items.Update(t.Context(), order, increment, version.OrCreate())
+			_, updateErr := items.Update(t.Context(), order, increment, optimistic.OrCreate())
 			_, saveErr := items.Save(t.Context(), old)
 			_, createErr := items.Save(t.Context(), fresh(1))
 			for what, err := range map[string]error{"load": loadErr, "update": updateErr, "save": saveErr, "create": createErr, "delete": items.Delete(t.Context(), old)} {
-				var malformed *version.MalformedError
+				var malformed *optimistic.MalformedError
 				if !errors.As(err, &malformed) || malformed.Key != "pk=order-7, sk=header" || !strings.HasPrefix(malformed.Attribute, "version") {
 					t.Errorf("%s: %v, want a *MalformedError that names the attribute", what, err)
 				}
@@ -318,21 +318,25 @@ func TestBadInput(t *testing.T) {
 	db := table.Client("a")
 	var none *dynamodb.Client
 	long := strings.Repeat("x", 256)
-	for want, f := range map[string]func() (*version.Table, error){
-		"client is nil":          func() (*version.Table, error) { return version.New(nil, "t", "pk", version.Config{}) },
-		"DynamoDB client is nil": func() (*version.Table, error) { return version.New(none, "t", "pk", version.Config{}) },
-		"table name is empty":    func() (*version.Table, error) { return version.New(db, "", "pk", version.Config{}) },
-		"partition key is empty": func() (*version.Table, error) { return version.New(db, "t", "", version.Config{}) },
-		"has 256 bytes":          func() (*version.Table, error) { return version.New(db, "t", long, version.Config{}) },
-		`both named "pk"`:        func() (*version.Table, error) { return version.New(db, "t", "pk", version.Config{SortKey: "pk"}) },
-		`both named "version"`:   func() (*version.Table, error) { return version.New(db, "t", "version", version.Config{}) },
-		"Attempts is -1":         func() (*version.Table, error) { return version.New(db, "t", "pk", version.Config{Attempts: -1}) },
-		"Tries is -1":            func() (*version.Table, error) { return version.New(db, "t", "pk", version.Config{Tries: -1}) },
-		"RequestTimeout is 1µs": func() (*version.Table, error) {
-			return version.New(db, "t", "pk", version.Config{RequestTimeout: time.Microsecond})
+	for want, f := range map[string]func() (*optimistic.Table, error){
+		"client is nil":          func() (*optimistic.Table, error) { return optimistic.New(nil, "t", "pk", optimistic.Config{}) },
+		"DynamoDB client is nil": func() (*optimistic.Table, error) { return optimistic.New(none, "t", "pk", optimistic.Config{}) },
+		"table name is empty":    func() (*optimistic.Table, error) { return optimistic.New(db, "", "pk", optimistic.Config{}) },
+		"partition key is empty": func() (*optimistic.Table, error) { return optimistic.New(db, "t", "", optimistic.Config{}) },
+		"has 256 bytes":          func() (*optimistic.Table, error) { return optimistic.New(db, "t", long, optimistic.Config{}) },
+		`both named "pk"`: func() (*optimistic.Table, error) {
+			return optimistic.New(db, "t", "pk", optimistic.Config{SortKey: "pk"})
 		},
-		`attribute are both named "v"`: func() (*version.Table, error) {
-			return version.New(db, "t", "pk", version.Config{VersionAttribute: "v", TokenAttribute: "v"})
+		`both named "version"`: func() (*optimistic.Table, error) { return optimistic.New(db, "t", "version", optimistic.Config{}) },
+		"Attempts is -1": func() (*optimistic.Table, error) {
+			return optimistic.New(db, "t", "pk", optimistic.Config{Attempts: -1})
+		},
+		"Tries is -1": func() (*optimistic.Table, error) { return optimistic.New(db, "t", "pk", optimistic.Config{Tries: -1}) },
+		"RequestTimeout is 1µs": func() (*optimistic.Table, error) {
+			return optimistic.New(db, "t", "pk", optimistic.Config{RequestTimeout: time.Microsecond})
+		},
+		`attribute are both named "v"`: func() (*optimistic.Table, error) {
+			return optimistic.New(db, "t", "pk", optimistic.Config{VersionAttribute: "v", TokenAttribute: "v"})
 		},
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
@@ -340,13 +344,13 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 
-	items, err := version.New(db, table.Name(), "pk", version.Config{SortKey: "sk"})
+	items, err := optimistic.New(db, table.Name(), "pk", optimistic.Config{SortKey: "sk"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var nilString *types.AttributeValueMemberS
 	ctx := t.Context()
-	saving := func(item version.Item, opts ...version.Option) func() error {
+	saving := func(item optimistic.Item, opts ...optimistic.Option) func() error {
 		return func() error { _, err := items.Save(ctx, item, opts...); return err }
 	}
 	whole := save(t, items, fresh(1))
@@ -357,25 +361,25 @@ func TestBadInput(t *testing.T) {
 		`key attribute "sk" is missing`:         func() error { _, err := items.Load(ctx, attributes{"pk": str("a")}); return err },
 		`key attribute "pk" is an S`:            func() error { _, err := items.Load(ctx, attributes{"pk": str(""), "sk": str("b")}); return err },
 		`key attribute "sk" is an S`:            func() error { _, err := items.Load(ctx, attributes{"pk": str("a"), "sk": nilString}); return err },
-		`is an BOOL`:                            saving(version.Item{Attributes: attributes{"pk": &types.AttributeValueMemberBOOL{}, "sk": str("b")}}),
-		`key attribute "pk" is missing`:         saving(version.Item{}),
-		`attribute "version" is the version's`:  saving(version.Item{Attributes: attributes{"pk": str("a"), "sk": str("b"), "version": num(1)}}),
-		`attribute "versionTokens" is the`:      saving(version.Item{Attributes: attributes{"pk": str("a"), "sk": str("b"), "versionTokens": str("")}}),
+		`is an BOOL`:                            saving(optimistic.Item{Attributes: attributes{"pk": &types.AttributeValueMemberBOOL{}, "sk": str("b")}}),
+		`key attribute "pk" is missing`:         saving(optimistic.Item{}),
+		`attribute "version" is the version's`:  saving(optimistic.Item{Attributes: attributes{"pk": str("a"), "sk": str("b"), "version": num(1)}}),
+		`attribute "versionTokens" is the`:      saving(optimistic.Item{Attributes: attributes{"pk": str("a"), "sk": str("b"), "versionTokens": str("")}}),
 		`was loaded as pk=order-7, sk=header`:   saving(moved),
-		`token ""`:                              saving(fresh(1), version.WithToken("")),
-		`token "a b"`:                           saving(fresh(1), version.WithToken("a b")),
-		`1 to 40 printable ASCII characters`:    saving(fresh(1), version.WithToken(strings.Repeat("x", 41))),
-		`token "ü"`:                             saving(fresh(1), version.WithToken("ü")),
+		`token ""`:                              saving(fresh(1), optimistic.WithToken("")),
+		`token "a b"`:                           saving(fresh(1), optimistic.WithToken("a b")),
+		`1 to 40 printable ASCII characters`:    saving(fresh(1), optimistic.WithToken(strings.Repeat("x", 41))),
+		`token "ü"`:                             saving(fresh(1), optimistic.WithToken("ü")),
 		`was not loaded`:                        func() error { return items.Delete(ctx, fresh(1)) },
 		`header was not loaded`:                 func() error { _, err := items.DeleteItem(fresh(1)); return err },
-		`save: key attribute "pk" is missing`:   func() error { _, _, err := items.SaveItem(version.Item{}); return err },
-		`check: key attribute "pk" is missing`:  func() error { _, err := items.CheckItem(version.Item{}); return err },
-		`delete: key attribute "pk" is missing`: func() error { return items.Delete(ctx, version.Item{}) },
+		`save: key attribute "pk" is missing`:   func() error { _, _, err := items.SaveItem(optimistic.Item{}); return err },
+		`check: key attribute "pk" is missing`:  func() error { _, err := items.CheckItem(optimistic.Item{}); return err },
+		`delete: key attribute "pk" is missing`: func() error { return items.Delete(ctx, optimistic.Item{}) },
 		`the function is nil`:                   func() error { _, err := items.Update(ctx, order, nil); return err },
-		`update: token "a b"`:                   func() error { _, err := items.Update(ctx, order, increment, version.WithToken("a b")); return err },
+		`update: token "a b"`:                   func() error { _, err := items.Update(ctx, order, increment, optimistic.WithToken("a b")); return err },
 		`load: key attribute "pk" is missing`:   func() error { _, err := items.Update(ctx, nil, increment); return err },
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "version: ") {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "optimistic: ") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -387,11 +391,11 @@ func TestBadInput(t *testing.T) {
 // TestErrorOfChange checks that an error of the change function ends the update.
 func TestErrorOfChange(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, db := open(t, table, "a", version.Config{})
+	items, db := open(t, table, "a", optimistic.Config{})
 	save(t, items, fresh(1))
 	mine := errors.New("not enough money")
 	before := db.Counts()
-	_, err := items.Update(t.Context(), order, func(i version.Item) (version.Item, error) {
+	_, err := items.Update(t.Context(), order, func(i optimistic.Item) (optimistic.Item, error) {
 		i.Attributes["n"] = num(100)
 		return i, mine
 	})
@@ -400,11 +404,11 @@ func TestErrorOfChange(t *testing.T) {
 	}
 	// What change returns counts for its attributes alone: a version it lost is
 	// put back, and a key it changed is found out.
-	if got, err := items.Update(t.Context(), order, func(version.Item) (version.Item, error) { return fresh(8), nil }); err != nil || got.Version() != 2 || counter(got) != 8 {
+	if got, err := items.Update(t.Context(), order, func(optimistic.Item) (optimistic.Item, error) { return fresh(8), nil }); err != nil || got.Version() != 2 || counter(got) != 8 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := items.Update(t.Context(), order, func(version.Item) (version.Item, error) {
-		return version.Item{Attributes: attributes{"pk": str("x"), "sk": str("y")}}, nil
+	if _, err := items.Update(t.Context(), order, func(optimistic.Item) (optimistic.Item, error) {
+		return optimistic.Item{Attributes: attributes{"pk": str("x"), "sk": str("y")}}, nil
 	}); err == nil || !strings.Contains(err.Error(), "cannot be changed") {
 		t.Errorf("%v, want that a key cannot be changed", err)
 	}
@@ -413,7 +417,7 @@ func TestErrorOfChange(t *testing.T) {
 // TestSavedItemIsCopied checks that a saved item is a copy of the caller's.
 func TestSavedItemIsCopied(t *testing.T) {
 	table := queuelocktest.NewTable(t)
-	items, _ := open(t, table, "a", version.Config{})
+	items, _ := open(t, table, "a", optimistic.Config{})
 	mine := fresh(1)
 	saved := save(t, items, mine)
 	mine.Attributes["n"] = num(2)
@@ -431,8 +435,8 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	table := queuelocktest.NewTable(t)
-	items, _ := open(t, table, "a", version.Config{})
-	if _, err := items.Save(ctx, fresh(1)); !errors.Is(err, context.Canceled) || errors.Is(err, version.ErrUnknown) {
+	items, _ := open(t, table, "a", optimistic.Config{})
+	if _, err := items.Save(ctx, fresh(1)); !errors.Is(err, context.Canceled) || errors.Is(err, optimistic.ErrUnknown) {
 		t.Errorf("save with a context that has ended: %v, want its error, and that nothing was written", err)
 	}
 	if _, err := items.Update(ctx, order, increment); !errors.Is(err, context.Canceled) {

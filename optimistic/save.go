@@ -1,4 +1,4 @@
-package version
+package optimistic
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func (t *Table) failed(what string, item Item, err error, unknown bool) error {
 	if _, malformed := errors.AsType[*MalformedError](err); malformed {
 		return err
 	}
-	return fmt.Errorf("version: %s %s: %w", what, t.show(item.Attributes), err)
+	return fmt.Errorf("optimistic: %s %s: %w", what, t.show(item.Attributes), err)
 }
 
 func (t *Table) conflict(item Item, current *Item) *ConflictError {

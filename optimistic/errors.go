@@ -1,4 +1,4 @@
-package version
+package optimistic
 
 import (
 	"errors"
@@ -8,14 +8,14 @@ import (
 var (
 	// ErrConflict says that the item is not as it was loaded. Nothing was written. Load it, or take it from the
 	// *ConflictError, and save again. Update does that by itself.
-	ErrConflict = errors.New("version: the item has been changed by another client")
+	ErrConflict = errors.New("optimistic: the item has been changed by another client")
 
 	// ErrNotFound says that the item does not exist.
-	ErrNotFound = errors.New("version: no such item")
+	ErrNotFound = errors.New("optimistic: no such item")
 
 	// ErrUnknown says that a write may have been made, or may yet be. Load the item to see; a write with
 	// WithToken can be repeated. It wraps the last error.
-	ErrUnknown = errors.New("version: it is not known whether the write was made")
+	ErrUnknown = errors.New("optimistic: it is not known whether the write was made")
 )
 
 // ConflictError has the item that refused the write. It matches ErrConflict.
@@ -49,5 +49,5 @@ type MalformedError struct {
 }
 
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("version: item %s of table %q: attribute %q: %s", e.Key, e.Table, e.Attribute, e.Problem)
+	return fmt.Sprintf("optimistic: item %s of table %q: attribute %q: %s", e.Key, e.Table, e.Attribute, e.Problem)
 }

@@ -1,4 +1,4 @@
-package version
+package optimistic
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (t *Table) saveItem(ctx context.Context, item Item, opts []Option) (part ty
 		err = t.validate(item)
 	}
 	if err != nil {
-		return part, next, fmt.Errorf("version: save: %w", err)
+		return part, next, fmt.Errorf("optimistic: save: %w", err)
 	}
 	next = t.next(item, o.token)
 	cond, names, values := t.unchanged(item)
@@ -43,7 +43,7 @@ func (t *Table) DeleteItem(item Item) (part types.TransactWriteItem, err error) 
 		err = fmt.Errorf("item %s was not loaded", t.show(item.Attributes))
 	}
 	if err != nil {
-		return part, fmt.Errorf("version: delete: %w", err)
+		return part, fmt.Errorf("optimistic: delete: %w", err)
 	}
 	cond, names, values := t.unchanged(item)
 	part.Delete = &types.Delete{
@@ -57,7 +57,7 @@ func (t *Table) DeleteItem(item Item) (part types.TransactWriteItem, err error) 
 // if it was not loaded. It makes no request.
 func (t *Table) CheckItem(item Item) (part types.TransactWriteItem, err error) {
 	if err := t.validate(item); err != nil {
-		return part, fmt.Errorf("version: check: %w", err)
+		return part, fmt.Errorf("optimistic: check: %w", err)
 	}
 	cond, names, values := t.unchanged(item)
 	part.ConditionCheck = &types.ConditionCheck{

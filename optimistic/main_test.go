@@ -1,4 +1,4 @@
-package version_test
+package optimistic_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/version"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-type attributes = version.Attributes
+type attributes = optimistic.Attributes
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 func num(n int) types.AttributeValue {
@@ -29,13 +29,13 @@ func num(n int) types.AttributeValue {
 var order = attributes{"pk": str("order-7"), "sk": str("header")}
 
 // open makes a Table over a network of its own.
-func open(t *testing.T, table *queuelocktest.Table, name string, cfg version.Config) (*version.Table, *queuelocktest.Client) {
+func open(t *testing.T, table *queuelocktest.Table, name string, cfg optimistic.Config) (*optimistic.Table, *queuelocktest.Client) {
 	t.Helper()
 	db := table.Client(name)
 	if cfg.SortKey == "" {
 		cfg.SortKey = "sk"
 	}
-	items, err := version.New(db, table.Name(), "pk", cfg)
+	items, err := optimistic.New(db, table.Name(), "pk", cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +43,11 @@ func open(t *testing.T, table *queuelocktest.Table, name string, cfg version.Con
 }
 
 // fresh is an item that is not in the table, with a counter.
-func fresh(n int) version.Item {
-	return version.Item{Attributes: attributes{"pk": order["pk"], "sk": order["sk"], "n": num(n)}}
+func fresh(n int) optimistic.Item {
+	return optimistic.Item{Attributes: attributes{"pk": order["pk"], "sk": order["sk"], "n": num(n)}}
 }
 
-func save(t *testing.T, items *version.Table, item version.Item, opts ...version.Option) version.Item {
+func save(t *testing.T, items *optimistic.Table, item optimistic.Item, opts ...optimistic.Option) optimistic.Item {
 	t.Helper()
 	saved, err := items.Save(t.Context(), item, opts...)
 	if err != nil {
@@ -56,7 +56,7 @@ func save(t *testing.T, items *version.Table, item version.Item, opts ...version
 	return saved
 }
 
-func load(t *testing.T, items *version.Table) version.Item {
+func load(t *testing.T, items *optimistic.Table) optimistic.Item {
 	t.Helper()
 	item, err := items.Load(t.Context(), order)
 	if err != nil {
@@ -66,7 +66,7 @@ func load(t *testing.T, items *version.Table) version.Item {
 }
 
 // counter is n of the item; 0 if it has none.
-func counter(item version.Item) int {
+func counter(item optimistic.Item) int {
 	n, ok := item.Attributes["n"].(*types.AttributeValueMemberN)
 	if !ok {
 		return 0
@@ -79,7 +79,7 @@ func counter(item version.Item) int {
 }
 
 // increment is a change for Update.
-func increment(item version.Item) (version.Item, error) {
+func increment(item optimistic.Item) (optimistic.Item, error) {
 	item.Attributes["n"] = num(counter(item) + 1)
 	return item, nil
 }

@@ -1,4 +1,4 @@
-package version
+package optimistic
 
 import (
 	"context"
@@ -21,12 +21,12 @@ import (
 //   - any other error of DynamoDB or ctx.
 func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
 	if err := t.validateKey(key); err != nil {
-		return Item{}, fmt.Errorf("version: load: %w", err)
+		return Item{}, fmt.Errorf("optimistic: load: %w", err)
 	}
 	current, err := t.read(ctx, key)
 	switch {
 	case err != nil:
-		return Item{}, fmt.Errorf("version: load %s: %w", t.show(key), err)
+		return Item{}, fmt.Errorf("optimistic: load %s: %w", t.show(key), err)
 	case current == nil:
 		return Item{}, fmt.Errorf("%w: %s", ErrNotFound, t.show(key))
 	}
@@ -63,7 +63,7 @@ func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (I
 		err = errors.New("the function is nil")
 	}
 	if err != nil {
-		return Item{}, fmt.Errorf("version: update: %w", err)
+		return Item{}, fmt.Errorf("optimistic: update: %w", err)
 	}
 	for attempt := 1; ; attempt++ {
 		item, err := t.Load(ctx, key)
@@ -79,7 +79,7 @@ func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (I
 		own.Attributes = maps.Clone(item.Attributes)
 		changed, err := change(own)
 		if err != nil {
-			return Item{}, fmt.Errorf("version: update %s: %w", t.show(key), err)
+			return Item{}, fmt.Errorf("optimistic: update %s: %w", t.show(key), err)
 		}
 		item.Attributes = changed.Attributes
 		saved, err := t.Save(ctx, item, WithToken(o.token))
@@ -87,11 +87,11 @@ func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (I
 			return saved, err
 		}
 		if attempt == t.cfg.Attempts {
-			return Item{}, fmt.Errorf("version: update %s: given up after %d attempts: %w", t.show(key), attempt, err)
+			return Item{}, fmt.Errorf("optimistic: update %s: given up after %d attempts: %w", t.show(key), attempt, err)
 		}
 		retry.Sleep(ctx, random.Around(ctx, delay(attempt, conflictPause)))
 		if ctx.Err() != nil {
-			return Item{}, fmt.Errorf("version: update %s: %w: %w", t.show(key), ctx.Err(), err)
+			return Item{}, fmt.Errorf("optimistic: update %s: %w: %w", t.show(key), ctx.Err(), err)
 		}
 	}
 }

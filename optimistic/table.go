@@ -1,4 +1,4 @@
-package version
+package optimistic
 
 import (
 	"cmp"
@@ -69,18 +69,18 @@ func New(db DynamoDB, tableName, partitionKey string, cfg Config) (*Table, error
 	}
 	switch {
 	case db == nil || reflect.ValueOf(db).Kind() == reflect.Pointer && reflect.ValueOf(db).IsNil():
-		return nil, errors.New("version: the DynamoDB client is nil")
+		return nil, errors.New("optimistic: the DynamoDB client is nil")
 	case tableName == "":
-		return nil, errors.New("version: the table name is empty")
+		return nil, errors.New("optimistic: the table name is empty")
 	case cfg.Attempts < 1:
-		return nil, fmt.Errorf("version: Attempts is %d: at least 1 is needed", cfg.Attempts)
+		return nil, fmt.Errorf("optimistic: Attempts is %d: at least 1 is needed", cfg.Attempts)
 	case cfg.Tries < 1:
-		return nil, fmt.Errorf("version: Tries is %d: at least 1 is needed", cfg.Tries)
+		return nil, fmt.Errorf("optimistic: Tries is %d: at least 1 is needed", cfg.Tries)
 	case cfg.RequestTimeout < time.Millisecond:
-		return nil, fmt.Errorf("version: RequestTimeout is %v: at least 1ms is needed", cfg.RequestTimeout)
+		return nil, fmt.Errorf("optimistic: RequestTimeout is %v: at least 1ms is needed", cfg.RequestTimeout)
 	}
 	if err := t.validateNames(); err != nil {
-		return nil, fmt.Errorf("version: %w", err)
+		return nil, fmt.Errorf("optimistic: %w", err)
 	}
 	return t, nil
 }
