@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -22,106 +21,67 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and
-// ctx bound the whole, and opts apply to each lock. OnHandle is not
-// allowed. If a key cannot be acquired, the error is the one that Acquire returns for it.
+// AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and ctx bound the whole, and
+// opts, without OnHandle, apply to each lock. Errors are those of Acquire for the key that failed.
 //
-// With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues
-// at the same time; if it is overtaken or loses a lock, it gives all back and begins
-// again. So calls never deadlock with each other. With ScopeEntity the keys must be of
-// one entity.
+// With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues at the same time; if it
+// is overtaken or loses a lock, it gives all back and begins again. So calls never deadlock with each other.
+// With ScopeEntity the keys must be of one entity.
 //
-// With ScopeQueue, the default, it acquires the locks one after another in the order of
-// keys. A process that holds locks, and asks for more by another call, can deadlock.
+// With ScopeQueue, the default, it acquires the locks one after another in the order of keys. A process that
+// holds locks, and asks for more by another call, can deadlock.
 func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wait, opts ...Option) (*Locks, error) {
-	begun := time.Now()
 	s, err := c.prepareAll(keys, wait, opts)
 	if err != nil {
 		return nil, err
 	}
-	s.begun = begun
-	locks, tried, err := s.try(ctx, wait)
-	if !tried && s.cfg.tooShort(ctx, begun, err) {
-		locks, _, err = s.try(ctx, waitpolicy.NoWait)
-	}
-	return locks, err
+	return attempt(ctx, c, s.cfg, wait, s.try)
 }
 
 // several is one AcquireAll.
 type several struct {
-	client   *Client
-	cfg      settings
-	given    []Key // as they were given, each once
-	members  []member
-	numbered bool // there is a common ticket
-	begun    time.Time
-}
-
-// member is one of the queues, in the order in which they are entered.
-type member struct {
-	key   Key
-	queue table.Queue
+	client *Client
+	cfg    settings
+	given  []Key         // as they were given, each once
+	queues []table.Queue // in the order in which they are entered
 }
 
 func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*several, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("queuelock: AcquireAll: there are no keys: name what is to be locked")
 	}
-	s := &several{client: c, numbered: c.cfg.Scope != ScopeQueue}
-	seen := map[Key]bool{}
-	for _, key := range keys {
+	s := &several{client: c}
+	for i, key := range keys {
 		cfg, q, err := c.prepare(key, wait, opts)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if cfg.placed != nil {
+		case cfg.placed != nil:
 			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
+		case c.cfg.Scope == ScopeEntity && key.Entity != keys[0].Entity:
+			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, "+
+				"which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)
 		}
-		key = key.normal()
-		if c.cfg.Scope == ScopeEntity && key.Entity != keys[0].Entity {
-			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)
+		if i == 0 {
+			s.cfg = cfg
 		}
-		if seen[key] {
-			continue
+		if key = keyOf(q); !slices.Contains(s.given, key) {
+			s.given = append(s.given, key)
+			s.queues = append(s.queues, q)
 		}
-		seen[key] = true
-		s.cfg = cfg
-		s.given = append(s.given, key)
-		s.members = append(s.members, member{key, q})
 	}
-	slices.SortFunc(s.members, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.key.Entity, b.key.Entity), cmp.Compare(a.key.Reason, b.key.Reason))
+	slices.SortFunc(s.queues, func(a, b table.Queue) int {
+		return cmp.Or(cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Reason, b.Reason))
 	})
 	return s, nil
 }
 
-// try is AcquireAll without the second attempt. tried reports whether a request was
-// made.
-func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
-	ctx, end, err := s.client.begin(ctx, wait)
-	if err != nil {
-		return nil, true, err
-	}
-	defer end()
-	ctx, calls := callback.New(ctx, s.client.background.Run)
-	defer calls.Raise()
-	held, err := multilock.Acquire(ctx, s.config(ctx, calls), wait)
-	if failed, ok := errors.AsType[*multilock.Error](err); ok {
-		return nil, failed.Tried, s.failure(ctx, failed)
-	}
-	locks := make([]*Lock, len(held))
-	for i, h := range held {
-		locks[i] = s.client.deliver(h.(*session.Session), s.cfg)
-	}
-	return newLocks(ctx, s.given, locks, s.numbered), true, nil
-}
-
-// config returns the configuration of the attempt that ctx bounds.
-func (s *several) config(ctx context.Context, calls *callback.Caller) multilock.Config {
-	c := multilock.Config{
-		Numbered: s.numbered, Log: s.cfg.Logger,
+// try makes one attempt. tried reports whether a request was made.
+func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
+	config := multilock.Config{
+		Numbered: s.cfg.Scope != ScopeQueue, Log: s.cfg.Logger,
 		Hold: func(ctx context.Context, i int, grant waiter.Grant) multilock.Held {
-			return s.client.hold(ctx, s.members[i].key, s.cfg, s.members[i].queue, grant)
+			return s.client.hold(ctx, s.cfg, s.queues[i], grant)
 		},
 		Ready: func() error {
 			if calls.Close() {
@@ -133,31 +93,37 @@ func (s *several) config(ctx context.Context, calls *callback.Caller) multilock.
 			return nil
 		},
 	}
-	for _, m := range s.members {
-		c.Waiters = append(c.Waiters, s.client.waiter(s.cfg, m.queue, s.client.progress(calls, s.cfg.progress, m.key, m.queue, s.begun)))
+	for _, q := range s.queues {
+		config.Waiters = append(config.Waiters, s.client.waiter(s.cfg, q, calls))
 	}
-	return c
+	held, err := multilock.Acquire(ctx, config, wait)
+	if failed, ok := errors.AsType[*multilock.Error](err); ok {
+		return nil, failed.Tried, s.failure(ctx, failed)
+	}
+	locks := make([]*Lock, len(held))
+	for i, h := range held {
+		locks[slices.Index(s.given, keyOf(s.queues[i]))] = s.client.deliver(h.(*session.Session), s.cfg)
+	}
+	return newLocks(ctx, locks, config.Numbered), true, nil
 }
 
 // failure makes the error of a failed attempt, joined with what it could not undo.
 func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
-	m := s.members[failed.Queue]
-	errs := []error{acquireError(ctx, m.key, failed.Err, s.client.served(m.queue, failed.Status), failed.Status, time.Since(s.begun))}
+	errs := []error{s.client.acquireError(ctx, s.cfg, s.queues[failed.Queue], failed.Err, failed.Status)}
 	for i, err := range failed.Left {
 		if orphan, ok := errors.AsType[*waiter.OrphanError](err); ok {
-			err = &UnreleasedError{Key: s.members[i].key, Ticket: orphan.Ticket, Err: orphan.Err}
+			err = &UnreleasedError{Key: keyOf(s.queues[i]), Ticket: orphan.Ticket, Err: orphan.Err}
 		}
 		errs = append(errs, publicError(err))
 	}
 	return errors.Join(errs...)
 }
 
-// Locks are the locks that one AcquireAll acquired. Each is a Lock of its own. Methods
-// are safe for concurrent use.
+// Locks are the locks that one AcquireAll acquired. Each is a Lock of its own. Methods are safe for concurrent
+// use.
 type Locks struct {
 	all      []*Lock // as their keys were given
-	byKey    map[Key]*Lock
-	numbered bool
+	numbered bool    // they have a common ticket
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -166,17 +132,11 @@ type Locks struct {
 	end error // guarded by mu; why the first of them ended
 }
 
-func newLocks(ctx context.Context, given []Key, held []*Lock, numbered bool) *Locks {
-	ls := &Locks{byKey: map[Key]*Lock{}, numbered: numbered}
-	for _, lock := range held {
-		ls.byKey[lock.key] = lock
-	}
-	for _, key := range given {
-		ls.all = append(ls.all, ls.byKey[key])
-	}
+func newLocks(ctx context.Context, all []*Lock, numbered bool) *Locks {
+	ls := &Locks{all: all, numbered: numbered}
 	inner, cancel := context.WithCancelCause(random.Fork(context.WithoutCancel(ctx)))
 	ls.ctx, ls.cancel = locksContext{inner, ls}, cancel
-	for _, lock := range ls.all {
+	for _, lock := range all {
 		context.AfterFunc(lock.Context(), func() { ls.finish(lock.Err()) })
 	}
 	return ls
@@ -192,29 +152,36 @@ func (ls *Locks) String() string {
 }
 
 // All returns the locks in the order in which their keys were given, each once.
-func (ls *Locks) All() []*Lock { return append([]*Lock{}, ls.all...) }
+func (ls *Locks) All() []*Lock { return slices.Clone(ls.all) }
 
 // Get returns the lock of a key, or nil if the key was not given.
-func (ls *Locks) Get(key Key) *Lock { return ls.byKey[key.normal()] }
-
-// Ticket returns the common ticket, the fencing token of each lock. ok is false with
-// ScopeQueue, where each lock has its own.
-func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
-	if !ls.numbered {
-		return ticket.Number{}, false
+func (ls *Locks) Get(key Key) *Lock {
+	for _, lock := range ls.all {
+		if lock.Key() == key.normal() {
+			return lock
+		}
 	}
-	return ls.all[0].Ticket(), true
+	return nil
 }
 
-// Context returns a context like that of Lock.Context, which is cancelled when any of
-// the locks is lost or released.
+// Ticket returns the common ticket, the fencing token of each lock. ok is false with ScopeQueue, where each
+// lock has its own.
+func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
+	if ls.numbered {
+		t = ls.all[0].Ticket()
+	}
+	return t, ls.numbered
+}
+
+// Context returns a context like that of Lock.Context, which is cancelled when any of the locks is lost or
+// released.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
 // Done returns a channel that is closed when any of the locks is lost or released.
 func (ls *Locks) Done() <-chan struct{} { return ls.ctx.Done() }
 
-// Err returns nil while all of the locks are held, and then the first *LostError or
-// ErrReleased. It reads the clock and makes no request.
+// Err returns nil while all of the locks are held, and then the first *LostError or ErrReleased. It reads the
+// clock and makes no request.
 func (ls *Locks) Err() error {
 	for _, lock := range ls.all {
 		if err := lock.Err(); err != nil {
@@ -248,8 +215,8 @@ func (c locksContext) Err() error {
 	return c.Context.Err()
 }
 
-// Release releases all of the locks, whether or not some of them fail. Context is
-// cancelled before anything is sent. Returns the joined errors of Lock.Release.
+// Release releases all of the locks, whether or not some of them fail. Context is cancelled before anything is
+// sent. Returns the joined errors of Lock.Release.
 func (ls *Locks) Release(ctx context.Context) error {
 	_ = ls.Err() // a lease that has ended is a loss, not a release
 	ls.finish(ErrReleased)
@@ -258,12 +225,12 @@ func (ls *Locks) Release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Transact makes the writes, all or none, only if all of the locks are still held.
-// Errors are those of Lock.Transact; an UnknownOutcomeError has the first lock's Key.
-// Items and locks together are at most 100.
+// Transact makes the writes, all or none, only if all of the locks are still held. Errors are those of
+// Lock.Transact; an UnknownOutcomeError has the first lock's Key. Items and locks together are at most 100.
 func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	if len(items) == 0 || len(items)+len(ls.all) > maxTransactItems+1 {
-		return fmt.Errorf("queuelock: Transact: %d items beside the conditions of %d locks: one item or more, and %d in all, are possible", len(items), len(ls.all), maxTransactItems+1)
+		return fmt.Errorf("queuelock: Transact: %d items beside the conditions of %d locks: "+
+			"one item or more, and %d in all, are possible", len(items), len(ls.all), maxTransactItems+1)
 	}
 	var held []*session.Session
 	for _, lock := range ls.all {

@@ -17,65 +17,47 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Config changes how a Client works. The zero value is right for most programs. New
-// copies it. docs/configuration.md has all bounds.
+// Config changes how a Client works. The zero value is right for most programs. New copies it.
+// docs/configuration.md has all bounds.
 type Config struct {
-	// TTL is the length of a holder's lease, after which a crashed holder is evicted.
-	// Zero means 60 s. At least 1 s, at most 7 days.
+	// TTL is the length of a holder's lease, after which a crashed holder is evicted. Zero means 60 s. At least
+	// 1 s, at most 7 days.
 	TTL time.Duration
-
-	// HeartbeatInterval is the longest time between two renewals of the lease; a
-	// renewal comes up to a tenth earlier, at random. Zero means half of TTL. At least
-	// 10 ms, and less than 4/5 of TTL.
+	// HeartbeatInterval is the longest time between two renewals of the lease; a renewal comes up to a tenth
+	// earlier, at random. Zero means half of TTL. At least 10 ms, and less than 4/5 of TTL.
 	HeartbeatInterval time.Duration
-
-	// WaiterTTL is the length of the lease of a waiter's row. A crashed waiter delays
-	// others for at most this long. Zero means 15 s, or TTL if that is less. Between
-	// 1 s and 7 days.
+	// WaiterTTL is the length of the lease of a waiter's row. A crashed waiter delays others for at most this
+	// long. Zero means 15 s, or TTL if that is less. Between 1 s and 7 days.
 	WaiterTTL time.Duration
-
-	// RequestTimeout bounds each call of the SDK client, its retries included. Zero
-	// means a quarter of the shorter lease, at most 5 s. HeartbeatInterval and
-	// RequestTimeout together must be less than TTL less its margin, and RequestTimeout
-	// less than half of WaiterTTL less its margin. A margin is a tenth, but at most 2 s
-	// and a thousandth.
+	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the
+	// shorter lease, at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its
+	// margin, and RequestTimeout less than half of WaiterTTL less its margin. A margin is a tenth, but at most
+	// 2 s and a thousandth.
 	RequestTimeout time.Duration
-
-	// Owner names this process in Inspect and errors. Zero means the host's name and
-	// the process id, "host:1234". At most 256 bytes.
+	// Owner names this process in Inspect and errors. Zero means the host's name and the process id,
+	// "host:1234". At most 256 bytes.
 	Owner string
-
-	// PartitionKey and SortKey name the table's keys, both of type S, and TTLAttribute
-	// the attribute of the table's TTL. Zero means "pk", "sk" and "expiresAt". They
-	// must differ from each other and from the library's own attributes.
+	// PartitionKey and SortKey name the table's keys, both of type S, and TTLAttribute the attribute of the
+	// table's TTL. Zero means "pk", "sk" and "expiresAt". They must differ from each other and from the
+	// library's own attributes.
 	PartitionKey, SortKey, TTLAttribute string
-
-	// ItemPrefix begins the names of the attributes that LockItem keeps on an item.
-	// Zero means "lock_". At most 200 bytes, without brackets, and the same in every
-	// process.
+	// ItemPrefix begins the names of the attributes that LockItem keeps on an item. Zero means "lock_". At most
+	// 200 bytes, without brackets, and the same in every process.
 	ItemPrefix string
-
-	// ObserveExpiry judges leases of others by observation alone, never by DynamoDB's
-	// clock, for engines whose Date header is wrong. A crashed holder then costs a new
-	// client up to one more TTL.
+	// ObserveExpiry judges leases of others by observation alone, never by DynamoDB's clock, for engines whose
+	// Date header is wrong. A crashed holder then costs a new client up to one more TTL.
 	ObserveExpiry bool
-
-	// Scope says which counter issues tickets. Zero means ScopeQueue. All clients of a
-	// queue need the same.
+	// Scope says which counter issues tickets. Zero means ScopeQueue. All clients of a queue need the same.
 	Scope Scope
-
-	// Poll is the rhythm of looks while waiting. Zero fields mean those of
-	// waitpolicy.Default.
+	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
-
-	// Logger receives evictions, sweeps, lost locks and failed clean-up. A Logger that
-	// blocks delays nothing: the oldest of more than 256 records are dropped. Nil means
-	// none.
+	// Logger receives evictions, sweeps, lost locks and failed clean-up. A Logger that blocks delays nothing:
+	// the oldest of more than 256 records are dropped. Nil means none.
 	Logger *slog.Logger
 }
 
-// Scope says which counter issues the tickets of a client's queues. An Acquire by a
-// client of another scope than the queue's is a *MismatchError.
+// Scope says which counter issues the tickets of a client's queues. An Acquire by a client of another scope
+// than the queue's is a *MismatchError.
 type Scope = ticket.Scope
 
 // The scopes; see package ticket.
@@ -86,20 +68,17 @@ const (
 )
 
 const (
-	defaultTTL            = 60 * time.Second
-	defaultWaiterTTL      = 15 * time.Second
-	defaultRequestTimeout = 5 * time.Second
-	minTTL                = time.Second
-	minRetryTimeout       = 30 * time.Second // with a table that does not answer
-	minHeartbeat          = 10 * time.Millisecond
-	maxOwner              = 256
+	minTTL          = time.Second
+	minRetryTimeout = 30 * time.Second // with a table that does not answer
+	minHeartbeat    = 10 * time.Millisecond
+	maxOwner        = 256
 )
 
 func (c Config) withDefaults() Config {
-	c.TTL = cmp.Or(c.TTL, defaultTTL)
+	c.TTL = cmp.Or(c.TTL, time.Minute)
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, c.TTL/2)
-	c.WaiterTTL = cmp.Or(c.WaiterTTL, min(defaultWaiterTTL, max(c.TTL, minTTL)))
-	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(defaultRequestTimeout, c.TTL/4, c.WaiterTTL/4))
+	c.WaiterTTL = cmp.Or(c.WaiterTTL, min(15*time.Second, max(c.TTL, minTTL)))
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(5*time.Second, c.TTL/4, c.WaiterTTL/4))
 	c.Owner = cmp.Or(c.Owner, thisProcess())
 	c.PartitionKey = cmp.Or(c.PartitionKey, "pk")
 	c.SortKey = cmp.Or(c.SortKey, "sk")
@@ -124,38 +103,41 @@ func thisProcess() string {
 
 // validate checks values and how they relate to each other; c has its defaults.
 func (c Config) validate() error {
-	if err := c.validLeases(); err != nil {
-		return err
-	}
+	var err error
 	switch {
 	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
-		return fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
+		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case len(c.Owner) > maxOwner:
-		return fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
+		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:
-		return fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
+		err = fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
-		return fmt.Errorf("the field Poll must grow from Fastest %v to SlowestNext %v to Slowest %v", c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
+		err = fmt.Errorf("the field Poll must grow from Fastest %v to SlowestNext %v to Slowest %v",
+			c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
 	}
-	return itemkey.ValidPrefix(c.ItemPrefix)
+	return cmp.Or(c.validLeases(), err, itemkey.ValidPrefix(c.ItemPrefix))
 }
 
 func (c Config) validLeases() error {
+	holders, waiters := lease.Margin(c.TTL), lease.Margin(c.WaiterTTL)
+	const repeat = "so that a failed renewal can be repeated"
 	switch {
 	case c.TTL < minTTL || c.TTL > lease.Max:
 		return fmt.Errorf("TTL is %v: between %v and %v are possible", c.TTL, minTTL, lease.Max)
 	case c.HeartbeatInterval < minHeartbeat:
 		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
-		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.TTL)
-	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-lease.Margin(c.TTL):
-		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, so that a failed renewal can be repeated", c.HeartbeatInterval, c.RequestTimeout, c.TTL, lease.Margin(c.TTL))
+		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, %s", c.HeartbeatInterval, c.TTL, repeat)
+	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-holders:
+		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, %s",
+			c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
 	case c.WaiterTTL < minTTL || c.WaiterTTL > lease.Max:
 		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, lease.Max)
 	case c.RequestTimeout < time.Millisecond:
 		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
-	case c.RequestTimeout >= c.WaiterTTL/2-lease.Margin(c.WaiterTTL):
-		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v", c.RequestTimeout, c.WaiterTTL, lease.Margin(c.WaiterTTL))
+	case c.RequestTimeout >= c.WaiterTTL/2-waiters:
+		return fmt.Errorf("RequestTimeout %v must be less than half of WaiterTTL %v, less its margin of %v",
+			c.RequestTimeout, c.WaiterTTL, waiters)
 	}
 	return nil
 }
@@ -164,21 +146,14 @@ func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
 }
 
-func (c Config) waiterTerms() lease.Terms {
-	return lease.Terms{TTL: c.WaiterTTL, Interval: c.WaiterTTL / 2, Margin: lease.Margin(c.WaiterTTL)}
-}
-
-// minAttention exceeds the pauses between attempts at a table that fails.
-const minAttention = 30 * time.Second
-
-// attention is the time without a look after which a waiter counts as stuck. It is
-// twice the longest time between two looks: the longest sleep and a request.
+// attention is the time without a look after which a waiter counts as stuck. It is twice the longest time
+// between two looks: the longest sleep and a request. The least exceeds the pauses at a table that fails.
 func (c Config) attention() time.Duration {
-	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), minAttention)
+	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
 }
 
-// counterName is the sort key of an entity's counter, and the partition key of the
-// table's. No queue's item has it, because its sort key has a slash.
+// counterName is the sort key of an entity's counter, and the partition key of the table's. No queue's item has
+// it, because its sort key has a slash.
 const counterName = "ticket-master"
 
 // counter returns the counter of a queue, or nil if its record is the counter.

@@ -20,60 +20,45 @@ import (
 )
 
 var (
-	// ErrNotAcquired reports that the lock was busy until the wait or the context
-	// ended, and that the table answered. *NotAcquiredError has the details.
+	// ErrNotAcquired reports that the lock was busy until the wait or the context ended. *NotAcquiredError has
+	// the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
-
-	// ErrUnavailable reports that the last request of Acquire failed, was throttled, or
-	// had no answer. It says nothing about the lock and never matches
-	// ErrNotAcquired. It also matches the context's error if that ended the wait. Try
-	// again later.
+	// ErrUnavailable reports that the last request of Acquire failed, was throttled, or had no answer. It says
+	// nothing about the lock and never matches ErrNotAcquired. It also matches the context's error if that
+	// ended the wait. Try again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
-
-	// ErrNoItem reports that the item for LockItem is missing, or was deleted during
-	// the wait. CreateItem creates it.
+	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem
+	// creates it.
 	ErrNoItem = errors.New("queuelock: there is no such item")
-
-	// ErrGone reports that the lock or the place of a handle has ended, or that another
-	// process has resumed it. Call Acquire.
+	// ErrGone reports that the lock or the place of a handle has ended, or that another process has resumed it.
+	// Call Acquire.
 	ErrGone = errors.New("queuelock: the handle can no longer be resumed")
-
-	// ErrLost reports that the lock ended without a release: stop what it protects. It
-	// is the cause of the lock's context, as a *LostError.
+	// ErrLost reports that the lock ended without a release: stop what it protects. It is the cause of the
+	// lock's context, as a *LostError.
 	ErrLost = errors.New("queuelock: lock lost")
-
-	// ErrReleased reports that the lock was released before. It is the cause of the
-	// lock's context then, and not a failure.
+	// ErrReleased reports that the lock was released before. It is the cause of the lock's context then, and
+	// not a failure.
 	ErrReleased = errors.New("queuelock: lock released")
-
 	// ErrClosed reports that the client was closed before the call or during it.
 	ErrClosed = errors.New("queuelock: the client is closed")
-
-	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has
-	// ended, or it never had one.
+	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has ended, or it never had
+	// one.
 	ErrNotServed = errors.New("queuelock: no holder has this ticket")
-
-	// ErrLeased reports that the holder given to Evict has a lease, which ends by
-	// itself.
+	// ErrLeased reports that the holder given to Evict has a lease, which ends by itself.
 	ErrLeased = errors.New("queuelock: this holder has a lease, which ends by itself")
 )
 
-// NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err
-// and Blocked.
+// NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err and Blocked.
 type NotAcquiredError struct {
-	Key Key
-	// Waited is the time for which Acquire tried.
+	Key    Key
 	Waited time.Duration
-	// Position is the caller's last place among the waiters. 1 is next, and 0 means
-	// that it did not queue.
+	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue.
 	Position int
-	// Serving is the holder with the lowest ticket, as this client last saw it, or nil.
-	// Its ages count from when the error was made.
+	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
+	// when the error was made.
 	Serving *queue.Holder
-	// Err is the context's error if that ended the wait, or nil.
-	Err error
-	// Blocked is a *MalformedError about a row ahead or a holder's entry, or nil.
-	Blocked error
+	Err     error // the context's, if that ended the wait
+	Blocked error // a *MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -92,13 +77,7 @@ func (e *NotAcquiredError) Error() string {
 		}
 		s += ")"
 	}
-	if e.Blocked != nil {
-		s += ", behind a " + e.Blocked.Error()
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return s + text(", behind a ", e.Blocked) + text(": ", e.Err)
 }
 
 func (e *NotAcquiredError) Unwrap() []error { return present(ErrNotAcquired, e.Err, e.Blocked) }
@@ -108,18 +87,26 @@ func present(errs ...error) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// MismatchError says that the queue is of another kind than Acquire asked for. A queue
-// keeps its kind for life: ask for that kind, or use another Reason.
+// text returns the text of an error after a separator, or nothing for nil.
+func text(separator string, err error) string {
+	if err == nil {
+		return ""
+	}
+	return separator + err.Error()
+}
+
+// MismatchError says that the queue is of another kind than Acquire asked for. A queue keeps its kind for life:
+// ask for that kind, or use another Reason.
 type MismatchError struct {
 	Key Key
-	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of
-	// ScopeTable".
+	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of ScopeTable".
 	Is, Wanted string
 	remedy     string // "pass Permits(3)"
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason", e.Key, e.Is, e.Wanted, e.remedy)
+	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason",
+		e.Key, e.Is, e.Wanted, e.remedy)
 }
 
 // Cause says how a lock was lost.
@@ -127,11 +114,9 @@ type Cause = heartbeat.Cause
 
 // The causes of a loss.
 const (
-	// Evicted: another client evicted the holder after its lease had ended, or an
-	// operator did.
+	// Evicted: another client evicted the holder after its lease had ended, or an operator did.
 	Evicted = heartbeat.Evicted
-	// Expired: the lease ended on the process's own clock and no renewal had failed, so
-	// the process was paused.
+	// Expired: the lease ended on the process's own clock and no renewal had failed, so the process was paused.
 	Expired = heartbeat.Expired
 	// Unreachable: the lease ended because renewals failed or hung.
 	Unreachable = heartbeat.Unreachable
@@ -146,18 +131,14 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	s := fmt.Sprintf("%v: %s ticket %s: %s", ErrLost, e.Key, e.Ticket, e.Cause)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return fmt.Sprintf("%v: %s ticket %s: %s%s", ErrLost, e.Key, e.Ticket, e.Cause, text(": ", e.Err))
 }
 
 func (e *LostError) Unwrap() []error { return present(ErrLost, e.Err) }
 
-// UnreleasedError says that a lock that fails closed may still be in the table, where
-// no lease ends it. If Release returned it, call Release again. Otherwise an operator
-// looks with Client.Inspect and removes it with Client.Evict.
+// UnreleasedError says that a lock that fails closed may still be in the table, where no lease ends it. If
+// Release returned it, call Release again. Otherwise an operator looks with Client.Inspect and removes it with
+// Client.Evict.
 type UnreleasedError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -165,14 +146,15 @@ type UnreleasedError struct {
 }
 
 func (e *UnreleasedError) Error() string {
-	return fmt.Sprintf("queuelock: %s ticket %s may still be held, without a lease that would end it: release it again, or evict it: %v", e.Key, e.Ticket, e.Err)
+	return fmt.Sprintf("queuelock: %s ticket %s may still be held, without a lease that would end it: "+
+		"release it again, or evict it: %v", e.Key, e.Ticket, e.Err)
 }
 
 func (e *UnreleasedError) Unwrap() error { return e.Err }
 
-// UnknownOutcomeError says that writes were not answered, and that the table does not
-// show whether they were made. Read the items under the next lock. Release returns it
-// if the table does not show whether the lock was released or lost.
+// UnknownOutcomeError says that writes were not answered, and that the table does not show whether they were
+// made. Read the items under the next lock. Release returns it if the table does not show whether the lock was
+// released or lost.
 type UnknownOutcomeError struct {
 	Key Key
 	Err error // the last attempt's
@@ -181,19 +163,13 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	s := fmt.Sprintf("queuelock: %s: the outcome is not known: %v", e.Key, e.Err)
-	for _, err := range present(e.Ctx, e.End) {
-		s += fmt.Sprintf("; %v", err)
-	}
-	return s
+	return fmt.Sprintf("queuelock: %s: the outcome is not known: %v%s%s", e.Key, e.Err, text("; ", e.Ctx), text("; ", e.End))
 }
 
-// Unwrap returns Ctx alone, because Err and End may match errors that say that nothing
-// was written.
+// Unwrap returns Ctx alone, because Err and End may match errors that say that nothing was written.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
-// ReleaseError says that the writes of ReleaseWith were made, and that the release
-// failed. Call Release.
+// ReleaseError says that the writes of ReleaseWith were made, and that the release failed. Call Release.
 type ReleaseError struct {
 	Key Key
 	Err error // that of Release
@@ -203,16 +179,14 @@ func (e *ReleaseError) Error() string {
 	return fmt.Sprintf("queuelock: %s: the writes were made, but the release failed: %v", e.Key, e.Err)
 }
 
-// Unwrap returns nil, because Err may match ErrLost, which says that the writes were
-// not made.
+// Unwrap returns nil, because Err may match ErrLost, which says that the writes were not made.
 func (e *ReleaseError) Unwrap() error { return nil }
 
-// ConditionError says that a condition of UpdateAndRelease was false. Nothing was
-// written, and the lock is held.
+// ConditionError says that a condition of UpdateAndRelease was false. Nothing was written, and the lock is
+// held.
 type ConditionError struct {
-	Item ItemKey
-	// Current is the item that refused, without the lock's attributes.
-	Current map[string]types.AttributeValue
+	Item    ItemKey
+	Current map[string]types.AttributeValue // what refused, without the lock's attributes
 }
 
 func (e *ConditionError) Error() string {
@@ -221,11 +195,10 @@ func (e *ConditionError) Error() string {
 
 // EvictError says why Evict did nothing. It matches ErrNotServed or ErrLeased.
 type EvictError struct {
-	Key    Key
-	Ticket ticket.Number
-	// Serving lists the holders in the order of tickets.
-	Serving []queue.Holder
-	Err     error // ErrNotServed or ErrLeased
+	Key     Key
+	Ticket  ticket.Number
+	Serving []queue.Holder // in the order of tickets
+	Err     error          // ErrNotServed or ErrLeased
 }
 
 func (e *EvictError) Error() string {
@@ -253,23 +226,23 @@ func (e *EvictError) Unwrap() error { return e.Err }
 // TableError says that the table is missing or has other keys than are needed.
 type TableError = queue.TableError
 
-// MalformedError says that an item in the queue was not written by this library.
-// Acquire returns it for a serving record, which is left alone. A malformed row is
-// waited for and swept like that of a crashed waiter.
+// MalformedError says that an item in the queue was not written by this library. Acquire returns it for a
+// serving record, which is left alone. A malformed row is waited for and swept like that of a crashed waiter.
 type MalformedError = queue.MalformedError
 
-// acquireError makes the error of an Acquire that ended with err. ctx may have ended
-// first. served is the holder that the waiter saw last, or nil.
-func acquireError(ctx context.Context, key Key, err error, served *queue.Holder, last waiter.Status, waited time.Duration) error {
-	cause := context.Cause(ctx)
+// acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
+// waiter saw last.
+func (c *Client) acquireError(ctx context.Context, cfg settings, q table.Queue, err error, last waiter.Status) error {
+	key, waited, cause := keyOf(q), time.Since(cfg.begun), context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
 	if gone, ok := errors.AsType[*waiter.GoneError](err); ok {
-		return &goneError{key, gone}
+		s := fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", key, gone.Ticket, gone.Why)
+		return &textError{s, ErrGone}
 	}
 	if mismatch, ok := errors.AsType[*serving.MismatchError](err); ok {
-		return &MismatchError{Key: key.normal(), Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
+		return &MismatchError{Key: key, Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
 	}
 	var ended error // the caller's context, if that has ended
 	if cause != nil && cause != errWaitOver {
@@ -282,55 +255,42 @@ func acquireError(ctx context.Context, key Key, err error, served *queue.Holder,
 	case errors.Is(err, waiter.ErrBusy):
 	case err == context.Canceled || err == context.DeadlineExceeded: // the wait's own end
 		if last.Failure != nil {
-			return &unavailableError{key.normal(), waited, ended, last.Failure}
+			return unavailable(key, waited, ended, last.Failure)
 		}
 	case table.Unanswered(err):
-		return &unavailableError{key.normal(), waited, ended, cmp.Or(last.Failure, err)}
+		return unavailable(key, waited, ended, cmp.Or(last.Failure, err))
 	case ended != nil:
 		return fmt.Errorf("queuelock: acquire %s: %w; meanwhile %w", key, ended, err)
 	default:
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
-	e := &NotAcquiredError{Key: key.normal(), Waited: waited, Serving: served, Blocked: last.Blocked, Err: ended}
+	e := &NotAcquiredError{Key: key, Waited: waited, Serving: c.served(q, last), Blocked: last.Blocked, Err: ended}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1
 	}
 	return e
 }
 
-// unavailableError matches ErrUnavailable, and names the request that failed.
-type unavailableError struct {
-	key     Key
-	waited  time.Duration
-	ended   error // the caller's context's, if that ended the wait
-	failure error // the last request's
+// textError matches other errors, but has a text of its own.
+type textError struct {
+	text string
+	is   error
 }
 
-func (e *unavailableError) Error() string {
-	s := fmt.Sprintf("%v: acquire %s: after %v: ", ErrUnavailable, e.key, e.waited.Round(time.Millisecond))
-	if e.ended != nil {
-		s += e.ended.Error() + "; meanwhile "
+func (e *textError) Error() string { return e.text }
+func (e *textError) Unwrap() error { return e.is }
+
+// unavailable makes an error that names the last request's failure. ended is the error of the caller's context,
+// if that ended the wait. The error of a request that the library gave up does not match: only the caller's
+// context is reported as ended.
+func unavailable(key Key, waited time.Duration, ended, failure error) error {
+	s := fmt.Sprintf("%v: acquire %s: after %v: ", ErrUnavailable, key, waited.Round(time.Millisecond))
+	if ended != nil {
+		s += ended.Error() + "; meanwhile "
 	}
-	return s + e.failure.Error()
-}
-
-// Unwrap hides the context error of a request that the library gave up. Only the
-// caller's context is reported as ended.
-func (e *unavailableError) Unwrap() error {
-	if errors.Is(e.failure, context.Canceled) || errors.Is(e.failure, context.DeadlineExceeded) {
-		return errors.Join(ErrUnavailable, e.ended)
+	s += failure.Error()
+	if errors.Is(failure, context.Canceled) || errors.Is(failure, context.DeadlineExceeded) {
+		failure = nil
 	}
-	return errors.Join(ErrUnavailable, e.ended, e.failure)
+	return &textError{s, errors.Join(ErrUnavailable, ended, failure)}
 }
-
-// goneError matches ErrGone, and says which handle it is and why.
-type goneError struct {
-	key  Key
-	gone *waiter.GoneError
-}
-
-func (e *goneError) Error() string {
-	return fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", e.key, e.gone.Ticket, e.gone.Why)
-}
-
-func (e *goneError) Unwrap() error { return ErrGone }

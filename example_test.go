@@ -20,17 +20,26 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// cable is a network that a test can interrupt.
-type cable struct {
-	http.RoundTripper
-	cut atomic.Bool
-}
+// README.md and docs/ repeat parts of this file, and test/docs compares them.
 
-func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.cut.Load() {
-		return nil, errors.New("the cable is cut")
+// With the AWS settings of the environment. The table was made by CreateTable,
+// or by "queuelock create-table".
+func Example() {
+	shipOrder := func(ctx context.Context) error {
+		cfg, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return err
+		}
+		locks, err := queuelock.New(dynamodb.NewFromConfig(cfg), "queuelock", queuelock.Config{})
+		if err != nil {
+			return err
+		}
+		key := queuelock.Key{Entity: "order-7"}
+		return errors.Join(locks.Do(ctx, key, waitpolicy.For(time.Minute), ship), locks.Close(ctx))
 	}
-	return c.RoundTripper.RoundTrip(r)
+	if err := shipOrder(context.Background()); err != nil {
+		fmt.Println(err)
+	}
 }
 
 // Renewals fail, and the lock is about to be lost. The callback saves results while the
@@ -308,39 +317,6 @@ func ExampleOnProgress() {
 	// shipping order-7 with ticket 2
 }
 
-// scoped is a client of a scope. closed must be called in the end.
-func scoped(db queuelock.DynamoDB, scope queuelock.Scope) (locks *queuelock.Client, closed func()) {
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Scope: scope})
-	if err != nil {
-		panic(err)
-	}
-	return locks, func() {
-		if err := locks.Close(context.Background()); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// transfer locks both accounts with one ticket.
-func transfer(ctx context.Context, locks *queuelock.Client, from, to string) (err error) {
-	both, err := locks.AcquireAll(ctx, []queuelock.Key{{Entity: from}, {Entity: to}}, waitpolicy.Forever)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, both.Release(ctx)) }()
-	return move(both.Context(), both, from, to)
-}
-
-// move is what the locks protect.
-func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
-	t, ok := both.Ticket()
-	for _, lock := range both.All() {
-		fmt.Printf("%s: token %s\n", lock.Key().Entity, lock.Ticket())
-	}
-	fmt.Printf("%s to %s with ticket %s: %v\n", from, to, t, ok)
-	return ctx.Err()
-}
-
 // A transfer locks both accounts with one ticket. A transfer in the other direction
 // takes the same locks, and the two never deadlock.
 func ExampleClient_AcquireAll() {
@@ -386,78 +362,6 @@ func ExampleScope() {
 	// stock with ticket 3
 }
 
-// README.md and docs/ repeat parts of this file, and test/docs compares them.
-
-// memory carries requests to a DynamoDB in memory. Tests use package
-// queuelocktest; an example has no testing.TB to give it.
-type memory struct{ engine http.Handler }
-
-func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := httptest.NewRecorder()
-	m.engine.ServeHTTP(answer, r)
-	return answer.Result(), nil
-}
-
-// newMemory is a client of a DynamoDB in memory that has no table.
-func newMemory() *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region:       "local",
-		BaseEndpoint: aws.String("http://dynamodb.invalid"),
-		HTTPClient:   &http.Client{Transport: memory{embedded.New(embedded.Config{})}},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	})
-}
-
-// newMemoryTable is a client of a DynamoDB in memory with the table "queuelock".
-func newMemoryTable() *dynamodb.Client {
-	db := newMemory()
-	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
-		panic(err)
-	}
-	return db
-}
-
-// client is one process's client of it. closed must be called in the end.
-func client(db queuelock.DynamoDB, owner string, ttl time.Duration) (locks *queuelock.Client, closed func()) {
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: owner, TTL: ttl})
-	if err != nil {
-		panic(err)
-	}
-	return locks, func() {
-		if err := locks.Close(context.Background()); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// ship is what a lock protects: it passes the ticket on to what it writes to.
-func ship(ctx context.Context, lock *queuelock.Lock) error {
-	fmt.Printf("shipping %s with ticket %s\n", lock.Key().Entity, lock.Ticket())
-	return ctx.Err()
-}
-
-// With the AWS settings of the environment. The table was made by CreateTable,
-// or by "queuelock create-table".
-func Example() {
-	shipOrder := func(ctx context.Context) error {
-		cfg, err := config.LoadDefaultConfig(ctx)
-		if err != nil {
-			return err
-		}
-		locks, err := queuelock.New(dynamodb.NewFromConfig(cfg), "queuelock", queuelock.Config{})
-		if err != nil {
-			return err
-		}
-		key := queuelock.Key{Entity: "order-7"}
-		return errors.Join(locks.Do(ctx, key, waitpolicy.For(time.Minute), ship), locks.Close(ctx))
-	}
-	if err := shipOrder(context.Background()); err != nil {
-		fmt.Println(err)
-	}
-}
-
 // Made once, by hand or at the start of the program.
 func ExampleCreateTable() {
 	ctx, db := context.Background(), newMemory()
@@ -491,15 +395,6 @@ func ExampleClient_Do() {
 	// Output:
 	// shipping order-7 with ticket 1
 	// shipping order-7 with ticket 2
-}
-
-func shipAlone(ctx context.Context, locks *queuelock.Client) (err error) {
-	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.For(time.Minute))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
-	return ship(lock.Context(), lock) // a context that ends with the lock
 }
 
 func ExampleClient_Acquire() {
@@ -570,17 +465,6 @@ func ExampleLostError() {
 	}
 	// Output:
 	// lost order-7, ticket 1: evicted
-}
-
-// createOrders makes the table that the lock protects.
-func createOrders(ctx context.Context, db *dynamodb.Client) error {
-	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:            aws.String("orders"),
-		BillingMode:          types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-	})
-	return err
 }
 
 func ExampleClient_Inspect() {
@@ -730,4 +614,120 @@ func ExampleClient_Resume() {
 	fmt.Println("goes on with ticket", lock.Ticket())
 	// Output:
 	// goes on with ticket 1
+}
+
+// cable is a network that a test can interrupt.
+type cable struct {
+	http.RoundTripper
+	cut atomic.Bool
+}
+
+func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.cut.Load() {
+		return nil, errors.New("the cable is cut")
+	}
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// scoped is a client of a scope. closed must be called in the end.
+func scoped(db queuelock.DynamoDB, scope queuelock.Scope) (locks *queuelock.Client, closed func()) {
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Scope: scope})
+	if err != nil {
+		panic(err)
+	}
+	return locks, func() {
+		if err := locks.Close(context.Background()); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// transfer locks both accounts with one ticket.
+func transfer(ctx context.Context, locks *queuelock.Client, from, to string) (err error) {
+	both, err := locks.AcquireAll(ctx, []queuelock.Key{{Entity: from}, {Entity: to}}, waitpolicy.Forever)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, both.Release(ctx)) }()
+	return move(both.Context(), both, from, to)
+}
+
+// move is what the locks protect.
+func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
+	t, ok := both.Ticket()
+	for _, lock := range both.All() {
+		fmt.Printf("%s: token %s\n", lock.Key().Entity, lock.Ticket())
+	}
+	fmt.Printf("%s to %s with ticket %s: %v\n", from, to, t, ok)
+	return ctx.Err()
+}
+
+// memory carries requests to a DynamoDB in memory. Tests use package
+// queuelocktest; an example has no testing.TB to give it.
+type memory struct{ engine http.Handler }
+
+func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	m.engine.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+// newMemory is a client of a DynamoDB in memory that has no table.
+func newMemory() *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region:       "local",
+		BaseEndpoint: aws.String("http://dynamodb.invalid"),
+		HTTPClient:   &http.Client{Transport: memory{embedded.New(embedded.Config{})}},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
+		}),
+	})
+}
+
+// newMemoryTable is a client of a DynamoDB in memory with the table "queuelock".
+func newMemoryTable() *dynamodb.Client {
+	db := newMemory()
+	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
+		panic(err)
+	}
+	return db
+}
+
+// client is one process's client of it. closed must be called in the end.
+func client(db queuelock.DynamoDB, owner string, ttl time.Duration) (locks *queuelock.Client, closed func()) {
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: owner, TTL: ttl})
+	if err != nil {
+		panic(err)
+	}
+	return locks, func() {
+		if err := locks.Close(context.Background()); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// ship is what a lock protects: it passes the ticket on to what it writes to.
+func ship(ctx context.Context, lock *queuelock.Lock) error {
+	fmt.Printf("shipping %s with ticket %s\n", lock.Key().Entity, lock.Ticket())
+	return ctx.Err()
+}
+
+func shipAlone(ctx context.Context, locks *queuelock.Client) (err error) {
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.For(time.Minute))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	return ship(lock.Context(), lock) // a context that ends with the lock
+}
+
+// createOrders makes the table that the lock protects.
+func createOrders(ctx context.Context, db *dynamodb.Client) error {
+	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:            aws.String("orders"),
+		BillingMode:          types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+	})
+	return err
 }

@@ -1,12 +1,12 @@
 package queuelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,9 +19,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs,
-// and not for Acquire. Transact and ReleaseWith must not name the item itself. Its
-// Handle cannot be resumed.
+// ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs, and not for Acquire.
+// Transact and ReleaseWith must not name the item itself. Its Handle cannot be resumed.
 type ItemLock struct {
 	*Lock
 	itemKey ItemKey
@@ -34,67 +33,60 @@ func (l *ItemLock) ItemKey() ItemKey { return l.itemKey }
 // String prints the lock for people: item "orders" {id S:"7"} ticket 12.
 func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.itemKey, l.Ticket()) }
 
-// Item returns the whole item as it was when the lock was granted, without the lock's
-// attributes. It is a consistent read, and no later holder has changed it. The map is
-// the caller's own, its values are not.
+// Item returns the whole item as it was when the lock was granted, without the lock's attributes. It is a
+// consistent read, and no later holder has changed it. The map is the caller's own, its values are not.
 func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.item) }
 
-// LockItem acquires a lock on an item of the caller's own, in any table of the region,
-// and returns it with the item as it is. The lock is kept in the item's attributes that
-// begin with Config.ItemPrefix. Other programs must leave them alone: a PutItem of the
-// whole item, or its deletion, ends the lock.
+// LockItem acquires a lock on an item of the caller's own, in any table of the region, and returns it with the
+// item. The lock is kept in the item's attributes that begin with Config.ItemPrefix. Other programs must leave
+// them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
-// Errors and options are those of Acquire, without Shared, Permits, FailClosed and
-// OnHandle. Returns ErrNoItem for a missing item unless CreateItem is given.
+// Errors and options are those of Acquire, without Shared, Permits, FailClosed and OnHandle. Returns ErrNoItem
+// for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {
-	begun := time.Now()
 	cfg, q, err := c.prepareItem(item, wait, opts)
 	if err != nil {
 		return nil, err
 	}
-	key := Key{Entity: q.Entity, Reason: q.Reason}
-	lock, err := c.serve(ctx, begun, key, cfg, q, wait, nil)
+	lock, err := c.serve(ctx, cfg, q, wait)
 	switch {
 	case errors.Is(err, counter.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
 	case err != nil:
 		return nil, err
 	}
-	return &ItemLock{Lock: lock, itemKey: ItemKey{item.Table, q.Home.Key}, item: q.Home.Strip(lock.session.Grant().Record.Item)}, nil
+	return &ItemLock{lock, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
 func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
 	cfg := c.cfg.with(opts)
 	cfg.Scope = ScopeQueue
 	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
-	var err error
+	var misuse error
 	switch {
 	case cfg.mode != (serving.Mode{}):
-		err = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
+		misuse = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
 	case cfg.failClosed:
-		err = errors.New("LockItem: FailClosed is for Acquire: an operator has no way to evict the holder of an item")
+		misuse = errors.New("LockItem: FailClosed is for Acquire: an operator has no way to evict the holder of an item")
 	case cfg.placed != nil:
-		err = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
+		misuse = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
 	}
-	for _, err := range []error{c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate(), err} {
-		if err != nil {
-			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
-		}
+	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate(), misuse); err != nil {
+		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
-	return cfg, table.Queue{
-		Store: c.store.Within(cfg.RequestTimeout), Entity: itemkey.Entity(home), Reason: ItemReason, Home: home,
-	}, nil
+	store := c.store.Within(cfg.RequestTimeout)
+	return cfg, table.Queue{Store: store, Entity: itemkey.Entity(home), Reason: ItemReason, Home: home}, nil
 }
 
-// UpdateAndRelease updates the item and releases the lock, both or neither, if all
-// conditions hold, and returns the item without the lock's attributes. The update must
-// leave the key and the lock's attributes alone. Returns
+// UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns
+// the item without the lock's attributes. The update must leave these and the key alone. Returns
 //
 //   - *ConditionError if a condition was false. The lock is held.
 //   - ErrReleased, or an error that matches ErrLost, if the lock had ended.
 //   - *UnknownOutcomeError if both may have been made, or may yet be.
 //   - any other error if the table failed. The lock is held.
-func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
+func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,
+	cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
 	users, err := l.usersUpdate(update, cond)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: UpdateAndRelease: %w", err)
@@ -110,10 +102,8 @@ func (l *ItemLock) updateError(err error) error {
 		return &ConditionError{l.itemKey, e.Current}
 	case *UnknownOutcomeError:
 		e.Err = l.updateError(e.Err)
-		return e
-	default:
-		return e
 	}
+	return err
 }
 
 // usersUpdate builds and checks the caller's expressions.
@@ -130,9 +120,7 @@ func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expressio
 	if err != nil {
 		return users, err
 	}
-	names := table.TopNames(users)
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(slices.Values(table.TopNames(users))) {
 		switch _, key := l.itemKey.Key[name]; {
 		case key:
 			return users, fmt.Errorf("the update names the item's key attribute %q, which cannot be changed", name)

@@ -1,6 +1,7 @@
 package queuelock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,14 +16,14 @@ import (
 // DefaultReason is the reason of a Key that names none.
 const DefaultReason = "lock"
 
-// Key names a lock: a reason to lock an entity. Locks of different reasons on one
-// entity are independent.
+// ItemReason is the reason of the queues of items.
+const ItemReason = "item"
+
+// Key names a lock: a reason to lock an entity. Locks of different reasons on one entity are independent.
 type Key struct {
-	// Entity is what is locked, 1 to 2048 bytes of UTF-8. It is the partition
-	// key of all its queues.
+	// Entity is what is locked, 1 to 2048 bytes of UTF-8. It is the partition key of all its queues.
 	Entity string
-	// Reason is what for, at most 985 bytes of UTF-8 without "/". Empty means
-	// DefaultReason.
+	// Reason is what for, at most 985 bytes of UTF-8 without "/". Empty means DefaultReason.
 	Reason string
 }
 
@@ -38,11 +39,11 @@ func (k Key) String() string {
 }
 
 func (k Key) normal() Key {
-	if k.Reason == "" {
-		k.Reason = DefaultReason
-	}
+	k.Reason = cmp.Or(k.Reason, DefaultReason)
 	return k
 }
+
+func keyOf(q table.Queue) Key { return Key{Entity: q.Entity, Reason: q.Reason} }
 
 func (k Key) validate() error {
 	switch {
@@ -53,7 +54,8 @@ func (k Key) validate() error {
 	case strings.Contains(k.Reason, "/"):
 		return fmt.Errorf("the reason %q contains a slash, which separates it from the ticket: use another character", k.Reason)
 	case len(k.Reason) > table.MaxReason:
-		return fmt.Errorf("the reason has %d bytes, at most %d are possible: DynamoDB allows a sort key of %d, and the ticket needs the rest", len(k.Reason), table.MaxReason, table.MaxSortKey)
+		return fmt.Errorf("the reason has %d bytes, at most %d are possible: DynamoDB allows a sort key of %d, "+
+			"and the ticket needs the rest", len(k.Reason), table.MaxReason, table.MaxSortKey)
 	case !utf8.ValidString(k.Entity):
 		return fmt.Errorf("the entity %q is not valid UTF-8", k.Entity)
 	case !utf8.ValidString(k.Reason):
@@ -64,17 +66,12 @@ func (k Key) validate() error {
 
 // ItemKey names an item of the caller's own.
 type ItemKey struct {
-	// Table is the item's table, by name or ARN, in the region of the client's
-	// own: 3 to 255 of a-z, A-Z, 0-9, "_", "-" and ".", or up to 1024 bytes of
-	// ARN. Every process must name it in the same way.
+	// Table is the item's table, by name or ARN, in the region of the client's own: 3 to 255 of a-z, A-Z, 0-9,
+	// "_", "-" and ".", or up to 1024 bytes of ARN. Every process must name it in the same way.
 	Table string
-	// Key is the item's primary key: one attribute or two, each of type S, N or
-	// B.
+	// Key is the item's primary key: one attribute or two, each of type S, N or B.
 	Key map[string]types.AttributeValue
 }
-
-// ItemReason is the reason of the queues of items.
-const ItemReason = "item"
 
 // String prints the key for people: "orders" {id S:"7"}.
 func (k ItemKey) String() string { return itemkey.Text(k.Table, k.Key) }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
@@ -16,38 +15,121 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Lock is an acquired lock. It is held until it is released or lost. Its methods are
-// safe for concurrent use.
+// Lock is an acquired lock. It is held until it is released or lost. Its methods are safe for concurrent use.
 type Lock struct {
 	session *session.Session
-	key     Key
 	maxData int // of SetData
 }
 
 // hold makes the session of a grant and starts its heartbeat.
-func (c *Client) hold(ctx context.Context, key Key, cfg settings, q table.Queue, grant waiter.Grant) *session.Session {
+func (c *Client) hold(ctx context.Context, cfg settings, q table.Queue, grant waiter.Grant) *session.Session {
 	var margins []time.Duration
-	for _, d := range cfg.warnings {
-		margins = append(margins, d.margin)
+	for _, w := range cfg.warnings {
+		margins = append(margins, w.margin)
 	}
-	return c.sessions.Hold(ctx, session.Config{Name: key.normal(), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins}, grant)
+	terms := session.Config{Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins}
+	return c.sessions.Hold(ctx, terms, grant)
 }
 
 // deliver makes the Lock of a session that is returned to the caller.
 func (c *Client) deliver(s *session.Session, cfg settings) *Lock {
-	l := &Lock{session: s, key: keyOf(s.Config().Queue), maxData: cfg.maxData()}
+	l := &Lock{session: s, maxData: cfg.maxData()}
 	s.Deliver(func(margin int) { cfg.warnings[margin].call(l) })
 	return l
 }
 
-func keyOf(q table.Queue) Key { return Key{Entity: q.Entity, Reason: q.Reason} }
+// String prints the lock for people: "order-7" (lock) ticket 12.
+func (l *Lock) String() string { return fmt.Sprintf("%s ticket %s", l.Key(), l.Ticket()) }
 
-func lostError(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
-	return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
+// Key returns what is locked.
+func (l *Lock) Key() Key { return keyOf(l.session.Config().Queue) }
+
+// Ticket returns the lock's number in its queue, which is its fencing token: it is greater than those of all
+// earlier holders. It stays after the lock has ended.
+func (l *Lock) Ticket() ticket.Number { return l.session.Grant().Ticket }
+
+// Context returns a context with the values of the one given to Acquire, but not its end. It is cancelled when
+// the lock is lost or released, with the cause ErrLost or ErrReleased. Its Err reads the clock, so a process
+// that was paused past its lease learns of the loss at once.
+func (l *Lock) Context() context.Context { return l.session.Context() }
+
+// Done returns a channel that is closed when the lock is lost or released.
+func (l *Lock) Done() <-chan struct{} { return l.session.Done() }
+
+// Err returns nil while the lock is held, a *LostError after it was lost, and ErrReleased after it was
+// released. It agrees with Release. It reads the clock and makes no request.
+func (l *Lock) Err() error { return l.session.Err() }
+
+// Release releases the lock and lets the next waiter in. The lock's context is cancelled before anything is
+// sent. Release retries until the lease ends, or for Config.RequestTimeout after ctx has, so a deferred Release
+// works. Call it after a loss too, so that other clients need not wait for what is left. Returns nil if this or
+// an earlier call released the lock, and
+//
+//   - an error that matches ErrLost if the lock was lost before.
+//   - *UnknownOutcomeError if the table no longer shows whether the lock was released.
+//   - *UnreleasedError if a lock that fails closed may still be in the table.
+//   - any other error if the table did not answer. The lease ends what may be left.
+func (l *Lock) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
+
+// ReleaseWith makes the writes, all or none, only if the lock is still held, and then releases it. Items are as
+// for Transact. The next holder sees them. Returns
+//
+//   - *ReleaseError if the writes were made and the release failed.
+//   - any other error as Transact. The lock is then held, unless the error says otherwise.
+func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
+	if err := validItems("ReleaseWith", len(items), maxTransactItems); err != nil {
+		return err
+	}
+	made, err := l.session.ReleaseWith(ctx, items...)
+	if made && err != nil {
+		return &ReleaseError{Key: l.Key(), Err: publicError(err)}
+	}
+	return err
 }
 
-func unknownError(q table.Queue, err, ctx, end error) error {
-	return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
+// Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from
+// 57.94 s down to about 28 s, zero once the lock has ended, and the longest Duration for a lock that fails
+// closed. It reads the clock and makes no request. Use it to decide whether to begin work, not to guard a
+// write: the process may be paused after the call.
+func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
+
+// Extend renews the lease now by one request, sent after the call. Concurrent calls share one. Of a lock that
+// fails closed it checks that it is held. Returns
+//
+//   - an error that matches ErrLost or ErrReleased if the lock has ended.
+//   - any other error if the renewal failed. The lock is held as before, unless an UpdateAndRelease has
+//     released it and its answer is still on the way.
+func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
+
+// Shared reports whether the lock is held together with others, by the option Shared or after Downgrade.
+func (l *Lock) Shared() bool { return l.session.Shared() }
+
+// Downgrade makes an exclusive lock a shared one, with no other writer in between, and admits the readers up to
+// the next writer. The ticket stays the same. A protected write that is still on its way is refused once a
+// reader has joined. Returns an error at once for a permit or an item's lock. After any error but ErrLost and
+// ErrReleased the lock is held and may be shared.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	switch {
+	case l.session.Config().Mode.Permits > 0:
+		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.Key())
+	case l.session.Config().Queue.Home != nil:
+		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
+	}
+	return l.session.Downgrade(ctx)
+}
+
+// SetData replaces the lock's data while the lock is held; nil removes it. The limits are those of WithData. It
+// does not renew the lease. Calls take effect in the order in which they began. After any error but ErrLost and
+// ErrReleased the data may have been written.
+func (l *Lock) SetData(ctx context.Context, data []byte) error {
+	most := l.maxData
+	if l.Shared() {
+		most = min(most, serving.MaxSharedData) // also since Downgrade
+	}
+	if err := validData("SetData", data, most); err != nil {
+		return fmt.Errorf("queuelock: %w", err)
+	}
+	return l.session.SetData(ctx, data)
 }
 
 // publicError makes the public error of an error of a session.
@@ -63,111 +145,75 @@ func publicError(err error) error {
 	return public
 }
 
-// String prints the lock for people: "order-7" (lock) ticket 12.
-func (l *Lock) String() string { return fmt.Sprintf("%s ticket %s", l.key, l.Ticket()) }
+// The limits of DynamoDB, of a write less the check on the lock.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
+const (
+	maxTransactItems = 99
+	maxReadItems     = 100
+)
 
-// Key returns what is locked.
-func (l *Lock) Key() Key { return l.key }
+func validItems(what string, n, most int) error {
+	if n == 0 || n > most {
+		return fmt.Errorf("queuelock: %s: %d items: between 1 and %d are possible", what, n, most)
+	}
+	return nil
+}
 
-// Ticket returns the lock's number in its queue, which is its fencing token. It is
-// greater than the tokens of all earlier holders. It does not change when the lock
-// ends.
-func (l *Lock) Ticket() ticket.Number { return l.session.Grant().Ticket }
-
-// Context returns a context with the values of the one given to Acquire, but not its
-// end. It is cancelled when the lock is lost or released, with the cause ErrLost or
-// ErrReleased. Its Err reads the clock, so a process that was paused past its lease
-// learns of the loss at once.
-func (l *Lock) Context() context.Context { return l.session.Context() }
-
-// Done returns a channel that is closed when the lock is lost or released.
-func (l *Lock) Done() <-chan struct{} { return l.session.Done() }
-
-// Err returns nil while the lock is held, a *LostError after it was lost, and
-// ErrReleased after it was released. It agrees with what Release has returned. It reads
-// the clock and makes no request.
-func (l *Lock) Err() error { return l.session.Err() }
-
-// Release releases the lock and lets the next waiter in. The lock's context is
-// cancelled before anything is sent. Release retries until the lease ends, or for
-// Config.RequestTimeout after ctx has, so a deferred Release works although ctx has
-// ended. Call it after a loss too: it removes what is left, so that other clients need not
-// wait. It returns nil if this call or an earlier one released the lock. Returns
+// Transact makes the writes, all or none, only if the lock is still held when they are made, and once, however
+// often and however late the request arrives. It takes up to 99 items of any tables of the region, without the
+// lock's own record. Transactions of one lock are made one after another. Returns
 //
-//   - an error that matches ErrLost if the lock was lost before.
-//   - *UnknownOutcomeError if the table no longer shows whether the lock was released.
-//   - *UnreleasedError if a lock that fails closed may still be in the table.
-//   - any other error if the table did not answer. The lease ends what may be left.
-func (l *Lock) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
-
-// ReleaseWith makes the writes, all or none, only if the lock is still held, and then
-// releases it. Items are as for Transact. The release is sent after the writes are
-// answered, so the next holder sees them. Returns
-//
-//   - *ReleaseError if the writes were made and the release failed.
-//   - any other error as Transact. The lock is then held, unless the error says
-//     otherwise.
-func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
-	if err := validItems("ReleaseWith", items); err != nil {
+//   - an error that matches ErrLost or ErrReleased if the lock had ended.
+//   - an error that matches *types.TransactionCanceledException, with reasons in the order of the items, if an
+//     item refused it. Nothing was written.
+//   - *UnknownOutcomeError if the writes may have been made, or may yet be while the lock is held. It never
+//     matches ErrLost.
+//   - any other error if the table failed or ctx had ended. Nothing was written.
+func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
+	if err := validItems("Transact", len(items), maxTransactItems); err != nil {
 		return err
 	}
-	made, err := l.session.ReleaseWith(ctx, items...)
-	if made && err != nil {
-		return &ReleaseError{Key: l.key, Err: publicError(err)}
-	}
-	return err
+	return l.session.Transact(ctx, items...)
 }
 
-// Remaining returns the time until the lease expires locally if no further renewal
-// succeeds. It is zero once the lock has ended, and the longest Duration for a lock
-// that fails closed. It reads the clock and makes no request.
-//
-// With defaults it falls from 57.94 s to about 28 s between heartbeats. A process may
-// be paused after the call: use it to decide whether to begin work, not to guard a
-// write.
-func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
+// Condition returns a check on the lock's serving record, for a TransactWriteItems of the caller's own: it
+// commits only while the lock is held, and is otherwise cancelled with ConditionalCheckFailed. It conflicts
+// with heartbeats; retry a TransactionConflict. The check of an exclusive lock fails after Downgrade once
+// another holder has joined. Prefer Transact. Condition makes no request.
+func (l *Lock) Condition() types.ConditionCheck { return l.session.Condition() }
 
-// Extend renews the lease now by one request, sent after the call. Concurrent calls
-// share one. The next heartbeat counts from it. Of a lock that fails closed it checks
-// that the lock is still held. Returns
-//
-//   - an error that matches ErrLost or ErrReleased if the lock has ended.
-//   - any other error if the renewal failed. The lock is held as before, unless an
-//     UpdateAndRelease has released it and its answer is still on the way.
-func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
-
-// Shared reports whether the lock is held together with others, by the option Shared or
-// after Downgrade.
-func (l *Lock) Shared() bool { return l.session.Shared() }
-
-// Downgrade makes an exclusive lock a shared one, with no other writer in between. It
-// admits the readers that wait, up to the next writer. The ticket stays the same. A
-// protected write that is still on its way is refused once a reader has joined.
-//
-// Returns an error at once for a permit or an item's lock. After any error but ErrLost
-// and ErrReleased the lock is held and may be shared.
-func (l *Lock) Downgrade(ctx context.Context) error {
-	if l.session.Config().Mode.Permits > 0 {
-		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.key)
+// Get reads up to 100 items that the lock protects, by one TransactGetItems, in order. A missing item is nil.
+// No fenced write of an earlier holder can become visible after Get returns. If Unsettled is false, a
+// consistent GetItem is enough. Returns an error that matches ErrLost or ErrReleased if the lock has ended.
+func (l *Lock) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
+	if err := validItems("Get", len(items), maxReadItems); err != nil {
+		return nil, err
 	}
-	if l.session.Config().Queue.Home != nil {
-		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.key)
-	}
-	return l.session.Downgrade(ctx)
+	return l.session.Get(ctx, items)
 }
 
-// SetData replaces the lock's data while the lock is held; nil removes it. The limits
-// are those of WithData. It does not renew the lease. Calls take effect in the order in
-// which they began.
-//
-// After any error but ErrLost and ErrReleased the data may have been written.
-func (l *Lock) SetData(ctx context.Context, data []byte) error {
-	most := l.maxData
-	if l.Shared() {
-		most = min(most, serving.MaxSharedData) // also since Downgrade
+// Unsettled reports whether a transaction of an earlier holder may become visible while this lock is held,
+// because its turn ended by an eviction or with an unknown outcome. Read by Get then. It makes no request.
+func (l *Lock) Unsettled() bool { return l.session.Unsettled() }
+
+// Eviction is a turn that did not end by a release: its holder was evicted, or another process resumed its
+// lock.
+type Eviction struct {
+	Ticket ticket.Number
+	// At is the time of the eviction on DynamoDB's clock; zero if unknown.
+	At time.Time
+	// Previous reports that no holder of a higher ticket had released since. For an exclusive lock, the evicted
+	// turn was the one right before this.
+	Previous bool
+}
+
+// LastEviction returns the last eviction in the queue before the lock was granted, or false if the record shows
+// none. It makes no request.
+func (l *Lock) LastEviction() (Eviction, bool) {
+	mark, ok, previous := l.session.LastEviction()
+	if !ok {
+		return Eviction{}, false
 	}
-	if err := validData("SetData", data, most); err != nil {
-		return fmt.Errorf("queuelock: %w", err)
-	}
-	return l.session.SetData(ctx, data)
+	return Eviction{Ticket: mark.Ticket, At: mark.At, Previous: previous}, true
 }

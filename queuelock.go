@@ -1,13 +1,12 @@
-// Package queuelock provides locks on Amazon DynamoDB that are granted first in, first
-// out. They are exclusive unless the options [Shared] or [Permits] say otherwise.
+// Package queuelock provides locks on Amazon DynamoDB that are granted first in, first out. They are exclusive
+// unless the options [Shared] or [Permits] say otherwise.
 //
 // # Life of a lock
 //
-// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the same
-// request grants it. Otherwise the client waits in a row of the queue, looks when its
-// turn may come, and takes the lock by one conditional write. Heartbeats renew the
-// lease of a [Lock], whose context is cancelled when it is lost. [Lock.Release] lets
-// the next waiter in. [Client.Do] does all of that around a function. [Client.LockItem]
+// [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the same request grants it.
+// Otherwise the client waits in a row of the queue, looks when its turn may come, and takes the lock by one
+// conditional write. Heartbeats renew the lease of a [Lock], whose context is cancelled when it is lost.
+// [Lock.Release] lets the next waiter in. [Client.Do] does all of that around a function. [Client.LockItem]
 // keeps the lock on an item of your own and returns the item.
 //
 //	          Acquire                                     Release
@@ -17,61 +16,58 @@
 //
 // # What it promises
 //
-//   - The table never has two holders, or more than the mode allows, under any pause,
-//     crash, retry, lost or late answer.
+//   - The table never has two holders, or more than the mode allows, under any pause, crash, retry, lost or
+//     late answer.
 //   - Tickets strictly increase from holder to holder.
 //   - Waiters whose rows are in the table are served in the order of their tickets.
-//   - A running process learns of a loss by its own monotonic clock before another
-//     client may be served. That clock stops while a whole host is suspended.
+//   - A running process learns of a loss by its own monotonic clock before another client may be served. That
+//     clock stops while a whole host is suspended.
 //
 // # What it does not promise
 //
-// A paused process does not notice that its lease ends. Only the fencing token guards
-// what it does next: send [Lock.Ticket] with each write to the protected resource, and
-// let the resource refuse a ticket lower than the highest it has seen. For items of
-// DynamoDB, [Lock.Transact] does that.
+// A paused process does not notice that its lease ends. Only the fencing token guards what it does next: send
+// [Lock.Ticket] with each write to the protected resource, and let the resource refuse a ticket lower than the
+// highest it has seen. For items of DynamoDB, [Lock.Transact] does that.
 //
 // # Who is authoritative
 //
-// The table is. Clocks of hosts need not agree, because leases are kept on DynamoDB's
-// clock.
+// The table is. Clocks of hosts need not agree, because leases are kept on DynamoDB's clock.
 //
 // # Failures
 //
-//	| failure                    | what happens                                    |
-//	|----------------------------|-------------------------------------------------|
-//	| a holder crashes           | evicted when its lease ends (Config.TTL)        |
-//	| a waiter crashes           | its row is swept when its lease ends (WaiterTTL)|
-//	| a holder is partitioned    | its context is cancelled before the lease ends  |
-//	| an answer is lost          | found out by id, never granted twice            |
-//	| the table does not answer  | retried for one TTL, at least 30 s, then an error |
-//	| a fail-closed holder crashes | all wait for an operator (Client.Evict)       |
+//	| failure                      | what happens                                      |
+//	|------------------------------|---------------------------------------------------|
+//	| a holder crashes             | evicted when its lease ends (Config.TTL)          |
+//	| a waiter crashes             | its row is swept when its lease ends (WaiterTTL)  |
+//	| a holder is partitioned      | its context is cancelled before the lease ends    |
+//	| an answer is lost            | found out by id, never granted twice              |
+//	| the table does not answer    | retried for one TTL, at least 30 s, then an error |
+//	| a fail-closed holder crashes | all wait for an operator (Client.Evict)           |
 //
 // # Outcomes
 //
-// Calls on a lock, except Extend, retry throttles, conflicts and lost answers until ctx,
-// the lock or the client ends. A request that was not answered may have been applied, so
-// they read the outcome from the table. nil says that the call took effect, once.
+// Calls on a lock, except Extend, retry throttles, conflicts and lost answers until ctx, the lock or the client
+// ends. A request that was not answered may have been applied, so they read the outcome from the table. nil
+// says that the call took effect, once.
 //
-//   - [ErrLost] and [ErrReleased] say that the lock had ended. The caller's writes were
-//     not made.
+//   - [ErrLost] and [ErrReleased] say that the lock had ended. The caller's writes were not made.
 //   - [UnknownOutcomeError] says that the table does not show whether they were made.
-//   - Any other error comes from the table, the arguments or ctx. The lock is held as
-//     before, unless the call was to release it, and the call may be repeated.
+//   - Any other error comes from the table, the arguments or ctx. The lock is held as before, unless the call
+//     was to release it, and the call may be repeated.
 //
-// Release, Close, Sweep and Evict may be repeated after any error.
-// The pages docs/costs.md and docs/errors.md list the requests and errors of each call.
+// Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and docs/errors.md
+// list the requests and errors of each call.
 //
 // # Packages
 //
-// Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture
-// that [Client.Inspect] returns, and heartbeat the renewal of leases. Package sweeper
-// removes what crashed clients left in idle queues. Package version is for changes that
-// need no lock. Package queuelocktest has a table in memory, with faults, for tests of
-// your own code.
+// Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture that [Client.Inspect]
+// returns, and heartbeat the renewal of leases. Package sweeper removes what crashed clients left in idle
+// queues. Package optimistic is for changes that need no lock. Package queuelocktest has a table in memory,
+// with faults, for tests of your own code.
 package queuelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +75,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/lease"
@@ -88,22 +85,22 @@ import (
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Client acquires locks in one table. It is safe for concurrent use. A process needs
-// one, which New returns and Close closes.
+// Client acquires locks in one table. It is safe for concurrent use. A process needs one, which New returns and
+// Close closes.
 type Client struct {
 	cfg      Config
-	logs     *logqueue.Queue // behind cfg.Logger
+	logs     logqueue.Queue // behind cfg.Logger
 	store    *table.Store
 	observer *lease.Observer
 	local    *localqueue.Queues
+	sessions *session.Client // the locks held, or released in vain
 
 	ctx    context.Context // ends with Close, with cause ErrClosed
 	cancel context.CancelCauseFunc
-
-	sessions *session.Client // the locks held, or released in vain
 
 	mu         sync.Mutex
 	closed     bool        // guarded by mu
@@ -111,21 +108,19 @@ type Client struct {
 	background group.Group // heartbeats, row deletes, RESET
 }
 
-// New returns a Client for a table as CreateTable makes it. tableName is a name (3 to
-// 255 of a-z, A-Z, 0-9, "_", "-" and ".") or an ARN. New makes no request and starts no
-// goroutine. Returns an error if an argument or a field of cfg is invalid.
+// New returns a Client for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
+// "_", "-" and ".") or an ARN. New makes no request and starts no goroutine. Returns an error if an argument or
+// a field of cfg is invalid.
 func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
+	if isNil(db) {
+		return nil, errors.New("queuelock: the DynamoDB client is nil")
+	}
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)
-	switch {
-	case isNil(db):
-		return nil, errors.New("queuelock: the DynamoDB client is nil")
-	case layout.Validate() != nil:
-		return nil, fmt.Errorf("queuelock: %w", layout.Validate())
-	case cfg.validate() != nil:
-		return nil, fmt.Errorf("queuelock: %w", cfg.validate())
+	if err := cmp.Or(layout.Validate(), cfg.validate()); err != nil {
+		return nil, fmt.Errorf("queuelock: %w", err)
 	}
-	c := &Client{cfg: cfg, logs: new(logqueue.Queue), local: localqueue.New(cfg.attention())}
+	c := &Client{cfg: cfg, local: localqueue.New(cfg.attention())}
 	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
 		c.cfg.Logger = slog.New(c.logs.Handler(h))
 	}
@@ -134,95 +129,93 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sessions = &session.Client{
 		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Local: c.local, Background: c.background.Run,
-		Released: ErrReleased, Lost: lostError, Unknown: unknownError,
+		Released: ErrReleased,
+		Lost: func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
+			return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
+		},
+		Unknown: func(q table.Queue, err, ctx, end error) error {
+			return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
+		},
 	}
 	return c, nil
 }
 
-// Acquire waits for its turn and returns the lock. wait and ctx bound the wait.
-// The lock does not end with ctx, but with Release or when it is lost. Locks are not
-// reentrant. Before Acquire returns an error it leaves the queue. What it could not
-// remove ends with its lease. Returns
+// Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks
+// are not reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with
+// its lease. Returns
 //
 //   - ErrClosed after Close.
-//   - *MismatchError if the queue is of another kind, *TableError if the table cannot
-//     be used, and *MalformedError if another program wrote the record.
+//   - *MismatchError if the queue is of another kind, *TableError if the table cannot be used, and
+//     *MalformedError if another program wrote the record.
 //   - ErrUnavailable if the table did not answer.
-//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first.
-//     It matches ctx's error too if that ended the wait.
+//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error
+//     too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
-	return c.acquire(ctx, key, wait, nil, opts)
-}
-
-// acquire is Acquire, or Resume of a handle.
-func (c *Client) acquire(ctx context.Context, key Key, wait waitpolicy.Wait, from *waiter.Handle, opts []Option) (*Lock, error) {
-	begun := time.Now()
 	cfg, q, err := c.prepare(key, wait, opts)
-	if err == nil && from != nil && cfg.failClosed {
-		err = errors.New("queuelock: Resume and FailClosed cannot be combined: a lock without a lease is not resumed")
-	}
 	if err != nil {
 		return nil, err
 	}
-	return c.serve(ctx, begun, key, cfg, q, wait, from)
+	return c.serve(ctx, cfg, q, wait)
 }
 
-// serve waits in the queue q. If the wait is over before the first request, it tries
-// once without waiting.
-func (c *Client) serve(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (*Lock, error) {
-	lock, tried, err := c.try(ctx, begun, key, cfg, q, wait, from)
-	if !tried && cfg.tooShort(ctx, begun, err) {
-		lock, _, err = c.try(ctx, begun, key, cfg, q, waitpolicy.NoWait, from)
-	}
-	return lock, err
-}
-
-// tooShort reports whether a wait ended before a request could be made in it.
-func (s settings) tooShort(ctx context.Context, begun time.Time, err error) bool {
-	return errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(begun) < s.RequestTimeout
-}
-
-// try is serve without the second attempt. tried reports whether a request was made.
-func (c *Client) try(ctx context.Context, begun time.Time, key Key, cfg settings, q table.Queue, wait waitpolicy.Wait, from *waiter.Handle) (_ *Lock, tried bool, _ error) {
-	ctx, end, err := c.begin(ctx, wait)
-	if err != nil {
-		return nil, true, err
-	}
-	defer end()
-	ctx, calls := callback.New(ctx, c.background.Run)
-	defer calls.Raise()
-	config := c.waiter(cfg, q, c.progress(calls, cfg.progress, key, q, begun))
-	config.Resume, config.Placed = from, placed(calls, cfg.placed, key, cfg.mode)
-	w, grant, err := waiter.Acquire(ctx, config, wait)
-	if err != nil {
-		err = acquireError(ctx, key, err, c.served(q, w.Status()), w.Status(), time.Since(begun))
-		if orphan := w.Orphan(); orphan != nil {
-			err = errors.Join(err, &UnreleasedError{Key: key.normal(), Ticket: orphan.Ticket, Err: orphan.Err})
+// serve waits in the queue and returns the lock.
+func (c *Client) serve(ctx context.Context, cfg settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
+	try := func(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (*Lock, bool, error) {
+		w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, calls), wait)
+		last := w.Status()
+		if err != nil {
+			err = c.acquireError(ctx, cfg, q, err, last)
+			if orphan := w.Orphan(); orphan != nil {
+				err = errors.Join(err, &UnreleasedError{Key: keyOf(q), Ticket: orphan.Ticket, Err: orphan.Err})
+			}
+			return nil, w.Tried(), err
 		}
-		return nil, w.Tried(), err
-	}
-	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
-	held := c.hold(ctx, key, cfg, q, grant)
-	failed := calls.Close()
-	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
-		// Served while the caller gave up: give it back.
-		err = acquireError(ctx, key, ctx.Err(), nil, w.Status(), time.Since(begun))
-		if end := held.Release(ctx); !held.State().Phase.Final() {
-			err = errors.Join(err, publicError(end))
+		cfg.mode = w.Mode() // of a lock that was resumed, what the record says
+		held := c.hold(ctx, cfg, q, grant)
+		failed := calls.Close()
+		if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
+			// Served while the caller gave up: give it back.
+			last.Serving = nil
+			err = c.acquireError(ctx, cfg, q, ctx.Err(), last)
+			if end := held.Release(ctx); !held.State().Phase.Final() {
+				err = errors.Join(err, publicError(end))
+			}
+			w.Wait()
+			return nil, true, err
 		}
-		w.Wait()
-		return nil, true, err
+		return c.deliver(held, cfg), true, nil
 	}
-	return c.deliver(held, cfg), true, nil
+	return attempt(ctx, c, cfg, wait, try)
 }
 
-// Do runs fn while it holds the lock, and releases the lock afterwards, also after a
-// panic. fn's context is cancelled when the lock is lost and when ctx ends, and
-// context.Cause says which. Returns
+// attempt makes an attempt within the wait, and one without waiting if the wait was over before the first
+// request. try reports whether it made a request.
+func attempt[T any](ctx context.Context, c *Client, cfg settings, wait waitpolicy.Wait,
+	try func(context.Context, *callback.Caller, waitpolicy.Wait) (T, bool, error)) (T, error) {
+	once := func(wait waitpolicy.Wait) (held T, tried bool, err error) {
+		ctx, end, err := c.begin(ctx, wait)
+		if err != nil {
+			return held, false, err
+		}
+		defer end()
+		ctx, calls := callback.New(ctx, c.background.Run)
+		defer calls.Raise()
+		return try(ctx, calls, wait)
+	}
+	held, tried, err := once(wait)
+	if !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(cfg.begun) < cfg.RequestTimeout {
+		held, _, err = once(waitpolicy.NoWait)
+	}
+	return held, err
+}
+
+// Do runs fn while it holds the lock, and releases the lock afterwards, also after a panic. fn's context is
+// cancelled when the lock is lost and when ctx ends, and context.Cause says which. Returns
 //
 //   - Acquire's error if the lock was not acquired. fn was not called.
 //   - fn's error joined with Release's, which matches ErrLost if the lock was lost.
-func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(context.Context, *Lock) error, opts ...Option) (err error) {
+func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
+	fn func(context.Context, *Lock) error, opts ...Option) (err error) {
 	if fn == nil {
 		return errors.New("queuelock: Do: the function is nil")
 	}
@@ -231,7 +224,8 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(
 		return err
 	}
 	defer func() {
-		if end := lock.Release(ctx); !reportsLoss(err, end) {
+		end := lock.Release(ctx)
+		if _, lost := end.(*LostError); !lost || !errors.Is(err, end) { // else fn has returned the loss
 			err = errors.Join(err, end)
 		}
 	}()
@@ -240,19 +234,10 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait, fn func(
 	return fn(held, lock)
 }
 
-// reportsLoss reports whether err already has the loss that Release returned.
-func reportsLoss(err, end error) bool {
-	_, lost := end.(*LostError)
-	return lost && errors.Is(err, end)
-}
-
-// Close cancels all waiters, releases all locks, and waits for background work until
-// ctx ends. The releases have Config.RequestTimeout even then, and the Logger has one
-// second. Once Close has begun, other calls on the Client return ErrClosed.
-//
-// Returns the errors of the releases, and one for each kind of work that still runs.
-// Leases end what was not released, unless it fails closed. Another call repeats what
-// failed.
+// Close cancels all waiters, releases all locks, and waits for background work until ctx ends. The releases
+// have Config.RequestTimeout even then, and the Logger has one second. Other calls then return ErrClosed.
+// Returns the errors of the releases, and one for each kind of work that still runs. Leases end what was not
+// released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
@@ -269,6 +254,7 @@ func (c *Client) Close(ctx context.Context) error {
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}
+	const logGrace = time.Second
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), logGrace)
 	defer cancel()
 	if err := c.logs.Wait(patient); err != nil {
@@ -276,6 +262,26 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// releaseAll releases all locks concurrently.
+func (c *Client) releaseAll(ctx context.Context) error {
+	held := c.sessions.Sessions()
+	errs := make([]error, len(held))
+	var wg sync.WaitGroup
+	for i, s := range held {
+		ctx := random.Fork(ctx)
+		wg.Go(func() {
+			if err := s.Release(ctx); err != nil {
+				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(s.Config().Queue), publicError(err))
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// errWaitOver is the cause of a context that ended because the wait is over.
+var errWaitOver = errors.New("the wait is over")
 
 // begin enters a call, which ends with end. wait and Close bound its context.
 func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded context.Context, end func(), err error) {
@@ -294,20 +300,28 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }, nil
 }
 
-// waiter returns the configuration of an acquire in one queue.
-func (c *Client) waiter(cfg settings, q table.Queue, progress func(waiter.Progress)) waiter.Config {
-	return waiter.Config{
-		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.Logger,
-		Entry: waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()}, Row: cfg.waiterTerms(),
-		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Progress: progress,
+// enter begins a call on a queue that acquires nothing.
+func (c *Client) enter(ctx context.Context, key Key) (bounded context.Context, q table.Queue, end func(), err error) {
+	_, q, err = c.prepare(key, waitpolicy.NoWait, nil)
+	if err == nil {
+		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
 	}
+	return bounded, q, end, err
 }
 
-// errWaitOver is the cause of a context that ended because the wait is over.
-var errWaitOver = errors.New("the wait is over")
-
-// logGrace is how long Close waits for the Logger.
-const logGrace = time.Second
+// prepare checks the arguments of a call.
+func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
+	cfg := c.cfg.with(opts)
+	key = key.normal()
+	var misuse error
+	if cfg.createItem {
+		misuse = errors.New("CreateItem is for LockItem only")
+	}
+	if err := cmp.Or(c.made(), key.validate(), wait.Validate(), cfg.validate(), misuse); err != nil {
+		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
+	}
+	return cfg, table.Queue{Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason}, nil
+}
 
 // made refuses a Client that New has not made.
 func (c *Client) made() error {
@@ -315,33 +329,4 @@ func (c *Client) made() error {
 		return errors.New("the Client is empty: New makes one")
 	}
 	return nil
-}
-
-// prepare checks the arguments of a call.
-func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
-	cfg := c.cfg.with(opts)
-	key = key.normal()
-	for _, err := range []error{c.made(), key.validate(), wait.Validate(), cfg.validate(), cfg.noItem()} {
-		if err != nil {
-			return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
-		}
-	}
-	return cfg, table.Queue{Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason}, nil
-}
-
-// releaseAll releases all locks concurrently.
-func (c *Client) releaseAll(ctx context.Context) error {
-	held := c.sessions.Sessions()
-	errs := make([]error, len(held))
-	var wg sync.WaitGroup
-	for i, lock := range held {
-		ctx := random.Fork(ctx)
-		wg.Go(func() {
-			if err := lock.Release(ctx); err != nil {
-				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(lock.Config().Queue), publicError(err))
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -6,20 +6,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Handle names a lock that is held, or a place in a queue, for Client.Resume. It can be
-// encoded as JSON.
+// Handle names a lock that is held, or a place in a queue, for Client.Resume. It can be encoded as JSON.
 type Handle struct {
 	Key    Key
 	Ticket ticket.Number
-	// ID is that of the Acquire, 26 letters and digits. Any process that has it can take
-	// the lock over.
+	// ID is that of the Acquire, 26 letters and digits. Any process that has it can take the lock over.
 	ID string
 	// Shared and Permits are the options of the Acquire.
 	Shared  bool `json:",omitempty"`
@@ -28,34 +25,34 @@ type Handle struct {
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	return newHandle(l.key, l.session.Config().Mode, l.session.Grant().Handle())
+	return newHandle(l.Key(), l.session.Config().Mode, l.session.Grant().Handle())
 }
 
 func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
-	return Handle{Key: key.normal(), Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
+	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
-// Resume continues where a process that has ended left off. It returns the lock of the
-// handle with its ticket if it is still in the record, or waits on in its place.
+// Resume continues where a process that has ended left off: it returns the lock of the handle with its ticket
+// if it is still in the record, or waits on in its place. That process must have ended. If it still runs, its
+// protected writes are refused at once, and its next heartbeat reports the loss. One of several Resumes
+// succeeds and makes the handle invalid: save the new lock's.
 //
-// The process that saved the handle must have ended. If it still runs, its protected
-// writes are refused at once, and its next heartbeat reports the loss. One of several
-// Resumes succeeds and makes the handle invalid: save the new lock's.
-//
-// Options are those of Acquire, without FailClosed. The handle has Shared and Permits.
-// The data stays unless WithData is given, and the lock delay unless a longer one is.
-// Returns Acquire's errors, and ErrGone if the lock or the place has ended. A Resume that
-// fails gives the lock back, or leaves it to its lease and lock delay.
+// Options are those of Acquire, without FailClosed. The handle has Shared and Permits. The data stays unless
+// WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and ErrGone if the
+// lock or the place has ended. A failed Resume gives the lock back, or leaves it to its lease.
 func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	if h.ID == "" || h.Ticket.IsZero() {
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
 	}
 	mode := serving.Mode{Shared: h.Shared, Permits: h.Permits}
 	if given := c.cfg.with(opts).mode; given != (serving.Mode{}) && given != mode {
-		return nil, fmt.Errorf("queuelock: Resume: %s is given, and the handle is of an Acquire with %s: leave it out, the handle has it", modeOptions(given), modeOptions(mode))
+		return nil, fmt.Errorf("queuelock: Resume: %s is given, and the handle is of an Acquire with %s: leave it out, "+
+			"the handle has it", modeOptions(given), modeOptions(mode))
 	}
-	opts = append(slices.Clip(opts), func(o *options) { o.mode = mode })
-	return c.acquire(ctx, h.Key, wait, &waiter.Handle{ID: h.ID, Ticket: h.Ticket}, opts)
+	return c.Acquire(ctx, h.Key, wait, append(slices.Clip(opts), func(s *settings) {
+		s.mode = mode
+		s.resume = &waiter.Handle{ID: h.ID, Ticket: h.Ticket}
+	})...)
 }
 
 // modeOptions names the options of the mode.
@@ -69,16 +66,4 @@ func modeOptions(m serving.Mode) string {
 		return fmt.Sprintf("Permits(%d)", max(0, m.Permits))
 	}
 	return "neither Shared nor Permits"
-}
-
-// placed returns the receiver of a waiter's handles, which calls f; nil if f is nil.
-func placed(calls *callback.Caller, f func(Handle), key Key, mode serving.Mode) func(waiter.Handle) <-chan struct{} {
-	if f == nil {
-		return nil
-	}
-	return func(h waiter.Handle) <-chan struct{} {
-		returned := make(chan struct{})
-		calls.Call(nil, func() { f(newHandle(key, mode, h)); close(returned) })
-		return returned
-	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get,
-// Transact and ReleaseWith also need its TransactGetItems and TransactWriteItems.
+// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get, Transact and ReleaseWith
+// also need its TransactGetItems and TransactWriteItems.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -34,11 +34,9 @@ var (
 	_ TableAPI = (*dynamodb.Client)(nil)
 )
 
-// CreateTable creates the table of cfg with on-demand billing, keys of type S and TTL
-// on the TTL attribute, and waits until it is active or ctx ends. It checks a table
-// that exists, and enables its TTL. Calling it again is safe.
-//
-// Returns *TableError if the table has other keys, or TTL on another attribute.
+// CreateTable creates the table of cfg with on-demand billing, keys of type S and TTL on the TTL attribute, and
+// waits until it is active or ctx ends. It checks a table that exists, and enables its TTL. Returns *TableError
+// if that has other keys, or TTL on another attribute.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
 	if isNil(db) {
 		return errors.New("queuelock: create table: the DynamoDB client is nil")

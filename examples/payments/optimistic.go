@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/version"
+	"github.com/queuelock/queuelock/optimistic"
 )
 
 // Optimistic charges without a lock. The state CHARGE_REQUESTED keeps other changes
@@ -20,12 +20,12 @@ import (
 type Optimistic struct {
 	store   Store
 	gateway Gateway
-	intents *version.Table
+	intents *optimistic.Table
 }
 
 // NewOptimistic returns an Optimistic. It makes no request.
 func NewOptimistic(store Store, gateway Gateway) (*Optimistic, error) {
-	intents, err := version.New(store.DB, store.Table, "pk", version.Config{SortKey: "sk"})
+	intents, err := optimistic.New(store.DB, store.Table, "pk", optimistic.Config{SortKey: "sk"})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (o *Optimistic) change(ctx context.Context, id string, decide func(Intent) 
 	const attempts = 10
 	for n := 1; ; n++ {
 		item, err := o.intents.Load(ctx, intentKey(id))
-		if errors.Is(err, version.ErrNotFound) {
+		if errors.Is(err, optimistic.ErrNotFound) {
 			return Intent{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 		}
 		if err != nil {

@@ -18,6 +18,7 @@ const module = "github.com/queuelock/queuelock"
 // only those below it. What a package may import of the outside is the same
 // for all.
 var floors = []string{
+	"optimistic",
 	"sweeper",
 	"",
 	"internal/picture",
@@ -42,7 +43,6 @@ var floors = []string{
 	"internal/retry",
 	"internal/grace",
 	"heartbeat",
-	"version",
 	"waitpolicy",
 	"internal/random",
 }

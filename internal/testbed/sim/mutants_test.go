@@ -178,7 +178,7 @@ var mutants = []mutant{
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",
-		"\t\treturn cmp.Or(cmp.Compare(a.key.Entity, b.key.Entity), cmp.Compare(a.key.Reason, b.key.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.key.Entity, b.key.Entity))\n",
+		"\t\treturn cmp.Or(cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Reason, b.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.Entity, b.Entity))\n",
 		`some still wait`, 527,
 	},
 	{

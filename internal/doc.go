@@ -1,0 +1,28 @@
+// Package internal holds the parts of the library, from the facade down, and what surrounds it:
+//
+//	picture     translates records and rows into the public types
+//	eviction    ends a turn when an operator asks
+//	multilock   acquires several locks, all or none
+//	session     keeps a lock that was granted
+//	waiter      runs one acquire in one queue
+//	sweep       removes what has expired
+//	localqueue  orders the waiters of one client
+//	rows        reads and writes the queue rows
+//	serving     reads and writes the serving record
+//	counter     issues tickets
+//	lease       decides when a lease has ended
+//	itemkey     names the items that carry locks
+//	table       sends the requests
+//	dbclock     estimates DynamoDB's time
+//	logqueue    keeps a slow logger from delaying the library
+//	callback    calls the caller's functions
+//	group       counts what is under way
+//	retry       repeats requests
+//	grace       lets a request outlive its caller
+//	random      draws random numbers
+//	child       starts the processes of the command line
+//	demo        is "queuelock demo"
+//	embedded    is a DynamoDB in memory
+//	testbed     tests the library
+//	tools       measures the code
+package internal

@@ -1,0 +1,122 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/eviction"
+	"github.com/queuelock/queuelock/internal/picture"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/sweep"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Inspect returns the holders and the waiters, in order, as one consistent query shows them. It changes
+// nothing.
+func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
+	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.inspect(ctx, q, key.String())
+}
+
+// InspectItem returns the holder of an item's lock, and the waiters, as Inspect does. A missing item has issued
+// no ticket.
+func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*queue.State, error) {
+	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.inspect(ctx, q, "item "+item.String())
+}
+
+func (c *Client) inspect(ctx context.Context, q table.Queue, what string) (*queue.State, error) {
+	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	snapshot, err := rows.LookAll(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("queuelock: inspect %s: %w", what, err)
+	}
+	return picture.State(q, snapshot, c.observer), nil
+}
+
+// IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It changes
+// nothing. The result may be stale on return; do not use it to guard a write. After false an Acquire may still
+// have to wait. To take an idle lock or do without it, call Acquire with NoWait.
+func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
+	ctx, q, end, err := c.enter(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	defer end()
+	rec, err := serving.Get(ctx, q)
+	readAt := time.Now()
+	if err != nil {
+		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
+	}
+	return picture.Locked(q, rec.Holders, c.observer, readAt), nil
+}
+
+// Sweep removes expired holders and waiters from a queue. Waiters do the same, so Sweep is for queues without
+// waiters; package sweeper calls it in intervals.
+func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
+	ctx, q, end, err := c.enter(ctx, key)
+	if err != nil {
+		return Swept{}, err
+	}
+	defer end()
+	swept, err := sweep.Queue(ctx, q, c.observer)
+	if err != nil {
+		err = fmt.Errorf("queuelock: sweep %s: %w", key, err)
+	}
+	return Swept(swept), err
+}
+
+// Swept counts what Sweep removed.
+type Swept struct{ Waiters, Holders int }
+
+// Evict ends the turn of a holder that fails closed, by the ticket that Inspect shows. First make sure that its
+// process has ended: a live one works on until its next heartbeat. Returns nil if the holder was found and is
+// now gone, by this call or by its own release, and
+//
+//   - ErrClosed after Close.
+//   - *EvictError, which matches ErrNotServed or ErrLeased, if nothing was done.
+//   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
+func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
+	ctx, q, end, err := c.enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer end()
+	holder, rec, err := eviction.Evict(ctx, q, t, minRetryTimeout)
+	refused := &EvictError{Key: keyOf(q), Ticket: t}
+	switch {
+	case errors.Is(err, eviction.ErrNotServed):
+		refused.Err = ErrNotServed
+	case errors.Is(err, eviction.ErrLeased):
+		refused.Err = ErrLeased
+	case err != nil:
+		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), t, err)
+	}
+	if refused.Err != nil {
+		refused.Serving = picture.Holders(q, rec.Holders, c.observer)
+		return refused
+	}
+	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder on an operator's request",
+		"queue", q.String(), "ticket", t, "owner", holder.Owner)
+	c.local.Wake(q)
+	if rec.Resettable(t) {
+		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package optimistic_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/optimistic"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// What the tests in bubbles show of the embedded engine must be true of the
+// others as well.
+
+// TestEngineManyProcesses checks that many processes can count in one item.
+func TestEngineManyProcesses(t *testing.T) {
+	onEveryEngine(t, keyed([2]string{"pk", "S"}, [2]string{"sk", "S"}), func(t *testing.T, table *queuelocktest.Table) {
+		table.Inject(queuelocktest.LoseResponse().WithProbability(0.1, 1))
+		table.Inject(queuelocktest.LoseRequest().WithProbability(0.1, 2))
+		table.Inject(queuelocktest.Duplicate(0).WithProbability(0.1, 3))
+		const workers, each = 4, 5
+		var wg sync.WaitGroup
+		for w := range workers {
+			items, _ := open(t, table, fmt.Sprint("worker-", w), optimistic.Config{Attempts: 50, Tries: 20})
+			wg.Go(func() {
+				for range each {
+					if _, err := items.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		items, _ := open(t, table, "at the end", optimistic.Config{Tries: 20})
+		if item := load(t, items); counter(item) != workers*each || item.Version() != workers*each {
+			t.Errorf("n = %d at version %d, want %d", counter(item), item.Version(), workers*each)
+		}
+	})
+}
+
+// TestEngineKeys checks that tables may have any key. Any key schema, and names that are
+// reserved words.
+func TestEngineKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys   [][2]string
+		values []types.AttributeValue
+	}{
+		"S":       {[][2]string{{"name", "S"}}, []types.AttributeValue{str("order-7")}},
+		"N":       {[][2]string{{"id", "N"}}, []types.AttributeValue{num(7)}},
+		"B":       {[][2]string{{"hash", "B"}}, []types.AttributeValue{&types.AttributeValueMemberB{Value: []byte{0, 255}}}},
+		"S and N": {[][2]string{{"order", "S"}, {"range", "N"}}, []types.AttributeValue{str("order-7"), num(3)}},
+		"N and B": {[][2]string{{"id", "N"}, {"data", "B"}}, []types.AttributeValue{num(7), &types.AttributeValueMemberB{Value: []byte("x")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEveryEngine(t, keyed(c.keys...), func(t *testing.T, table *queuelocktest.Table) {
+				cfg := optimistic.Config{VersionAttribute: "size", TokenAttribute: "token"}
+				key := attributes{c.keys[0][0]: c.values[0]}
+				if len(c.keys) == 2 {
+					cfg.SortKey = c.keys[1][0]
+					key[cfg.SortKey] = c.values[1]
+				}
+				items, err := optimistic.New(table.Client("a"), table.Name(), c.keys[0][0], cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				made, err := items.Update(t.Context(), key, increment, optimistic.OrCreate())
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, err := items.Update(t.Context(), key, increment)
+				if err != nil || again.Version() != 2 || counter(again) != 2 {
+					t.Fatalf("%+v: %v", again, err)
+				}
+				if _, err := items.Save(t.Context(), optimistic.Item{Attributes: key}); !errors.Is(err, optimistic.ErrConflict) {
+					t.Errorf("create: %v, want a conflict", err)
+				}
+				if err := items.Delete(t.Context(), made); !errors.Is(err, optimistic.ErrConflict) {
+					t.Errorf("delete of what was changed: %v, want a conflict", err)
+				}
+				if err := items.Delete(t.Context(), again); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestEngineConflictsAndTransactions(t *testing.T) {
+	onEveryEngine(t, keyed([2]string{"pk", "S"}, [2]string{"sk", "S"}), func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		transact := func(item optimistic.Item) (optimistic.Item, error) {
+			t.Helper()
+			put, saved, err := items.SaveItem(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(put)})
+			return saved, items.Outcome(err, 0, saved)
+		}
+		old, err := transact(fresh(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := save(t, items, old)
+		_, transactErr := transact(old)
+		_, saveErr := items.Save(t.Context(), old)
+		for _, err := range []error{transactErr, saveErr} {
+			var conflict *optimistic.ConflictError
+			if !errors.As(err, &conflict) {
+				t.Errorf("%v, want a conflict", err)
+			} else if conflict.Current != nil && conflict.Current.Tag() != now.Tag() || err == saveErr && conflict.Current == nil {
+				t.Errorf("current is %+v, want tag %s", conflict.Current, now.Tag())
+			}
+		}
+		if err := items.Delete(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := items.Save(t.Context(), now); !errors.Is(err, optimistic.ErrConflict) {
+			t.Errorf("save of what was deleted: %v", err)
+		}
+		write(t, table, attributes{"pk": order["pk"], "sk": order["sk"]})
+		taken := load(t, items)
+		save(t, items, taken)
+		if _, err := items.Save(t.Context(), taken); !errors.Is(err, optimistic.ErrConflict) {
+			t.Errorf("second save of an item without a version: %v", err)
+		}
+	})
+}

@@ -1,0 +1,485 @@
+package optimistic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/optimistic"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// inBubble runs f in time of its own, on an engine that returns refused items
+// and on one that does not.
+func inBubble(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Helper()
+	for name, opts := range map[string][]queuelocktest.Option{"": nil, "older engine": {queuelocktest.WithoutFailedItem()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f(t, queuelocktest.NewTable(t, append(opts, queuelocktest.WithLatency(2*time.Millisecond))...))
+			})
+		})
+	}
+}
+
+// passing are faults that a request's repetition mends.
+var passing = map[string]queuelocktest.Fault{
+	"lost request":         queuelocktest.LoseRequest(),
+	"lost response":        queuelocktest.LoseResponse(),
+	"swallowed request":    queuelocktest.SwallowRequest(),
+	"swallowed response":   queuelocktest.SwallowResponse(),
+	"late":                 queuelocktest.LandLate(500 * time.Millisecond),
+	"lands in between":     queuelocktest.LandLate(10 * time.Millisecond),
+	"throttle":             queuelocktest.Refuse(queuelocktest.Throttling),
+	"throughput":           queuelocktest.Refuse(queuelocktest.ThroughputExceeded),
+	"internal error":       queuelocktest.Refuse(queuelocktest.InternalError),
+	"unavailable":          queuelocktest.Refuse(queuelocktest.Unavailable),
+	"transaction conflict": queuelocktest.Refuse(queuelocktest.TransactionConflict),
+	"duplicate":            queuelocktest.Duplicate(5 * time.Millisecond),
+	"late duplicate":       queuelocktest.Duplicate(time.Minute),
+}
+
+// TestTransientFaults checks that transient faults are invisible to the caller. Each
+// write is made once whatever becomes of its requests and answers, and is never a
+// conflict with itself.
+func TestTransientFaults(t *testing.T) {
+	for name, fault := range passing {
+		for _, times := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s, %d times", name, times), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+					items, db := open(t, table, "a", optimistic.Config{})
+					meets := func(what string, f func() error) {
+						t.Helper()
+						injected := db.Inject(fault.Times(times))
+						if err := f(); err != nil {
+							t.Fatalf("%s: %v", what, err)
+						}
+						if injected.Fired() == 0 {
+							t.Errorf("%s met no fault", what)
+						}
+						injected.Remove()
+					}
+					var item optimistic.Item
+					var err error
+					meets("create", func() error { item, err = items.Save(t.Context(), fresh(1)); return err })
+					item.Attributes["n"] = num(2)
+					meets("save", func() error { item, err = items.Save(t.Context(), item); return err })
+					if item.Version() != 2 || counter(item) != 2 {
+						t.Errorf("saved %+v, want n = 2 at version 2", item)
+					}
+					meets("update", func() error { item, err = items.Update(t.Context(), order, increment); return err })
+					if item.Version() != 3 || counter(item) != 3 {
+						t.Errorf("updated %+v, want n = 3 at version 3", item)
+					}
+					meets("load", func() error { item, err = items.Load(t.Context(), order); return err })
+					if item.Version() != 3 || counter(item) != 3 {
+						t.Errorf("loaded %+v, want n = 3 at version 3", item)
+					}
+					if err := table.Settle(t.Context()); err != nil { // what comes late
+						t.Error(err)
+					}
+					if again := load(t, items); again.Tag() != item.Tag() {
+						t.Errorf("late requests changed the item from %s to %s", item.Tag(), again.Tag())
+					}
+					meets("delete", func() error { return items.Delete(t.Context(), item) })
+					if err := table.Settle(t.Context()); err != nil {
+						t.Error(err)
+					}
+					if n := len(table.Items()); n != 0 {
+						t.Errorf("%d items are left", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLostAnswer checks that the outcome of a write whose answer was lost is found among
+// later writes. A write whose answer was lost is found although others have written
+// since, and one that was never made is a conflict.
+func TestLostAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fault  queuelocktest.Fault
+		others int
+		want   error
+	}{
+		{"made, 1 later write", queuelocktest.LoseResponse(), 1, nil},
+		{"made, 15 later writes", queuelocktest.LoseResponse(), 15, nil},
+		{"made, 16 later writes", queuelocktest.LoseResponse(), 16, optimistic.ErrUnknown},
+		{"not made, 1 later write", queuelocktest.LoseRequest(), 1, optimistic.ErrConflict},
+		{"not made, 15 later writes", queuelocktest.LoseRequest(), 15, optimistic.ErrConflict},
+		{"not made, 16 later writes", queuelocktest.LoseRequest(), 16, optimistic.ErrUnknown},
+	} {
+		for _, written := range []int{0, 1, 40} {
+			t.Run(fmt.Sprintf("%s, of an item written %d times", c.name, written), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+					items, db := open(t, table, "a", optimistic.Config{})
+					other, _ := open(t, table, "b", optimistic.Config{})
+					item := fresh(0)
+					for range written {
+						item = save(t, items, item)
+					}
+					db.Inject(c.fault.Of("PutItem").Times(1))
+					gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
+					item.Attributes["n"] = num(1)
+					type result struct {
+						item optimistic.Item
+						err  error
+					}
+					done := make(chan result, 1)
+					go func() {
+						got, err := items.Save(t.Context(), item)
+						done <- result{got, err}
+					}()
+					<-gate.Reached() // the repetition
+					for range c.others {
+						if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
+							t.Error(err)
+						}
+					}
+					gate.Release()
+					got := <-done
+					if !errors.Is(got.err, c.want) {
+						t.Fatalf("%v, want %v", got.err, c.want)
+					}
+					if c.want == nil && (counter(got.item) != 1+c.others || got.item.Tag() != load(t, items).Tag()) {
+						t.Errorf("%+v, want the item as it is now", got.item)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLostAnswerAfterDelete checks that the outcome of a write is unknown when its
+// answer was lost and the item is gone. An item that was deleted meanwhile does not show
+// the outcome.
+func TestLostAnswerAfterDelete(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.LoseResponse(), "not made": queuelocktest.LoseRequest()} {
+		for _, remade := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+					items, db := open(t, table, "a", optimistic.Config{})
+					other, _ := open(t, table, "b", optimistic.Config{})
+					item := save(t, items, fresh(1))
+					db.Inject(fault.Of("PutItem", "DeleteItem").Times(1))
+					gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
+					done := make(chan error, 1)
+					go func() { _, err := items.Save(t.Context(), item); done <- err }()
+					<-gate.Reached()
+					if err := other.Delete(t.Context(), load(t, other)); err != nil {
+						t.Error(err)
+					}
+					if remade {
+						save(t, other, save(t, other, save(t, other, fresh(5))))
+					}
+					gate.Release()
+					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+						t.Errorf("save: %v, want ErrUnknown", err)
+					}
+				})
+			})
+		}
+	}
+	// A delete has done what it should if nothing is there.
+	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		other, _ := open(t, table, "b", optimistic.Config{})
+		for _, then := range []string{"gone", "made again", "changed"} {
+			item := save(t, items, fresh(1))
+			fault := queuelocktest.LoseResponse()
+			if then == "changed" {
+				fault = queuelocktest.LoseRequest()
+			}
+			db.Inject(fault.Of("DeleteItem").Times(1))
+			gate := db.Inject(queuelocktest.HoldRequest().Of("DeleteItem").Times(1))
+			done := make(chan error, 1)
+			go func() { done <- items.Delete(t.Context(), item) }()
+			<-gate.Reached()
+			var want error
+			switch then {
+			case "made again":
+				want = optimistic.ErrUnknown
+				save(t, other, fresh(2))
+			case "changed":
+				want = optimistic.ErrConflict
+				save(t, other, load(t, other))
+			}
+			gate.Release()
+			if err := <-done; !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", then, err, want)
+			}
+			if want != nil {
+				if err := items.Delete(t.Context(), load(t, items)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+// TestPermanentFaults checks that a permanent fault ends the call with the outcome as far
+// as it is known.
+func TestPermanentFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault   queuelocktest.Fault
+		unknown bool
+		tries   int
+	}{
+		"denied":       {queuelocktest.Refuse(queuelocktest.AccessDenied), false, 1},
+		"throttled":    {queuelocktest.Refuse(queuelocktest.Throttling), false, 5},
+		"no answer":    {queuelocktest.SwallowRequest(), true, 5},
+		"lost answers": {queuelocktest.SwallowResponse(), true, 5},
+		"broken":       {queuelocktest.LoseRequest(), true, 5},
+		"faults":       {queuelocktest.Refuse(queuelocktest.InternalError), true, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+				items, db := open(t, table, "a", optimistic.Config{})
+				item := save(t, items, fresh(1))
+				injected := db.Inject(c.fault)
+				for what, f := range map[string]func() error{
+					"save":   func() error { _, err := items.Save(t.Context(), item); return err },
+					"delete": func() error { return items.Delete(t.Context(), item) },
+					"load":   func() error { _, err := items.Load(t.Context(), order); return err },
+				} {
+					begun, fired := time.Now(), injected.Fired()
+					err := f()
+					unknown := c.unknown && what != "load"
+					if err == nil || errors.Is(err, optimistic.ErrUnknown) != unknown || errors.Is(err, optimistic.ErrConflict) {
+						t.Errorf("%s: %v, want that it is unknown: %v", what, err, unknown)
+					}
+					if errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s: %v matches a deadline that no caller has set", what, err)
+					}
+					if n := injected.Fired() - fired; n != c.tries {
+						t.Errorf("%s: %d tries, want %d", what, n, c.tries)
+					}
+					if took := time.Since(begun); took > 11*time.Second {
+						t.Errorf("%s took %v", what, took)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestContextDuringWrite checks that a context that ends during a write leaves its
+// outcome unknown.
+func TestContextDuringWrite(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.SwallowResponse(), "not made": queuelocktest.SwallowRequest()} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+				items, db := open(t, table, "a", optimistic.Config{})
+				item := save(t, items, fresh(1))
+				db.Inject(fault)
+				for what, f := range map[string]func(context.Context) error{
+					"save":   func(ctx context.Context) error { _, err := items.Save(ctx, item); return err },
+					"delete": func(ctx context.Context) error { return items.Delete(ctx, item) },
+				} {
+					for _, limit := range []time.Duration{time.Second, 3 * time.Second} { // within the first try, and a later one
+						ctx, cancel := context.WithTimeout(t.Context(), limit)
+						begun := time.Now()
+						if err := f(ctx); !errors.Is(err, optimistic.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != limit {
+							t.Errorf("%s: %v after %v, want ErrUnknown and the deadline after %v", what, err, time.Since(begun), limit)
+						}
+						cancel()
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestContextDuringUpdate checks that the end of the context ends an update.
+func TestContextDuringUpdate(t *testing.T) {
+	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+		items, _ := open(t, table, "a", optimistic.Config{Attempts: 1000})
+		other, _ := open(t, table, "b", optimistic.Config{})
+		save(t, items, fresh(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		rounds, begun := 0, time.Now()
+		_, err := items.Update(ctx, order, func(item optimistic.Item) (optimistic.Item, error) {
+			rounds++
+			save(t, other, load(t, other))
+			return increment(item)
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 10*time.Second {
+			t.Errorf("%v after %v, want the deadline after 10s", err, time.Since(begun))
+		}
+		// 1.3 s for the first six, and one a second then; half or once and a half
+		// as many at the most.
+		if rounds < 8 || rounds > 26 {
+			t.Errorf("%d rounds in 10s", rounds)
+		}
+		if n := counter(load(t, items)); n != 1 {
+			t.Errorf("n = %d, want that nothing was written", n)
+		}
+	})
+}
+
+// TestUpdateAttempts checks that Update gives up after its attempts.
+func TestUpdateAttempts(t *testing.T) {
+	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+		for _, attempts := range []int{1, 3, 0} {
+			items, db := open(t, table, fmt.Sprint("a", attempts), optimistic.Config{Attempts: attempts})
+			other, _ := open(t, table, "b", optimistic.Config{})
+			if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
+				t.Fatal(err)
+			}
+			want := attempts
+			if want == 0 {
+				want = 10
+			}
+			calls, begun := 0, time.Now()
+			_, err := items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
+				calls++
+				save(t, other, load(t, other))
+				return increment(item)
+			})
+			var conflict *optimistic.ConflictError
+			if !errors.As(err, &conflict) || conflict.Current == nil || calls != want || db.Counts().Total().Sent < 2*want {
+				t.Errorf("%v after %d calls, want a conflict after %d", err, calls, want)
+			}
+			if took := time.Since(begun); took > 7*time.Second || attempts == 0 && took < 2*time.Second {
+				t.Errorf("%d attempts took %v", want, took)
+			}
+		}
+	})
+}
+
+// TestUpdateWithToken checks that an update with a token is made once. The caller's token
+// lets a program that got no answer repeat its Update.
+func TestUpdateWithToken(t *testing.T) {
+	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{Tries: 1})
+		other, _ := open(t, table, "b", optimistic.Config{})
+		save(t, items, fresh(0))
+		lost := db.Inject(queuelocktest.LoseResponse().Of("PutItem"))
+		if _, err := items.Update(t.Context(), order, increment, optimistic.WithToken("payment-17")); !errors.Is(err, optimistic.ErrUnknown) {
+			t.Fatalf("%v, want ErrUnknown", err)
+		}
+		lost.Remove()
+		for i := range 16 { // others write in between
+			got, err := items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
+				t.Error("changed once more")
+				return increment(item)
+			}, optimistic.WithToken("payment-17"))
+			if err != nil || !got.Wrote("payment-17") || got.Wrote("payment-18") || counter(got) != 1+i {
+				t.Fatalf("%+v, %v after %d other writes", got, err, i)
+			}
+			if _, err := other.Update(t.Context(), order, increment); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A save that is repeated as it was.
+		item := load(t, items)
+		save(t, items, item, optimistic.WithToken("payment-18"))
+		if again := save(t, items, item, optimistic.WithToken("payment-18")); again.Version() != item.Version()+1 {
+			t.Errorf("version %d after %d: saved twice", again.Version(), item.Version())
+		}
+	})
+}
+
+// TestCreateAfterDelete checks that a create that arrives after a delete restores the
+// item. The package's description says so: nothing refuses a create that comes when the
+// item is absent again.
+func TestCreateAfterDelete(t *testing.T) {
+	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		late := db.Inject(queuelocktest.HoldDuplicate().Of("PutItem").Times(1))
+		item := save(t, items, fresh(1))
+		if err := items.Delete(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if again := load(t, items); again.Tag() != item.Tag() {
+			t.Errorf("%+v, want what was created", again)
+		}
+	})
+}
+
+// TestTransaction checks that a transaction saves an item together with others.
+func TestTransaction(t *testing.T) {
+	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		transact := func(item optimistic.Item, opts ...optimistic.Option) (optimistic.Item, error) {
+			t.Helper()
+			put, saved, err := items.SaveItem(item, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outbox := optimistic.Item{Attributes: attributes{"pk": str("outbox"), "sk": str(saved.Tag())}}
+			row, _, err := items.SaveItem(outbox)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(row, put)})
+			return saved, items.Outcome(err, 1, saved)
+		}
+		first, err := transact(fresh(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := load(t, items); got.Tag() != first.Tag() || got.Version() != 1 {
+			t.Errorf("%+v, want what SaveItem returned", got)
+		}
+		lost := db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		second, err := transact(first, optimistic.WithToken("charge-9"))
+		if err != nil || lost.Fired() != 1 {
+			t.Errorf("a lost answer: %v", err)
+		}
+		_, err = transact(first)
+		var conflict *optimistic.ConflictError
+		if !errors.As(err, &conflict) || !errors.Is(err, optimistic.ErrConflict) {
+			t.Errorf("%v, want a conflict", err)
+		} else if conflict.Current != nil && conflict.Current.Tag() != second.Tag() {
+			t.Errorf("current is %+v", conflict.Current)
+		}
+		if n := len(table.Items()); n != 3 {
+			t.Errorf("%d items, want the order and two rows of the outbox", n)
+		}
+		// The same write again, by a program that does not know of it.
+		put, saved, err := items.SaveItem(first, optimistic.WithToken("charge-9"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(put)})
+		if conflict != nil && conflict.Current != nil { // an engine that returns it
+			if err := items.Outcome(err, 0, saved); err != nil {
+				t.Errorf("repeated: %v, want that it was made before", err)
+			}
+		}
+		if got := items.Outcome(err, 7, saved); got != err {
+			t.Errorf("%v, want the error itself for a part that is not there", got)
+		}
+
+		check, err := items.CheckItem(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(check)}); err != nil {
+			t.Errorf("check of an item that has not changed: %v", err)
+		}
+		remove, err := items.DeleteItem(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(remove)}); err != nil {
+			t.Error(err)
+		}
+		if _, err := items.Load(t.Context(), order); !errors.Is(err, optimistic.ErrNotFound) {
+			t.Errorf("%v, want that it was deleted", err)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package optimistic_test
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/optimistic"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+type attributes = optimistic.Attributes
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(n int) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
+}
+
+// order is the key of the item that the tests change.
+var order = attributes{"pk": str("order-7"), "sk": str("header")}
+
+// open makes a Table over a network of its own.
+func open(t *testing.T, table *queuelocktest.Table, name string, cfg optimistic.Config) (*optimistic.Table, *queuelocktest.Client) {
+	t.Helper()
+	db := table.Client(name)
+	if cfg.SortKey == "" {
+		cfg.SortKey = "sk"
+	}
+	items, err := optimistic.New(db, table.Name(), "pk", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items, db
+}
+
+// fresh is an item that is not in the table, with a counter.
+func fresh(n int) optimistic.Item {
+	return optimistic.Item{Attributes: attributes{"pk": order["pk"], "sk": order["sk"], "n": num(n)}}
+}
+
+func save(t *testing.T, items *optimistic.Table, item optimistic.Item, opts ...optimistic.Option) optimistic.Item {
+	t.Helper()
+	saved, err := items.Save(t.Context(), item, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved
+}
+
+func load(t *testing.T, items *optimistic.Table) optimistic.Item {
+	t.Helper()
+	item, err := items.Load(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return item
+}
+
+// counter is n of the item; 0 if it has none.
+func counter(item optimistic.Item) int {
+	n, ok := item.Attributes["n"].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	value, err := strconv.Atoi(n.Value)
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// increment is a change for Update.
+func increment(item optimistic.Item) (optimistic.Item, error) {
+	item.Attributes["n"] = num(counter(item) + 1)
+	return item, nil
+}
+
+// write puts an item into the table as some other program does.
+func write(t *testing.T, table *queuelocktest.Table, item attributes) {
+	t.Helper()
+	if _, err := table.Client("other program").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new(table.Name()), Item: item}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cost is what f cost the whole table.
+func cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
+	before := table.Counts()
+	f()
+	return table.Counts().Sub(before).Total()
+}
+
+// onEveryEngine runs f with a new table on each engine, in real time. The table
+// has the library's keys, unless create makes another one.
+func onEveryEngine(t *testing.T, create func(name string) *dynamodb.CreateTableInput, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Parallel()
+	engines.Each(t, func(t *testing.T, e engines.Engine) {
+		t.Parallel()
+		name, db := "version-"+strings.ToLower(rand.Text()[:12]), e.Client(t)
+		opts := []queuelocktest.Option{queuelocktest.WithEngine(e.Handler(t)), queuelocktest.WithName(name), queuelocktest.WithoutTable()}
+		if _, err := db.CreateTable(t.Context(), create(name)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+				t.Error(err)
+			}
+		})
+		f(t, queuelocktest.NewTable(t, opts...))
+	})
+}
+
+// keyed is a table with these keys; a name and its type, "id" and "N".
+func keyed(keys ...[2]string) func(name string) *dynamodb.CreateTableInput {
+	return func(name string) *dynamodb.CreateTableInput {
+		in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}
+		for i, k := range keys {
+			kind := []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]
+			in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &k[0], KeyType: kind})
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &k[0], AttributeType: types.ScalarAttributeType(k[1])})
+		}
+		return in
+	}
+}
+
+func parts(items ...types.TransactWriteItem) []types.TransactWriteItem { return items }

@@ -1,0 +1,82 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsretry "github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
+)
+
+// outcome is the result of a request and its repetitions.
+type outcome struct {
+	err  error // of the last try
+	lost bool  // a try was not answered: it may have been applied, or may yet be
+}
+
+// send makes a request, up to Tries times if it fails transiently. once turns the retries of the SDK client
+// off.
+func (t *Table) send(ctx context.Context, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
+	var o outcome
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			if o.err != nil {
+				err = fmt.Errorf("%w: %w", err, o.err)
+			}
+			return outcome{err, o.lost}
+		}
+		bounded, cancel := context.WithTimeout(ctx, t.cfg.RequestTimeout)
+		o.err = request(bounded, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+		over := bounded.Err() != nil
+		cancel()
+		again := transient(o.err)
+		if o.err != nil && !answered(o.err) {
+			o.lost = true
+			if over && ctx.Err() == nil {
+				// Not a deadline of the caller's, and it must not match one.
+				o.err = fmt.Errorf("no answer within %v: %v", t.cfg.RequestTimeout, o.err)
+			}
+			again = again || over
+		}
+		if o.err == nil || !again || try == t.cfg.Tries {
+			return o
+		}
+		retry.Sleep(ctx, random.Around(ctx, delay(try, requestPause)))
+	}
+}
+
+// answered reports whether DynamoDB refused the request before it wrote: its status is 400.
+func answered(err error) bool {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && response.HTTPStatusCode() == http.StatusBadRequest
+}
+
+var retryables = awsretry.IsErrorRetryables(awsretry.DefaultRetryables)
+
+// transient reports whether a repetition can succeed.
+func transient(err error) bool {
+	_, conflict := errors.AsType[*types.TransactionConflictException](err)
+	return conflict || retryables.IsErrorRetryable(err) == aws.TrueTernary
+}
+
+// Pauses double from these to a second. That of a request is short: the sooner it is repeated, the fewer have
+// written since.
+const (
+	requestPause  = 10 * time.Millisecond
+	conflictPause = 20 * time.Millisecond
+	longestPause  = time.Second
+)
+
+// delay returns the pause after the nth failure.
+func delay(n int, shortest time.Duration) time.Duration {
+	return min(shortest<<min(n-1, 10), longestPause)
+}
