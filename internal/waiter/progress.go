@@ -82,19 +82,21 @@ func ticketsAhead(t ticket.Number, rec serving.Record) int {
 
 // pace measures how fast the queue moves. It turns snapshots into the observations of the schedule.
 type pace struct {
-	gaps       bool      // a wider counter issues the tickets
-	begun      time.Time // first snapshot
-	beginFloor ticket.Number
-	floor      ticket.Number
-	moved      time.Time     // the last snapshot that showed a change
-	still      time.Time     // the last one before moved, or when a turn ended in this process; zero: there is none
-	last       time.Time     // the last one
-	claims     int           // in place of looks, since moved
-	trip       time.Duration // the shortest round trip of a request
-	holder     string        // the first holder
-	mean       time.Duration // between two grants, as seen
-	ahead      int           // waiters ahead
-	passed     int           // with gaps, grants since the first snapshot, at least
+	gaps  bool     // a wider counter issues the tickets
+	first struct { // snapshot
+		at    time.Time
+		floor ticket.Number
+	}
+	floor  ticket.Number
+	moved  time.Time     // the last snapshot that showed a change
+	still  time.Time     // the last one before moved, or when a turn ended in this process; zero: there is none
+	last   time.Time     // the last one
+	claims int           // in place of looks, since moved
+	trip   time.Duration // the shortest round trip of a request
+	holder string        // the first holder
+	mean   time.Duration // between two grants, as seen
+	ahead  int           // waiters ahead
+	passed int           // with gaps, grants since the first snapshot, at least
 
 	clearIn time.Duration // of the last decision, as turns and joins
 	turns   int
@@ -107,16 +109,16 @@ func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 	if len(snapshot.Record.Holders) > 0 {
 		holder = snapshot.Record.Holders[0].ID
 	}
-	if p.begun.IsZero() {
-		p.begun, p.moved, p.still = snapshot.ReadAt, snapshot.ReadAt, p.last
-		p.beginFloor, p.floor, p.holder = floor, floor, holder
+	if p.first.at.IsZero() {
+		p.first.at, p.moved, p.still = snapshot.ReadAt, snapshot.ReadAt, p.last
+		p.first.floor, p.floor, p.holder = floor, floor, holder
 	}
 	if floor != p.floor || holder != p.holder {
 		p.moved, p.still, p.claims = snapshot.ReadAt, p.last, 0
 	}
 	p.last = snapshot.ReadAt
 	if grants := p.grants(floor, ahead); floor != p.floor && grants > 0 {
-		p.mean = snapshot.ReadAt.Sub(p.begun) / time.Duration(min(grants, 1<<31))
+		p.mean = snapshot.ReadAt.Sub(p.first.at) / time.Duration(min(grants, 1<<31))
 	}
 	p.floor, p.holder, p.ahead, p.turns = floor, holder, ahead, ahead
 }
@@ -125,7 +127,7 @@ func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 // not ahead any more. Some may have given up, so turns may seem shorter than they were, but never longer.
 func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	if !p.gaps {
-		return floor.After(p.beginFloor)
+		return floor.After(p.first.floor)
 	}
 	if floor != p.floor {
 		p.passed += max(1, p.ahead-ahead)
