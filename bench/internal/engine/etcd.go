@@ -58,4 +58,3 @@ func ServeEtcd(dir, client, peer string) error {
 		return errors.New("etcd has stopped")
 	}
 }
-

@@ -36,7 +36,7 @@ type etcd struct {
 	ttl    int
 
 	mu       sync.Mutex
-	sessions []*concurrency.Session                    // guarded by mu
+	sessions []*concurrency.Session                   // guarded by mu
 	using    map[string]map[*concurrency.Session]bool // guarded by mu; by key
 }
 

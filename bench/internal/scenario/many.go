@@ -1,0 +1,244 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/bench/internal/proxy"
+	"github.com/queuelock/queuelock/bench/internal/stats"
+	"github.com/queuelock/queuelock/bench/internal/worker"
+)
+
+// manyKeys is one client with many locks that no other client wants.
+var manyKeys = Scenario{
+	Name: "many-keys", Title: "Many keys",
+	About:   "16 goroutines of one client acquire and release 200 keys in turn, without contention. The processor time is that of the process with the client, and not of proxies, engines and the benchmark.",
+	Ratio:   "cycles",
+	Columns: append([]Column{{"cycles", "cycles/s", 0}, {"processor", "processor seconds for 1,000 cycles", 2}}, costColumns...),
+	Variants: func(s Size) []Variant {
+		work := worker.Work{Keys: 200, Concurrency: 16, Seconds: pick(s, 1.5, 8)}
+		return []Variant{{Name: "200 keys, 16 goroutines", Measure: func(ctx context.Context, t *Trial) (Values, error) {
+			return measureManyKeys(ctx, t, work)
+		}}}
+	},
+}
+
+func measureManyKeys(ctx context.Context, t *Trial, work worker.Work) (Values, error) {
+	_, client, err := t.client(ctx, t.ordinary())
+	if err != nil {
+		return nil, err
+	}
+	warm := work
+	warm.Seconds = 0.5
+	if _, err := client.Cycles(ctx, warm); err != nil {
+		return nil, err
+	}
+	before := t.Count()
+	done, err := client.Cycles(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	v := Values{
+		"cycles":    float64(done.Cycles) / work.Seconds,
+		"processor": done.CPUSeconds * 1000 / float64(done.Cycles),
+	}
+	t.spent(v, before, done.Cycles)
+	return v, nil
+}
+
+// held is many locks in one process.
+var held = Scenario{
+	Name: "held", Title: "Many locks held by one process",
+	About:   "One client holds many locks. Memory is the heap after a collection and the stacks of goroutines, less what the process had with a single client that was used once.",
+	Columns: []Column{{"memory", "KB each", 1}, {"goroutines", "goroutines each", 1}, {"acquire", "seconds to acquire all", 1}},
+	Ratio:   "memory",
+	Variants: func(s Size) []Variant {
+		n := pick(s, 500, 10000)
+		return []Variant{{Name: thousands(n) + " held", Measure: func(ctx context.Context, t *Trial) (Values, error) {
+			return measureHeld(ctx, t, n)
+		}}}
+	},
+}
+
+func measureHeld(ctx context.Context, t *Trial, n int) (Values, error) {
+	process, client, err := t.client(ctx, t.ordinary())
+	if err != nil {
+		return nil, err
+	}
+	before, err := baseline(ctx, t, process, client)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	err = each(n, 64, func(i int) error {
+		_, err := client.Acquire(ctx, fmt.Sprintf("held-%d", i))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v := Values{"acquire": time.Since(begun).Seconds()}
+	return v, grown(ctx, v, process, before, n)
+}
+
+// baseline uses a client once and returns what its process needs then.
+func baseline(ctx context.Context, t *Trial, process *worker.Process, client *worker.Client) (worker.Answer, error) {
+	if _, _, err := cycle(ctx, client, "warm"); err != nil {
+		return worker.Answer{}, err
+	}
+	if err := settle(ctx, t); err != nil {
+		return worker.Answer{}, err
+	}
+	return process.Usage(ctx)
+}
+
+// grown adds to v what the process needs for each of n more than before.
+func grown(ctx context.Context, v Values, process *worker.Process, before worker.Answer, n int) error {
+	after, err := process.Usage(ctx)
+	if err != nil {
+		return err
+	}
+	v["memory"] = (float64(after.Memory) - float64(before.Memory)) / 1024 / float64(n)
+	if after.Goroutines >= 0 {
+		v["goroutines"] = float64(after.Goroutines-before.Goroutines) / float64(n)
+	}
+	return nil
+}
+
+// waiting is many waiters of one lock in one process.
+var waiting = Scenario{
+	Name: "waiting", Title: "Many waiters in one process",
+	About:   "Goroutines of one client wait for a lock that a client of another process holds. Goroutines include the one in which the caller waits. Requests and units are those of all waiters together, while nothing changes.",
+	Columns: append([]Column{{"memory", "KB each", 1}, {"goroutines", "goroutines each", 1}}, Column{"requests", "requests/s", 0}, Column{"write units", "write units/s", 0}, Column{"read units", "read units/s", 0}),
+	Ratio:   "memory",
+	Variants: func(s Size) []Variant {
+		var all []Variant
+		for _, n := range pick(s, []int{200}, []int{2000, 10000}) {
+			all = append(all, Variant{Name: thousands(n) + " waiting", Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureWaiting(ctx, t, n, pick(s, time.Second, 10*time.Second))
+			}})
+		}
+		return all
+	},
+}
+
+func measureWaiting(ctx context.Context, t *Trial, n int, watched time.Duration) (Values, error) {
+	_, holder, err := t.client(ctx, t.ordinary())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := holder.Acquire(ctx, "busy"); err != nil {
+		return nil, err
+	}
+	process, client, err := t.client(ctx, t.ordinary())
+	if err != nil {
+		return nil, err
+	}
+	before, err := baseline(ctx, t, process, client)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for i := range n {
+		go func() { _, _ = client.Acquire(ctx, "busy") }() // until the worker is killed
+		if i%100 == 99 {
+			if err := pause(ctx, 100*time.Millisecond); err != nil { // a thousand a second
+				return nil, err
+			}
+		}
+	}
+	if err := pause(ctx, watched/2); err != nil {
+		return nil, err
+	}
+	since, begun := t.Count(), time.Now()
+	if err := pause(ctx, watched); err != nil {
+		return nil, err
+	}
+	v := Values{}
+	t.rates(v, since, time.Since(begun))
+	return v, grown(ctx, v, process, before, n)
+}
+
+// rates adds costs a second to v.
+func (t *Trial) rates(v Values, since proxy.Count, passed time.Duration) {
+	if !t.Subject.OnDynamoDB() {
+		return
+	}
+	c := t.Count().Sub(since)
+	v["requests"] = float64(c.Requests) / passed.Seconds()
+	v["write units"] = c.WriteUnits / passed.Seconds()
+	v["read units"] = c.ReadUnits / passed.Seconds()
+}
+
+// drain is many waiters that are let in one after the other.
+var drain = Scenario{
+	Name: "drain", Title: "Draining a queue of waiters",
+	About:   "Waiters of eight clients in one process are let in one after the other. Each releases at once. A subject that needs more than the limit of time is stopped, and its values are those of the turns until then.",
+	Columns: append([]Column{{"turns", "turns/s", 1}, {"share", "% of the waiters served", 0}, {"overtook", "grants that overtook, of 100", 1}}, costColumns...),
+	Ratio:   "turns",
+	Variants: func(s Size) []Variant {
+		n, limit := pick(s, 100, 1000), pick(s, 4*time.Second, time.Minute)
+		return []Variant{{Name: fmt.Sprintf("%s waiters, at most %v", thousands(n), limit), Measure: func(ctx context.Context, t *Trial) (Values, error) {
+			return measureDrain(ctx, t, n, limit)
+		}}}
+	},
+}
+
+func measureDrain(ctx context.Context, t *Trial, n int, limit time.Duration) (Values, error) {
+	const width = 8
+	clients, err := t.contenders(ctx, width, inOneProcess)
+	if err != nil {
+		return nil, err
+	}
+	_, holder, err := t.client(ctx, t.ordinary())
+	if err != nil {
+		return nil, err
+	}
+	first, err := holder.Acquire(ctx, "busy")
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	queue, ended := &queue{}, make(chan struct{}, n)
+	for i := range n {
+		go func() {
+			queue.turn(ctx, clients[i%width], func() error { return nil })
+			ended <- struct{}{}
+		}()
+		if err := pause(ctx, 2*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	if err := pause(ctx, time.Second); err != nil {
+		return nil, err
+	}
+	since := t.Count()
+	window := stats.Window{From: time.Now()}
+	if err := first.Release(ctx); err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+waiting:
+	for range n {
+		select {
+		case <-ended:
+		case <-timer.C:
+			break waiting
+		}
+	}
+	window.To = time.Now()
+	turns, err := queue.result()
+	if err != nil {
+		return nil, err
+	}
+	v := Values{}
+	t.describe(v, turns, window)
+	served := stats.Cycles(turns, window)
+	t.spent(v, since, served)
+	v["turns"], v["share"] = v["cycles"], 100*float64(served)/float64(n)
+	return v, nil
+}
