@@ -88,9 +88,6 @@ func (a *site) try(ctx context.Context, of subject.Subject, variant scenario.Var
 	}
 	far := here
 	far.DynamoDB = a.dynamoFar.URL()
-	if a.etcdFar != nil {
-		far.Etcd = a.etcdFar.Address()
-	}
 	trial := &scenario.Trial{
 		Subject: of, Site: far, Modules: a.modules, RoundTrip: a.roundTrip, Proxy: a.dynamoFar,
 		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),

@@ -43,7 +43,7 @@ func (r Run) head(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s |\n", s.Title, s.Config)
 	}
 	b.WriteString("\nThe published pattern is a counter that issues tickets and a row for each ticket, which is the lock itself if it is\n" +
-		"first. It is here for its speed only: it can grant a lock twice ([lessons](reliability.md)).\n")
+		"first. It is here for its speed only: it can grant a lock twice, and the tests in `test/faults` show how.\n")
 }
 
 func (r Run) bare() string {

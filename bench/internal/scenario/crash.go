@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/bench/internal/stats"
+	"github.com/queuelock/queuelock/bench/internal/worker"
 )
 
 // crashLease is the lease of holders that crash.
@@ -16,65 +16,80 @@ const crashLease = 3 * time.Second
 // crash is a holder that is killed while another client waits.
 var crash = Scenario{
 	Name: "crash", Title: "From a crash to the next holder",
-	About:   "A process holds locks with a lease of 3 s and is killed. A client of another process waits for each. The locks were acquired at different times, so their last heartbeats are spread over the interval of heartbeats.",
+	About:   "A process holds locks with a lease of 3 s and is killed. A client of another process waits for each. The locks were acquired just before, so nearly the whole lease is left: the worst case.",
 	Columns: []Column{{"median", "median, s", 2}, {"max", "max, s", 2}},
 	Ratio:   "median",
 	Variants: func(s Size) []Variant {
 		n := pick(s, 4, 8)
-		return []Variant{{Name: "3 s lease", Measure: func(ctx context.Context, t *Trial) (Values, error) { return measureCrash(ctx, t, n) }}}
+		return []Variant{{Name: fmt.Sprintf("lease of %v, %d locks", crashLease, n), Measure: func(ctx context.Context, t *Trial) (Values, error) {
+			return measureCrash(ctx, t, n)
+		}}}
 	},
 }
 
 func measureCrash(ctx context.Context, t *Trial, n int) (Values, error) {
-	site := t.Site
-	site.Lease = crashLease
-	holders, err := t.Start()
+	holders, waiters, err := t.crew(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	waiters, err := t.Start()
+	err = each(n, n, func(i int) error {
+		_, err := holders.clients[i].Acquire(ctx, keyOf(i))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	granted := make([]time.Time, n)
-	errs := make([]error, n)
-	var waits sync.WaitGroup
-	for i := range n {
-		key := fmt.Sprintf("key-%d", i)
-		holder, err := holders.Open(ctx, site)
-		if err != nil {
-			return nil, err
-		}
-		waiter, err := waiters.Open(ctx, site)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := holder.Acquire(ctx, key); err != nil {
-			return nil, err
-		}
-		waits.Go(func() {
-			turn, err := waiter.Acquire(ctx, key)
-			granted[i], errs[i] = turn.Granted, err
+	waits := make(chan error)
+	go func() {
+		waits <- each(n, n, func(i int) error {
+			turn, err := waiters.clients[i].Acquire(ctx, keyOf(i))
+			granted[i] = turn.Granted
+			return err
 		})
-		if err := pause(ctx, crashLease/time.Duration(2*n)); err != nil {
-			return nil, err
-		}
-	}
-	if err := pause(ctx, crashLease/4); err != nil {
+	}()
+	_ = pause(ctx, 10*t.RoundTrip) // until they wait
+	killed := time.Now()
+	holders.process.Kill()
+	if err := <-waits; err != nil {
 		return nil, err
 	}
-	killed := time.Now()
-	holders.Kill()
-	waits.Wait()
 	var times []float64
-	for i := range n {
-		if errs[i] != nil {
-			return nil, errs[i]
+	for i, at := range granted {
+		if at.Before(killed) {
+			return nil, fmt.Errorf("%s was granted while it was held", keyOf(i))
 		}
-		if granted[i].Before(killed) {
-			return nil, fmt.Errorf("%s was granted while it was held", fmt.Sprintf("key-%d", i))
-		}
-		times = append(times, granted[i].Sub(killed).Seconds())
+		times = append(times, at.Sub(killed).Seconds())
 	}
 	return Values{"median": stats.Median(times), "max": slices.Max(times)}, nil
+}
+
+func keyOf(i int) string { return fmt.Sprintf("key-%d", i) }
+
+// fleet is a process and its clients.
+type fleet struct {
+	process *worker.Process
+	clients []*worker.Client
+}
+
+// crew starts the process that crashes and the one that waits.
+func (t *Trial) crew(ctx context.Context, n int) (holders, waiters fleet, err error) {
+	site := t.Site
+	site.Lease = crashLease
+	for _, f := range []*fleet{&holders, &waiters} {
+		if f.process, err = t.Start(); err != nil {
+			return holders, waiters, err
+		}
+		for i := range n {
+			client, err := f.process.Open(ctx, site)
+			if err == nil {
+				_, _, err = cycle(ctx, client, "warm-"+keyOf(i))
+			}
+			if err != nil {
+				return holders, waiters, err
+			}
+			f.clients = append(f.clients, client)
+		}
+	}
+	return holders, waiters, nil
 }

@@ -30,7 +30,7 @@ func measureManyKeys(ctx context.Context, t *Trial, work worker.Work) (Values, e
 		return nil, err
 	}
 	warm := work
-	warm.Seconds = 0.5
+	warm.Seconds = 0 // each key once
 	if _, err := client.Cycles(ctx, warm); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func measureManyKeys(ctx context.Context, t *Trial, work worker.Work) (Values, e
 		return nil, err
 	}
 	v := Values{
-		"cycles":    float64(done.Cycles) / work.Seconds,
+		"cycles":    float64(done.Cycles) / done.Seconds,
 		"processor": done.CPUSeconds * 1000 / float64(done.Cycles),
 	}
 	t.spent(v, before, done.Cycles)
@@ -50,7 +50,7 @@ func measureManyKeys(ctx context.Context, t *Trial, work worker.Work) (Values, e
 // held is many locks in one process.
 var held = Scenario{
 	Name: "held", Title: "Many locks held by one process",
-	About:   "One client holds many locks. Memory is the heap after a collection and the stacks of goroutines, less what the process had with a single client that was used once.",
+	About:   "One client holds many locks. Memory is the heap after a collection and the stacks of goroutines, less what the process had before, with the client and its pool of connections.",
 	Columns: []Column{{"memory", "KB each", 1}, {"goroutines", "goroutines each", 1}, {"acquire", "seconds to acquire all", 1}},
 	Ratio:   "memory",
 	Variants: func(s Size) []Variant {
@@ -82,9 +82,14 @@ func measureHeld(ctx context.Context, t *Trial, n int) (Values, error) {
 	return v, grown(ctx, v, process, before, n)
 }
 
-// baseline uses a client once and returns what its process needs then.
+// baseline fills a client's pool of connections and returns what its process needs then.
 func baseline(ctx context.Context, t *Trial, process *worker.Process, client *worker.Client) (worker.Answer, error) {
-	if _, _, err := cycle(ctx, client, "warm"); err != nil {
+	const connections = 256
+	err := each(connections, connections, func(i int) error {
+		_, _, err := cycle(ctx, client, fmt.Sprintf("warm-%d", i))
+		return err
+	})
+	if err != nil {
 		return worker.Answer{}, err
 	}
 	if err := settle(ctx, t); err != nil {
@@ -149,7 +154,7 @@ func measureWaiting(ctx context.Context, t *Trial, n int, watched time.Duration)
 			}
 		}
 	}
-	if err := pause(ctx, watched/2); err != nil {
+	if err := pause(ctx, watched); err != nil {
 		return nil, err
 	}
 	since, begun := t.Count(), time.Now()
@@ -179,7 +184,7 @@ var drain = Scenario{
 	Columns: append([]Column{{"turns", "turns/s", 1}, {"share", "% of the waiters served", 0}, {"overtook", "grants that overtook, of 100", 1}}, costColumns...),
 	Ratio:   "turns",
 	Variants: func(s Size) []Variant {
-		n, limit := pick(s, 100, 1000), pick(s, 4*time.Second, time.Minute)
+		n, limit := pick(s, 50, 1000), pick(s, 3*time.Second, time.Minute)
 		return []Variant{{Name: fmt.Sprintf("%s waiters, at most %v", thousands(n), limit), Measure: func(ctx context.Context, t *Trial) (Values, error) {
 			return measureDrain(ctx, t, n, limit)
 		}}}

@@ -3,6 +3,7 @@ package subject
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,7 +91,7 @@ func (e *etcd) unused(key string) *concurrency.Session {
 	if len(e.using[key]) == len(e.sessions) {
 		return nil
 	}
-	for _, session := range e.sessions {
+	for _, session := range slices.Backward(e.sessions) { // the newest is the most likely one
 		if !e.using[key][session] {
 			e.using[key][session] = true
 			return session

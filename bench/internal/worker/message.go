@@ -27,7 +27,8 @@ type request struct {
 	Work   *Work         `json:"work,omitempty"`
 }
 
-// Work is a number of loops that acquire and release many keys in turn.
+// Work is a number of loops that acquire and release many keys in turn: each key at
+// least once, and until that many seconds are over.
 type Work struct {
 	Keys        int     `json:"keys"`
 	Concurrency int     `json:"concurrency"`
@@ -41,6 +42,7 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 
 	Cycles     int     `json:"cycles,omitempty"`
+	Seconds    float64 `json:"seconds,omitempty"`
 	CPUSeconds float64 `json:"cpuSeconds,omitempty"`
 
 	Memory     uint64 `json:"memory,omitempty"`     // of the heap and, in Go, of stacks

@@ -92,14 +92,15 @@ func (s *server) keep(id int, release subject.Release) Answer {
 
 // cycles measures the processor time of many locks without contention.
 func cycles(ctx context.Context, client subject.Locker, work Work) (Answer, error) {
-	end := time.Now().Add(time.Duration(work.Seconds * float64(time.Second)))
+	begun := time.Now()
+	end := begun.Add(time.Duration(work.Seconds * float64(time.Second)))
 	before := processorSeconds()
 	done := make([]int, work.Concurrency)
 	errs := make(chan error, work.Concurrency)
 	var loops sync.WaitGroup
 	for i := range work.Concurrency {
 		loops.Go(func() {
-			for n := i; time.Now().Before(end); n += work.Concurrency {
+			for n := i; n < work.Keys || time.Now().Before(end); n += work.Concurrency {
 				release, err := client.Acquire(ctx, "key-"+strconv.Itoa(n%work.Keys))
 				if err == nil {
 					err = release(ctx)
@@ -113,7 +114,7 @@ func cycles(ctx context.Context, client subject.Locker, work Work) (Answer, erro
 		})
 	}
 	loops.Wait()
-	a := Answer{CPUSeconds: processorSeconds() - before}
+	a := Answer{Seconds: time.Since(begun).Seconds(), CPUSeconds: processorSeconds() - before}
 	for _, n := range done {
 		a.Cycles += n
 	}
