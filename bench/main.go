@@ -80,7 +80,7 @@ func parse(args []string) (settings, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	subjects := flags.String("subjects", "", "the `NAMES` of what to measure, separated by commas (default all: "+names(subject.All, subjectName)+")")
 	scenarios := flags.String("scenarios", "", "the `NAMES` of scenarios (default all: "+names(scenario.All, scenarioName)+")")
-	flags.BoolVar(&s.size.Quick, "quick", false, "measure little, in about 90 s")
+	flags.BoolVar(&s.size.Quick, "quick", false, "measure little, in about 90 s instead of an hour")
 	flags.BoolVar(&s.size.Most, "most", false, "measure 128 contenders as well")
 	flags.DurationVar(&s.roundTrip, "rtt", 4*time.Millisecond, "the round trip that proxies add")
 	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")
@@ -118,20 +118,23 @@ func parse(args []string) (settings, error) {
 
 // command returns the command that measures the same again, without machine paths.
 func command(flags *flag.FlagSet) string {
+	target := "make bench-peers"
 	var set []string
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "out", "dynoxide", "modules":
-		case "quick", "most":
+		case "quick":
+			target = "make bench-quick"
+		case "most":
 			set = append(set, "--"+f.Name)
 		default:
 			set = append(set, "--"+f.Name+" "+f.Value.String())
 		}
 	})
 	if len(set) == 0 {
-		return "make bench-peers"
+		return target
 	}
-	return `make bench-peers BENCH="` + strings.Join(set, " ") + `"`
+	return target + ` BENCH="` + strings.Join(set, " ") + `"`
 }
 
 func subjectName(s subject.Subject) string    { return s.Name }

@@ -34,6 +34,7 @@ type site struct {
 	etcdFar   *proxy.TCP
 	tables    int
 	folder    string
+	slack     time.Duration
 	begun     time.Time
 }
 
@@ -51,6 +52,13 @@ func measure(ctx context.Context, s settings) (report.Run, error) {
 	if run.Bare, err = at.bare(ctx); err != nil {
 		return run, err
 	}
+	run.Slack = 10 * time.Millisecond
+	for _, bare := range run.Bare {
+		if bare.What == dynamoRead {
+			run.Slack += time.Duration(2 * bare.P99 * float64(time.Millisecond))
+		}
+	}
+	at.slack = run.Slack
 	for _, sc := range s.scenarios {
 		for _, variant := range sc.Variants(s.size) {
 			for repetition := range s.reps {
@@ -90,6 +98,7 @@ func (a *site) try(ctx context.Context, of subject.Subject, variant scenario.Var
 	far.DynamoDB = a.dynamoFar.URL()
 	trial := &scenario.Trial{
 		Subject: of, Site: far, Modules: a.modules, RoundTrip: a.roundTrip, Proxy: a.dynamoFar,
+		Slack:  a.slack,
 		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),
 	}
 	defer trial.Close()
@@ -152,6 +161,8 @@ func (a *site) stop() {
 	}
 }
 
+const dynamoRead = "a read of DynamoDB"
+
 // bareRequests is how many bare requests are measured.
 const bareRequests = 100
 
@@ -162,7 +173,7 @@ func (a *site) bare(ctx context.Context) ([]report.Bare, error) {
 		return nil, err
 	}
 	get := `{"TableName":"bare","ConsistentRead":true,"Key":{"pk":{"S":"a"},"sk":{"S":"b"}}}`
-	dynamo, err := timed("a read of DynamoDB", func() error {
+	dynamo, err := timed(dynamoRead, func() error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.dynamoFar.URL(), strings.NewReader(get))
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -73,11 +74,12 @@ func groups(variants []scenario.Variant) []string {
 
 // draw draws one line for each subject: medians by number of contenders.
 func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) error {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
 	p.Title.Text = title
 	p.X.Label.Text, p.Y.Label.Text = "contenders", f.unit
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Y.Min = 0
+	p.Legend.Top = true
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(logTicks)
 	var ticks []plot.Tick
 	for _, v := range s.Variants(r.Size) {
 		if v.Group == group {
@@ -86,29 +88,36 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	for i, of := range r.Subjects {
-		var points plotter.XYs
+		var points errorPoints
 		for _, v := range s.Variants(r.Size) {
 			if v.Group != group {
 				continue
 			}
-			if y, ok := sum(r.of(s.Name, v.Name, of.Name), f.columns); ok {
-				points = append(points, plotter.XY{X: math.Log2(v.X), Y: y})
+			if y, low, high, ok := sum(r.of(s.Name, v.Name, of.Name), f.columns); ok && y > 0 && low > 0 {
+				points.XYs = append(points.XYs, plotter.XY{X: math.Log2(v.X), Y: y})
+				points.YErrors = append(points.YErrors, struct{ Low, High float64 }{y - low, high - y})
 			}
 		}
-		if len(points) == 0 {
+		if len(points.XYs) == 0 {
 			continue
 		}
 		line, dots, err := plotter.NewLinePoints(points)
 		if err != nil {
 			return err
 		}
+		bars, err := plotter.NewYErrorBars(points)
+		if err != nil {
+			return err
+		}
+		bars.Color = colours[i%len(colours)]
 		line.Color, dots.Color = colours[i%len(colours)], colours[i%len(colours)]
 		line.Width, dots.Shape, dots.Radius = vg.Points(1.5), draw.CircleGlyph{}, vg.Points(2.5)
-		p.Add(line, dots)
+		p.Add(line, dots, bars)
 		p.Legend.Add(of.Title, line, dots)
 	}
-	p.X.Min, p.X.Max = p.X.Min-0.3, p.X.Max+0.3
-	p.Y.Max *= 1.5 // room for the legend
+	p.X.Max += 0.6*(p.X.Max-p.X.Min) + 1 // room for the legend
+	p.X.Min -= 0.3
+	p.Y.Min, p.Y.Max = p.Y.Min*0.8, p.Y.Max*1.2
 	picture := vgsvg.New(16*vg.Centimeter, 9*vg.Centimeter)
 	p.Draw(draw.New(picture))
 	out, err := os.Create(file)
@@ -122,15 +131,38 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 	return out.Close()
 }
 
-// sum adds the medians of columns.
-func sum(results []Result, columns []string) (float64, bool) {
-	total := 0.0
-	for _, name := range columns {
-		values := column(results, name)
-		if len(values) == 0 {
-			return 0, false
-		}
-		total += stats.Median(values)
-	}
-	return total, true
+// errorPoints are medians with the least and the greatest value.
+type errorPoints struct {
+	plotter.XYs
+	plotter.YErrors
 }
+
+// sum adds columns, and returns the median, the least and the greatest sum.
+func sum(results []Result, columns []string) (median, least, most float64, ok bool) {
+	var sums []float64
+	for _, r := range results {
+		total, complete := 0.0, true
+		for _, name := range columns {
+			v, present := r.Values[name]
+			total, complete = total+v, complete && present
+		}
+		if complete {
+			sums = append(sums, total)
+		}
+	}
+	if len(sums) == 0 {
+		return 0, 0, 0, false
+	}
+	return stats.Median(sums), slices.Min(sums), slices.Max(sums), true
+}
+
+// logTicks are the marks of logarithmic axes.
+var logTicks = func() []plot.Tick {
+	var ticks []plot.Tick
+	for decade := 0.001; decade < 1e6; decade *= 10 {
+		for _, n := range []float64{1, 2, 5} {
+			ticks = append(ticks, plot.Tick{Value: n * decade, Label: strconv.FormatFloat(n*decade, 'g', 3, 64)})
+		}
+	}
+	return ticks
+}()

@@ -31,6 +31,7 @@ type Run struct {
 	Command     string
 	Machine     Machine
 	Bare        []Bare
+	Slack       time.Duration // within which two calls count as simultaneous
 	Results     []Result
 }
 

@@ -20,7 +20,7 @@ var contendedColumns = append([]Column{
 // contended is a lock that several clients want all the time.
 var contended = Scenario{
 	Name: "contended", Title: "A contended lock",
-	About:   "Each contender acquires the lock, holds it, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns. A grant overtook if a contender was still waiting that had called earlier, by more than two round trips and 10 ms: within that time, the requests of both may arrive in either order. All contenders are independent clients, with connections of their own, in one process. Overlaps are pairs of holders at the same time; a lock that has any is broken. With few cycles in the window, as with long holds, the 99th percentile is the greatest value.",
+	About:   "Each contender acquires the lock, holds it, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns. All contenders are independent clients, with connections of their own, in one process. Overlaps are pairs of holders at the same time; a lock that has any is broken. With few cycles in the window, as with long holds, the 99th percentile is the greatest value.",
 	Ratio:   "mean",
 	Columns: contendedColumns,
 	Variants: func(s Size) []Variant {
@@ -201,14 +201,10 @@ func (t *Trial) describe(v Values, turns []stats.Turn, window stats.Window) {
 	}
 	v["cycles"] = float64(cycles) / window.To.Sub(window.From).Seconds()
 	if cycles > 0 {
-		v["overtook"] = 100 * float64(stats.Overtakes(turns, window, t.slack())) / float64(cycles)
+		v["overtook"] = 100 * float64(stats.Overtakes(turns, window, t.Slack)) / float64(cycles)
 	}
 	v["overlaps"] = float64(stats.Overlaps(turns))
 }
-
-// slack is the time within which two calls count as simultaneous: their first requests
-// may take until then to arrive.
-func (t *Trial) slack() time.Duration { return 2*t.RoundTrip + 10*time.Millisecond }
 
 // queue records the turns of all contenders.
 type queue struct {

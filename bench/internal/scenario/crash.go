@@ -21,7 +21,7 @@ var crash = Scenario{
 	Ratio:   "median",
 	Variants: func(s Size) []Variant {
 		n := pick(s, 4, 8)
-		return []Variant{{Name: fmt.Sprintf("lease of %v, %d locks", crashLease, n), Measure: func(ctx context.Context, t *Trial) (Values, error) {
+		return []Variant{{Name: fmt.Sprintf("lease of %.0f s, %d locks", crashLease.Seconds(), n), Measure: func(ctx context.Context, t *Trial) (Values, error) {
 			return measureCrash(ctx, t, n)
 		}}}
 	},

@@ -121,7 +121,7 @@ var waiting = Scenario{
 		var all []Variant
 		for _, n := range pick(s, []int{200}, []int{2000, 10000}) {
 			all = append(all, Variant{Name: thousands(n) + " waiting", Measure: func(ctx context.Context, t *Trial) (Values, error) {
-				return measureWaiting(ctx, t, n, pick(s, time.Second, 10*time.Second))
+				return measureWaiting(ctx, t, n, pick(s, 700*time.Millisecond, 10*time.Second))
 			}})
 		}
 		return all
@@ -184,8 +184,8 @@ var drain = Scenario{
 	Columns: append([]Column{{"turns", "turns/s", 1}, {"share", "% of the waiters served", 0}, {"overtook", "grants that overtook, of 100", 1}}, costColumns...),
 	Ratio:   "turns",
 	Variants: func(s Size) []Variant {
-		n, limit := pick(s, 50, 1000), pick(s, 3*time.Second, time.Minute)
-		return []Variant{{Name: fmt.Sprintf("%s waiters, at most %v", thousands(n), limit), Measure: func(ctx context.Context, t *Trial) (Values, error) {
+		n, limit := pick(s, 50, 1000), pick(s, 2*time.Second, time.Minute)
+		return []Variant{{Name: fmt.Sprintf("%s waiters, at most %.0f s", thousands(n), limit.Seconds()), Measure: func(ctx context.Context, t *Trial) (Values, error) {
 			return measureDrain(ctx, t, n, limit)
 		}}}
 	},

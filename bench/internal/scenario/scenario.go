@@ -76,7 +76,8 @@ type Trial struct {
 	Modules   string // node_modules
 	RoundTrip time.Duration
 	Proxy     *proxy.HTTP
-	Random    *rand.Rand // the same for each subject
+	Slack     time.Duration // two calls that are closer count as simultaneous
+	Random    *rand.Rand    // the same for each subject
 
 	mu        sync.Mutex
 	processes []*worker.Process // guarded by mu

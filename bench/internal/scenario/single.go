@@ -17,16 +17,16 @@ var idle = Scenario{
 	About:    "One client acquires and releases a lock that no other client wants. Means of a cycle.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single("idle", pick(s, 20, 100), measureIdle) },
+	Variants: func(s Size) []Variant { return single(pick(s, 20, 100), measureIdle) },
 }
 
 // firstOfProcess is the first cycle of a new process, of a lock that was used before.
 var firstOfProcess = Scenario{
 	Name: "first-of-process", Title: "The first cycle of a process",
-	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening.",
+	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening. Node compiles the code of the npm package meanwhile.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single("first", pick(s, 2, 10), measureFirstOfProcess) },
+	Variants: func(s Size) []Variant { return single(pick(s, 2, 10), measureFirstOfProcess) },
 }
 
 // firstOfKey is the first cycle of a key, by a client that was used before.
@@ -35,11 +35,11 @@ var firstOfKey = Scenario{
 	About:    "One client, which was used before, acquires and releases locks that were never used.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single("first", pick(s, 10, 50), measureFirstOfKey) },
+	Variants: func(s Size) []Variant { return single(pick(s, 10, 50), measureFirstOfKey) },
 }
 
-func single(name string, n int, measure func(ctx context.Context, t *Trial, n int) (Values, error)) []Variant {
-	return []Variant{{Name: name, Measure: func(ctx context.Context, t *Trial) (Values, error) { return measure(ctx, t, n) }}}
+func single(n int, measure func(ctx context.Context, t *Trial, n int) (Values, error)) []Variant {
+	return []Variant{{Measure: func(ctx context.Context, t *Trial) (Values, error) { return measure(ctx, t, n) }}}
 }
 
 // cycles are times of several cycles.
@@ -132,7 +132,7 @@ var noWait = Scenario{
 	Columns: append([]Column{{"attempt", "attempt, ms", 1}}, costColumns...),
 	Ratio:   "attempt",
 	Variants: func(s Size) []Variant {
-		return single("busy", pick(s, 10, 50), measureNoWait)
+		return single(pick(s, 10, 50), measureNoWait)
 	},
 }
 
