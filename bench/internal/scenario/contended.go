@@ -188,12 +188,13 @@ func (t *Trial) contend(ctx context.Context, s Size, clients []*worker.Client, h
 	if failure != nil {
 		return nil, failure
 	}
-	t.describe(v, turns, window)
+	t.describe(v, turns, window, t.Slack)
 	return v, nil
 }
 
-// describe adds what the turns show.
-func (t *Trial) describe(v Values, turns []stats.Turn, window stats.Window) {
+// describe adds what the turns show. Two calls that are closer than slack count as
+// simultaneous.
+func (t *Trial) describe(v Values, turns []stats.Turn, window stats.Window, slack time.Duration) {
 	cycles := stats.Cycles(turns, window)
 	handOvers := stats.Milliseconds(stats.HandOvers(turns, window))
 	if len(handOvers) > 0 {
@@ -201,7 +202,7 @@ func (t *Trial) describe(v Values, turns []stats.Turn, window stats.Window) {
 	}
 	v["cycles"] = float64(cycles) / window.To.Sub(window.From).Seconds()
 	if cycles > 0 {
-		v["overtook"] = 100 * float64(stats.Overtakes(turns, window, t.Slack)) / float64(cycles)
+		v["overtook"] = 100 * float64(stats.Overtakes(turns, window, slack)) / float64(cycles)
 	}
 	v["overlaps"] = float64(stats.Overlaps(turns))
 }
