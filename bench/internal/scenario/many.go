@@ -165,7 +165,7 @@ func measureWaiting(ctx context.Context, t *Trial, n int, watched time.Duration)
 			}
 		}
 	}
-	if err := pause(ctx, watched); err != nil {
+	if err := pause(ctx, watched+time.Duration(n)*time.Millisecond); err != nil {
 		return nil, err
 	}
 	since, begun := t.Count(), time.Now()
