@@ -75,17 +75,16 @@ func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
 }
 
 func holds(s Size) []hold {
-	const exp = 20 * time.Millisecond
-	random := hold{"20 ms exponential", exponential(exp), exp}
 	if s.Quick {
-		return []hold{short, random}
+		return []hold{short}
 	}
 	var all []hold
 	for _, ms := range []int{0, 5, 50, 1000} {
 		d := time.Duration(ms) * time.Millisecond
 		all = append(all, hold{fmt.Sprintf("%d ms", ms), fixed(d), d})
 	}
-	return append(all, random)
+	const mean = 20 * time.Millisecond
+	return append(all, hold{"20 ms exponential", exponential(mean), mean})
 }
 
 func contenders(s Size) []int {

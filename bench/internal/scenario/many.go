@@ -190,7 +190,7 @@ func (t *Trial) rates(v Values, since proxy.Count, passed time.Duration) {
 
 // settleBriefly waits until requests have become rare: waiters that poll never end theirs.
 func settleBriefly(ctx context.Context, t *Trial) error {
-	end := time.Now().Add(wavePause * 4)
+	end := time.Now().Add(wavePause * 2)
 	for before := t.Count(); time.Now().Before(end); {
 		if err := pause(ctx, wavePause/2); err != nil {
 			return err
