@@ -37,7 +37,7 @@ bench-peers: tools bin/bench ## measure this library beside other locks for an h
 	bin/bench --out docs $(BENCH)
 
 .PHONY: bench-quick
-bench-quick: tools bin/bench ## the same in about 90 s, with few cases, printed only
+bench-quick: tools bin/bench ## the same in about two minutes, with few cases, printed only
 	sh bench/npm/install.sh
 	bin/bench --quick $(BENCH)
 

@@ -78,7 +78,7 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 	p := plot.New()
 	p.Title.Text = title
 	p.X.Label.Text, p.Y.Label.Text = "contenders", f.unit
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(logTicks)
 	var ticks []plot.Tick
 	for _, v := range s.Variants(r.Size) {
