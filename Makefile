@@ -32,6 +32,20 @@ quick: ## all tests on the embedded engine alone, without the race detector
 bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/docs
 
+.PHONY: bench-peers
+bench-peers: tools bin/bench ## measure this library beside other locks for an hour, and write docs/benchmarks.md; BENCH="--reps 5" passes flags
+	sh bench/npm/install.sh
+	bin/bench --out docs $(BENCH)
+
+.PHONY: bench-quick
+bench-quick: tools bin/bench ## the same in about two minutes, with few cases, printed only
+	sh bench/npm/install.sh
+	bin/bench --quick $(BENCH)
+
+.PHONY: bench-test
+bench-test: ## vet and test the benchmark, which is a module of its own
+	cd bench && $(GO) vet ./... && $(GO) test ./...
+
 .PHONY: docs
 docs: ## write what is generated in docs/: expressions.md, and the table of costs.md
 	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
@@ -97,6 +111,11 @@ bin/queuelock:
 bin/chaos:
 	@mkdir -p bin
 	$(GO) build -o $@ ./internal/testbed/chaos/cmd
+
+.PHONY: bin/bench
+bin/bench:
+	@mkdir -p bin
+	cd bench && $(GO) build -o ../$@ .
 
 .PHONY: clean
 clean: ## remove what was built; .tools/ stays

@@ -20,11 +20,11 @@ type source struct {
 // The library is all Go code that a program imports to use locks. These
 // directories hold what is not part of it: the command, the engine and the
 // fakes for tests, examples, and the apparatus.
-var outsideLibrary = []string{"cmd", "examples", "internal/demo", "internal/embedded", "internal/testbed", "internal/tools", "queuelocktest", "test"}
+var outsideLibrary = []string{"bench", "cmd", "examples", "internal/demo", "internal/embedded", "internal/testbed", "internal/tools", "queuelocktest", "test"}
 
 // The product is what a user can run or import: the library, the command and
 // the packages for tests. The apparatus only tests and measures it.
-var outsideProduct = []string{"internal/testbed", "internal/tools", "test"}
+var outsideProduct = []string{"bench", "internal/testbed", "internal/tools", "test"}
 
 func (s source) dir() string     { return path.Dir(s.name) }
 func (s source) isTest() bool    { return strings.HasSuffix(s.name, "_test.go") }
@@ -41,7 +41,7 @@ func (s source) symbol(name string) string {
 
 // isPublic reports whether other modules can import the file's package.
 func (s source) isPublic() bool {
-	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"internal", "examples", "test"})
+	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"bench", "internal", "examples", "test"})
 }
 
 func (s source) within(dirs []string) bool {

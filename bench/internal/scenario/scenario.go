@@ -1,0 +1,207 @@
+// Package scenario has what is measured: one function for each scenario, which measures
+// one subject once.
+//
+// Package worker runs the clients, and a scenario calls them over pipes. That adds about
+// a tenth of a millisecond to each time, the same for each subject.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/bench/internal/proxy"
+	"github.com/queuelock/queuelock/bench/internal/subject"
+	"github.com/queuelock/queuelock/bench/internal/worker"
+)
+
+// Scenario is one kind of measurement.
+type Scenario struct {
+	Name  string
+	Title string
+	About string // for the page: what is measured
+
+	Variants func(Size) []Variant
+	Columns  []Column
+	// Ratio names the column whose ratio to the first subject is reported. Empty for
+	// none.
+	Ratio string
+}
+
+// Variant is a scenario with its numbers.
+type Variant struct {
+	Name    string
+	Measure func(context.Context, *Trial) (Values, error)
+	// Group and X place the variant in a plot.
+	Group string
+	X     float64
+}
+
+// Column is a value of a measurement.
+type Column struct {
+	Name   string // as in Values
+	Title  string
+	Digits int
+}
+
+// Values are the results of one measurement. What could not be measured is absent.
+type Values map[string]float64
+
+// Size says how much is measured.
+type Size struct {
+	Quick bool
+	Most  bool // also 128 contenders
+}
+
+// pick returns a if the size is the quick one, otherwise b.
+func pick[T any](s Size, a, b T) T {
+	if s.Quick {
+		return a
+	}
+	return b
+}
+
+// All lists the scenarios in the order of the page.
+var All = []Scenario{
+	idle, firstOfProcess, firstOfKey, contended, processes, goroutines, manyKeys, crash, noWait, drain, held, waiting,
+}
+
+// Trial is one measurement of one subject. Its table is its own.
+type Trial struct {
+	Subject   subject.Subject
+	Site      subject.Site
+	Modules   string // node_modules
+	RoundTrip time.Duration
+	Proxy     *proxy.HTTP
+	Slack     time.Duration // two calls that are closer count as simultaneous
+	Random    *rand.Rand    // the same for each subject
+
+	mu        sync.Mutex
+	processes []*worker.Process // guarded by mu
+}
+
+// defaultLease is that of all scenarios but crash.
+const defaultLease = 60 * time.Second
+
+// ordinary is the site with the usual lease.
+func (t *Trial) ordinary() subject.Site {
+	site := t.Site
+	site.Lease = defaultLease
+	return site
+}
+
+// Count returns what the subject's requests have cost so far.
+func (t *Trial) Count() proxy.Count { return t.Proxy.Count(t.Site.Table) }
+
+// Start starts a worker, which Close kills.
+func (t *Trial) Start() (*worker.Process, error) {
+	p, err := worker.Start(t.Subject, t.Modules)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.processes = append(t.processes, p)
+	return p, nil
+}
+
+// Close kills all workers.
+func (t *Trial) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.processes {
+		p.Kill()
+	}
+}
+
+// client starts a worker with one client.
+func (t *Trial) client(ctx context.Context, site subject.Site) (*worker.Process, *worker.Client, error) {
+	p, err := t.Start()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.Open(ctx, site)
+	return p, c, err
+}
+
+// spent adds a cost for each of n cycles to v. Subjects without a counting proxy have
+// none.
+func (t *Trial) spent(v Values, since proxy.Count, n int) {
+	if !t.Subject.OnDynamoDB() || n == 0 {
+		return
+	}
+	c := t.Count().Sub(since)
+	v["requests"] = float64(c.Requests) / float64(n)
+	v["write units"] = c.WriteUnits / float64(n)
+	v["read units"] = c.ReadUnits / float64(n)
+}
+
+// columns of the cost of a cycle.
+var costColumns = []Column{{"requests", "requests", 1}, {"write units", "write units", 1}, {"read units", "read units", 1}}
+
+// cycle acquires and releases a lock, and returns the time of each.
+func cycle(ctx context.Context, c *worker.Client, key string) (acquire, release time.Duration, err error) {
+	begun := time.Now()
+	turn, err := c.Acquire(ctx, key)
+	if err != nil {
+		return 0, 0, err
+	}
+	acquired := time.Now()
+	err = turn.Release(ctx)
+	return turn.Granted.Sub(begun), time.Since(acquired), err
+}
+
+// settle waits until background requests of earlier cycles have ended.
+func settle(ctx context.Context, t *Trial) error {
+	for before := t.Count(); ; {
+		if err := pause(ctx, 10*t.RoundTrip+20*time.Millisecond); err != nil {
+			return err
+		}
+		now := t.Count()
+		if now == before {
+			return nil
+		}
+		before = now
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// each calls f for 0 to n-1, at most width at a time, and returns their errors.
+func each(n, width int, f func(i int) error) error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(n, width) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+func thousands(n int) string {
+	if n >= 1000 {
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,99 @@
+// Package subject has the locks that are measured, each behind the same two interfaces.
+//
+// Each is configured as its documentation suggests for short waits. Fields of [Subject]
+// say how, and the report prints them.
+package subject
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Release ends a turn.
+type Release func(context.Context) error
+
+// Locker is one client, as one process of a fleet has it.
+type Locker interface {
+	// Acquire waits for the lock until ctx ends.
+	Acquire(ctx context.Context, key string) (Release, error)
+	// Try acquires the lock if it is free. A nil Release says that it is not.
+	Try(ctx context.Context, key string) (Release, error)
+}
+
+// Site is where a client works.
+type Site struct {
+	DynamoDB string        `json:"dynamodb"` // URL
+	Etcd     string        `json:"etcd"`     // host:port
+	Table    string        `json:"table"`
+	Lease    time.Duration `json:"lease"`
+}
+
+// Subject is a lock that is measured.
+type Subject struct {
+	Name   string // for --subjects
+	Title  string // in tables
+	Config string // how it is configured
+
+	// Create makes the table, through a connection without delay. Nil if there is none.
+	Create func(context.Context, Site) error
+	// Open makes a client. Nil if clients run in another language: see package worker.
+	Open func(context.Context, Site) (Locker, error)
+
+	// Skips says, by scenario, why it is left out.
+	Skips map[string]string
+}
+
+// OnDynamoDB reports whether the subject's requests pass the counting proxy.
+func (s Subject) OnDynamoDB() bool { return s.Create != nil }
+
+// All lists the subjects in the order of the tables.
+var All = []Subject{Queuelock, Dynamolock, Published, NPMOpen, NPMClosed, Etcd}
+
+// Named returns the subject of that name.
+func Named(name string) (Subject, bool) {
+	for _, s := range All {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Subject{}, false
+}
+
+// Poll is the interval at which locks that poll by a fixed interval do so.
+const Poll = 100 * time.Millisecond
+
+// connect returns a client of the SDK with connections of its own.
+func connect(url string) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		BaseEndpoint: aws.String(url),
+		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
+		Region:       "us-east-1",
+		HTTPClient:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
+	})
+}
+
+// createTable makes a table with keys of type S. sort may be empty.
+func createTable(ctx context.Context, site Site, partition, sort string) error {
+	input := &dynamodb.CreateTableInput{
+		TableName:            &site.Table,
+		BillingMode:          types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &partition, AttributeType: types.ScalarAttributeTypeS}},
+	}
+	if sort != "" {
+		input.KeySchema = append(input.KeySchema, types.KeySchemaElement{AttributeName: &sort, KeyType: types.KeyTypeRange})
+		input.AttributeDefinitions = append(input.AttributeDefinitions, types.AttributeDefinition{AttributeName: &sort, AttributeType: types.ScalarAttributeTypeS})
+	}
+	db := connect(site.DynamoDB)
+	if _, err := db.CreateTable(ctx, input); err != nil {
+		return err
+	}
+	return dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 50 * time.Millisecond }).
+		Wait(ctx, &dynamodb.DescribeTableInput{TableName: &site.Table}, time.Minute)
+}

@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/queuelock/queuelock/bench/internal/subject"
+)
+
+// fake is a subject whose locks are mutexes.
+type fake struct {
+	mu    sync.Mutex
+	locks map[string]*sync.Mutex
+}
+
+func (f *fake) lock(key string) *sync.Mutex {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.locks[key] == nil {
+		f.locks[key] = new(sync.Mutex)
+	}
+	return f.locks[key]
+}
+
+func (f *fake) Acquire(_ context.Context, key string) (subject.Release, error) {
+	lock := f.lock(key)
+	lock.Lock()
+	return func(context.Context) error { lock.Unlock(); return nil }, nil
+}
+
+func (f *fake) Try(_ context.Context, key string) (subject.Release, error) {
+	lock := f.lock(key)
+	if !lock.TryLock() {
+		return nil, nil
+	}
+	return func(context.Context) error { lock.Unlock(); return nil }, nil
+}
+
+// TestServe plays the life of a worker, one request after the other.
+func TestServe(t *testing.T) {
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	served := make(chan error)
+	go func() {
+		of := subject.Subject{Open: func(context.Context, subject.Site) (subject.Locker, error) {
+			return &fake{locks: map[string]*sync.Mutex{}}, nil
+		}}
+		served <- Serve(of, requests, answers)
+	}()
+	lines := bufio.NewScanner(out)
+	for i, step := range []struct {
+		request request
+		ok      bool
+		fails   bool
+		cycles  int
+	}{
+		{request: request{Op: opOpen, Client: 1, Site: &subject.Site{}}},
+		{request: request{Op: opAcquire, Client: 1, Key: "a"}, ok: true},
+		{request: request{Op: opTry, Client: 1, Key: "a"}},
+		{request: request{Op: opRelease, Client: 1, Lock: 2}},
+		{request: request{Op: opTry, Client: 1, Key: "a"}, ok: true},
+		{request: request{Op: opCycles, Client: 1, Work: &Work{Keys: 6, Concurrency: 3}}, cycles: 6},
+		{request: request{Op: "unknown", Client: 1}, fails: true},
+	} {
+		step.request.ID = i + 1
+		line, err := json.Marshal(step.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Write(append(line, '\n')); err != nil {
+			t.Fatal(err)
+		}
+		var got Answer
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &got) != nil {
+			t.Fatalf("no answer to %s", line)
+		}
+		if got.ID != i+1 || got.OK != step.ok || (got.Error != "") != step.fails || got.Cycles != step.cycles {
+			t.Errorf("%s was answered %s", line, lines.Text())
+		}
+	}
+	in.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

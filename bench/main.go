@@ -1,0 +1,188 @@
+// Command bench measures this library beside other locks. `make bench-peers` runs it.
+//
+//	main ── proxies (delay, count) ── dynoxide, etcd       a process each
+//	  └─ pipes ── workers, which run the clients ──┘       a process each
+//
+// The package scenario has what is measured, and the package subject what it is measured
+// of. Subjects are measured one after the other, never at the same time.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/queuelock/queuelock/bench/internal/engine"
+	"github.com/queuelock/queuelock/bench/internal/report"
+	"github.com/queuelock/queuelock/bench/internal/scenario"
+	"github.com/queuelock/queuelock/bench/internal/subject"
+	"github.com/queuelock/queuelock/bench/internal/worker"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	// The benchmark starts itself for these.
+	switch {
+	case len(args) == 2 && args[0] == "worker":
+		of, ok := subject.Named(args[1])
+		if !ok || of.Open == nil {
+			return fmt.Errorf("no worker of %q", args[1])
+		}
+		return worker.Serve(of, os.Stdin, os.Stdout)
+	case len(args) == 4 && args[0] == "etcd-server":
+		return engine.ServeEtcd(args[1], args[2], args[3])
+	}
+	s, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	results, err := measure(ctx, s)
+	if err != nil {
+		return err
+	}
+	return write(results, s.out)
+}
+
+// settings are the flags.
+type settings struct {
+	subjects  []subject.Subject
+	scenarios []scenario.Scenario
+	size      scenario.Size
+	roundTrip time.Duration
+	reps      int
+	out       string
+	dynoxide  string
+	modules   string
+	command   string
+}
+
+func parse(args []string) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	subjects := flags.String("subjects", "", "the `NAMES` of what to measure, separated by commas (default all: "+names(subject.All, subjectName)+")")
+	scenarios := flags.String("scenarios", "", "the `NAMES` of scenarios (default all: "+names(scenario.All, scenarioName)+")")
+	flags.BoolVar(&s.size.Quick, "quick", false, "measure little, in about two minutes instead of an hour")
+	flags.BoolVar(&s.size.Most, "most", false, "measure 128 contenders as well")
+	flags.DurationVar(&s.roundTrip, "rtt", 4*time.Millisecond, "the round trip that proxies add")
+	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")
+	flags.StringVar(&s.out, "out", "", "the `FOLDER` to write benchmarks.md and img/ to (default: print the page)")
+	flags.StringVar(&s.dynoxide, "dynoxide", filepath.Join(".tools", "dynoxide-1.2.1", "dynoxide"), "the engine")
+	flags.StringVar(&s.modules, "modules", filepath.Join(".tools", "bench", "node_modules"), "the packages of bench/npm")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	var err error
+	if s.subjects, err = choose(*subjects, subject.All, subjectName); err != nil {
+		return s, err
+	}
+	if s.scenarios, err = choose(*scenarios, scenario.All, scenarioName); err != nil {
+		return s, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case s.roundTrip < 0:
+		return s, fmt.Errorf("--rtt is %v: at least 0 is needed", s.roundTrip)
+	case s.reps < 0:
+		return s, fmt.Errorf("--reps is %d: at least 1 is needed", s.reps)
+	case s.reps == 0 && s.size.Quick:
+		s.reps = 1
+	case s.reps == 0:
+		s.reps = 3
+	}
+	if s.modules, err = filepath.Abs(s.modules); err != nil {
+		return s, err
+	}
+	s.command = command(flags)
+	return s, nil
+}
+
+// command returns the command that measures the same again, without machine paths.
+func command(flags *flag.FlagSet) string {
+	target := "make bench-peers"
+	var set []string
+	flags.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "out", "dynoxide", "modules":
+		case "quick":
+			target = "make bench-quick"
+		case "most":
+			set = append(set, "--"+f.Name)
+		default:
+			set = append(set, "--"+f.Name+" "+f.Value.String())
+		}
+	})
+	if len(set) == 0 {
+		return target
+	}
+	return target + ` BENCH="` + strings.Join(set, " ") + `"`
+}
+
+func subjectName(s subject.Subject) string    { return s.Name }
+func scenarioName(s scenario.Scenario) string { return s.Name }
+
+func names[T any](all []T, name func(T) string) string {
+	var list []string
+	for _, v := range all {
+		list = append(list, name(v))
+	}
+	return strings.Join(list, ", ")
+}
+
+// choose returns those of all that a list of names names, in the order of all.
+func choose[T any](list string, all []T, name func(T) string) ([]T, error) {
+	if list == "" {
+		return all, nil
+	}
+	wanted := strings.Split(strings.ReplaceAll(list, " ", ""), ",")
+	var chosen []T
+	for _, v := range all {
+		if i := slices.Index(wanted, name(v)); i >= 0 {
+			chosen = append(chosen, v)
+			wanted = slices.Delete(wanted, i, i+1)
+		}
+	}
+	if len(wanted) > 0 {
+		return nil, fmt.Errorf("%q is not one of %s", wanted[0], names(all, name))
+	}
+	return chosen, nil
+}
+
+// write prints the page, or writes it and its pictures to the folder out.
+func write(r report.Run, out string) error {
+	if out == "" {
+		return r.Page(os.Stdout, nil)
+	}
+	pictures := filepath.Join(out, "img")
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		return err
+	}
+	plots, err := r.Plots(pictures, "img")
+	if err != nil {
+		return err
+	}
+	page, err := os.Create(filepath.Join(out, "benchmarks.md"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Page(page, plots), page.Close())
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/queuelock/queuelock/bench/internal/engine"
+	"github.com/queuelock/queuelock/bench/internal/proxy"
+	"github.com/queuelock/queuelock/bench/internal/report"
+	"github.com/queuelock/queuelock/bench/internal/scenario"
+	"github.com/queuelock/queuelock/bench/internal/stats"
+	"github.com/queuelock/queuelock/bench/internal/subject"
+)
+
+// trialLimit bounds one measurement. The longest that is meant takes two minutes.
+const trialLimit = 4 * time.Minute
+
+// site is the engines and their proxies.
+type site struct {
+	settings
+	dynamo    *engine.Engine
+	etcd      *engine.Engine
+	dynamoFar *proxy.HTTP
+	etcdFar   *proxy.TCP
+	tables    int
+	folder    string
+	slack     time.Duration
+	begun     time.Time
+}
+
+func measure(ctx context.Context, s settings) (report.Run, error) {
+	run := report.Run{
+		Subjects: s.subjects, Scenarios: s.scenarios, Size: s.size, RoundTrip: s.roundTrip, Repetitions: s.reps, Command: s.command,
+		Machine: report.Machine{Cores: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Date: time.Now()},
+	}
+	at := &site{settings: s, begun: time.Now()}
+	defer at.stop()
+	if err := at.start(ctx); err != nil {
+		return run, err
+	}
+	var err error
+	if run.Bare, err = at.bare(ctx); err != nil {
+		return run, err
+	}
+	run.Slack = 10 * time.Millisecond
+	for _, bare := range run.Bare {
+		if bare.What == dynamoRead {
+			run.Slack += time.Duration(2 * bare.P99 * float64(time.Millisecond))
+		}
+	}
+	at.slack = run.Slack
+	for _, sc := range s.scenarios {
+		for _, variant := range sc.Variants(s.size) {
+			for repetition := range s.reps {
+				for i := range s.subjects {
+					// Each repetition begins with another subject.
+					of := s.subjects[(i+repetition)%len(s.subjects)]
+					if of.Skips[sc.Name] != "" {
+						continue
+					}
+					values, err := at.try(ctx, of, variant, repetition)
+					if ctx.Err() != nil {
+						return run, ctx.Err()
+					}
+					run.Results = append(run.Results, report.Result{
+						Scenario: sc.Name, Variant: variant.Name, Subject: of.Name, Repetition: repetition, Values: values, Err: err,
+					})
+					at.progress(sc, variant, of, repetition, values, err)
+				}
+			}
+		}
+	}
+	return run, nil
+}
+
+// try measures one subject once.
+func (a *site) try(ctx context.Context, of subject.Subject, variant scenario.Variant, repetition int) (scenario.Values, error) {
+	ctx, cancel := context.WithTimeout(ctx, trialLimit)
+	defer cancel()
+	a.tables++
+	here := subject.Site{DynamoDB: "http://" + a.dynamo.Address, Table: fmt.Sprintf("bench-%d", a.tables)}
+	if of.Create != nil {
+		if err := of.Create(ctx, here); err != nil {
+			return nil, fmt.Errorf("create the table: %w", err)
+		}
+	}
+	far := here
+	far.DynamoDB = a.dynamoFar.URL()
+	trial := &scenario.Trial{
+		Subject: of, Site: far, Modules: a.modules, RoundTrip: a.roundTrip, Proxy: a.dynamoFar,
+		Slack:  a.slack,
+		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),
+	}
+	defer trial.Close()
+	if of.Name == subject.Etcd.Name {
+		// etcd has no tables: locks of killed clients end with their leases, so each
+		// measurement gets an empty server.
+		if err := a.startEtcd(ctx); err != nil {
+			return nil, err
+		}
+		trial.Site.Etcd = a.etcdFar.Address()
+	}
+	return variant.Measure(ctx, trial)
+}
+
+func (a *site) start(ctx context.Context) error {
+	var err error
+	if a.dynamo, err = engine.StartDynoxide(ctx, a.dynoxide); err != nil {
+		return fmt.Errorf("dynoxide: %w", err)
+	}
+	if a.dynamoFar, err = proxy.StartHTTP("http://"+a.dynamo.Address, a.roundTrip); err != nil {
+		return err
+	}
+	return nil
+}
+
+// startEtcd replaces the server of etcd by an empty one.
+func (a *site) startEtcd(ctx context.Context) error {
+	a.stopEtcd()
+	var err error
+	if a.folder, err = os.MkdirTemp("", "queuelock-bench-etcd-"); err != nil {
+		return err
+	}
+	if a.etcd, err = engine.StartEtcd(ctx, a.folder); err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	a.etcdFar, err = proxy.StartTCP(a.etcd.Address, a.roundTrip)
+	return err
+}
+
+func (a *site) stopEtcd() {
+	if a.etcdFar != nil {
+		a.etcdFar.Close()
+	}
+	if a.etcd != nil {
+		a.etcd.Stop()
+	}
+	if a.folder != "" {
+		_ = os.RemoveAll(a.folder)
+	}
+	a.etcdFar, a.etcd, a.folder = nil, nil, ""
+}
+
+func (a *site) stop() {
+	a.stopEtcd()
+	if a.dynamoFar != nil {
+		a.dynamoFar.Close()
+	}
+	if a.dynamo != nil {
+		a.dynamo.Stop()
+	}
+}
+
+const dynamoRead = "a read of DynamoDB"
+
+// bareRequests is how many bare requests are measured.
+const bareRequests = 100
+
+// bare measures a read of each engine through its proxy.
+func (a *site) bare(ctx context.Context) ([]report.Bare, error) {
+	here := subject.Site{DynamoDB: "http://" + a.dynamo.Address, Table: "bare"}
+	if err := subject.Queuelock.Create(ctx, here); err != nil {
+		return nil, err
+	}
+	get := `{"TableName":"bare","ConsistentRead":true,"Key":{"pk":{"S":"a"},"sk":{"S":"b"}}}`
+	dynamo, err := timed(dynamoRead, func() error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.dynamoFar.URL(), strings.NewReader(get))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("X-Amz-Target", "DynamoDB_20120810.GetItem")
+		request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+		request.Header.Set("X-Amz-Date", "20260101T000000Z")
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("a bare read: %s", text)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.startEtcd(ctx); err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{a.etcdFar.Address()}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	etcd, err := timed("a read of etcd", func() error {
+		_, err := client.Get(ctx, "a")
+		return err
+	})
+	return []report.Bare{dynamo, etcd}, err
+}
+
+func timed(what string, f func() error) (report.Bare, error) {
+	for range 5 {
+		if err := f(); err != nil {
+			return report.Bare{}, err
+		}
+	}
+	var times []time.Duration
+	for range bareRequests {
+		begun := time.Now()
+		if err := f(); err != nil {
+			return report.Bare{}, err
+		}
+		times = append(times, time.Since(begun))
+	}
+	ms := stats.Milliseconds(times)
+	return report.Bare{What: what, Mean: stats.Mean(ms), P50: stats.Median(ms), P99: stats.Quantile(ms, 0.99)}, nil
+}
+
+// progress prints one line for a measurement.
+func (a *site) progress(sc scenario.Scenario, v scenario.Variant, of subject.Subject, repetition int, values scenario.Values, err error) {
+	var parts []string
+	for _, c := range sc.Columns {
+		if value, ok := values[c.Name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.*f", c.Name, c.Digits, value))
+		}
+	}
+	if err != nil {
+		parts = append(parts, "failed: "+err.Error())
+	}
+	fmt.Fprintf(os.Stderr, "%5.0fs  %-16s %-28s %d  %-12s %s\n", time.Since(a.begun).Seconds(), sc.Name, v.Name, repetition+1, of.Name, strings.Join(parts, ", "))
+}
