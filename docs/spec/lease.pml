@@ -189,11 +189,6 @@ inline remove(b) {
 #else
 #define cBEAT(b) (beat == (b))
 #endif
-#ifdef BUG_SEEN_EARLIEST
-#define SLACK 0
-#else
-#define SLACK ERR
-#endif
 /* A visitor. Its estimate of the clock is 0 to ERR late or early: it writes the latest
  * time that it may be, and judges by the earliest. Its write may come at any time. */
 active proctype Visitor() {
@@ -209,8 +204,12 @@ end:	do
 #endif
 		:: seen == 0 || !TIED(beat) -> b = beat
 		fi;
-		/* with the clock's error, the answer may be from ERR ago or from now */
-		if :: e = now + SLACK :: SLACK == 0 && now > ERR -> e = now - ERR :: e = now + 2*SLACK fi;
+		/* the latest time that it may be, by a wider or a closer estimate */
+		#ifdef BUG_SEEN_EARLIEST
+		e = (now > ERR -> now - ERR : 1);
+#else
+		if :: e = now + ERR :: e = now + 2*ERR fi;
+#endif
 		assert(first == 0 || firstbeat != beat || now <= first + TTL + 2*ERR + LATER || broken_ends) };
 	   atomic {
 		if
