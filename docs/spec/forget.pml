@@ -14,7 +14,8 @@
  *
  * EXISTS 0: there is no record; 1: an idle one; 4: an idle one without granted, as
  * earlier versions may leave it. OLD: a mask of processes of a version that seeds at 1
- * and does not know TTL. BUG_... plants a mistake.
+ * and does not know TTL. With FALLING, tickets may fall, and the other checks remain.
+ * BUG_... plants a mistake.
  */
 #ifndef N
 #define N 2
@@ -71,6 +72,11 @@ byte ttl = 0;             /* when TTL may delete the record; 0: absent */
 #define HTK   (htk -> htk : sa+1)
 #define IDLEFOR(t) (tn == gr || tn == (t))
 
+#ifdef FALLING
+#define FALL 1
+#else
+#define FALL 0
+#endif
 byte top = 0;             /* only for the checks: the last ticket granted */
 byte bel[N];              /* the ticket with which a process believes that it holds */
 byte wtk[N];              /* the ticket with which it waits */
@@ -79,7 +85,7 @@ byte fin = 0, bDrop = DROP;
 hidden byte y;
 
 inline grant(n, i) {
-	assert(n > top || broken_fencing);
+	assert(n > top || FALL || broken_fencing);
 	top = n;
 	y = 0;
 	do :: y < N -> assert(bel[y] == 0 || broken_exclusion); y++ :: else -> break od;
@@ -136,6 +142,12 @@ end:	do
 #define cTN(t) 1
 #else
 #define cTN(t) (tn >= (t))
+#endif
+
+#ifdef BUG_DIRECT_NO_COUNTER
+#define cDIRECT(t) 1
+#else
+#define cDIRECT(t) (tn >= (t))
 #endif
 
 active [N] proctype Main() {
@@ -202,13 +214,18 @@ held:		bel[p] = t;
 	/* a heartbeat, or a fence */
 	atomic {
 		if
-		:: ex && pres && hid == p*8 + id && HTK == t && gr <= t -> assert(top == t || broken_fencing)
+		:: ex && pres && hid == p*8 + id && HTK == t && gr <= t -> assert(top == t || FALL || broken_fencing)
 		:: else -> bel[p] = 0; goto over
 		fi }
-	/* RELEASE: the fast form, or the hand-off */
+	/* RELEASE: the fast form, the hand-off, or DIRECT to a row of an earlier life */
 	atomic {
 		bel[p] = 0;
 		if
+#ifdef DIRECT
+		:: ex && pres && hid == p*8 + id && HTK == t && swt != 0 && gr < swt && sa + 1 < swt && cDIRECT(swt) ->
+			/* the waiter gives the lock back at once */
+			gr = swt; hid = 0; htk = 0; assert(gr <= tn || broken_wedged); goto over
+#endif
 		:: ex && pres && hid == p*8 + id && HTK == t && IDLEFOR(t) ->
 			gr = tn; pres = 0; sa = 0; hid = 0; htk = 0;
 			if :: !IS(OLD,p) -> quiet() :: else fi; goto over
@@ -234,8 +251,8 @@ end:	do
 	/* heartbeat, fence, RESUME, RELEASE of the saved turn */
 	:: atomic { sid != 0 && ex && pres && hid == sid && HTK == stk -> assert(top == stk || broken_handle) }
 	/* CLAIM with the saved place. It is a waiter like any other: it gives the lock back at once. */
-	:: atomic { swt != 0 && ex && pres && hid == 0 && gr < swt && cSA(swt) && cTN(swt) && swt > top ->
+	:: atomic { swt != 0 && ex && pres && hid == 0 && gr < swt && cSA(swt) && cTN(swt) && (swt > top || FALL) ->
 		gr = swt; top = swt; swt = 0; assert(gr <= tn || broken_wedged) }
-	:: atomic { swt != 0 && ex && pres && hid == 0 && gr < swt && cSA(swt) && cTN(swt) && swt <= top -> assert(broken_fencing) }
+	:: atomic { swt != 0 && ex && pres && hid == 0 && gr < swt && cSA(swt) && cTN(swt) && swt <= top && !FALL -> assert(broken_fencing) }
 	od
 }

@@ -16,8 +16,9 @@
  *
  * DIRECT is a mask of processes that grant the lock by name when they release it.
  * OLD is a mask of waiters of a version that does not look for its row's id in
- * holders; their rows say so. With LATEONLY only that request may be late. With TORN, the releaser's query reads the rows one
- * after another.
+ * holders; their rows say so. With TORN, the releaser's query reads the rows one
+ * after another. NESTED is a mask of processes whose TAKE creates the record. With
+ * LATEONLY, only that request may be late.
  */
 #ifndef N
 #define N 2
@@ -63,6 +64,9 @@
 #endif
 #ifndef OLD
 #define OLD 0
+#endif
+#ifndef NESTED
+#define NESTED 0
 #endif
 #define T 10              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
@@ -335,8 +339,8 @@ inline apply(o, p, i, t, b) {
 	if
 	:: o == oTAKE ->
 		if
-		:: ex && !(b && pres && hid != 0) ->
-			issued(tn+1);
+		:: (ex || ((NESTED >> p) & 1)) && !(b && pres && hid != 0) ->
+			ex = 1; issued(tn+1);
 			if
 			:: !pres -> grant(tn+1, p); sa = tn; pres = 1; hid = i; htk = 0; hbt = 0
 			:: cBARGE && pres && hid == 0 -> grant(tn+1, p); hid = i; htk = tn+1; gr = tn+1; hbt = 0
