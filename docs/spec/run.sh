@@ -149,6 +149,10 @@ ok scopes several-2-crash-sweep -DN=2 -DCRASH=1 -DSWEEP=1
 ok scopes several-2-evict -DN=2 -DEVICT=1
 ok scopes+cycles several-2-no-cycle -DN=2 -DEVICT=1
 ok scopes several-3-one-each -DN=3 -DONLY0=2 -DONLY1=4
+ok scopes direct-scope-3 -DN=3 -DQ=1 -DDIRECT=7
+ok scopes direct-scope-2-late -DN=2 -DQ=1 -DDIRECT=3 -DDUP=1
+ok scopes direct-several-2-evict -DN=2 -DDIRECT=3 -DEVICT=1
+ok scopes direct-several-2-lost-give-up -DN=2 -DDIRECT=3 -DLOST=1 -DGIVEUP=1
 ok queuelock BUG_TAKE_SAME_ID -DN=2 -DDUP=2 -DONCE -DBUG_TAKE_SAME_ID
 ok queuelock BUG_FENCE_NO_GRANTED-once -DN=2 -DDUP=2 -DONCE -DBUG_FENCE_NO_GRANTED
 fencing queuelock BUG_FENCE_NO_GRANTED-twice -DN=2 -DDUP=2 -DBUG_FENCE_NO_GRANTED
@@ -302,6 +306,8 @@ ok queuelock direct-2-late-evict -DN=2 -DDIRECT=3 -DDUP=1 -DEVICT=1
 ok queuelock direct-2-late-late -DN=2 -DDIRECT=3 -DDUP=2
 ok queuelock direct-2-two-turns-evict -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1
 ok queuelock direct-2-two-turns-late-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT
+ok scopes direct-scope-3-evict -DN=3 -DQ=1 -DDIRECT=7 -DEVICT=1
+ok scopes direct-several-2-late -DN=2 -DDIRECT=3 -DDUP=1
 ok lease seen-beats -DTTL=4 -DEND=10 -DSEEN -DMARGIN=1 -DBEATS=2
 ok forget forget-two-turns -DCYCLES=2 -DEND=8
 ok modes readers-3-crash -DN=3 -DREADERS=5 -DCRASH=1
