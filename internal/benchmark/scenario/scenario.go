@@ -1,8 +1,8 @@
 // Package scenario has what is measured: one function for each scenario, which measures
 // one subject once.
 //
-// Package worker runs the clients, and a scenario calls them over pipes. That adds about
-// a tenth of a millisecond to each time, the same for each subject.
+// A scenario starts processes and opens clients in them. What these are is the caller's
+// choice: see [Process].
 package scenario
 
 import (
@@ -13,9 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/bench/internal/proxy"
-	"github.com/queuelock/queuelock/bench/internal/subject"
-	"github.com/queuelock/queuelock/bench/internal/worker"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 )
 
 // Scenario is one kind of measurement.
@@ -69,36 +67,32 @@ var All = []Scenario{
 	idle, firstOfProcess, firstOfKey, contended, processes, goroutines, manyKeys, crash, noWait, drain, held, waiting,
 }
 
-// Trial is one measurement of one subject. Its table is its own.
+// Trial is one measurement of one subject. Its keys are its own.
 type Trial struct {
-	Subject   subject.Subject
-	Site      subject.Site
-	Modules   string // node_modules
-	RoundTrip time.Duration
-	Proxy     *proxy.HTTP
-	Slack     time.Duration // two calls that are closer count as simultaneous
-	Random    *rand.Rand    // the same for each subject
+	Start     func() (Process, error) // starts a process; the trial ends it
+	Count     func() capacity.Count   // what the subject's requests have cost so far; nil if they are not counted
+	RoundTrip time.Duration           // that of a request
+	Slack     time.Duration           // two calls that are closer count as simultaneous
+	Random    *rand.Rand              // the same for each subject
 
 	mu        sync.Mutex
-	processes []*worker.Process // guarded by mu
+	processes []Process // guarded by mu
 }
 
-// defaultLease is that of all scenarios but crash.
+// defaultLease is that of all scenarios but crash and held.
 const defaultLease = 60 * time.Second
 
-// ordinary is the site with the usual lease.
-func (t *Trial) ordinary() subject.Site {
-	site := t.Site
-	site.Lease = defaultLease
-	return site
+// count is Count, or zero if nothing is counted.
+func (t *Trial) count() capacity.Count {
+	if t.Count == nil {
+		return capacity.Count{}
+	}
+	return t.count()
 }
 
-// Count returns what the subject's requests have cost so far.
-func (t *Trial) Count() proxy.Count { return t.Proxy.Count(t.Site.Table) }
-
-// Start starts a worker, which Close kills.
-func (t *Trial) Start() (*worker.Process, error) {
-	p, err := worker.Start(t.Subject, t.Modules)
+// start starts a process, which Close ends.
+func (t *Trial) start() (Process, error) {
+	p, err := t.Start()
 	if err != nil {
 		return nil, err
 	}
@@ -108,32 +102,33 @@ func (t *Trial) Start() (*worker.Process, error) {
 	return p, nil
 }
 
-// Close kills all workers.
+// Close ends all processes.
 func (t *Trial) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, p := range t.processes {
-		p.Kill()
-	}
+	_ = Each(len(t.processes), len(t.processes), func(i int) error {
+		t.processes[i].End()
+		return nil
+	})
 }
 
-// client starts a worker with one client.
-func (t *Trial) client(ctx context.Context, site subject.Site) (*worker.Process, *worker.Client, error) {
-	p, err := t.Start()
+// client starts a process with one client.
+func (t *Trial) client(ctx context.Context, lease time.Duration) (Process, Client, error) {
+	p, err := t.start()
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := p.Open(ctx, site)
+	c, err := p.Open(ctx, lease)
 	return p, c, err
 }
 
-// spent adds a cost for each of n cycles to v. Subjects without a counting proxy have
-// none.
-func (t *Trial) spent(v Values, since proxy.Count, n int) {
-	if !t.Subject.OnDynamoDB() || n == 0 {
+// spent adds a cost for each of n cycles to v. A subject whose requests are not counted
+// has none.
+func (t *Trial) spent(v Values, since capacity.Count, n int) {
+	if t.Count == nil || n == 0 {
 		return
 	}
-	c := t.Count().Sub(since)
+	c := t.count().Sub(since)
 	v["requests"] = float64(c.Requests) / float64(n)
 	v["write units"] = c.WriteUnits / float64(n)
 	v["read units"] = c.ReadUnits / float64(n)
@@ -143,7 +138,7 @@ func (t *Trial) spent(v Values, since proxy.Count, n int) {
 var costColumns = []Column{{"requests", "requests", 1}, {"write units", "write units", 1}, {"read units", "read units", 1}}
 
 // cycle acquires and releases a lock, and returns the time of each.
-func cycle(ctx context.Context, c *worker.Client, key string) (acquire, release time.Duration, err error) {
+func cycle(ctx context.Context, c Client, key string) (acquire, release time.Duration, err error) {
 	begun := time.Now()
 	turn, err := c.Acquire(ctx, key)
 	if err != nil {
@@ -156,11 +151,11 @@ func cycle(ctx context.Context, c *worker.Client, key string) (acquire, release 
 
 // settle waits until background requests of earlier cycles have ended.
 func settle(ctx context.Context, t *Trial) error {
-	for before := t.Count(); ; {
+	for before := t.count(); ; {
 		if err := pause(ctx, 10*t.RoundTrip+20*time.Millisecond); err != nil {
 			return err
 		}
-		now := t.Count()
+		now := t.count()
 		if now == before {
 			return nil
 		}
@@ -179,8 +174,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// each calls f for 0 to n-1, at most width at a time, and returns their errors.
-func each(n, width int, f func(i int) error) error {
+// Each calls f for 0 to n-1, at most width at a time, and returns their errors.
+func Each(n, width int, f func(i int) error) error {
 	errs := make([]error, n)
 	next := make(chan int)
 	var workers sync.WaitGroup

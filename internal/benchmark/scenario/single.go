@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/queuelock/queuelock/bench/internal/stats"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
 var cycleColumns = append([]Column{{"acquire", "acquire, ms", 1}, {"release", "release, ms", 1}}, costColumns...)
@@ -23,7 +23,7 @@ var idle = Scenario{
 // firstOfProcess is the first cycle of a new process, of a lock that was used before.
 var firstOfProcess = Scenario{
 	Name: "first-of-process", Title: "The first cycle of a process",
-	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening. Node compiles the code of the npm package meanwhile.",
+	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
 	Variants: func(s Size) []Variant { return single(pick(s, 2, 10), measureFirstOfProcess) },
@@ -64,7 +64,7 @@ func measureFirstOfKey(ctx context.Context, t *Trial, n int) (Values, error) {
 }
 
 func oneClient(ctx context.Context, t *Trial, n int, key func(i int) string) (Values, error) {
-	_, client, err := t.client(ctx, t.ordinary())
+	_, client, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func oneClient(ctx context.Context, t *Trial, n int, key func(i int) string) (Va
 	if err := settle(ctx, t); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	var all cycles
 	for i := range n {
 		acquire, release, err := cycle(ctx, client, key(i))
@@ -94,7 +94,7 @@ func oneClient(ctx context.Context, t *Trial, n int, key func(i int) string) (Va
 }
 
 func measureFirstOfProcess(ctx context.Context, t *Trial, n int) (Values, error) {
-	_, client, err := t.client(ctx, t.ordinary())
+	_, client, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,10 @@ func measureFirstOfProcess(ctx context.Context, t *Trial, n int) (Values, error)
 	if err := settle(ctx, t); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	var all cycles
 	for range n {
-		_, client, err := t.client(ctx, t.ordinary())
+		_, client, err := t.client(ctx, defaultLease)
 		if err != nil {
 			return nil, err
 		}
@@ -137,14 +137,14 @@ var noWait = Scenario{
 }
 
 func measureNoWait(ctx context.Context, t *Trial, n int) (Values, error) {
-	process, holder, err := t.client(ctx, t.ordinary())
+	process, holder, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := holder.Acquire(ctx, "busy"); err != nil {
 		return nil, err
 	}
-	other, err := process.Open(ctx, t.ordinary())
+	other, err := process.Open(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func measureNoWait(ctx context.Context, t *Trial, n int) (Values, error) {
 	if err := settle(ctx, t); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	var times []time.Duration
 	for range n {
 		begun := time.Now()
