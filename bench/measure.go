@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -43,7 +42,7 @@ func measure(ctx context.Context, s settings) (report.Run, error) {
 	run := report.Run{
 		Run:       benchmark.Run{Scenarios: s.scenarios, Size: s.size, Repetitions: s.reps},
 		RoundTrip: s.roundTrip, Command: s.command,
-		Machine: report.Machine{Cores: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Date: time.Now()},
+		Machine: benchmark.Here(),
 	}
 	for _, of := range s.subjects {
 		run.Subjects = append(run.Subjects, of.Subject)

@@ -97,6 +97,10 @@ type Bare struct {
 	Mean, P50, P99 float64 // milliseconds
 }
 
+func (b Bare) String() string {
+	return fmt.Sprintf("%s %.1f ms on average, %.1f at the 99th percentile", b.What, b.Mean, b.P99)
+}
+
 // Slack returns within which time two calls count as simultaneous, where bare is a
 // request of the kind with which they compete.
 func (b Bare) Slack() time.Duration {
@@ -159,8 +163,9 @@ func ratios(results, base []Result, name string) []float64 {
 	return values
 }
 
-// Spread is the least part of a median by which values must differ to be printed.
-const Spread = 0.05
+// spread is the least part of a median by which values must differ to be printed. See
+// CellNote.
+const spread = 0.05
 
 // cell prints the median, and the least and the greatest value if they differ much.
 func cell(values []float64, digits int) string {
@@ -168,15 +173,15 @@ func cell(values []float64, digits int) string {
 		return "–"
 	}
 	median, least, most := stats.Median(values), slices.Min(values), slices.Max(values)
-	text := decimal(median, digits)
-	if most-least > Spread*math.Abs(median) && decimal(least, digits) != decimal(most, digits) {
-		text += " (" + decimal(least, digits) + "–" + decimal(most, digits) + ")"
+	text := Decimal(median, digits)
+	if most-least > spread*math.Abs(median) && Decimal(least, digits) != Decimal(most, digits) {
+		text += " (" + Decimal(least, digits) + "–" + Decimal(most, digits) + ")"
 	}
 	return text
 }
 
-// decimal prints a number with commas between thousands.
-func decimal(v float64, digits int) string {
+// Decimal prints a number with commas between thousands.
+func Decimal(v float64, digits int) string {
 	text := strconv.FormatFloat(math.Abs(v), 'f', digits, 64)
 	whole, fraction, _ := strings.Cut(text, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {

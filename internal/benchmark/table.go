@@ -2,11 +2,38 @@ package benchmark
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
+
+// Machine is where it was measured.
+type Machine struct {
+	Cores    int
+	Platform string
+	Go       string
+	Date     time.Time
+}
+
+// Here describes this machine, now.
+func Here() Machine {
+	return Machine{Cores: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Date: time.Now()}
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%d cores, %s, %s, %s", m.Cores, m.Platform, m.Go, m.Date.Format("2 January 2006"))
+}
+
+// CellNote explains the cells of tables.
+const CellNote = "A cell is the median; least and greatest value follow in parentheses where they differ by more than 5 % of it."
+
+// OrderNote explains which grants count as overtaking.
+func OrderNote(slack time.Duration) string {
+	return fmt.Sprintf("**Order.** A grant overtook if a contender was still waiting that had called more than %.0f ms earlier: 10 ms and twice the 99th percentile of bare requests. Requests of two calls that are closer may arrive in either order.", slack.Seconds()*1000)
+}
 
 // Section writes the table of a scenario: medians, ratios to the first subject if there
 // are several, what was left out, and what failed.

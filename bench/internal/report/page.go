@@ -15,17 +15,9 @@ type Run struct {
 	benchmark.Run
 	RoundTrip time.Duration // that the proxies add
 	Command   string
-	Machine   Machine
+	Machine   benchmark.Machine
 	Bare      []benchmark.Bare
-	Slack     time.Duration // within which two calls count as simultaneous
-}
-
-// Machine is where it was measured.
-type Machine struct {
-	Cores    int
-	Platform string
-	Go       string
-	Date     time.Time
+	Slack     time.Duration // see benchmark.OrderNote
 }
 
 // Page writes the page. plots are the names of pictures by scenario, as links.
@@ -51,10 +43,10 @@ func (r Run) head(b *strings.Builder) {
 		"**Engine.** dynoxide 1.2.1 with all tables in memory, on the loopback address, is DynamoDB here. Nothing was measured on AWS.",
 		fmt.Sprintf("**Network.** A proxy in front of the engine adds %v ms to each request, half of it in each direction, and counts requests and capacity units. etcd's connections get the same delay. A refused write counts as one unit.", float64(r.RoundTrip.Microseconds())/1000),
 		"**Bare requests**, through the same proxies: " + r.bare() + ".",
-		fmt.Sprintf("**Machine.** %d cores, %s, %s, %s. Clients, engines and proxies share the cores.", r.Machine.Cores, r.Machine.Platform, r.Machine.Go, r.Machine.Date.Format("2 January 2006")),
-		fmt.Sprintf("**Repetitions.** %d, interleaved: each repetition measures all subjects one after the other, each with a table and processes of its own, before the next begins. A cell is the median; least and greatest value follow in parentheses where they differ by more than %.0f %% of it. Ratios are to the first subject of the table: medians of the ratios within each repetition.", r.Repetitions, 100*benchmark.Spread),
+		fmt.Sprintf("**Machine.** %s. Clients, engines and proxies share the cores.", r.Machine),
+		fmt.Sprintf("**Repetitions.** %d, interleaved: each repetition measures all subjects one after the other, each with a table and processes of its own, before the next begins. %s Ratios are to the first subject of the table: medians of the ratios within each repetition.", r.Repetitions, benchmark.CellNote),
 		"**Clients** run in worker processes, which the benchmark calls over pipes. That adds about 0.1 ms to each time. Node compiles the code of the npm package in its first cycle. Leases are 60 s except where another is named.",
-		fmt.Sprintf("**Order.** A grant overtook if a contender was still waiting that had called more than %.0f ms earlier: 10 ms and twice the 99th percentile of bare requests. Requests of two calls that are closer may arrive in either order.", r.Slack.Seconds()*1000),
+		benchmark.OrderNote(r.Slack),
 	} {
 		b.WriteString(benchmark.Wrap(line, "- ", "  "))
 	}
@@ -69,7 +61,7 @@ func (r Run) head(b *strings.Builder) {
 func (r Run) bare() string {
 	var parts []string
 	for _, bare := range r.Bare {
-		parts = append(parts, fmt.Sprintf("%s %.1f ms on average, %.1f at the 99th percentile", bare.What, bare.Mean, bare.P99))
+		parts = append(parts, bare.String())
 	}
 	return strings.Join(parts, "; ")
 }

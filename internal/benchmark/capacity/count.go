@@ -82,3 +82,14 @@ func Of(operation string, status int, answer []byte) Count {
 	}
 	return c
 }
+
+func unanswered(operation string) Count {
+	c := Count{Requests: 1}
+	switch write, known := writes[operation]; {
+	case write:
+		c.WriteUnits = 1
+	case known:
+		c.ReadUnits = 1
+	}
+	return c
+}

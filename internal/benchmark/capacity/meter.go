@@ -89,8 +89,8 @@ func asking(parameters any) any {
 	return parameters
 }
 
-// metered is an HTTP client that counts. A request without an answer counts as one
-// request without units.
+// metered is an HTTP client that counts. A request without an answer counts as one unit:
+// DynamoDB may have processed it.
 type metered struct {
 	meter *Meter
 	next  dynamodb.HTTPClient
@@ -99,7 +99,7 @@ type metered struct {
 func (c metered) Do(r *http.Request) (*http.Response, error) {
 	answer, err := c.next.Do(r)
 	if err != nil {
-		c.meter.add(Count{Requests: 1})
+		c.meter.add(unanswered(OperationOf(r.Header)))
 		return answer, err
 	}
 	text, err := io.ReadAll(answer.Body)

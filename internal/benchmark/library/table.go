@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/benchmark"
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
@@ -36,10 +37,14 @@ type Table struct {
 	keys   map[string]bool // guarded by mu; used and not deleted yet
 }
 
-// Bare measures consistent reads of an item that does not exist.
+// Bare measures consistent reads of an item that does not exist. Returns the library's
+// error if the table cannot be used.
 func (t *Table) Bare(ctx context.Context, n int) (benchmark.Bare, error) {
 	db, closeIdle := t.Connect(t.Meter.Option)
 	defer closeIdle()
+	if err := check(ctx, db, t.Name, t.Prefix); err != nil {
+		return benchmark.Bare{}, err
+	}
 	return benchmark.MeasureBare("a read", n, func() error {
 		_, err := db.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &t.Name, ConsistentRead: aws.Bool(true), Key: keyOf(t.Prefix, "bare"),
@@ -62,6 +67,16 @@ func (t *Table) Try(ctx context.Context, v scenario.Variant, repetition int, bar
 	values, err := v.Measure(ctx, trial)
 	trial.Close()
 	return values, errors.Join(err, t.cleanUp(ctx))
+}
+
+// check looks at a queue that does not exist.
+func check(ctx context.Context, db *dynamodb.Client, table, entity string) error {
+	client, err := queuelock.New(db, table, queuelock.Config{})
+	if err != nil {
+		return err
+	}
+	_, err = client.Inspect(ctx, queuelock.Key{Entity: entity})
+	return errors.Join(err, client.Close(ctx))
 }
 
 func (t *Table) used(key string) {

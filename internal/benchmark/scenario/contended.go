@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
@@ -106,7 +107,7 @@ const (
 )
 
 func contend(s Size, h hold, n int, where placement) Variant {
-	return Variant{
+	v := Variant{
 		Name: fmt.Sprintf("%s, %d contenders", h.name, n), Group: h.name, X: float64(n),
 		Measure: func(ctx context.Context, t *Trial) (Values, error) {
 			clients, err := t.contenders(ctx, n, where)
@@ -116,6 +117,21 @@ func contend(s Size, h hold, n int, where placement) Variant {
 			return t.contend(ctx, s, clients, h)
 		},
 	}
+	if where != inProcesses {
+		v.Most = h.most(s, n)
+	}
+	return v
+}
+
+// most bounds the units of n contenders. A turn takes at least two requests more than the
+// hold, and waiters look more often in longer turns. Each contender has a few cycles of
+// its own, and sends a heartbeat every few seconds.
+func (h hold) most(s Size, n int) capacity.Count {
+	before, measured := h.window(s)
+	lasts := (before + measured).Seconds()
+	cycles := lasts/(h.mean.Seconds()+0.004) + 4*float64(n)
+	heartbeats := float64(n) * lasts / 5
+	return units(cycles, 12, 60+h.mean.Seconds()*200, n+1).Add(units(heartbeats, 1, 0, 0))
 }
 
 // contenders opens n clients, and uses each once.

@@ -20,9 +20,13 @@ var crash = Scenario{
 	Ratio:   "median",
 	Variants: func(s Size) []Variant {
 		n := pick(s, 4, 8)
-		return []Variant{{Name: fmt.Sprintf("lease of %.0f s, %d locks", crashLease.Seconds(), n), Measure: func(ctx context.Context, t *Trial) (Values, error) {
-			return measureCrash(ctx, t, n)
-		}}}
+		return []Variant{{
+			Name: fmt.Sprintf("lease of %.0f s, %d locks", crashLease.Seconds(), n),
+			Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureCrash(ctx, t, n)
+			},
+			Most: units(float64(n), 60, 150, 2*n),
+		}}
 	},
 }
 

@@ -16,10 +16,14 @@ var manyKeys = Scenario{
 	Ratio:   "cycles",
 	Columns: append([]Column{{"cycles", "cycles/s", 0}, {"processor", "processor seconds for 1,000 cycles", 2}}, costColumns...),
 	Variants: func(s Size) []Variant {
-		work := Work{Keys: 200, Concurrency: 16, Seconds: pick(s, 1.5, 8)}
-		return []Variant{{Name: "200 keys, 16 goroutines", Measure: func(ctx context.Context, t *Trial) (Values, error) {
-			return measureManyKeys(ctx, t, work)
-		}}}
+		work := Work{Keys: 200, Concurrency: 16, Seconds: pick(s, 1.5, 8), Most: pick(s, 4000, 20000)}
+		return []Variant{{
+			Name: "200 keys, 16 goroutines",
+			Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureManyKeys(ctx, t, work)
+			},
+			Most: units(float64(work.Most+work.Keys), 2.2, 0.1, 2*work.Keys),
+		}}
 	},
 }
 
@@ -209,9 +213,13 @@ var drain = Scenario{
 	Ratio:   "turns",
 	Variants: func(s Size) []Variant {
 		n, limit := pick(s, 50, 1000), pick(s, 2*time.Second, time.Minute)
-		return []Variant{{Name: fmt.Sprintf("%s waiters, at most %.0f s", thousands(n), limit.Seconds()), Measure: func(ctx context.Context, t *Trial) (Values, error) {
-			return measureDrain(ctx, t, n, limit)
-		}}}
+		return []Variant{{
+			Name: fmt.Sprintf("%s waiters, at most %.0f s", thousands(n), limit.Seconds()),
+			Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureDrain(ctx, t, n, limit)
+			},
+			Most: units(float64(n+50), 15, 40, 10),
+		}}
 	},
 }
 

@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +35,10 @@ type Scenario struct {
 type Variant struct {
 	Name    string
 	Measure func(context.Context, *Trial) (Values, error)
+	// Most is what this library may spend at most, deleting the keys included, where a
+	// request takes 2 ms or more. It is several times what is usual. Zero for a scenario
+	// that needs processes.
+	Most capacity.Count
 	// Group and X place the variant in a plot.
 	Group string
 	X     float64
@@ -47,6 +53,11 @@ type Column struct {
 
 // Values are the results of one measurement. What could not be measured is absent.
 type Values map[string]float64
+
+// Cost returns what a cycle costs. The number of requests is rounded up.
+func (v Values) Cost() capacity.Count {
+	return capacity.Count{Requests: int(math.Ceil(v["requests"])), WriteUnits: v["write units"], ReadUnits: v["read units"]}
+}
 
 // Size says how much is measured.
 type Size struct {
@@ -65,6 +76,32 @@ func pick[T any](s Size, a, b T) T {
 // All lists the scenarios in the order of the page.
 var All = []Scenario{
 	idle, firstOfProcess, firstOfKey, contended, processes, goroutines, manyKeys, crash, noWait, drain, held, waiting,
+}
+
+// ForLibrary returns the scenarios that measure this library without processes of their
+// own.
+func ForLibrary() []Scenario {
+	return slices.DeleteFunc(slices.Clone(All), func(s Scenario) bool {
+		return slices.ContainsFunc(s.Variants(Size{}), func(v Variant) bool { return v.Most == capacity.Count{} })
+	})
+}
+
+// Most returns what the scenarios may spend at most.
+func Most(scenarios []Scenario, s Size, repetitions int) capacity.Count {
+	var sum capacity.Count
+	for _, sc := range scenarios {
+		for _, v := range sc.Variants(s) {
+			sum = sum.Add(v.Most.Times(repetitions))
+		}
+	}
+	return sum
+}
+
+// units returns the bound of n operations that spend so many units each, in requests of
+// one unit, and of deleting so many keys.
+func units(n, write, read float64, keys int) capacity.Count {
+	write, read = math.Ceil(n*write)+float64(2*keys), math.Ceil(n*read)+float64(keys)
+	return capacity.Count{Requests: int(write + read), WriteUnits: write, ReadUnits: read}
 }
 
 // Trial is one measurement of one subject. Its keys are its own.
@@ -87,7 +124,7 @@ func (t *Trial) count() capacity.Count {
 	if t.Count == nil {
 		return capacity.Count{}
 	}
-	return t.count()
+	return t.Count()
 }
 
 // start starts a process, which Close ends.

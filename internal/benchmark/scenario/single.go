@@ -17,7 +17,7 @@ var idle = Scenario{
 	About:    "One client acquires and releases a lock that no other client wants. Means of a cycle.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single(pick(s, 20, 100), measureIdle) },
+	Variants: func(s Size) []Variant { return single(pick(s, 20, 100), measureIdle, 3, 1) },
 }
 
 // firstOfProcess is the first cycle of a new process, of a lock that was used before.
@@ -26,7 +26,7 @@ var firstOfProcess = Scenario{
 	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single(pick(s, 2, 10), measureFirstOfProcess) },
+	Variants: func(s Size) []Variant { return single(pick(s, 2, 10), measureFirstOfProcess, 3, 2) },
 }
 
 // firstOfKey is the first cycle of a key, by a client that was used before.
@@ -35,11 +35,17 @@ var firstOfKey = Scenario{
 	About:    "One client, which was used before, acquires and releases locks that were never used.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single(pick(s, 10, 50), measureFirstOfKey) },
+	Variants: func(s Size) []Variant { return single(pick(s, 10, 50), measureFirstOfKey, 3, 2) },
 }
 
-func single(n int, measure func(ctx context.Context, t *Trial, n int) (Values, error)) []Variant {
-	return []Variant{{Measure: func(ctx context.Context, t *Trial) (Values, error) { return measure(ctx, t, n) }}}
+// single returns the only variant of a scenario that does something n times, which costs
+// at most so many units each time.
+func single(n int, measure func(ctx context.Context, t *Trial, n int) (Values, error), write, read float64) []Variant {
+	const first = 10 // cycles before the measurement
+	return []Variant{{
+		Measure: func(ctx context.Context, t *Trial) (Values, error) { return measure(ctx, t, n) },
+		Most:    units(float64(n+first), write, read, n+first),
+	}}
 }
 
 // cycles are times of several cycles.
@@ -132,7 +138,7 @@ var noWait = Scenario{
 	Columns: append([]Column{{"attempt", "attempt, ms", 1}}, costColumns...),
 	Ratio:   "attempt",
 	Variants: func(s Size) []Variant {
-		return single(pick(s, 10, 50), measureNoWait)
+		return single(pick(s, 10, 50), measureNoWait, 2, 1)
 	},
 }
 
