@@ -22,9 +22,9 @@ import (
 
 	"github.com/queuelock/queuelock/bench/internal/engine"
 	"github.com/queuelock/queuelock/bench/internal/report"
-	"github.com/queuelock/queuelock/bench/internal/scenario"
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/bench/internal/worker"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 func main() {

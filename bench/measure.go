@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -17,9 +16,11 @@ import (
 	"github.com/queuelock/queuelock/bench/internal/engine"
 	"github.com/queuelock/queuelock/bench/internal/proxy"
 	"github.com/queuelock/queuelock/bench/internal/report"
-	"github.com/queuelock/queuelock/bench/internal/scenario"
-	"github.com/queuelock/queuelock/bench/internal/stats"
 	"github.com/queuelock/queuelock/bench/internal/subject"
+	"github.com/queuelock/queuelock/bench/internal/worker"
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 // trialLimit bounds one measurement. The longest that is meant takes two minutes.
@@ -35,15 +36,18 @@ type site struct {
 	tables    int
 	folder    string
 	slack     time.Duration
-	begun     time.Time
 }
 
 func measure(ctx context.Context, s settings) (report.Run, error) {
 	run := report.Run{
-		Subjects: s.subjects, Scenarios: s.scenarios, Size: s.size, RoundTrip: s.roundTrip, Repetitions: s.reps, Command: s.command,
-		Machine: report.Machine{Cores: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Date: time.Now()},
+		Run:       benchmark.Run{Scenarios: s.scenarios, Size: s.size, Repetitions: s.reps},
+		RoundTrip: s.roundTrip, Command: s.command,
+		Machine: benchmark.Here(),
 	}
-	at := &site{settings: s, begun: time.Now()}
+	for _, of := range s.subjects {
+		run.Subjects = append(run.Subjects, of.Subject)
+	}
+	at := &site{settings: s}
 	defer at.stop()
 	if err := at.start(ctx); err != nil {
 		return run, err
@@ -52,35 +56,15 @@ func measure(ctx context.Context, s settings) (report.Run, error) {
 	if run.Bare, err = at.bare(ctx); err != nil {
 		return run, err
 	}
-	run.Slack = 10 * time.Millisecond
 	for _, bare := range run.Bare {
 		if bare.What == dynamoRead {
-			run.Slack += time.Duration(2 * bare.P99 * float64(time.Millisecond))
+			run.Slack = bare.Slack()
 		}
 	}
 	at.slack = run.Slack
-	for _, sc := range s.scenarios {
-		for _, variant := range sc.Variants(s.size) {
-			for repetition := range s.reps {
-				for i := range s.subjects {
-					// Each repetition begins with another subject.
-					of := s.subjects[(i+repetition)%len(s.subjects)]
-					if of.Skips[sc.Name] != "" {
-						continue
-					}
-					values, err := at.try(ctx, of, variant, repetition)
-					if ctx.Err() != nil {
-						return run, ctx.Err()
-					}
-					run.Results = append(run.Results, report.Result{
-						Scenario: sc.Name, Variant: variant.Name, Subject: of.Name, Repetition: repetition, Values: values, Err: err,
-					})
-					at.progress(sc, variant, of, repetition, values, err)
-				}
-			}
-		}
-	}
-	return run, nil
+	return run, run.Measure(ctx, os.Stderr, func(ctx context.Context, subject int, variant scenario.Variant, repetition int) (scenario.Values, error) {
+		return at.try(ctx, s.subjects[subject], variant, repetition)
+	})
 }
 
 // try measures one subject once.
@@ -96,20 +80,23 @@ func (a *site) try(ctx context.Context, of subject.Subject, variant scenario.Var
 	}
 	far := here
 	far.DynamoDB = a.dynamoFar.URL()
-	trial := &scenario.Trial{
-		Subject: of, Site: far, Modules: a.modules, RoundTrip: a.roundTrip, Proxy: a.dynamoFar,
-		Slack:  a.slack,
-		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),
-	}
-	defer trial.Close()
 	if of.Name == subject.Etcd.Name {
 		// etcd has no tables: locks of killed clients end with their leases, so each
 		// measurement gets an empty server.
 		if err := a.startEtcd(ctx); err != nil {
 			return nil, err
 		}
-		trial.Site.Etcd = a.etcdFar.Address()
+		far.Etcd = a.etcdFar.Address()
 	}
+	trial := &scenario.Trial{
+		Start:     func() (scenario.Process, error) { return worker.Start(of, far, a.modules) },
+		RoundTrip: a.roundTrip, Slack: a.slack,
+		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),
+	}
+	if of.OnDynamoDB() {
+		trial.Count = func() capacity.Count { return a.dynamoFar.Count(far.Table) }
+	}
+	defer trial.Close()
 	return variant.Measure(ctx, trial)
 }
 
@@ -167,13 +154,13 @@ const dynamoRead = "a read of DynamoDB"
 const bareRequests = 100
 
 // bare measures a read of each engine through its proxy.
-func (a *site) bare(ctx context.Context) ([]report.Bare, error) {
+func (a *site) bare(ctx context.Context) ([]benchmark.Bare, error) {
 	here := subject.Site{DynamoDB: "http://" + a.dynamo.Address, Table: "bare"}
 	if err := subject.Queuelock.Create(ctx, here); err != nil {
 		return nil, err
 	}
 	get := `{"TableName":"bare","ConsistentRead":true,"Key":{"pk":{"S":"a"},"sk":{"S":"b"}}}`
-	dynamo, err := timed(dynamoRead, func() error {
+	dynamo, err := benchmark.MeasureBare(dynamoRead, bareRequests, func() error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.dynamoFar.URL(), strings.NewReader(get))
 		if err != nil {
 			return err
@@ -204,41 +191,9 @@ func (a *site) bare(ctx context.Context) ([]report.Bare, error) {
 		return nil, err
 	}
 	defer client.Close()
-	etcd, err := timed("a read of etcd", func() error {
+	etcd, err := benchmark.MeasureBare("a read of etcd", bareRequests, func() error {
 		_, err := client.Get(ctx, "a")
 		return err
 	})
-	return []report.Bare{dynamo, etcd}, err
-}
-
-func timed(what string, f func() error) (report.Bare, error) {
-	for range 5 {
-		if err := f(); err != nil {
-			return report.Bare{}, err
-		}
-	}
-	var times []time.Duration
-	for range bareRequests {
-		begun := time.Now()
-		if err := f(); err != nil {
-			return report.Bare{}, err
-		}
-		times = append(times, time.Since(begun))
-	}
-	ms := stats.Milliseconds(times)
-	return report.Bare{What: what, Mean: stats.Mean(ms), P50: stats.Median(ms), P99: stats.Quantile(ms, 0.99)}, nil
-}
-
-// progress prints one line for a measurement.
-func (a *site) progress(sc scenario.Scenario, v scenario.Variant, of subject.Subject, repetition int, values scenario.Values, err error) {
-	var parts []string
-	for _, c := range sc.Columns {
-		if value, ok := values[c.Name]; ok {
-			parts = append(parts, fmt.Sprintf("%s %.*f", c.Name, c.Digits, value))
-		}
-	}
-	if err != nil {
-		parts = append(parts, "failed: "+err.Error())
-	}
-	fmt.Fprintf(os.Stderr, "%5.0fs  %-16s %-28s %d  %-12s %s\n", time.Since(a.begun).Seconds(), sc.Name, v.Name, repetition+1, of.Name, strings.Join(parts, ", "))
+	return []benchmark.Bare{dynamo, etcd}, err
 }

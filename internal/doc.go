@@ -22,6 +22,7 @@
 //	random      draws random numbers
 //	child       starts the processes of the command line
 //	demo        is "queuelock demo"
+//	benchmark   is "queuelock bench", and what it shares with the module bench
 //	embedded    is a DynamoDB in memory
 //	testbed     tests the library
 //	tools       measures the code

@@ -48,6 +48,19 @@ type database struct {
 // close closes idle connections.
 func (d *database) close() { d.transport.CloseIdleConnections() }
 
+// connectionsKept is how many idle connections another client keeps, for programs that
+// send that many requests at a time.
+const connectionsKept = 256
+
+// another returns a client of the same settings with connections of its own.
+func (d *database) another(opts ...func(*dynamodb.Options)) *database {
+	other := &database{transport: d.transport.Clone()}
+	other.transport.MaxIdleConns, other.transport.MaxIdleConnsPerHost = 0, connectionsKept
+	own := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: other.transport} }
+	other.Client = dynamodb.New(d.Options(), append([]func(*dynamodb.Options){own}, opts...)...)
+	return other
+}
+
 // connect makes a client of the AWS settings. It makes no request to DynamoDB,
 // but sees to it that there are a region and credentials, so that their want is
 // one clear error.

@@ -51,6 +51,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
   queuelock create-table                           # once
   queuelock run deploy/prod -- ./deploy.sh         # one at a time, in order
   queuelock status deploy/prod                     # who is served, who waits
+  queuelock bench --quick                          # how fast, and what it costs
   queuelock evict payroll --ticket 7               # a holder without a lease is dead`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -69,7 +70,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newStatus(), newEvict(), newCreateTable(), newLocal(), newDemo(), newDemoWorker(), newChaosWorker(), newVersion())
+	root.AddCommand(newRun(), newStatus(), newEvict(), newCreateTable(), newLocal(), newDemo(), newBench(), newDemoWorker(), newChaosWorker(), newVersion())
 	return root
 }
 

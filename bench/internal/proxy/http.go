@@ -7,9 +7,10 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 )
 
 // HTTP forwards DynamoDB's requests to one engine.
@@ -22,7 +23,7 @@ type HTTP struct {
 	back      *line
 
 	mu     sync.Mutex
-	counts map[string]Count // guarded by mu; by table
+	counts map[string]capacity.Count // guarded by mu; by table
 }
 
 // StartHTTP listens at a free port of the loopback address. upstream is a base URL.
@@ -35,7 +36,7 @@ func StartHTTP(upstream string, roundTrip time.Duration) (*HTTP, error) {
 		upstream: upstream, listener: listener,
 		transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
 		there:     newLine(roundTrip / 2), back: newLine(roundTrip / 2),
-		counts: map[string]Count{},
+		counts: map[string]capacity.Count{},
 	}
 	// A killed client leaves broken connections, about which there is nothing to say.
 	p.server = &http.Server{Handler: p, ErrorLog: log.New(io.Discard, "", 0)}
@@ -47,7 +48,7 @@ func StartHTTP(upstream string, roundTrip time.Duration) (*HTTP, error) {
 func (p *HTTP) URL() string { return "http://" + p.listener.Addr().String() }
 
 // Count returns what the requests for a table have cost so far.
-func (p *HTTP) Count(table string) Count {
+func (p *HTTP) Count(table string) capacity.Count {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts[table]
@@ -66,16 +67,16 @@ func (p *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client is gone before it has sent all
 	}
 	p.there.pass()
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	operation := capacity.OperationOf(r.Header)
 	status, header, answer, err := p.forward(r.Header, metered(operation, body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	spent := cost(operation, status, answer)
+	spent := capacity.Of(operation, status, answer)
 	p.mu.Lock()
 	table := tableOf(body)
-	p.counts[table] = p.counts[table].add(spent)
+	p.counts[table] = p.counts[table].Add(spent)
 	p.mu.Unlock()
 	p.back.pass()
 	for name, values := range header {

@@ -16,8 +16,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/queuelock/queuelock/bench/internal/scenario"
-	"github.com/queuelock/queuelock/bench/internal/stats"
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
 // Plot is a picture of the page.
@@ -93,7 +94,7 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 			if v.Group != group {
 				continue
 			}
-			if y, low, high, ok := sum(r.of(s.Name, v.Name, of.Name), f.columns); ok && y > 0 && low > 0 {
+			if y, low, high, ok := sum(r.Of(s.Name, v.Name, of.Name), f.columns); ok && y > 0 && low > 0 {
 				points.XYs = append(points.XYs, plotter.XY{X: math.Log2(v.X), Y: y})
 				points.YErrors = append(points.YErrors, struct{ Low, High float64 }{y - low, high - y})
 			}
@@ -138,7 +139,7 @@ type errorPoints struct {
 }
 
 // sum adds columns, and returns the median, the least and the greatest sum.
-func sum(results []Result, columns []string) (median, least, most float64, ok bool) {
+func sum(results []benchmark.Result, columns []string) (median, least, most float64, ok bool) {
 	var sums []float64
 	for _, r := range results {
 		total, complete := 0.0, true

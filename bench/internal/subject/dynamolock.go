@@ -6,15 +6,20 @@ import (
 	"time"
 
 	"cirello.io/dynamolock/v2"
+
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 // Dynamolock is cirello.io/dynamolock/v2.
 var Dynamolock = Subject{
-	Name:   "dynamolock",
-	Title:  "dynamolock 2.1.0",
-	Config: "`WithLeaseDuration`, `WithHeartbeatPeriod` of a quarter of it as its documentation recommends, `WithRefreshPeriod` of 100 ms (its default is 1 s), and a wait without a practical limit",
+	Subject: benchmark.Subject{
+		Name:   "dynamolock",
+		Title:  "dynamolock 2.1.0",
+		Config: "`WithLeaseDuration`, `WithHeartbeatPeriod` of a quarter of it as its documentation recommends, `WithRefreshPeriod` of 100 ms (its default is 1 s), and a wait without a practical limit",
+	},
 	Create: func(ctx context.Context, site Site) error { return createTable(ctx, site, "key", "") },
-	Open: func(_ context.Context, site Site) (Locker, error) {
+	Open: func(_ context.Context, site Site) (scenario.Locker, error) {
 		client, err := dynamolock.New(connect(site.DynamoDB), site.Table,
 			dynamolock.WithLeaseDuration(site.Lease), dynamolock.WithHeartbeatPeriod(site.Lease/4))
 		return dynamo{client}, err
@@ -23,11 +28,11 @@ var Dynamolock = Subject{
 
 type dynamo struct{ client *dynamolock.Client }
 
-func (d dynamo) Acquire(ctx context.Context, key string) (Release, error) {
+func (d dynamo) Acquire(ctx context.Context, key string) (scenario.Release, error) {
 	return d.acquire(ctx, key, dynamolock.WithRefreshPeriod(Poll), dynamolock.WithAdditionalTimeToWaitForLock(24*time.Hour))
 }
 
-func (d dynamo) Try(ctx context.Context, key string) (Release, error) {
+func (d dynamo) Try(ctx context.Context, key string) (scenario.Release, error) {
 	release, err := d.acquire(ctx, key, dynamolock.FailIfLocked())
 	if refused := (*dynamolock.LockNotGrantedError)(nil); errors.As(err, &refused) {
 		return nil, nil
@@ -35,7 +40,7 @@ func (d dynamo) Try(ctx context.Context, key string) (Release, error) {
 	return release, err
 }
 
-func (d dynamo) acquire(ctx context.Context, key string, opts ...dynamolock.AcquireLockOption) (Release, error) {
+func (d dynamo) acquire(ctx context.Context, key string, opts ...dynamolock.AcquireLockOption) (scenario.Release, error) {
 	lock, err := d.client.AcquireLockWithContext(ctx, key, opts...)
 	if err != nil {
 		return nil, err

@@ -10,14 +10,19 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
+
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 // Etcd is the mutex of go.etcd.io/etcd/client/v3/concurrency.
 var Etcd = Subject{
-	Name:   "etcd",
-	Title:  "etcd 3.7.3",
-	Config: "one embedded server that does not wait for its disk (`UnsafeNoFsync`), as the DynamoDB engine keeps everything in memory; one session for a client, and one more for each further waiter of the same key",
-	Open: func(_ context.Context, site Site) (Locker, error) {
+	Subject: benchmark.Subject{
+		Name:   "etcd",
+		Title:  "etcd 3.7.3",
+		Config: "one embedded server that does not wait for its disk (`UnsafeNoFsync`), as the DynamoDB engine keeps everything in memory; one session for a client, and one more for each further waiter of the same key",
+	},
+	Open: func(_ context.Context, site Site) (scenario.Locker, error) {
 		client, err := clientv3.New(clientv3.Config{
 			Endpoints: []string{site.Etcd}, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
 		})
@@ -41,11 +46,11 @@ type etcd struct {
 	using    map[string]map[*concurrency.Session]bool // guarded by mu; by key
 }
 
-func (e *etcd) Acquire(ctx context.Context, key string) (Release, error) {
+func (e *etcd) Acquire(ctx context.Context, key string) (scenario.Release, error) {
 	return e.acquire(ctx, key, (*concurrency.Mutex).Lock)
 }
 
-func (e *etcd) Try(ctx context.Context, key string) (Release, error) {
+func (e *etcd) Try(ctx context.Context, key string) (scenario.Release, error) {
 	release, err := e.acquire(ctx, key, (*concurrency.Mutex).TryLock)
 	if errors.Is(err, concurrency.ErrLocked) {
 		return nil, nil
@@ -53,7 +58,7 @@ func (e *etcd) Try(ctx context.Context, key string) (Release, error) {
 	return release, err
 }
 
-func (e *etcd) acquire(ctx context.Context, key string, lock func(*concurrency.Mutex, context.Context) error) (Release, error) {
+func (e *etcd) acquire(ctx context.Context, key string, lock func(*concurrency.Mutex, context.Context) error) (scenario.Release, error) {
 	session, err := e.take(key)
 	if err != nil {
 		return nil, err

@@ -10,20 +10,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 // Published is the published ticket-queue pattern: a counter issues tickets, each ticket
 // has a row, and the client whose unexpired row is first holds the lock. It is not safe:
 // a client that pauses between its ticket and its row can join a holder.
 var Published = Subject{
-	Name:   "published",
-	Title:  "published pattern",
-	Config: "written for this benchmark; a consistent query each 100 ms while waiting, and a heartbeat each quarter of the lease",
+	Subject: benchmark.Subject{
+		Name:   "published",
+		Title:  "published pattern",
+		Config: "written for this benchmark; a consistent query each 100 ms while waiting, and a heartbeat each quarter of the lease",
+		Skips:  map[string]string{"nowait": "it cannot ask without a ticket and a row"},
+	},
 	Create: func(ctx context.Context, site Site) error { return createTable(ctx, site, "pk", "sk") },
-	Open: func(_ context.Context, site Site) (Locker, error) {
+	Open: func(_ context.Context, site Site) (scenario.Locker, error) {
 		return published{connect(site.DynamoDB), site.Table, site.Lease}, nil
 	},
-	Skips: map[string]string{"nowait": "it cannot ask without a ticket and a row"},
 }
 
 type published struct {
@@ -32,11 +37,11 @@ type published struct {
 	lease time.Duration
 }
 
-func (p published) Try(context.Context, string) (Release, error) {
+func (p published) Try(context.Context, string) (scenario.Release, error) {
 	return nil, fmt.Errorf("the published pattern: %s", Published.Skips["nowait"])
 }
 
-func (p published) Acquire(ctx context.Context, key string) (_ Release, err error) {
+func (p published) Acquire(ctx context.Context, key string) (_ scenario.Release, err error) {
 	row, err := p.enqueue(ctx, key)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package subject has the locks that are measured, each behind the same two interfaces.
+// Package subject has the locks that are measured, each behind the same interface.
 //
 // Each is configured as its documentation suggests for short waits. Fields of [Subject]
 // say how, and the report prints them.
@@ -13,18 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
-
-// Release ends a turn.
-type Release func(context.Context) error
-
-// Locker is one client, as one process of a fleet has it.
-type Locker interface {
-	// Acquire waits for the lock until ctx ends.
-	Acquire(ctx context.Context, key string) (Release, error)
-	// Try acquires the lock if it is free. A nil Release says that it is not.
-	Try(ctx context.Context, key string) (Release, error)
-}
 
 // Site is where a client works.
 type Site struct {
@@ -36,17 +28,12 @@ type Site struct {
 
 // Subject is a lock that is measured.
 type Subject struct {
-	Name   string // for --subjects
-	Title  string // in tables
-	Config string // how it is configured
+	benchmark.Subject
 
 	// Create makes the table, through a connection without delay. Nil if there is none.
 	Create func(context.Context, Site) error
 	// Open makes a client. Nil if clients run in another language: see package worker.
-	Open func(context.Context, Site) (Locker, error)
-
-	// Skips says, by scenario, why it is left out.
-	Skips map[string]string
+	Open func(context.Context, Site) (scenario.Locker, error)
 }
 
 // OnDynamoDB reports whether the subject's requests pass the counting proxy.

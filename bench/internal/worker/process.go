@@ -15,12 +15,14 @@ import (
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/bench/npm"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 	"github.com/queuelock/queuelock/internal/child"
 )
 
 // Process is a worker, as the benchmark sees it.
 type Process struct {
 	of    subject.Subject
+	site  subject.Site
 	child *child.Child
 	stdin *os.File
 
@@ -36,8 +38,11 @@ type reply struct {
 	at time.Time
 }
 
-// Start starts a worker. modules is the node_modules folder of npm's packages.
-func Start(of subject.Subject, modules string) (*Process, error) {
+var _ scenario.Process = (*Process)(nil)
+
+// Start starts a worker, whose clients work at site. modules is the node_modules folder
+// of npm's packages.
+func Start(of subject.Subject, site subject.Site, modules string) (*Process, error) {
 	command, err := commandFor(of, modules)
 	if err != nil {
 		return nil, err
@@ -47,7 +52,7 @@ func Start(of subject.Subject, modules string) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a worker of %s: %w", of.Name, err)
 	}
-	p := &Process{of: of, child: started, stdin: stdin, pending: map[int]chan reply{}}
+	p := &Process{of: of, site: site, child: started, stdin: stdin, pending: map[int]chan reply{}}
 	go p.read(stdout)
 	return p, nil
 }
@@ -138,56 +143,55 @@ func (p *Process) send(r *request, waiting chan reply) error {
 	return nil
 }
 
+// End kills the worker.
+func (p *Process) End() { p.Kill() }
+
 // Usage collects garbage in the worker and reports its memory.
-func (p *Process) Usage(ctx context.Context) (Answer, error) {
+func (p *Process) Usage(ctx context.Context) (scenario.Usage, error) {
 	r, err := p.call(ctx, request{Op: opUsage})
-	return r.Answer, err
+	return r.Usage, err
 }
 
 // Open makes a client in the worker.
-func (p *Process) Open(ctx context.Context, site subject.Site) (*Client, error) {
+func (p *Process) Open(ctx context.Context, lease time.Duration) (scenario.Client, error) {
 	p.mu.Lock()
 	p.clients++
-	c := &Client{process: p, number: p.clients}
+	c := &client{process: p, number: p.clients}
 	p.mu.Unlock()
+	site := p.site
+	site.Lease = lease
 	_, err := p.call(ctx, request{Op: opOpen, Client: c.number, Site: &site})
 	return c, err
 }
 
-// Client is a client in a worker.
-type Client struct {
+// client is a client in a worker.
+type client struct {
 	process *Process
 	number  int
 }
 
-// Turn is a lock that a client holds.
-type Turn struct {
-	Granted time.Time // when the worker's answer came
-
-	client *Client
-	id     int
-}
-
-// Acquire waits for the lock. A worker goes on waiting when ctx ends.
-func (c *Client) Acquire(ctx context.Context, key string) (Turn, error) {
+// Acquire waits for the lock. The worker goes on waiting when ctx ends.
+func (c *client) Acquire(ctx context.Context, key string) (scenario.Turn, error) {
 	r, err := c.process.call(ctx, request{Op: opAcquire, Client: c.number, Key: key})
-	return Turn{r.at, c, r.ID}, err
+	return c.turn(r), err
 }
 
 // Try acquires the lock if it is free.
-func (c *Client) Try(ctx context.Context, key string) (Turn, bool, error) {
+func (c *client) Try(ctx context.Context, key string) (scenario.Turn, bool, error) {
 	r, err := c.process.call(ctx, request{Op: opTry, Client: c.number, Key: key})
-	return Turn{r.at, c, r.ID}, r.OK, err
+	return c.turn(r), r.OK, err
 }
 
 // Cycles acquires and releases many keys.
-func (c *Client) Cycles(ctx context.Context, work Work) (Answer, error) {
+func (c *client) Cycles(ctx context.Context, work scenario.Work) (scenario.Done, error) {
 	r, err := c.process.call(ctx, request{Op: opCycles, Client: c.number, Work: &work})
-	return r.Answer, err
+	return r.Done, err
 }
 
-// Release ends the turn.
-func (t Turn) Release(ctx context.Context) error {
-	_, err := t.client.process.call(ctx, request{Op: opRelease, Client: t.client.number, Lock: t.id})
-	return err
+// turn returns the lock that an answer grants. It was granted when the answer came.
+func (c *client) turn(r reply) scenario.Turn {
+	return scenario.Turn{Granted: r.at, Release: func(ctx context.Context) error {
+		_, err := c.process.call(ctx, request{Op: opRelease, Client: c.number, Lock: r.ID})
+		return err
+	}}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 // fake is a subject whose locks are mutexes.
@@ -26,13 +27,13 @@ func (f *fake) lock(key string) *sync.Mutex {
 	return f.locks[key]
 }
 
-func (f *fake) Acquire(_ context.Context, key string) (subject.Release, error) {
+func (f *fake) Acquire(_ context.Context, key string) (scenario.Release, error) {
 	lock := f.lock(key)
 	lock.Lock()
 	return func(context.Context) error { lock.Unlock(); return nil }, nil
 }
 
-func (f *fake) Try(_ context.Context, key string) (subject.Release, error) {
+func (f *fake) Try(_ context.Context, key string) (scenario.Release, error) {
 	lock := f.lock(key)
 	if !lock.TryLock() {
 		return nil, nil
@@ -46,7 +47,7 @@ func TestServe(t *testing.T) {
 	out, answers := io.Pipe()
 	served := make(chan error)
 	go func() {
-		of := subject.Subject{Open: func(context.Context, subject.Site) (subject.Locker, error) {
+		of := subject.Subject{Open: func(context.Context, subject.Site) (scenario.Locker, error) {
 			return &fake{locks: map[string]*sync.Mutex{}}, nil
 		}}
 		served <- Serve(of, requests, answers)
@@ -63,7 +64,7 @@ func TestServe(t *testing.T) {
 		{request: request{Op: opTry, Client: 1, Key: "a"}},
 		{request: request{Op: opRelease, Client: 1, Lock: 2}},
 		{request: request{Op: opTry, Client: 1, Key: "a"}, ok: true},
-		{request: request{Op: opCycles, Client: 1, Work: &Work{Keys: 6, Concurrency: 3}}, cycles: 6},
+		{request: request{Op: opCycles, Client: 1, Work: &scenario.Work{Keys: 6, Concurrency: 3}}, cycles: 6},
 		{request: request{Op: "unknown", Client: 1}, fails: true},
 	} {
 		step.request.ID = i + 1

@@ -81,7 +81,7 @@ func (c *Crew) Start(number int, name string, rowLease time.Duration, assignment
 	if err != nil {
 		return nil, err
 	}
-	started, stdin, stdout, err := startPiped(c.command())
+	started, stdin, stdout, err := child.StartPiped(c.command())
 	if started == nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -90,26 +90,6 @@ func (c *Crew) Start(number int, name string, rowLease time.Duration, assignment
 	c.followers.Go(func() { c.follow(p, stdout) })
 	p.Tell(string(line))
 	return p, err
-}
-
-// startPiped starts a child with pipes to the command's standard input and from its standard
-// output, which the caller closes. On failure none is left open.
-func startPiped(cmd *exec.Cmd) (c *child.Child, stdin, stdout *os.File, err error) {
-	inRead, inWrite, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, inRead.Close(), inWrite.Close())
-	}
-	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	c, err = child.Start(cmd)
-	err = errors.Join(err, inRead.Close(), outWrite.Close()) // the child has its own
-	if c == nil {
-		return nil, nil, nil, errors.Join(err, inWrite.Close(), outRead.Close())
-	}
-	return c, inWrite, outRead, err
 }
 
 // follow sends what the process reports, and its end once it is gone.

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/bench/internal/stats"
-	"github.com/queuelock/queuelock/bench/internal/worker"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
 // crashLease is the lease of holders that crash.
@@ -21,9 +20,13 @@ var crash = Scenario{
 	Ratio:   "median",
 	Variants: func(s Size) []Variant {
 		n := pick(s, 4, 8)
-		return []Variant{{Name: fmt.Sprintf("lease of %.0f s, %d locks", crashLease.Seconds(), n), Measure: func(ctx context.Context, t *Trial) (Values, error) {
-			return measureCrash(ctx, t, n)
-		}}}
+		return []Variant{{
+			Name: fmt.Sprintf("lease of %.0f s, %d locks", crashLease.Seconds(), n),
+			Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureCrash(ctx, t, n)
+			},
+			Most: units(float64(n), 60, 150, 2*n),
+		}}
 	},
 }
 
@@ -32,7 +35,7 @@ func measureCrash(ctx context.Context, t *Trial, n int) (Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = each(n, n, func(i int) error {
+	err = Each(n, n, func(i int) error {
 		_, err := holders.clients[i].Acquire(ctx, keyOf(i))
 		return err
 	})
@@ -42,7 +45,7 @@ func measureCrash(ctx context.Context, t *Trial, n int) (Values, error) {
 	granted := make([]time.Time, n)
 	waits := make(chan error)
 	go func() {
-		waits <- each(n, n, func(i int) error {
+		waits <- Each(n, n, func(i int) error {
 			turn, err := waiters.clients[i].Acquire(ctx, keyOf(i))
 			granted[i] = turn.Granted
 			return err
@@ -68,20 +71,18 @@ func keyOf(i int) string { return fmt.Sprintf("key-%d", i) }
 
 // fleet is a process and its clients.
 type fleet struct {
-	process *worker.Process
-	clients []*worker.Client
+	process Process
+	clients []Client
 }
 
 // crew starts the process that crashes and the one that waits.
 func (t *Trial) crew(ctx context.Context, n int) (holders, waiters fleet, err error) {
-	site := t.Site
-	site.Lease = crashLease
 	for _, f := range []*fleet{&holders, &waiters} {
-		if f.process, err = t.Start(); err != nil {
+		if f.process, err = t.start(); err != nil {
 			return holders, waiters, err
 		}
 		for i := range n {
-			client, err := f.process.Open(ctx, site)
+			client, err := f.process.Open(ctx, crashLease)
 			if err == nil {
 				_, _, err = cycle(ctx, client, "warm-"+keyOf(i))
 			}

@@ -1,4 +1,4 @@
-package report
+package benchmark
 
 import (
 	"errors"
@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/queuelock/queuelock/bench/internal/scenario"
-	"github.com/queuelock/queuelock/bench/internal/subject"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
 func TestCell(t *testing.T) {
@@ -50,16 +49,16 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// TestPage checks the table of a scenario: its medians, ratios, what was left out and
+// TestSection checks the table of a scenario: its medians, ratios, what was left out and
 // what failed.
-func TestPage(t *testing.T) {
+func TestSection(t *testing.T) {
 	s := scenario.Scenario{
 		Name: "one", Title: "One", About: "About it.", Ratio: "x",
 		Columns:  []scenario.Column{{Name: "x", Title: "x, ms", Digits: 1}},
 		Variants: func(scenario.Size) []scenario.Variant { return []scenario.Variant{{Name: "v"}} },
 	}
 	run := Run{
-		Subjects: []subject.Subject{
+		Subjects: []Subject{
 			{Name: "a", Title: "A"}, {Name: "b", Title: "B"},
 			{Name: "c", Title: "C", Skips: map[string]string{"one": "it cannot"}},
 		},
@@ -71,9 +70,7 @@ func TestPage(t *testing.T) {
 		},
 	}
 	var page strings.Builder
-	if err := run.Page(&page, map[string][]Plot{"one": {{"Plot", "img/plot.svg"}}}); err != nil {
-		t.Fatal(err)
-	}
+	run.Section(&page, s)
 	want := `
 ## One
 
@@ -88,10 +85,8 @@ V:
 
 - C is left out: it cannot.
 - B failed at v, in repetition 2: broken
-
-![Plot](img/plot.svg)
 `
-	if !strings.HasSuffix(page.String(), want) {
-		t.Errorf("the page ends otherwise:\n%s", page.String())
+	if page.String() != want {
+		t.Errorf("printed:\n%s", page.String())
 	}
 }

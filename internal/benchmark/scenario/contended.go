@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/bench/internal/stats"
-	"github.com/queuelock/queuelock/bench/internal/worker"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
 var contendedColumns = append([]Column{
@@ -107,7 +107,7 @@ const (
 )
 
 func contend(s Size, h hold, n int, where placement) Variant {
-	return Variant{
+	v := Variant{
 		Name: fmt.Sprintf("%s, %d contenders", h.name, n), Group: h.name, X: float64(n),
 		Measure: func(ctx context.Context, t *Trial) (Values, error) {
 			clients, err := t.contenders(ctx, n, where)
@@ -117,29 +117,44 @@ func contend(s Size, h hold, n int, where placement) Variant {
 			return t.contend(ctx, s, clients, h)
 		},
 	}
+	if where != inProcesses {
+		v.Most = h.most(s, n)
+	}
+	return v
+}
+
+// most bounds the units of n contenders. A turn takes at least two requests more than the
+// hold, and waiters look more often in longer turns. Each contender has a few cycles of
+// its own, and sends a heartbeat every few seconds.
+func (h hold) most(s Size, n int) capacity.Count {
+	before, measured := h.window(s)
+	lasts := (before + measured).Seconds()
+	cycles := lasts/(h.mean.Seconds()+0.004) + 4*float64(n)
+	heartbeats := float64(n) * lasts / 5
+	return units(cycles, 12, 60+h.mean.Seconds()*200, n+1).Add(units(heartbeats, 1, 0, 0))
 }
 
 // contenders opens n clients, and uses each once.
-func (t *Trial) contenders(ctx context.Context, n int, where placement) ([]*worker.Client, error) {
-	process, first, err := t.client(ctx, t.ordinary())
+func (t *Trial) contenders(ctx context.Context, n int, where placement) ([]Client, error) {
+	process, first, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
-	clients := []*worker.Client{first}
+	clients := []Client{first}
 	for len(clients) < n {
 		client := first
 		switch where {
 		case inOneProcess:
-			client, err = process.Open(ctx, t.ordinary())
+			client, err = process.Open(ctx, defaultLease)
 		case inProcesses:
-			_, client, err = t.client(ctx, t.ordinary())
+			_, client, err = t.client(ctx, defaultLease)
 		}
 		if err != nil {
 			return nil, err
 		}
 		clients = append(clients, client)
 	}
-	err = each(n, 16, func(i int) error {
+	err = Each(n, 16, func(i int) error {
 		_, _, err := cycle(ctx, clients[i], fmt.Sprintf("warm-%d", i))
 		return err
 	})
@@ -159,7 +174,7 @@ func (h hold) window(s Size) (before, measured time.Duration) {
 }
 
 // contend lets clients want one lock until the window is over.
-func (t *Trial) contend(ctx context.Context, s Size, clients []*worker.Client, h hold) (Values, error) {
+func (t *Trial) contend(ctx context.Context, s Size, clients []Client, h hold) (Values, error) {
 	before, measured := h.window(s)
 	ctx, stop := context.WithTimeout(ctx, before+measured)
 	defer stop()
@@ -177,7 +192,7 @@ func (t *Trial) contend(ctx context.Context, s Size, clients []*worker.Client, h
 		}
 	}
 	_ = pause(ctx, before)
-	window, since := stats.Window{From: time.Now()}, t.Count()
+	window, since := stats.Window{From: time.Now()}, t.count()
 	<-ctx.Done()
 	window.To = time.Now()
 	v := Values{}
@@ -214,7 +229,7 @@ type queue struct {
 }
 
 // turn waits for the lock "busy", holds it, and releases it.
-func (q *queue) turn(ctx context.Context, client *worker.Client, hold func() error) {
+func (q *queue) turn(ctx context.Context, client Client, hold func() error) {
 	n := q.add(stats.Turn{Called: time.Now()})
 	turn, err := client.Acquire(ctx, "busy")
 	if err != nil {

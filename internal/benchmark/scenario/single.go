@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/queuelock/queuelock/bench/internal/stats"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
 var cycleColumns = append([]Column{{"acquire", "acquire, ms", 1}, {"release", "release, ms", 1}}, costColumns...)
@@ -17,16 +17,16 @@ var idle = Scenario{
 	About:    "One client acquires and releases a lock that no other client wants. Means of a cycle.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single(pick(s, 20, 100), measureIdle) },
+	Variants: func(s Size) []Variant { return single(pick(s, 20, 100), measureIdle, 3, 1) },
 }
 
 // firstOfProcess is the first cycle of a new process, of a lock that was used before.
 var firstOfProcess = Scenario{
 	Name: "first-of-process", Title: "The first cycle of a process",
-	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening. Node compiles the code of the npm package meanwhile.",
+	About:    "A new process opens its client and acquires and releases a lock that was used before. The time of the acquire includes that of connections, but not that of the start of the process and the opening of the client. The requests include those of opening.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single(pick(s, 2, 10), measureFirstOfProcess) },
+	Variants: func(s Size) []Variant { return single(pick(s, 2, 10), measureFirstOfProcess, 3, 2) },
 }
 
 // firstOfKey is the first cycle of a key, by a client that was used before.
@@ -35,11 +35,17 @@ var firstOfKey = Scenario{
 	About:    "One client, which was used before, acquires and releases locks that were never used.",
 	Columns:  cycleColumns,
 	Ratio:    "acquire",
-	Variants: func(s Size) []Variant { return single(pick(s, 10, 50), measureFirstOfKey) },
+	Variants: func(s Size) []Variant { return single(pick(s, 10, 50), measureFirstOfKey, 3, 2) },
 }
 
-func single(n int, measure func(ctx context.Context, t *Trial, n int) (Values, error)) []Variant {
-	return []Variant{{Measure: func(ctx context.Context, t *Trial) (Values, error) { return measure(ctx, t, n) }}}
+// single returns the only variant of a scenario that does something n times, which costs
+// at most so many units each time.
+func single(n int, measure func(ctx context.Context, t *Trial, n int) (Values, error), write, read float64) []Variant {
+	const first = 10 // cycles before the measurement
+	return []Variant{{
+		Measure: func(ctx context.Context, t *Trial) (Values, error) { return measure(ctx, t, n) },
+		Most:    units(float64(n+first), write, read, n+first),
+	}}
 }
 
 // cycles are times of several cycles.
@@ -64,7 +70,7 @@ func measureFirstOfKey(ctx context.Context, t *Trial, n int) (Values, error) {
 }
 
 func oneClient(ctx context.Context, t *Trial, n int, key func(i int) string) (Values, error) {
-	_, client, err := t.client(ctx, t.ordinary())
+	_, client, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +82,7 @@ func oneClient(ctx context.Context, t *Trial, n int, key func(i int) string) (Va
 	if err := settle(ctx, t); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	var all cycles
 	for i := range n {
 		acquire, release, err := cycle(ctx, client, key(i))
@@ -94,7 +100,7 @@ func oneClient(ctx context.Context, t *Trial, n int, key func(i int) string) (Va
 }
 
 func measureFirstOfProcess(ctx context.Context, t *Trial, n int) (Values, error) {
-	_, client, err := t.client(ctx, t.ordinary())
+	_, client, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +110,10 @@ func measureFirstOfProcess(ctx context.Context, t *Trial, n int) (Values, error)
 	if err := settle(ctx, t); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	var all cycles
 	for range n {
-		_, client, err := t.client(ctx, t.ordinary())
+		_, client, err := t.client(ctx, defaultLease)
 		if err != nil {
 			return nil, err
 		}
@@ -132,19 +138,19 @@ var noWait = Scenario{
 	Columns: append([]Column{{"attempt", "attempt, ms", 1}}, costColumns...),
 	Ratio:   "attempt",
 	Variants: func(s Size) []Variant {
-		return single(pick(s, 10, 50), measureNoWait)
+		return single(pick(s, 10, 50), measureNoWait, 2, 1)
 	},
 }
 
 func measureNoWait(ctx context.Context, t *Trial, n int) (Values, error) {
-	process, holder, err := t.client(ctx, t.ordinary())
+	process, holder, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := holder.Acquire(ctx, "busy"); err != nil {
 		return nil, err
 	}
-	other, err := process.Open(ctx, t.ordinary())
+	other, err := process.Open(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +160,7 @@ func measureNoWait(ctx context.Context, t *Trial, n int) (Values, error) {
 	if err := settle(ctx, t); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	var times []time.Duration
 	for range n {
 		begun := time.Now()

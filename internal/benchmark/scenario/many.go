@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/queuelock/queuelock/bench/internal/proxy"
-	"github.com/queuelock/queuelock/bench/internal/stats"
-	"github.com/queuelock/queuelock/bench/internal/worker"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
 // manyKeys is one client with many locks that no other client wants.
@@ -17,15 +16,19 @@ var manyKeys = Scenario{
 	Ratio:   "cycles",
 	Columns: append([]Column{{"cycles", "cycles/s", 0}, {"processor", "processor seconds for 1,000 cycles", 2}}, costColumns...),
 	Variants: func(s Size) []Variant {
-		work := worker.Work{Keys: 200, Concurrency: 16, Seconds: pick(s, 1.5, 8)}
-		return []Variant{{Name: "200 keys, 16 goroutines", Measure: func(ctx context.Context, t *Trial) (Values, error) {
-			return measureManyKeys(ctx, t, work)
-		}}}
+		work := Work{Keys: 200, Concurrency: 16, Seconds: pick(s, 1.5, 8), Most: pick(s, 4000, 20000)}
+		return []Variant{{
+			Name: "200 keys, 16 goroutines",
+			Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureManyKeys(ctx, t, work)
+			},
+			Most: units(float64(work.Most+work.Keys), 2.2, 0.1, 2*work.Keys),
+		}}
 	},
 }
 
-func measureManyKeys(ctx context.Context, t *Trial, work worker.Work) (Values, error) {
-	_, client, err := t.client(ctx, t.ordinary())
+func measureManyKeys(ctx context.Context, t *Trial, work Work) (Values, error) {
+	_, client, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +37,7 @@ func measureManyKeys(ctx context.Context, t *Trial, work worker.Work) (Values, e
 	if _, err := client.Cycles(ctx, warm); err != nil {
 		return nil, err
 	}
-	before := t.Count()
+	before := t.count()
 	done, err := client.Cycles(ctx, work)
 	if err != nil {
 		return nil, err
@@ -65,9 +68,7 @@ var held = Scenario{
 const heldLease = 10 * time.Minute
 
 func measureHeld(ctx context.Context, t *Trial, n int) (Values, error) {
-	site := t.Site
-	site.Lease = heldLease
-	process, client, err := t.client(ctx, site)
+	process, client, err := t.client(ctx, heldLease)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +77,8 @@ func measureHeld(ctx context.Context, t *Trial, n int) (Values, error) {
 		return nil, err
 	}
 	begun := time.Now()
-	turns := make([]worker.Turn, n)
-	err = each(n, 64, func(i int) error {
+	turns := make([]Turn, n)
+	err = Each(n, 64, func(i int) error {
 		var err error
 		turns[i], err = client.Acquire(ctx, fmt.Sprintf("held-%d", i))
 		return err
@@ -90,27 +91,27 @@ func measureHeld(ctx context.Context, t *Trial, n int) (Values, error) {
 		return nil, err
 	}
 	// A lock that was lost needs less memory: the oldest must still be held.
-	return v, each(100, 10, func(i int) error { return turns[i].Release(ctx) })
+	return v, Each(100, 10, func(i int) error { return turns[i].Release(ctx) })
 }
 
 // baseline fills a client's pool of connections and returns what its process needs then.
-func baseline(ctx context.Context, t *Trial, process *worker.Process, client *worker.Client) (worker.Answer, error) {
+func baseline(ctx context.Context, t *Trial, process Process, client Client) (Usage, error) {
 	const connections = 256
-	err := each(connections, connections, func(i int) error {
+	err := Each(connections, connections, func(i int) error {
 		_, _, err := cycle(ctx, client, fmt.Sprintf("warm-%d", i))
 		return err
 	})
 	if err != nil {
-		return worker.Answer{}, err
+		return Usage{}, err
 	}
 	if err := settle(ctx, t); err != nil {
-		return worker.Answer{}, err
+		return Usage{}, err
 	}
 	return process.Usage(ctx)
 }
 
 // grown adds to v what the process needs for each of n more than before.
-func grown(ctx context.Context, v Values, process *worker.Process, before worker.Answer, n int) error {
+func grown(ctx context.Context, v Values, process Process, before Usage, n int) error {
 	after, err := process.Usage(ctx)
 	if err != nil {
 		return err
@@ -140,14 +141,14 @@ var waiting = Scenario{
 }
 
 func measureWaiting(ctx context.Context, t *Trial, n int, watched time.Duration) (Values, error) {
-	_, holder, err := t.client(ctx, t.ordinary())
+	_, holder, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := holder.Acquire(ctx, "busy"); err != nil {
 		return nil, err
 	}
-	process, client, err := t.client(ctx, t.ordinary())
+	process, client, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func measureWaiting(ctx context.Context, t *Trial, n int, watched time.Duration)
 	if err := pause(ctx, watched+time.Duration(n)*time.Millisecond); err != nil {
 		return nil, err
 	}
-	since, begun := t.Count(), time.Now()
+	since, begun := t.count(), time.Now()
 	if err := pause(ctx, watched); err != nil {
 		return nil, err
 	}
@@ -178,11 +179,11 @@ func measureWaiting(ctx context.Context, t *Trial, n int, watched time.Duration)
 }
 
 // rates adds costs a second to v.
-func (t *Trial) rates(v Values, since proxy.Count, passed time.Duration) {
-	if !t.Subject.OnDynamoDB() {
+func (t *Trial) rates(v Values, since capacity.Count, passed time.Duration) {
+	if t.Count == nil {
 		return
 	}
-	c := t.Count().Sub(since)
+	c := t.count().Sub(since)
 	v["requests"] = float64(c.Requests) / passed.Seconds()
 	v["write units"] = c.WriteUnits / passed.Seconds()
 	v["read units"] = c.ReadUnits / passed.Seconds()
@@ -191,11 +192,11 @@ func (t *Trial) rates(v Values, since proxy.Count, passed time.Duration) {
 // settleBriefly waits until requests have become rare: waiters that poll never end theirs.
 func settleBriefly(ctx context.Context, t *Trial) error {
 	end := time.Now().Add(wavePause * 2)
-	for before := t.Count(); time.Now().Before(end); {
+	for before := t.count(); time.Now().Before(end); {
 		if err := pause(ctx, wavePause/2); err != nil {
 			return err
 		}
-		now := t.Count()
+		now := t.count()
 		if now.Requests-before.Requests < 10 {
 			return nil
 		}
@@ -212,9 +213,13 @@ var drain = Scenario{
 	Ratio:   "turns",
 	Variants: func(s Size) []Variant {
 		n, limit := pick(s, 50, 1000), pick(s, 2*time.Second, time.Minute)
-		return []Variant{{Name: fmt.Sprintf("%s waiters, at most %.0f s", thousands(n), limit.Seconds()), Measure: func(ctx context.Context, t *Trial) (Values, error) {
-			return measureDrain(ctx, t, n, limit)
-		}}}
+		return []Variant{{
+			Name: fmt.Sprintf("%s waiters, at most %.0f s", thousands(n), limit.Seconds()),
+			Measure: func(ctx context.Context, t *Trial) (Values, error) {
+				return measureDrain(ctx, t, n, limit)
+			},
+			Most: units(float64(n+50), 15, 40, 10),
+		}}
 	},
 }
 
@@ -231,7 +236,7 @@ func measureDrain(ctx context.Context, t *Trial, n int, limit time.Duration) (Va
 	if err != nil {
 		return nil, err
 	}
-	_, holder, err := t.client(ctx, t.ordinary())
+	_, holder, err := t.client(ctx, defaultLease)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +263,7 @@ func measureDrain(ctx context.Context, t *Trial, n int, limit time.Duration) (Va
 	if err := settleBriefly(ctx, t); err != nil {
 		return nil, err
 	}
-	since := t.Count()
+	since := t.count()
 	window := stats.Window{From: time.Now()}
 	if err := first.Release(ctx); err != nil {
 		return nil, err

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+)
+
+// leftovers returns the number of items in the engine's table.
+func (e *engine) leftovers(t *testing.T) int {
+	t.Helper()
+	table := "queuelock"
+	out, err := e.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(out.Items)
+}
+
+// TestBench checks the tables and the announcement, and that no item is left.
+func TestBench(t *testing.T) {
+	e := newEngine(t)
+	o := invoke(t, "bench", "--quick", "--scenarios", "nowait,idle", "--reps", "2")
+	if o.code != 0 {
+		t.Fatalf("exit code %d, stderr %q", o.code, o.stderr)
+	}
+	announced, progress, _ := strings.Cut(o.stderr, "\n")
+	if !strings.HasPrefix(announced, "This takes at most ") || !strings.HasSuffix(announced, " at the on-demand price of us-east-1 since 1 November 2024.") {
+		t.Errorf("announced %q", announced)
+	}
+	if lines := strings.Count(progress, "\n"); lines != 4 {
+		t.Errorf("%d lines of progress, want one for each of 4 measurements: %q", lines, progress)
+	}
+	for _, want := range []string{
+		`- **Table.** "queuelock" at ` + e.URL + ".\n", "\n- **Cost** of this run: ",
+		"\n## An idle lock\n", "| subject | acquire, ms | release, ms | requests | write units | read units |\n", " | 2.0 | 2.0 | 0.0 |\n",
+		"\n## An attempt at a busy lock, without waiting\n", " | 1.0 | 1.0 | 0.0 |\n",
+	} {
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("%q is not in\n%s", want, o.stdout)
+		}
+	}
+	for _, not := range []string{"ended early", "ratio", "reports no capacity"} {
+		if strings.Contains(o.stdout, not) {
+			t.Errorf("%q is in\n%s", not, o.stdout)
+		}
+	}
+	if n := e.leftovers(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+// TestBenchAsksForConsent checks that nothing is sent to AWS without --yes.
+func TestBenchAsksForConsent(t *testing.T) {
+	isolate(t) // so that the settings would not do for a request
+	for _, args := range [][]string{
+		{"bench"},
+		{"bench", "--endpoint", "https://dynamodb.eu-central-1.amazonaws.com"},
+		{"bench", "--endpoint", "https://dynamodb.cn-north-1.amazonaws.com.cn"},
+		{"bench", "--endpoint", "https://dynamodb.eu-central-1.api.aws"},
+	} {
+		o := invoke(t, args...)
+		if o.code != exitUsage || !strings.Contains(o.stderr, "repeat the command with --yes") || !strings.Contains(o.stderr, "$") || o.stdout != "" {
+			t.Errorf("%v: exit code %d, stderr %q", args, o.code, o.stderr)
+		}
+	}
+	if o := invoke(t, "bench", "--yes"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no AWS region") {
+		t.Errorf("with --yes: exit code %d, stderr %q", o.code, o.stderr)
+	}
+}
+
+// TestBenchMistakes checks arguments that cannot be used, and a table that is missing.
+func TestBenchMistakes(t *testing.T) {
+	newEngine(t)
+	for _, test := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--reps -1", exitUsage, "--reps -1: 1 to 100 are possible"},
+		{"--scenarios idle,lazy", exitUsage, "--scenarios lazy: not one of idle, "},
+		{"--scenarios processes", exitUsage, "--scenarios processes: not one of"},
+		{"--table x", exitUsage, "--table"},
+		{"--endpoint nowhere", exitUsage, "--endpoint"},
+		{"extra", exitUsage, "one argument too many"},
+		{"--quick --table missing", exitUnavailable, "`queuelock create-table` makes it"},
+	} {
+		o := invoke(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
+		if o.code != test.code || !strings.Contains(o.stderr, test.want) || o.stdout != "" {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", test.args, o.code, o.stdout, o.stderr)
+		}
+	}
+}
+
+// TestInterruptedBench checks that an interrupted run prints what it has, and deletes its
+// items.
+func TestInterruptedBench(t *testing.T) {
+	e := newEngine(t)
+	cmd := program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "50")
+	errs, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	if err := errs.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = write
+	out := launch(t, cmd)
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(errs); lines.Scan() && !strings.Contains(lines.Text(), " contended "); {
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, errs) }()
+	text, err := io.ReadAll(out)
+	if code := codeAfter(t, cmd); code != 130 || err != nil {
+		t.Errorf("exit code %d, want 130; %v", code, err)
+	}
+	for _, want := range []string{"\n## An idle lock\n", "\n## A contended lock\n", "\nThe run ended early: "} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if n := e.leftovers(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+// TestBenchBound checks that the announced bound of a full run is affordable.
+func TestBenchBound(t *testing.T) {
+	f := benchFlags{settings: settings{table: "queuelock"}}
+	if err := f.check(); err != nil {
+		t.Fatal(err)
+	}
+	if most := f.most(); most.Price() > 0.5 || most.Within(capacity.Count{Requests: 1e5, WriteUnits: 1e5, ReadUnits: 1e5}) {
+		t.Errorf("a full run takes at most %s", costs(most))
+	}
+}

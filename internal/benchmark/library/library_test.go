@@ -1,0 +1,154 @@
+package library_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/benchmark/library"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+// roundTrip is the time of a request.
+const roundTrip = 4600 * time.Microsecond
+
+var (
+	quick = scenario.Size{Quick: true}
+	full  = scenario.Size{}
+)
+
+// TestCosts pins the requests and units of a cycle in each scenario where they are exact,
+// and bounds them where they vary with time. It also checks that the announced bound
+// holds, that all requests are counted, and that no item is left.
+func TestCosts(t *testing.T) {
+	tested := map[string]bool{}
+	for _, test := range []struct {
+		scenario, variant string
+		size              scenario.Size
+		roundTrip         time.Duration
+		exact             *capacity.Count // of a cycle
+		atMost            *capacity.Count
+	}{
+		{scenario: "idle", exact: cycle(2, 2, 0)},
+		{scenario: "first-of-process", exact: cycle(3, 2, 1)},
+		{scenario: "first-of-key", exact: cycle(3, 3, 0)},
+		{scenario: "nowait", exact: cycle(1, 1, 0)},
+		// So many requests need time: a tenth of them is enough.
+		{scenario: "many-keys", exact: cycle(2, 2, 0), roundTrip: 10 * roundTrip},
+		{scenario: "goroutines", atMost: cycle(9, 6, 3)},
+		{scenario: "contended", atMost: cycle(16, 7, 10)},
+		{scenario: "contended", size: full, variant: "0 ms, 2 contenders", atMost: cycle(10, 6, 4)},
+		{scenario: "contended", size: full, variant: "50 ms, 8 contenders", atMost: cycle(34, 9, 26)},
+		{scenario: "contended", size: full, variant: "1000 ms, 32 contenders", atMost: cycle(100, 12, 100)},
+		{scenario: "crash"}, // as a whole
+		{scenario: "drain", atMost: cycle(20, 7, 16)},
+	} {
+		tested[test.scenario] = true
+		size := quick
+		if test.variant != "" {
+			size = test.size
+		}
+		v := variant(t, test.scenario, test.variant, size)
+		t.Run(test.scenario+"/"+v.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				values := measure(t, v, max(roundTrip, test.roundTrip))
+				got := values.Cost()
+				switch {
+				case test.exact != nil && got != *test.exact:
+					t.Errorf("a cycle costs %+v, want %+v", got, *test.exact)
+				case test.atMost != nil && !got.Within(*test.atMost):
+					t.Errorf("a cycle costs %+v, want at most %+v", got, *test.atMost)
+				}
+				for _, name := range []string{"overlaps", "overtook"} {
+					if values[name] != 0 {
+						t.Errorf("%s: %v", name, values[name])
+					}
+				}
+				if test.scenario == "crash" && (values["median"] < 2.5 || values["max"] > 3.5) {
+					t.Errorf("with a lease of 3 s: %v", values)
+				}
+			})
+		})
+	}
+	for _, s := range scenario.ForLibrary() {
+		if !tested[s.Name] {
+			t.Errorf("the scenario %q is not tested", s.Name)
+		}
+	}
+}
+
+// cycle is what a cycle costs, rounded up to whole requests.
+func cycle(requests int, write, read float64) *capacity.Count {
+	return &capacity.Count{Requests: requests, WriteUnits: write, ReadUnits: read}
+}
+
+// variant returns the variant of that name, or the only one.
+func variant(t *testing.T, name, variant string, size scenario.Size) scenario.Variant {
+	t.Helper()
+	for _, s := range scenario.ForLibrary() {
+		if s.Name != name {
+			continue
+		}
+		all := s.Variants(size)
+		if i := slices.IndexFunc(all, func(v scenario.Variant) bool { return v.Name == variant }); i >= 0 {
+			return all[i]
+		}
+		if variant == "" && len(all) == 1 {
+			return all[0]
+		}
+	}
+	t.Fatalf("no variant %q of %q", variant, name)
+	return scenario.Variant{}
+}
+
+// measure measures once, and checks the bound, the count and the end.
+func measure(t *testing.T, v scenario.Variant, roundTrip time.Duration) scenario.Values {
+	t.Helper()
+	db := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+	clients := 0
+	table := &library.Table{
+		Name: db.Name(), Prefix: "bench",
+		Connect: func(opts ...func(*dynamodb.Options)) (*dynamodb.Client, func()) {
+			clients++
+			return db.Client(fmt.Sprint(clients), opts...).Client, func() {}
+		},
+	}
+	bare, err := table.Bare(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := roundTrip.Seconds() * 1000; bare.Mean < want*0.99 || bare.Mean > want*1.01 {
+		t.Errorf("a bare request takes %v ms, want %v", bare.Mean, want)
+	}
+	before := table.Meter.Count()
+	values, err := table.Try(t.Context(), v, 0, bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := table.Meter.Count().Sub(before)
+	t.Logf("in all %+v, of at most %+v: %v", spent, v.Most, values)
+	if !spent.Within(v.Most) {
+		t.Errorf("%+v was spent, more than %+v", spent, v.Most)
+	}
+	// The table counts the units of a cancelled request only if it was processed.
+	counted, sent := table.Meter.Count(), db.Counts().Total()
+	if unsure := 2 * float64(sent.Sent-sent.Applied+2*clients); counted.Requests != sent.Sent ||
+		abs(counted.WriteUnits-sent.WriteUnits) > unsure || abs(counted.ReadUnits-sent.ReadUnits) > unsure {
+		t.Errorf("counted %+v, and the table %+v", counted, sent)
+	}
+	if left := db.Items(); len(left) > 0 || table.Left() > 0 {
+		t.Errorf("%d items and %d keys are left: %v", len(left), table.Left(), left)
+	}
+	return values
+}
+
+func abs(v float64) float64 { return max(v, -v) }
