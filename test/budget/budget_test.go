@@ -16,14 +16,25 @@ import (
 // The budgets of docs/costs.md. They are exact: nothing is repeated on a network that
 // works.
 
-// TestFirstUse checks that the first use of a key costs two requests.
+// TestFirstUse checks that the first use of a key costs one request, on every engine and
+// in every mode.
 func TestFirstUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.Forever) })
-		if spent.Sent != 2 || spent.WriteUnits != 2 || spent.ReadUnits != 0 {
-			t.Errorf("first use: %+v, want 2 requests, 2 WCU, 0 RCU", spent)
+		for reason, opts := range map[string][]queuelock.Option{
+			"lock": nil, "shared": {queuelock.Shared()}, "semaphore": {queuelock.Permits(2)},
+		} {
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				key := queuelock.Key{Entity: wait.String(), Reason: reason}
+				var lock *queuelock.Lock
+				spent := locktest.Cost(table, func() { lock = locktest.Must(c.Acquire(t.Context(), key, wait, opts...)) })
+				if spent.Sent != 1 || spent.WriteUnits > 1 || spent.ReadUnits != 0 {
+					t.Errorf("first use of %v: %+v, want 1 request, 1 WCU, 0 RCU", key, spent)
+				}
+				if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
+					t.Errorf("release of %v: %+v, want 1 request", key, spent)
+				}
+			}
 		}
 	})
 }
