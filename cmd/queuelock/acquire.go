@@ -19,10 +19,10 @@ import (
 // Tests shorten it.
 var contactLimit = 10 * time.Second
 
-// contact reads the queue once before it takes a number. A client's first lock
-// is a read more in any case, for DynamoDB's time; this one is made apart, since
-// it is repeated for less long than a lock is waited for: a DynamoDB that has
-// never answered is more likely a wrong address than a moment's trouble.
+// contact reads the queue once before it takes a number. It is repeated for less
+// long than a lock is waited for: a DynamoDB that has never answered is more likely
+// a wrong address than a moment's trouble. By its date the lease of the lock has an
+// end from the start, however soon the process is killed.
 func (f *runFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) error {
 	limit := contactLimit
 	if longest, limited := wait.Limit(); limited {

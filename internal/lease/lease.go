@@ -148,13 +148,19 @@ func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+
 const Spread = 0.1
 
 // Begin returns a new lease for a request sent at an instant, and Middle of that instant.
-// It has no end if the estimate of DynamoDB's clock is stale; the first renewal adds it.
 func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
-	l := Lease{TTL: t.TTL, Delay: t.Delay, FailClosed: t.FailClosed}
-	if !clock.Stale(sent) {
-		l.Until = t.until(clock, sent)
+	return Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, Middle(clock, sent)
+}
+
+// BeginHolder is Begin for a holder. If the estimate of DynamoDB's clock is stale, the
+// lease has no end until its first renewal. A row keeps an end that is too late: it names
+// a row that a late request puts again (see Observer).
+func (t Terms) BeginHolder(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
+	l, since := t.Begin(clock, sent)
+	if clock.Stale(sent) {
+		l.Until = time.Time{}
 	}
-	return l, Middle(clock, sent)
+	return l, since
 }
 
 // until returns the latest possible end, so that no other client ends the lease before

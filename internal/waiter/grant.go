@@ -98,7 +98,7 @@ func (w *Waiter) attempt(claimed bool) (*attempt, serving.Entry) {
 	a := &attempt{id: fmt.Sprintf("%s-%d", w.id, len(w.attempts)), sent: time.Now(), claimed: claimed}
 	w.attempts = append(w.attempts, a)
 	entry := serving.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
-	entry.Lease, entry.Since = e.Terms.Begin(w.cfg.Queue.Clock(), a.sent)
+	entry.Lease, entry.Since = e.Terms.BeginHolder(w.cfg.Queue.Clock(), a.sent)
 	a.lease = entry.Lease
 	return a, entry
 }

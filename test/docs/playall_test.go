@@ -64,6 +64,7 @@ func playAll(t *testing.T) []request {
 		playResume(t, table, a)
 		dbDead.Heal()
 		playFailClosed(t, a, b)
+		playSeen(t, table, b)
 		playEviction(t, b, dead, dbDead)
 		playScopes(t, table)
 		playWithoutNesting(t, r.record)
@@ -192,6 +193,18 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 		t.Error(err)
 	}
 	<-held.Done()
+}
+
+// playSeen plays SEEN of a process that crashed after its first request.
+func playSeen(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
+	crashes, db := locktest.Open(t, table, "crashes at once", queuelock.Config{})
+	acquire(t, crashes, order, waitpolicy.NoWait)
+	db.Partition()
+	if _, err := c.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+		t.Errorf("NoWait on a busy lock: %v", err)
+	}
+	time.Sleep(62 * time.Second)
+	release(t, acquire(t, c, order, waitpolicy.NoWait))
 }
 
 // playEviction plays EVICT, and CLEAN UP after a TAKE without an answer.

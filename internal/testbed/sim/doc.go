@@ -38,6 +38,10 @@
 //   - Stalled goroutines. In an eighth of the runs a single request pauses before or
 //     after it is sent, for up to three leases, while the rest of its process
 //     continues. Copies arrive up to 15 seconds late there, many short leases later.
+//   - Jobs. In a third of the runs some hosts run processes that take one turn and end.
+//     Some crash right after a request, often their first TAKE.
+//   - Missing dates. In a third of the runs a proxy removes the dates of the answers to
+//     some processes.
 //   - Stuck reads. A read hangs for one to three minutes and ignores its context,
 //     so its waiter does not continue, while the goroutine that renews the
 //     waiter's row does.

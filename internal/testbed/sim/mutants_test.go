@@ -130,7 +130,7 @@ var mutants = []mutant{
 	},
 	{
 		"a lock delay that others do not keep", "internal/lease/observer.go",
-		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
+		"end.Add(l.Delay).Sub(earliest)", "end.Sub(earliest)",
 		`was removed by`, 9,
 	},
 	{
@@ -185,6 +185,22 @@ var mutants = []mutant{
 		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
 		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
+	},
+	{
+		"an observation that counts beside an end", "internal/lease/lease.go",
+		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "r.Has(table.AttrSeen)",
+		`was removed by|believed to hold`, 920000,
+	},
+	{
+		"an observation of an earlier beat", "internal/lease/lease.go",
+		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "l.Until.IsZero() && r.Has(table.AttrSeen)",
+		`was removed by|believed to hold`, 920000,
+	},
+	{
+		"an observation that comes late", "internal/serving/seen.go",
+		"Set(seenBeat, was)\n\t\tsame := n.field(h.ID, table.AttrBeat).Equal(was).And(n.served(h.ID, h.Ticket))\n",
+		"Set(seenBeat, n.field(h.ID, table.AttrBeat))\n\t\tsame := n.served(h.ID, h.Ticket)\n",
+		`was removed by|believed to hold`, 920000,
 	},
 }
 

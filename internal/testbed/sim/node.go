@@ -43,6 +43,8 @@ type node struct {
 	stood atomic.Int64
 
 	stubborn bool // its HTTP client sends requests again on its own
+	undated  bool // its answers have no dates
+	job      bool // it takes one turn
 
 	ending atomic.Bool // its client is being closed
 
@@ -82,6 +84,12 @@ func (w *world) live(i int) {
 			w.violate("%v", err)
 			return
 		}
+		if n.job = i < w.plan.Jobs; n.job && w.plan.Means.Kill > 0 && !w.clear.Load() && r.IntN(3) == 0 {
+			w.harm("crash of a job")
+			n.mu.Lock()
+			n.doom, n.after = "UpdateItem", true // TAKE, or a later one
+			n.mu.Unlock()
+		}
 		var workers sync.WaitGroup
 		for k := range w.plan.Workers {
 			workers.Go(func() { n.work(k) })
@@ -90,7 +98,7 @@ func (w *world) live(i int) {
 		n.closing.Wait()
 		n.shutDown()
 		n.disown(n.name)
-		if !n.isDead() && !n.isRetired() || !time.Now().Before(w.end) {
+		if !n.job && !n.isDead() && !n.isRetired() || !time.Now().Before(w.end) {
 			return
 		}
 		time.Sleep(exp(r, 5*time.Second))
@@ -100,6 +108,7 @@ func (w *world) live(i int) {
 func (w *world) boot(name string, i int) (*node, error) {
 	n := &node{world: w, name: name, counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}}
 	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
+	n.undated = w.chances(name+" has no dates", 0).Float64() < w.plan.Chances.Undated
 	n.conn = w.net.Connect(name, n.fate)
 	n.db = faultnet.SDK(n, func(o *dynamodb.Options) {
 		// The SDK's own retries, with a pause that the seed decides.
@@ -231,7 +240,7 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(ctx)
 	}
 	req.Header.Set(actorHeader, n.name)
-	resp, err := n.conn.RoundTrip(req)
+	resp, err := n.send(req)
 	n.waitOut(r.Float64())
 	n.stall(stalls)
 	for again := 0; n.stubborn && n.broke(req, resp, err) && again < 3; again++ {
@@ -240,8 +249,17 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		n.pause(req.Context(), time.Duration(r.ExpFloat64()*float64([]time.Duration{50 * time.Millisecond, 2 * time.Second, n.plan.TTL}[again])))
 		next := req.Clone(req.Context())
 		next.Body = io.NopCloser(bytes.NewReader(body))
-		resp, err = n.conn.RoundTrip(next)
+		resp, err = n.send(next)
 		n.waitOut(r.Float64())
+	}
+	return resp, err
+}
+
+// send sends a request once.
+func (n *node) send(req *http.Request) (*http.Response, error) {
+	resp, err := n.conn.RoundTrip(req)
+	if err == nil && n.undated {
+		resp.Header.Del("Date")
 	}
 	return resp, err
 }

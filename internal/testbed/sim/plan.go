@@ -39,6 +39,9 @@ type Plan struct {
 	// Several is the chance of a turn to take several locks, of which there are
 	// five then. Zero: the usual one in twelve, of two locks at most.
 	Several float64
+	// Jobs is how many of the hosts run jobs: processes that try one lock and end. Some
+	// crash right after a request, often their first.
+	Jobs int
 }
 
 // echo is a third of the longest delay after which a request arrives late.
@@ -80,6 +83,7 @@ type Chances struct {
 	SwallowRequest, SwallowResponse float64 // no answer until the caller gives up
 	Stale                           float64 // of a turn: a write with its fence after its end
 	Stubborn                        float64 // of a process: its HTTP client sends requests again on its own
+	Undated                         float64 // of a process: a proxy removes the dates of its answers
 	Stall                           float64 // its goroutine alone pauses before or after it, for up to three leases
 }
 
@@ -154,12 +158,23 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.Means.Suspend = every(30*time.Second + p.TTL)
 	}
 	p.vary(rand.New(rand.NewPCG(seed, variation)), severity)
+	p.varyProcesses(rand.New(rand.NewPCG(seed, variation+1)), severity)
 	return p
 }
 
 // variation is the stream of the choices of vary. It is one in which the seeds of
 // the older mutants are not varied, so that they still find their mistakes.
 const variation = 268
+
+// varyProcesses draws what only some processes are, from a source of its own as well.
+func (p *Plan) varyProcesses(r *rand.Rand, severity float64) {
+	if jobs := r.IntN(3) == 0; jobs {
+		p.Jobs = 1 + r.IntN(p.Nodes)
+	}
+	if undated := r.IntN(3) == 0; undated && severity > 0 && !p.Dateless && !p.Observe {
+		p.Chances.Undated = r.Float64()
+	}
+}
 
 // vary draws what only some runs have, from a source of its own, so that the seeds
 // of the other runs keep their meaning.

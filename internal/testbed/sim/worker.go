@@ -21,11 +21,16 @@ func (n *node) work(k int) {
 	r := n.chances(n.name+" worker", int64(k))
 	n.sleep(r, exp(r, n.plan.Think))
 	for turn := 0; n.ctx.Err() == nil && !n.isRetired() && time.Now().Before(n.end); turn++ {
+		if n.job && turn > 0 {
+			return
+		}
 		n.waitOut(r.Float64())
 		owner := fmt.Sprintf("%s/%d-%d", n.name, k, turn)
 		key, what := n.keys[r.IntN(len(n.keys))], r.IntN(12)
 		if n.plan.Several > 0 && r.Float64() < n.plan.Several {
 			what = 2
+		} else if n.job {
+			what = max(what, 3)
 		}
 		switch what {
 		case 0:

@@ -131,7 +131,7 @@ func newWorld(plan Plan) *world {
 	w.entities = append(w.entities, text(account["pk"]))
 	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
-	w.audit.IgnoreLives = plan.Observe || plan.Dateless
+	w.audit.IgnoreLives = plan.Observe || plan.Dateless || plan.Chances.Undated > 0
 	w.audit.Removed = w.removed
 	w.audit.Resumes = precedes
 	w.audit.Granted = w.beliefs.granted
