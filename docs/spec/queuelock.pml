@@ -13,6 +13,12 @@
  * holders and of waiters. With ONCE, a request that was answered is not applied
  * again. BUG_... plants a mistake. STRICT_FIFO checks more than the protocol
  * promises.
+ *
+ * DIRECT is a mask of processes that grant the lock by name when they release it.
+ * OLD is a mask of waiters of a version that does not look for its row's id in
+ * holders; their rows say so. With TORN, the releaser's query reads the rows one
+ * after another. NESTED is a mask of processes whose TAKE creates the record. With
+ * LATEONLY, only that request may be late.
  */
 #ifndef N
 #define N 2
@@ -53,6 +59,15 @@
 #ifndef WHB
 #define WHB 0
 #endif
+#ifndef DIRECT
+#define DIRECT 0
+#endif
+#ifndef OLD
+#define OLD 0
+#endif
+#ifndef NESTED
+#define NESTED 0
+#endif
 #define T 10              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
 #if DUP > 1
@@ -64,7 +79,8 @@
 /* The names of the checks. pan prints a name with the assertion that fails. The
  * variables are never set. */
 hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, broken_judged, broken_rowkept, broken_disowned, broken_orphan,
-	broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model;
+	broken_left, broken_clean, broken_reset, broken_attempts, broken_tickets, broken_model,
+	broken_belief, broken_named, broken_counter;
 
 /* Requests. */
 #define oTAKE 1
@@ -81,6 +97,8 @@ hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, br
 #define oDEL 12
 #define oREM 13
 #define oFENCE 14
+#define oDIRECT 15        /* b: the row as it was read, see NAME */
+#define oACCEPT 16
 
 /* States of the keeper of a row. */
 #define IDLE 0
@@ -128,9 +146,37 @@ bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 #define ID(p,i)   (((p)+1)*K + (i))
 #define OWNER(i)  ((i)/K - 1)
 #define BIT(i)    (1 << ((i)%K))
-#define MINE(p)   (pres && hid != 0 && OWNER(hid) == (p) && (lv[p] & BIT(hid)))
+#if DIRECT > 0
+/* The id of a row is an id of holders, too. In the model it is the last attempt of
+ * the process, with the row's ticket. nt is the ticket whose row's ids a process
+ * would adopt, or holds. */
+#define LASTID    (K-1)
+#define NAMED(p)  ID(p, LASTID)
+#define ISNAMED(i) ((i)%K == LASTID)
+#define SAMEID(i,t) (hid == (i) && (!ISNAMED(i) || htk == (t)))
+#define OWNNAME(q) (!ISNAMED(hid) || htk == nt[q])
+#define UNCONFIRMED (pres && hid != 0 && ISNAMED(hid) && hbt == 0)
+/* A row as it was read: its ticket, and its owner and id. */
+#define NAME(u)   ((u)*256 + row[u])
+#define NAMETK(b) ((b)/256)
+#define NAMEP(b)  (ROWNER((b)%256))
+byte nt[N];
+bool bel[N];              /* only for the checks: it believes that it holds */
+bool early = 0;           /* a holder was judged to have expired too early */
+#define EARLY early = early || !UNCONFIRMED
+#define HANDSOVER(p) ((DIRECT >> (p)) & 1)
+#define LOOKS(p)  (!((OLD >> (p)) & 1))
+#else
+#define LASTID    K
+#define ISNAMED(i) 0
+#define SAMEID(i,t) (hid == (i))
+#define OWNNAME(q) 1
+#define UNCONFIRMED 0
+#define EARLY skip
+#endif
+#define MINE(p)   (pres && hid != 0 && OWNER(hid) == (p) && (lv[p] & BIT(hid)) && OWNNAME(p))
 /* The entry has an owner, which renews it or is about to remove it. */
-#define LIVE(i)   ((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i))
+#define LIVE(i)   (((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i)) && OWNNAME(OWNER(i)))
 #define ROW(p,r,b) (((p)+1)*32 + (r)*4 + (b))
 #define ROWNER(v) ((v)/32 - 1)
 #define ROWID(v)  ((v)/4)
@@ -178,6 +224,9 @@ inline grant(n, q) {
 	do
 	:: y < N ->
 		assert(n > g[y] || broken_fencing);
+#if DIRECT > 0
+		assert(y == q || !bel[y] || early || broken_belief);
+#endif
 #ifdef STRICT_FIFO
 		assert(y == q || owed[y] == 0 || owed[y] > n || broken_fifo);
 #else
@@ -246,9 +295,9 @@ inline droprow(u) {
 #define cFAST IDLEFOR(t)
 #endif
 #ifdef BUG_EVICT_UNCONDITIONAL
-#define cEVICT (hid == i)
+#define cEVICT SAMEID(i,t)
 #else
-#define cEVICT (hid == i && hbt == b)
+#define cEVICT (SAMEID(i,t) && hbt == b)
 #endif
 #ifdef BUG_SWEEP_UNCONDITIONAL
 #define cSWEEP 1
@@ -261,6 +310,28 @@ inline droprow(u) {
 #define cFENCE (gr <= t)
 #endif
 
+#if DIRECT > 0
+#ifdef BUG_DIRECT_NO_HELD
+#define cHOLDS 1
+#else
+#ifdef BUG_DIRECT_NO_TICKET
+#define cHOLDS SAMEID(i,t)
+#else
+#define cHOLDS (SAMEID(i,t) && MYTICKET == t)
+#endif
+#endif
+#ifdef BUG_DIRECT_NO_GRANTED
+#define cDGRANTED(w) 1
+#else
+#define cDGRANTED(w) (gr < w)
+#endif
+#ifdef BUG_DIRECT_NO_SERVINGAFTER
+#define cDSERVINGAFTER(w) 1
+#else
+#define cDSERVINGAFTER(w) (sa + 1 < w)
+#endif
+#endif
+
 /* The table applies a request of process p, with id, ticket and a further number. */
 inline apply(o, p, i, t, b) {
 	d_step {
@@ -268,8 +339,8 @@ inline apply(o, p, i, t, b) {
 	if
 	:: o == oTAKE ->
 		if
-		:: ex && !(b && pres && hid != 0) ->
-			issued(tn+1);
+		:: (ex || ((NESTED >> p) & 1)) && !(b && pres && hid != 0) ->
+			ex = 1; issued(tn+1);
 			if
 			:: !pres -> grant(tn+1, p); sa = tn; pres = 1; hid = i; htk = 0; hbt = 0
 			:: cBARGE && pres && hid == 0 -> grant(tn+1, p); hid = i; htk = tn+1; gr = tn+1; hbt = 0
@@ -297,8 +368,8 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oHB ->
 		if
-		:: pres && hid == i && gr <= t && hbt < 3 -> hbt++; res = 1
-		:: cREVIVE && pres && hid != i ->
+		:: pres && SAMEID(i,t) && gr <= t && hbt < 3 -> hbt++; res = 1
+		:: cREVIVE && pres && !SAMEID(i,t) ->
 			assert(hid == 0 || broken_exclusion); hid = i; htk = t; hbt = 0; res = 1
 		:: else
 		fi
@@ -309,13 +380,13 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oFAST ->
 		if
-		:: pres && hid == i && cFAST -> raise(tn); gr = tn; pres = 0; sa = 0; hid = 0; htk = 0; hbt = 0; res = 1
+		:: pres && SAMEID(i,t) && cFAST -> raise(tn); gr = tn; pres = 0; sa = 0; hid = 0; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
 	:: o == oHAND || o == oREM ->
 		if
-		:: pres && hid != 0 && ((o == oHAND && hid == i) ||
-			(o == oREM && OWNER(hid) == p && (b & BIT(hid)))) -> hid = 0; htk = 0; hbt = 0; res = 1
+		:: pres && hid != 0 && ((o == oHAND && SAMEID(i,t)) ||
+			(o == oREM && OWNER(hid) == p && (b & BIT(hid)) && (!ISNAMED(hid) || htk == t))) -> hid = 0; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
 	:: o == oRESET ->
@@ -326,7 +397,7 @@ inline apply(o, p, i, t, b) {
 	:: o == oEVICT ->
 		if
 		:: pres && hid != 0 && cEVICT ->
-			assert((hid == i && hbt == b) || broken_judged);
+			assert((SAMEID(i,t) && hbt == b) || broken_judged);
 			hid = 0; htk = 0; hbt = 0; res = 1
 		:: else
 		fi
@@ -344,13 +415,30 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oFENCE ->
 		if
-		:: pres && hid == i && cFENCE ->
+		:: pres && SAMEID(i,t) && cFENCE ->
 			/* the write commits: no other process was granted a later ticket */
 			y = 0;
 			do :: y < N -> assert(y == p || g[y] < t || broken_fencing); y++ :: else -> break od;
 			res = 1
 		:: else
 		fi
+#if DIRECT > 0
+	:: o == oDIRECT ->
+		if
+		:: pres && cHOLDS && cDGRANTED(NAMETK(b)) && cDSERVINGAFTER(NAMETK(b)) ->
+			assert(hid == i || hid == 0 || broken_exclusion);
+			grant(NAMETK(b), NAMEP(b)); hid = NAMED(NAMEP(b)); htk = NAMETK(b); hbt = 0; gr = htk; res = 1;
+			/* a name reaches a waiter that still looks for it, or has left */
+			assert(nt[NAMEP(b)] == htk || dead[NAMEP(b)] || wtk[NAMEP(b)] == 0 || broken_named);
+			if :: nt[NAMEP(b)] != htk -> leased = 1 :: else fi
+		:: else
+		fi
+	:: o == oACCEPT ->
+		if
+		:: pres && SAMEID(i,t) && gr <= t -> hbt = (hbt < 3 -> hbt + 1 : 3); res = 1
+		:: else
+		fi
+#endif
 	fi
 	}
 }
@@ -370,6 +458,11 @@ inline later(o, p, i, t, b) {
 #define LATER 3      /* it is late */
 #define TWICE 4      /* it is applied twice */
 hidden byte fate;
+#ifdef LATEONLY
+#define MAYBELATE(o) ((o) == LATEONLY)
+#else
+#define MAYBELATE(o) 1
+#endif
 
 /* Process p sends a request. unkn: there was no answer. The request may have been
  * applied already, may be applied later, or never. */
@@ -379,9 +472,9 @@ inline send(o, p, i, t, b) {
 	:: true
 	:: bLost > 0 -> bLost--; fate = NOANSWER
 	:: bLost > 0 -> bLost--; fate = NOREQUEST
-	:: bDup > 0 -> fate = LATER
+	:: bDup > 0 && MAYBELATE(o) -> fate = LATER
 #ifndef ONCE
-	:: bDup > 0 -> fate = TWICE
+	:: bDup > 0 && MAYBELATE(o) -> fate = TWICE
 #endif
 	fi;
 	if :: fate == LATER || fate == TWICE -> later(o, p, i, t, b) :: else fi;
@@ -422,6 +515,9 @@ end:	do
 #endif
 		fi;
 		dead[p] = 1; lv[p] = 0; unk[p] = 0; wtk[p] = 0; owed[p] = 0; qt[p] = 0;
+#if DIRECT > 0
+		nt[p] = 0; bel[p] = 0;
+#endif
 		pt[p] = 0; prid[p] = 0; pst[p] = 0; ot[p] = 0; orid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0;
 		p = 0 }
 	od
@@ -496,10 +592,16 @@ inline rows(t) {
 #define pANEW 2
 #define pEVICT 3
 #define pCLAIM 4
+#if DIRECT > 0
+#define TARGET tgt = hid; tb = hbt; tt = htk
+#else
+#define TARGET tgt = hid; tb = hbt
+#define tt 0
+#endif
 #define PRODUCTIVE(t) (t <= FLOOR || !pres || (hid != 0 && !LIVE(hid)) || (hid == 0 && ahead == 0))
 inline judge(p, t) {
 	if
-	:: pres && hid != 0 && !LIVE(hid) -> plan = pEVICT; tgt = hid; tb = hbt
+	:: pres && hid != 0 && !LIVE(hid) -> plan = pEVICT; TARGET
 	:: else ->
 		if
 		:: t <= FLOOR -> assert(!MINE(p) || broken_disowned); plan = pOVER
@@ -511,15 +613,15 @@ inline judge(p, t) {
 }
 /* An entry without an owner is seen: a fault must have left it. */
 #define ORPHAN assert(!pres || hid == 0 || LIVE(hid) || bCrash < CRASH || bDup < DUP || bEvict < EVICT || \
-	bLostdel < LOSTDEL || broken_orphan)
+	bLostdel < LOSTDEL || UNCONFIRMED || broken_orphan)
 #ifdef BUG_FORGET_IDS
-#define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = BIT(id)
+#define NEWID(p) assert(nx < LASTID || broken_attempts); id = ID(p, nx); nx++; lv[p] = BIT(id)
 #else
-#define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
+#define NEWID(p) assert(nx < LASTID || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
 #endif
 /* The process has left the queue. A request that is applied later may leave an
  * orphaned entry, but no request that was applied before. */
-#define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || twice || broken_left)
+#define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || UNCONFIRMED || twice || broken_left)
 
 proctype Main(byte p) {
 	byte nx = 0;      /* the next attempt */
@@ -528,6 +630,13 @@ proctype Main(byte p) {
 	bool careful = 0, asked = 0, first = 0, claimed = 0, idle = 0, more = 0, fenced = 0;
 	byte ahead = 0, gone = 0, gb = 0, plan = 0, tgt = 0, tb = 0, cycle = 0, rounds = 0;
 	bool nowait = ((NOWAIT >> p) & 1);
+#if DIRECT > 0
+	byte tt = 0;      /* the ticket of the entry that was judged */
+	short name = 0;   /* the first row above the floor, as it was read */
+#ifdef TORN
+	byte upto = 0, known = 0;
+#endif
+#endif
 	{
 	skip;
 take:	skip;
@@ -548,8 +657,8 @@ take:	skip;
 		:: !unkn && !MINE(p) && !res && ex && nowait -> /* refused: there is a holder */
 			ORPHAN;
 			if
-			:: !LIVE(hid) -> tgt = hid; tb = hbt; goto evict
-			:: LIVE(hid) && bEvict > 0 -> bEvict--; tgt = hid; tb = hbt; goto evict
+			:: !LIVE(hid) -> TARGET; goto evict
+			:: LIVE(hid) && bEvict > 0 -> EARLY; bEvict--; TARGET; goto evict
 			:: LIVE(hid) -> goto leave
 			fi
 		fi
@@ -574,7 +683,10 @@ enqueue:	skip;
 			:: pst[p] == STAND -> ot[p] = pt[p]; orid[p] = prid[p]
 			:: else
 			fi;
-			pt[p] = t; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0; pst[p] = PUT
+			pt[p] = t; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0; pst[p] = PUT;
+#if DIRECT > 0
+			if :: LOOKS(p) -> nt[p] = t; lv[p] = lv[p] | BIT(LASTID) :: else fi
+#endif
 		fi
 	}
 wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that leads only
@@ -593,7 +705,7 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that lea
 			do :: gone <= FLOOR || row[gone] == 0 -> gone++ :: else -> break od;
 			ahead--; judge(p, t)
 		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) -> /* the holder is judged to have expired */
-			bEvict--; plan = pEVICT; tgt = hid; tb = hbt
+			EARLY; bEvict--; plan = pEVICT; TARGET
 		:: !SEEN(p,t) && (nowait || gone != 0 || PRODUCTIVE(t)) -> judge(p, t)
 		fi;
 		if :: first -> asked = 1 :: else -> first = 1 fi; /* the answer of TAKE was the first look */
@@ -609,7 +721,11 @@ sweep:	skip;
 		gone = 0; gb = 0;
 		if
 		:: !unkn && res && !more -> res = 0; goto act
-		:: else -> unkn = 0; res = 0; more = 0; tgt = 0; tb = 0; ahead = 0; goto wait
+		:: else -> unkn = 0; res = 0; more = 0; tgt = 0; tb = 0; ahead = 0;
+#if DIRECT > 0
+			tt = 0;
+#endif
+			goto wait
 		fi
 	}
 	atomic { false;
@@ -623,7 +739,10 @@ act:		if
 	}
 evict:	skip;
 	atomic {
-		send(oEVICT, p, tgt, 0, tb);
+		send(oEVICT, p, tgt, tt, tb);
+#if DIRECT > 0
+		tt = 0;
+#endif
 		tgt = 0; tb = 0; res = 0;
 		if
 		:: t == 0 -> unkn = 0; goto take
@@ -669,7 +788,11 @@ again:	skip;
 	}
 #endif
 	atomic { false;
-anew:		wtk[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; t = 0; first = 0;
+anew:
+#if DIRECT > 0
+		nt[p] = 0; lv[p] = lv[p] & ~BIT(LASTID);
+#endif
+		wtk[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; t = 0; first = 0;
 #ifndef STRICT_FIFO
 		owed[p] = 0;
 #endif
@@ -680,13 +803,37 @@ anew:		wtk[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; t = 0; first = 0;
 	atomic { false;
 found:		/* claimant.adopt */
 		more = 0; ahead = 0; gone = 0;
+#if DIRECT > 0
+#ifndef BUG_DIRECT_NO_CONFIRM
+		if :: ISNAMED(hid) -> goto accept :: else fi;
+#endif
+		if :: !ISNAMED(hid) -> nt[p] = 0 :: else fi;
+		bel[p] = 1;
+#endif
 		if
 		:: id = hid; t = MYTICKET; claimed = (htk != 0); idle = (!claimed && IDLEFOR(t));
 			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
-		:: bEvict > 0 -> /* found too late: removed */
+		:: bEvict > 0 && !ISNAMED(hid) -> /* found too late: removed */
+#if DIRECT > 0
+			bel[p] = 0;
+#endif
 			bEvict--; tgt = hid; unk[p] = unk[p] | BIT(tgt); lv[p] = lv[p] & ~BIT(tgt); goto late
 		fi
 	}
+#if DIRECT > 0
+	/* claimant.accept: the lock is held once a heartbeat on the named entry succeeds */
+accept:	skip;
+	atomic {
+		send(oACCEPT, p, NAMED(p), nt[p], 0);
+		if
+		:: unkn -> unk[p] = unk[p] | BIT(LASTID); unkn = 0;
+			if :: goto accept :: goto wait :: bGiveup > 0 -> bGiveup--; goto leave fi
+		:: !unkn && res -> res = 0; id = NAMED(p); t = nt[p]; claimed = 1; idle = 0; bel[p] = 1;
+			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
+		:: !unkn && !res -> goto wait
+		fi
+	}
+#endif
 held:	skip;
 	atomic {
 		if
@@ -698,20 +845,117 @@ held:	skip;
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, 0); unkn = 0; res = 0; goto held
 		:: bEvict > 0 -> bEvict--; goto lost /* by its own clock */
+#if DIRECT > 0
+		:: bel[p] = 0; if :: idle -> goto fast :: !idle && HANDSOVER(p) -> goto scan :: !idle && !HANDSOVER(p) -> goto hand fi
+#else
 		:: if :: idle -> goto fast :: else -> goto hand fi
+#endif
 		fi
 	}
 lost:	skip;
-	atomic { send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto over }
+	atomic {
+#if DIRECT > 0
+		bel[p] = 0;
+#endif
+		send(oREM, p, id, t, BIT(id)); leased = leased || unkn; unkn = 0; res = 0; goto over }
 fast:	skip;
 	atomic {
 		send(oFAST, p, id, t, 0);
 		if
 		:: unkn -> unkn = 0; goto fast
-		:: !unkn && !res && pres && hid == id -> goto hand
-		:: !unkn && (res || !(pres && hid == id)) -> res = 0; goto over
+		:: !unkn && !res && pres && SAMEID(id,t) ->
+#if DIRECT > 0
+			if :: HANDSOVER(p) -> goto scan :: else fi;
+#endif
+			goto hand
+		:: !unkn && (res || !(pres && SAMEID(id,t))) -> res = 0; goto over
 		fi
 	}
+#if DIRECT > 0
+#ifdef BUG_DIRECT_SKIP
+#define SKIPS 1
+#else
+#define SKIPS 0
+#endif
+	/* A query of the record and of the rows above the floor, and then DIRECT with the
+	 * first. */
+scan:	skip;
+#ifdef TORN
+	/* The record is read first. The rows below a point of the query are read with
+	 * it, and the others later. */
+	atomic {
+		known = tn; upto = FLOOR + 1;
+		do :: upto < T && row[upto] == 0 -> upto++ :: else -> break od
+	}
+#define READ(u) (u <= upto)
+#ifdef BUG_DIRECT_TORN
+#define ISSUED(u) 1
+#else
+#define ISSUED(u) (u <= known)
+#endif
+#else
+#define READ(u) 1
+#define ISSUED(u) 1
+#endif
+	atomic {
+		d_step { x = FLOOR + 1; do :: x < T && row[x] == 0 -> x++ :: else -> break od };
+#if defined(TORN) || defined(BUG_DIRECT_ANY)
+		/* the read of row x may be earlier than its put */
+		do
+		:: x < T -> x++; do :: x < T && row[x] == 0 -> x++ :: else -> break od;
+			if :: x < T && READ(x) :: else -> goto norow fi
+		:: break
+		od;
+#endif
+		if
+		:: x == T || !ISSUED(x) || !LOOKS(ROWNER(row[x])) -> goto norow
+		:: x < T && ISSUED(x) && LIVEROW(x) && LOOKS(ROWNER(row[x])) && READ(x) -> name = NAME(x)
+		:: x < T && (!LIVEROW(x) || bSweep > 0) -> /* an expired row, or one that is judged so */
+			if :: LIVEROW(x) -> bSweep-- :: else fi;
+			gone = x; gb = row[x]; x++;
+			do :: x < T && row[x] == 0 -> x++ :: else -> break od;
+			if :: x < T && ISSUED(x) && LIVEROW(x) && LOOKS(ROWNER(row[x])) && READ(x) -> name = NAME(x) :: else fi
+		fi;
+		x = 0;
+#ifdef TORN
+		known = 0; upto = 0;
+#endif
+		if :: gone != 0 && !SKIPS -> goto expired :: else -> gone = 0; gb = 0 fi;
+		if :: name != 0 -> goto direct :: else -> goto hand fi
+	}
+	atomic { false;
+norow:		x = 0;
+#ifdef TORN
+		known = 0; upto = 0;
+#endif
+		goto hand }
+expired: skip;
+	atomic {
+		send(oSWEEP, p, 0, gone, gb);
+		gone = 0; gb = 0;
+		if
+		:: !unkn && res && name != 0 -> res = 0; goto direct
+		:: !unkn && res && name == 0 -> res = 0; goto scan
+		:: else -> unkn = 0; res = 0; name = 0; goto hand
+		fi
+	}
+direct:	skip;
+	atomic {
+		if
+		:: send(oDIRECT, p, id, t, name)
+		:: bLost > 0 -> bLost--; res = 0; unkn = 0 /* refused for another reason */
+		fi;
+		if
+		:: unkn -> unkn = 0; if :: goto direct :: name = 0; goto hand fi
+		:: !unkn && res -> res = 0; name = 0; goto over
+#ifdef BUG_DIRECT_NO_FALLBACK
+		:: !unkn && !res -> name = 0; goto over
+#else
+		:: !unkn && !res -> name = 0; goto hand
+#endif
+		fi
+	}
+#endif
 hand:	skip;
 	atomic {
 		send(oHAND, p, id, t, 0);
@@ -749,7 +993,16 @@ goon:		if
 		fi
 	}
 leave:	skip;
-	atomic { lv[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; gone = 0; plan = 0 }
+	atomic {
+#if DIRECT > 0
+		/* CLEAN UP may remove the ids of the row, too. Otherwise a late DIRECT leaves
+		 * an entry with a short lease. */
+		if
+		:: nt[p] != 0 && psent[p] -> unk[p] = unk[p] | BIT(LASTID)
+		:: !(unk[p] & BIT(LASTID)) -> if :: MINE(p) && ISNAMED(hid) -> leased = 1 :: else fi; nt[p] = 0
+		fi;
+#endif
+		lv[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; gone = 0; plan = 0 }
 	atomic {
 		pt[p] == 0 && ot[p] == 0; /* the row is deleted */
 #ifdef BUG_NO_REMOVE
@@ -762,7 +1015,12 @@ leave:	skip;
 	}
 remove:	skip;
 	atomic {
+#if DIRECT > 0
+		send(oREM, p, 0, nt[p], unk[p]);
+		if :: unkn :: else -> nt[p] = 0 fi;
+#else
 		send(oREM, p, 0, 0, unk[p]);
+#endif
 		if
 		:: unkn -> unkn = 0; goto remove
 		:: !unkn && res && IDLEFOR(sa+1) -> LEFT(p); res = 0; unk[p] = 0; tgt = sa+1
@@ -777,6 +1035,9 @@ leftreset:
 over:
 	atomic {
 		lv[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); unk[p] = 0;
+#if DIRECT > 0
+		nt[p] = 0; bel[p] = 0; name = 0; tt = 0;
+#endif
 		careful = 0; asked = 0; first = 0; claimed = 0; idle = 0; fenced = 0; t = 0; id = 0; rounds = 0; tgt = 0; tb = 0;
 		res = 0; cycle++;
 		if

@@ -20,8 +20,8 @@ if [ "${1:-}" = one ]; then
 	shift 6
 	kind=-DSAFETY options= compiler=-O0
 	[ -z "$cycles" ] || { kind=-DNP; options=-l; }
-	# The model of the lease runs until its time is over, and may end in any state.
-	[ "$model" != lease ] || options="$options -E"
+	# The models with a clock run until its time is over, and may end in any state.
+	case $model in lease|forget) options="$options -E" ;; esac
 	[ "$expected" != ok ] || compiler=-O1
 	d=$(mktemp -d "$tmp/run.XXXXXX") && cd "$d" || exit 1
 	{ "$spin" -a "$@" "$here/$model.pml" && gcc "$compiler" "$kind" ${COLLAPSE:+-DCOLLAPSE} -DMEMLIM="${MEMORY:-6000}" -o pan pan.c; } >build 2>&1 ||
@@ -45,7 +45,7 @@ if [ "${1:-}" = one ]; then
 	[ "$got" = "$expected" ] || { result="$got, expected: $expected"; echo "$name: $result" >>"$tmp/bad"; }
 	printf '%-36s %10s %6s %8s  %s\n' "$name" "${states:--}" "${depth:--}" "${seconds:--}" "$result"
 	# Statements that no search has reached were not checked. The exits of a crashing process are left out.
-	if [ "$got" = ok ] && [ "$model" != lease ] && [ "${*#*BUG}" = "$*" ]; then
+	if [ "$got" = ok ] && [ "$model" != lease ] && [ "$model" != forget ] && [ "${*#*BUG}" = "$*" ]; then
 		awk '/^unreached in/ { p = $4 } /, state [0-9]+, / && !/"\(dead\[p\]\)"/ { sub(/^[^:]*:/, ""); sub(/, state [0-9]+/, ""); print p " " $0 }' out |
 			sort -u >"$tmp/unreached.$model.$name"
 	fi
@@ -78,6 +78,21 @@ ok queuelock 2-processes-lost-delete-crash -DN=2 -DLOSTDEL=1 -DCRASH=1
 ok queuelock 2-processes-one-no-wait -DN=2 -DNOWAIT=2 -DLOST=1 -DCYCLES=2
 ok queuelock 3-processes-one-no-wait -DN=3 -DNOWAIT=4
 ok queuelock 2-processes-one-no-wait-crash -DN=2 -DNOWAIT=2 -DEVICT=1 -DCRASH=1
+ok queuelock 2-processes-nested-late -DN=2 -DEXISTS=0 -DNESTED=3 -DDUP=1
+ok queuelock 2-processes-nested-and-seed-lost -DN=2 -DEXISTS=0 -DNESTED=2 -DLOST=1 -DGIVEUP=1
+ok queuelock direct-3-torn -DN=3 -DDIRECT=1 -DTORN
+ok queuelock direct-2-late -DN=2 -DDIRECT=3 -DDUP=1
+ok queuelock direct-2-evict -DN=2 -DDIRECT=3 -DEVICT=1
+ok queuelock direct-2-lost-crash -DN=2 -DDIRECT=3 -DLOST=1 -DCRASH=1
+ok queuelock direct-2-lost-give-up -DN=2 -DDIRECT=3 -DLOST=1 -DGIVEUP=1
+ok queuelock direct-2-sweep-give-up -DN=2 -DDIRECT=3 -DSWEEP=1 -DGIVEUP=1
+ok queuelock direct-2-older-waiter-lost -DN=2 -DDIRECT=3 -DOLD=2 -DLOST=1
+ok lease seen -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1
+ok forget forget -DN=2
+ok forget forget-earlier-record -DEXISTS=1
+ok forget forget-without-granted -DEXISTS=4
+ok forget forget-deleted -DDROP=1
+ok forget forget-older-falling -DDROP=1 -DOLD=1 -DFORGET=0 -DFALLING -DDIRECT
 ok lease lease -DTTL=4 -DEND=10
 ok lease lease-delay -DTTL=4 -DEND=9 -DDELAY=2 -DBEATS=2
 ok modes readers-3 -DN=3 -DREADERS=5
@@ -134,6 +149,10 @@ ok scopes several-2-crash-sweep -DN=2 -DCRASH=1 -DSWEEP=1
 ok scopes several-2-evict -DN=2 -DEVICT=1
 ok scopes+cycles several-2-no-cycle -DN=2 -DEVICT=1
 ok scopes several-3-one-each -DN=3 -DONLY0=2 -DONLY1=4
+ok scopes direct-scope-3 -DN=3 -DQ=1 -DDIRECT=7
+ok scopes direct-scope-2-late -DN=2 -DQ=1 -DDIRECT=3 -DDUP=1
+ok scopes direct-several-2-evict -DN=2 -DDIRECT=3 -DEVICT=1
+ok scopes direct-several-2-lost-give-up -DN=2 -DDIRECT=3 -DLOST=1 -DGIVEUP=1
 ok queuelock BUG_TAKE_SAME_ID -DN=2 -DDUP=2 -DONCE -DBUG_TAKE_SAME_ID
 ok queuelock BUG_FENCE_NO_GRANTED-once -DN=2 -DDUP=2 -DONCE -DBUG_FENCE_NO_GRANTED
 fencing queuelock BUG_FENCE_NO_GRANTED-twice -DN=2 -DDUP=2 -DBUG_FENCE_NO_GRANTED
@@ -231,6 +250,31 @@ progress scopes BUG_KEEP_HELD -DN=2 -DBUG_KEEP_HELD
 attempts scopes BUG_FLOOR-scopes -DN=3 -DQ=1 -DBUG_FLOOR
 ok scopes BUG_CLAIM_NO_SERVINGAFTER-scopes -DN=3 -DQ=1 -DBUG_CLAIM_NO_SERVINGAFTER
 fencing scopes BUG_FLOOR+CLAIM_NO_SERVINGAFTER-s -DN=3 -DQ=1 -DBUG_FLOOR -DBUG_CLAIM_NO_SERVINGAFTER
+belief queuelock BUG_DIRECT_NO_CONFIRM -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_DIRECT_NO_CONFIRM
+orphan queuelock BUG_DIRECT_NO_FALLBACK -DN=2 -DDIRECT=3 -DLOST=1 -DBUG_DIRECT_NO_FALLBACK
+fifo queuelock BUG_DIRECT_ANY -DN=3 -DDIRECT=7 -DBUG_DIRECT_ANY
+fifo queuelock BUG_DIRECT_SKIP -DN=3 -DDIRECT=7 -DSWEEP=1 -DBUG_DIRECT_SKIP
+fifo queuelock BUG_DIRECT_TORN -DN=3 -DDIRECT=3 -DTORN -DBUG_DIRECT_TORN
+exclusion queuelock BUG_DIRECT_NO_HELD -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD
+fencing queuelock BUG_DIRECT_NO_HELD+NO_GRANTED -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD -DBUG_DIRECT_NO_GRANTED
+ok queuelock BUG_DIRECT_NO_GRANTED -DN=2 -DDIRECT=3 -DDUP=1 -DBUG_DIRECT_NO_GRANTED
+disowned queuelock BUG_ID_AFTER_FLOOR-direct -DN=2 -DDIRECT=3 -DBUG_ID_AFTER_FLOOR
+belief lease BUG_SEEN_UNTIED -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_UNTIED
+belief lease BUG_SEEN_NO_BEAT -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_NO_BEAT
+belief lease BUG_SEEN_EARLIEST -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_EARLIEST
+ends lease BUG_SEEN_REPLACED -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_REPLACED
+belief lease BUG_DEADLINE_FROM_ANSWER-seen -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_DEADLINE_FROM_ANSWER
+forgotten forget BUG_TTL_STAYS -DBUG_TTL_STAYS
+forgotten forget BUG_TTL_HANDOFF -DBUG_TTL_HANDOFF
+fencing forget BUG_TTL_SHORT -DBUG_TTL_SHORT
+fencing forget BUG_SEED_ONE -DBUG_SEED_ONE
+wedged forget BUG_GRANTED_BASE -DEXISTS=4 -DBUG_GRANTED_BASE
+wedged forget BUG_CLAIM_NO_COUNTER-forget -DDROP=1 -DOLD=1 -DFORGET=0 -DFALLING -DCYCLES=2 -DEND=8 -DBUG_CLAIM_NO_COUNTER
+wedged forget BUG_DIRECT_NO_COUNTER -DDROP=1 -DOLD=1 -DFORGET=0 -DFALLING -DDIRECT -DBUG_DIRECT_NO_COUNTER
+fencing forget GAP-3 -DDROP=1 -DGAP=3
+fencing forget LATE-2 -DDROP=1 -DLATE=2
+forgotten forget OLDER-version-forget -DOLD=1 -DCYCLES=2
+fencing forget OLDER-version-deleted -DDROP=1 -DOLD=1 -DFORGET=0
 belief lease BUG_UNTIL_BACK -DTTL=4 -DEND=10 -DBUG_UNTIL_BACK
 belief lease BUG_EVICT_UNCONDITIONAL-lease -DTTL=4 -DEND=10 -DBUG_EVICT_UNCONDITIONAL
 belief lease BUG_NO_BEAT -DTTL=4 -DEND=10 -DBUG_NO_BEAT
@@ -253,6 +297,19 @@ ok queuelock+cycles 3-processes-no-cycle -DN=3 -DEXISTS=2
 ok queuelock 2-processes-two-turns-late -DN=2 -DCYCLES=2 -DDUP=1
 ok queuelock 2-processes-evict-evict-lost -DN=2 -DEVICT=2 -DLOST=1
 ok queuelock 2-processes-late-evict -DN=2 -DDUP=1 -DEVICT=1
+ok queuelock direct-3-late-direct -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT
+ok queuelock direct-3-evict -DN=3 -DDIRECT=7 -DEVICT=1
+ok queuelock direct-3-sweep -DN=3 -DDIRECT=7 -DSWEEP=1
+ok queuelock direct-3-give-up -DN=3 -DDIRECT=7 -DGIVEUP=1
+ok queuelock direct-3-crash -DN=3 -DDIRECT=7 -DCRASH=1
+ok queuelock direct-2-late-evict -DN=2 -DDIRECT=3 -DDUP=1 -DEVICT=1
+ok queuelock direct-2-late-late -DN=2 -DDIRECT=3 -DDUP=2
+ok queuelock direct-2-two-turns-evict -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1
+ok queuelock direct-2-two-turns-late-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT
+ok scopes direct-scope-3-evict -DN=3 -DQ=1 -DDIRECT=7 -DEVICT=1
+ok scopes direct-several-2-late -DN=2 -DDIRECT=3 -DDUP=1
+ok lease seen-beats -DTTL=4 -DEND=10 -DSEEN -DMARGIN=1 -DBEATS=2
+ok forget forget-two-turns -DCYCLES=2 -DEND=8
 ok modes readers-3-crash -DN=3 -DREADERS=5 -DCRASH=1
 ok modes resume-2-lost-crash -DN=2 -DRESUMERS=1 -DLOST=1 -DCRASH=1
 ok modes readers-3-lost-give-up -DN=3 -DREADERS=5 -DLOST=1 -DGIVEUP=1

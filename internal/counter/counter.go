@@ -14,7 +14,7 @@
 //
 //	| failure                         | outcome                                   |
 //	|---------------------------------|-------------------------------------------|
-//	| the item is missing             | seeded with ticket 1                      |
+//	| the item is missing             | created by the same request               |
 //	| another client seeded it first  | ErrSeeded: take again                     |
 //	| the answer is lost              | a number may be burnt; see MayHaveTaken   |
 //	| the item is not a counter       | *table.MalformedError; nothing is written |
@@ -26,6 +26,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -39,20 +40,20 @@ type Counter struct {
 	Key       table.Item // primary key of the item
 	Attribute string     // name of the counter in the item
 	What      string     // names the item in errors
-	// Host reports that the item is the user's and has other attributes. The counter
-	// is then seeded by an update that leaves them alone. Create lets that update
-	// create a missing item.
+	// Host reports that the item is the user's and has other attributes. Create lets
+	// Take create a missing item.
 	Host, Create bool
 	// Names are all attributes that may be beside the counter on a Host, its own
-	// included. An item with one of them is not seeded.
+	// included. An item with one of them is not made a counter.
 	Names []string
 }
 
 // Rider goes with an increment in the same request. The zero Rider adds nothing.
 type Rider struct {
-	Update    func(expression.UpdateBuilder) expression.UpdateBuilder
+	// Update adds to the increment. last is the number before the one that is issued.
+	Update func(u expression.UpdateBuilder, last expression.OperandBuilder) expression.UpdateBuilder
+	// Condition is asked of a counter that exists.
 	Condition *expression.ConditionBuilder
-	Seed      table.Item // attributes of a new counter's item
 }
 
 // ErrSeeded reports that the counter was missing and another client seeded it first.
@@ -68,11 +69,14 @@ var one = expression.Value(table.Int(1))
 
 // Take issues a number and returns the item with it:
 //
-//	SET ticketNumber = ticketNumber + 1 if there is one, and it is not the last
+//	SET ticketNumber = if_not_exists(ticketNumber, :base) + 1
 //
-// A second request seeds a missing counter with ticket 1. The SDK's retries are off,
-// because a retried increment would issue a second number. Take may be called again
-// after an error, with another rider if the first one left a mark of its own. Returns
+// if there is no counter, or one whose number is not the last. A client that does not
+// know DynamoDB's time yet, and so no :base, takes from an existing counter only, and
+// seeds a missing one by a second request. So does a client of an engine that refuses
+// functions within functions, which riders need. The SDK's retries are off, because a
+// retried increment would issue a second number. Take may be called again after an
+// error, with another rider if the first one left a mark of its own. Returns
 //
 //   - ErrSeeded if another client seeded the counter first, with the item unless it was
 //     deleted since.
@@ -82,26 +86,22 @@ var one = expression.Value(table.Int(1))
 //
 // After any other error MayHaveTaken reports whether a number may have been issued.
 func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
-	number := expression.NameNoDotSplit(c.Attribute)
-	update := expression.Set(number, expression.Plus(number, one))
-	if rider.Update != nil {
-		update = rider.Update(update)
+	base, create := c.base()
+	create = create && c.Store.Nests()
+	item, err := c.increment(ctx, rider, create, base)
+	if create && c.Store.RefusesNesting(err) {
+		create = false
+		item, err = c.increment(ctx, rider, create, base)
 	}
-	// A comparison with an attribute that is missing or no number is false.
-	condition := number.Between(expression.Value(table.Int(0)), expression.Value(ticket.Max.Previous().Attribute()))
-	if rider.Condition != nil {
-		condition = condition.And(*rider.Condition)
-	}
-	item, err := c.Store.Update(ctx, c.Key, update, condition, table.Once())
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return item, err
 	}
-	if c.Host && !c.Create {
+	if create || c.Host && !c.Create {
 		switch item, err := refused.Read(ctx); {
 		case err != nil:
 			return nil, err
-		case item == nil:
+		case item == nil && c.Host && !c.Create:
 			return nil, ErrNoItem
 		}
 	}
@@ -109,6 +109,38 @@ func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
 		return c.seed(ctx, rider)
 	}
 	return c.inTheWay(refused.Item, err)
+}
+
+// base returns the number before the first of a new counter. It returns false if the
+// next answer may show DynamoDB's time, and so a better one.
+func (c Counter) base() (ticket.Number, bool) {
+	_, _, known := c.Store.Clock().At(time.Now())
+	return ticket.Number{}, known || !c.Store.Clock().Stale(time.Now())
+}
+
+// increment takes a number of the counter, which it creates if asked to.
+func (c Counter) increment(ctx context.Context, rider Rider, create bool, base ticket.Number) (table.Item, error) {
+	number := expression.NameNoDotSplit(c.Attribute)
+	last := expression.OperandBuilder(number)
+	// A comparison with an attribute that is missing or no number is false.
+	condition := number.Between(expression.Value(table.Int(0)), expression.Value(ticket.Max.Previous().Attribute()))
+	if rider.Condition != nil {
+		condition = condition.And(*rider.Condition)
+	}
+	if create {
+		last, condition = number.IfNotExists(expression.Value(base.Attribute())), c.missing().Or(condition)
+	}
+	return c.write(ctx, expression.Plus(last, one), last, rider, condition)
+}
+
+// write sets the counter, and what rides with it.
+func (c Counter) write(ctx context.Context, next, last expression.OperandBuilder, rider Rider,
+	condition expression.ConditionBuilder) (table.Item, error) {
+	update := expression.Set(expression.NameNoDotSplit(c.Attribute), next)
+	if rider.Update != nil {
+		update = rider.Update(update, last)
+	}
+	return c.Store.Update(ctx, c.Key, update, condition, table.Once())
 }
 
 // inTheWay returns the item that refused a write, and err. An item that can issue no
@@ -130,13 +162,14 @@ func (c Counter) fresh(item table.Item) bool {
 	return !slices.ContainsFunc(c.Names, func(name string) bool { _, ok := item[name]; return ok })
 }
 
-// seed writes the counter with ticket 1 if there is none.
+// seed writes a new counter if there is none.
 func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
-	write := c.seedItem
-	if c.Host {
-		write = c.seedHost
+	base, _ := c.base()
+	first, err := base.Next()
+	if err != nil {
+		return nil, err
 	}
-	item, err := write(ctx, rider)
+	item, err := c.write(ctx, expression.Value(first.Attribute()), expression.Value(base.Attribute()), rider, c.missing())
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return item, err
@@ -153,30 +186,14 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	return c.inTheWay(there, ErrSeeded)
 }
 
-// seedItem seeds an item of the counter's own. Its condition is not "no ticketNumber": an item
-// of another program must not be overwritten.
-func (c Counter) seedItem(ctx context.Context, rider Rider) (table.Item, error) {
-	item := table.Item{c.Attribute: table.Int(1)}
-	maps.Copy(item, rider.Seed)
-	maps.Copy(item, c.Key)
-	missing := expression.AttributeNotExists(expression.NameNoDotSplit(c.Store.Layout().PK))
-	if err := c.Store.Put(ctx, item, missing, table.Once()); err != nil {
-		return nil, err
+// missing returns the condition that there is no counter, and that one may be created. Of
+// an item of the counter's own it is not "no ticketNumber": an item of another program
+// must not become a counter.
+func (c Counter) missing() expression.ConditionBuilder {
+	if !c.Host {
+		return expression.AttributeNotExists(expression.NameNoDotSplit(c.Store.Layout().PK))
 	}
-	return item, nil
-}
-
-// seedHost adds the counter to the user's item:
-//
-//	SET ticketNumber = 1, … if attribute_exists(key) AND attribute_not_exists(ticketNumber) AND …
-//
-// The first condition is left out if a missing item may be created.
-func (c Counter) seedHost(ctx context.Context, rider Rider) (table.Item, error) {
-	number := expression.NameNoDotSplit(c.Attribute)
-	update, condition := expression.Set(number, one), expression.AttributeNotExists(number)
-	for _, name := range slices.Sorted(maps.Keys(rider.Seed)) {
-		update = update.Set(expression.NameNoDotSplit(name), expression.Value(rider.Seed[name]))
-	}
+	condition := expression.AttributeNotExists(expression.NameNoDotSplit(c.Attribute))
 	for _, name := range c.Names {
 		if name != c.Attribute {
 			condition = condition.And(expression.AttributeNotExists(expression.NameNoDotSplit(name)))
@@ -186,7 +203,7 @@ func (c Counter) seedHost(ctx context.Context, rider Rider) (table.Item, error) 
 		key := slices.Sorted(maps.Keys(c.Key))[0]
 		condition = expression.AttributeExists(expression.NameNoDotSplit(key)).And(condition)
 	}
-	return c.Store.Update(ctx, c.Key, update, condition, table.Once())
+	return condition
 }
 
 // MayHaveTaken reports whether a Take that failed with err may have issued a number,
@@ -199,8 +216,7 @@ func MayHaveTaken(err error) bool {
 }
 
 // Next issues a number of a counter in an item of its own: NUMBER of the protocol. One
-// request; the first number of all costs another, which seeds the counter, and more if
-// other clients seed it at the same time. Calling again is safe after any error: a
+// request, and more if it seeds the counter. Calling again is safe after any error: a
 // number whose answer was lost is skipped, and no client waits for it.
 func (c Counter) Next(ctx context.Context) (ticket.Number, error) {
 	for {

@@ -56,11 +56,25 @@ func number(t testing.TB, item table.Item) ticket.Number {
 	return n
 }
 
-// TestFirstUse checks that the first use seeds the counter with two requests.
+// with returns a rider that sets an attribute.
+func with(name, value string) counter.Rider {
+	return counter.Rider{Update: func(u expression.UpdateBuilder, _ expression.OperandBuilder) expression.UpdateBuilder {
+		return u.Set(expression.Name(name), expression.Value(table.String(value)))
+	}}
+}
+
+// seeds narrows a fault to requests that seed a counter of a client which does not know
+// DynamoDB's time.
+func seeds(f queuelocktest.Fault) queuelocktest.Fault {
+	return f.Of("UpdateItem").Mentioning("attribute_not_exists")
+}
+
+// TestFirstUse checks that the first use by a client that does not know DynamoDB's time
+// seeds the counter with two requests.
 func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := newCounter(tb, "alice")
-	rider := counter.Rider{Seed: table.Item{"extra": table.String("seeded")}}
+	rider := with("extra", "seeded")
 	item, err := m.Take(t.Context(), rider)
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +90,7 @@ func TestFirstUse(t *testing.T) {
 		t.Errorf("the counter in the table (-want +got):\n%s", diff)
 	}
 	wantCost := queuelocktest.Counts{
-		"UpdateItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
-		"PutItem":    {Sent: 1, Applied: 1, WriteUnits: 1},
+		"UpdateItem": {Sent: 2, Applied: 2, FailedConditions: 1, WriteUnits: 2},
 	}
 	if diff := tb.Counts().Sub(wantCost); len(diff) != 0 {
 		t.Errorf("more than two requests:\n%s", tb.Counts())
@@ -147,7 +160,7 @@ func TestConcurrentSeed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tb := queuelocktest.NewTable(t, options...)
 				a, b := newCounter(tb, "alice"), newCounter(tb, "bob")
-				gate := tb.Inject(queuelocktest.HoldRequest().Of("PutItem"))
+				gate := tb.Inject(seeds(queuelocktest.HoldRequest()))
 				type result struct {
 					item table.Item
 					err  error
@@ -155,7 +168,7 @@ func TestConcurrentSeed(t *testing.T) {
 				results := make(chan result, 2)
 				for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
 					go func() {
-						item, err := m.Take(t.Context(), counter.Rider{Seed: table.Item{"who": table.String(who)}})
+						item, err := m.Take(t.Context(), with("who", who))
 						results <- result{item, err}
 					}()
 				}
@@ -208,16 +221,16 @@ func TestTakeOnce(t *testing.T) {
 		{"transaction conflict", queuelocktest.Refuse(queuelocktest.TransactionConflict), 0, true},
 		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), 0, false},
 	} {
-		for _, operation := range []string{"UpdateItem", "PutItem"} {
+		for _, operation := range []string{"increment", "seed"} {
 			t.Run(test.name+" of "+operation, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					tb := queuelocktest.NewTable(t)
-					base := uint64(0)
-					if operation == "UpdateItem" {
+					base, fault, want := uint64(0), seeds(test.fault), 2
+					if operation == "increment" {
 						given(t, tb, table.Item{"ticketNumber": table.Int(41)})
-						base = 41
+						base, fault, want = 41, test.fault, 1
 					}
-					tb.Inject(test.fault.Of(operation))
+					tb.Inject(fault)
 					before := tb.Counts()
 					item, err := newCounter(tb, "alice").Take(t.Context(), counter.Rider{})
 					if err == nil {
@@ -226,8 +239,8 @@ func TestTakeOnce(t *testing.T) {
 					if got := counter.MayHaveTaken(err); got != test.may {
 						t.Errorf("MayHaveTaken(%v) is %v, want %v", err, got, test.may)
 					}
-					if sent := tb.Counts().Sub(before)[operation].Sent; sent != 1 {
-						t.Errorf("%d requests were sent, want 1", sent)
+					if sent := tb.Counts().Sub(before).Total().Sent; sent != want {
+						t.Errorf("%d requests were sent, want %d", sent, want)
 					}
 					var stands ticket.Number
 					for _, item := range tb.Items() {
@@ -259,7 +272,7 @@ func TestMalformedCounter(t *testing.T) {
 				given(t, tb, attributes)
 				before := tb.Items()
 				m := newCounter(tb, "alice")
-				item, err := m.Take(t.Context(), counter.Rider{Seed: table.Item{"mine": table.Int(1)}})
+				item, err := m.Take(t.Context(), with("mine", "1"))
 				malformed, isMalformed := errors.AsType[*table.MalformedError](err)
 				switch {
 				case name == "exhausted":
@@ -306,7 +319,7 @@ func TestRider(t *testing.T) {
 			m := newCounter(tb, "alice")
 			idle := expression.Name("busy").AttributeNotExists()
 			rider := counter.Rider{
-				Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
+				Update: func(u expression.UpdateBuilder, _ expression.OperandBuilder) expression.UpdateBuilder {
 					return u.Set(expression.Name("busy"), expression.Value(table.Int(1)))
 				},
 				Condition: &idle,

@@ -47,7 +47,6 @@ type Clock struct {
 	at        time.Time  // zero without an estimate
 	disputed  time.Time  // local instant of the last contradiction; zero: none
 	torn      bool       // the last date contradicted earlier ones
-	answered  bool       // there was an answer, with a date or without
 }
 
 func New() *Clock { return &Clock{} }
@@ -94,23 +93,14 @@ func slack(elapsed time.Duration) time.Duration {
 func earlier(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
 func later(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
 
-func (c *Clock) Answered() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.answered = true
-}
-
-// Stale reports whether a lease that begins at a local instant should wait for the date
-// of one more answer: before the first answer, fifteen minutes after the last one, and
-// while the last date contradicts earlier ones. A lease ends late by the width of the
-// estimate, so a client that was idle for a month would write leases of twenty minutes.
+// Stale reports whether the estimate is not good enough to begin a lease with at a local
+// instant: before the first date, fifteen minutes after the last one, and while the last
+// one contradicts earlier ones. A lease ends late by the width of the estimate, so a
+// client that was idle for a month would write leases of twenty minutes.
 func (c *Clock) Stale(local time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at.IsZero() {
-		return !c.answered
-	}
-	return c.torn || local.Sub(c.at) >= fresh
+	return c.at.IsZero() || c.torn || local.Sub(c.at) >= fresh
 }
 
 // At returns the interval of DynamoDB's time at a local instant, or false if no answer

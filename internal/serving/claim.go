@@ -13,12 +13,13 @@ import (
 // conditional write, never a read:
 //
 //	SET holders.#id = {ticket: t, …}, granted = t, holdMode = "exclusive"
-//	if size(holders) = 0 AND granted < t AND servingAfter < t - 1
+//	if size(holders) = 0 AND granted < t AND servingAfter < t - 1 AND ticketNumber >= t
 //
-// A shared or semaphore's claim asks for room in place of the first condition. On a
-// user's item, which may have been deleted and created again, it also asks for
-// ticketNumber >= t. If it is refused and the caller's own id is in the record, an
-// earlier answer was lost. After another error the caller looks for the id, or removes it.
+// A shared or semaphore's claim asks for room in place of the first condition. The last
+// one refuses a ticket of an earlier record, which was deleted: granted would be above the
+// counter, and no TAKE would be made any more. If it is refused and the caller's own id is
+// in the record, an earlier answer was lost. After another error the caller looks for the
+// id, or removes it.
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
 	n := namesOf(q)
 	update := expression.Set(n.entry(e.ID), e.claimed(t)).Set(n.granted, number(t))
@@ -27,10 +28,8 @@ func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record
 	}
 	condition := n.admits(e.Mode).
 		And(n.granted.LessThan(number(t))).
-		And(n.servingAfter.LessThan(number(t.Previous())))
-	if q.Home != nil {
-		condition = condition.And(n.ticketNumber.GreaterThanEqual(number(t)))
-	}
+		And(n.servingAfter.LessThan(number(t.Previous()))).
+		And(n.ticketNumber.GreaterThanEqual(number(t)))
 	return grant(ctx, q, update, condition)
 }
 

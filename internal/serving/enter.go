@@ -41,11 +41,6 @@ func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope t
 	update := n.serve(expression.UpdateBuilder{}, e, number(t.Previous())).
 		Set(n.ticketNumber, number(t)).
 		Set(n.scope, text(scopes[scope]))
-	if e.Mode.Permits == 0 {
-		update = update.Set(n.holdMode, n.holdMode.IfNotExists(text(e.Mode.String())))
-	} else {
-		update = update.Set(n.permits, integer(int64(e.Mode.Permits)))
-	}
 	missing := expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists()
 	rec, err := grant(ctx, q, update, missing.Or(known))
 	if errors.Is(err, ErrRefused) {

@@ -18,7 +18,8 @@ import (
 // room for one more holder, so that a busy lock costs one request and no ticket.
 //
 // The entry's id is in the record if it was served. Otherwise TicketNumber is the
-// caller's ticket. The first use of a queue costs two requests. Returns
+// caller's ticket. The first use of a queue creates its record: see counter.Counter.Take.
+// Returns
 //
 //   - ErrRefused, with the record, if idleOnly refused it or another client seeded
 //     the record first: take again.
@@ -31,25 +32,10 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	n := namesOf(q)
 	condition := n.wellFormed().And(n.scope.AttributeNotExists()).And(n.fits(e.Mode, idleOnly))
 	rider := counter.Rider{
-		Update: func(u expression.UpdateBuilder) expression.UpdateBuilder {
-			u = n.serve(u, e, n.ticketNumber)
-			if e.Mode.Permits == 0 {
-				u = u.Set(n.holdMode, n.holdMode.IfNotExists(text(e.Mode.String())))
-			}
-			return u
+		Update: func(u expression.UpdateBuilder, last expression.OperandBuilder) expression.UpdateBuilder {
+			return n.serve(u, e, last)
 		},
 		Condition: &condition,
-		Seed: table.Item{
-			q.Attr(table.AttrServingAfter): table.Int(0),
-			q.Attr(table.AttrGranted):      table.Int(0),
-			q.Attr(table.AttrHolders):      e.alone(),
-			q.Attr(table.AttrEvicted):      e.firstMark(),
-		},
-	}
-	if e.Mode.Permits == 0 {
-		rider.Seed[q.Attr(table.AttrHoldMode)] = table.String(e.Mode.String())
-	} else {
-		rider.Seed[q.Attr(table.AttrPermits)] = table.Int(int64(e.Mode.Permits))
 	}
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), Attribute: q.Attr(table.AttrTicketNumber),
@@ -80,11 +66,15 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 // serve adds what makes the entry the holder of a record without holders. before is the
 // number before its ticket.
 func (n names) serve(u expression.UpdateBuilder, e Entry, before expression.OperandBuilder) expression.UpdateBuilder {
-	return u.
+	u = u.
 		Set(n.servingAfter, n.servingAfter.IfNotExists(before)).
 		Set(n.granted, n.granted.IfNotExists(integer(0))).
 		Set(n.holders, n.holders.IfNotExists(expression.Value(e.alone()))).
 		Set(n.evicted, n.evicted.IfNotExists(expression.Value(e.firstMark())))
+	if e.Mode.Permits > 0 {
+		return u.Set(n.permits, integer(int64(e.Mode.Permits))) // no change, unless the record is new
+	}
+	return u.Set(n.holdMode, n.holdMode.IfNotExists(text(e.Mode.String())))
 }
 
 // alone returns holders with the entry alone.

@@ -128,8 +128,8 @@ func TestReleaseHandsOff(t *testing.T) {
 // by its id. The caller finds out by reading the record.
 func TestLostAnswerOfTake(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		for _, operation := range []string{"PutItem", "UpdateItem"} { // the seed, then an increment
-			fault := tb.Inject(queuelocktest.LoseResponse().Of(operation).Nth(1))
+		for i, operation := range []string{"seed", "increment"} {
+			fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Nth(2 - i))
 			id := "lost-" + operation
 			sent := cost(tb, func() {
 				_, err := serving.Take(t.Context(), q, entryOf(id), false)
@@ -137,7 +137,7 @@ func TestLostAnswerOfTake(t *testing.T) {
 					t.Errorf("got %v, want an error after which the ticket may be taken", err)
 				}
 			})
-			if want := map[string]int{"PutItem": 2, "UpdateItem": 1}[operation]; sent != want {
+			if want := 2 - i; sent != want {
 				t.Errorf("%d requests were sent, want %d: a retry would take a second ticket", sent, want)
 			}
 			fault.Remove()
@@ -248,7 +248,8 @@ func TestLateClaim(t *testing.T) {
 		if _, err := serving.Release(ctx, q, serving.FormHandOff, endingOf("c-2", 3)); err != nil {
 			t.Fatal(err)
 		}
-		for _, ticket := range []int{2, 3} {
+		// 57 was issued by an earlier record of the key.
+		for _, ticket := range []int{2, 3, 57} {
 			if err := claim(fmt.Sprint("late-", ticket), ticket); !errors.Is(err, serving.ErrRefused) {
 				t.Errorf("after 3 was granted, a claim of %d gave %v", ticket, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -111,6 +112,20 @@ func codeOf(err error) string {
 		return api.ErrorCode()
 	}
 	return ""
+}
+
+// Nests reports whether updates may have a function within a function.
+func (s *Store) Nests() bool { return !s.flat.Load() }
+
+// RefusesNesting reports whether such an update failed because of its expression, as on
+// engines that do not know the form. Nests is false from then on.
+func (s *Store) RefusesNesting(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok || api.ErrorCode() != validationException || !strings.Contains(strings.ToLower(api.ErrorMessage()), "expression") {
+		return false
+	}
+	s.flat.Store(true)
+	return true
 }
 
 // schemaProblem returns a SchemaError if there is no table, or if a ValidationException

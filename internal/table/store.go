@@ -57,11 +57,12 @@ type Store struct {
 	timeout time.Duration
 	home    *Home        // of the table of a user's item; else nil
 	shows   *atomic.Bool // an answer has shown an item that refused a write
+	flat    *atomic.Bool // the engine has refused a function within a function
 }
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool)}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool)}
 }
 
 // Within returns the same table with another timeout.
@@ -176,7 +177,6 @@ func send[In, Out any](ctx context.Context, s *Store, operation string,
 	received := time.Now()
 	date, ok := dateOfError(err)
 	if err == nil {
-		s.clock.Answered()
 		date, ok = dateOfAnswer(metadata(out))
 	}
 	if ok {

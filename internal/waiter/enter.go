@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/grace"
@@ -79,9 +78,6 @@ func (w *Waiter) raiseCounter(ctx context.Context, t ticket.Number) error {
 // own id. ticketed reports whether it has a ticket. It returns ErrBusy if the caller will not wait and a live
 // holder is in the way.
 func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
-	if err := w.readClock(ctx); err != nil {
-		return false, err
-	}
 	for {
 		var rec serving.Record
 		err := w.send(ctx, "take a number", func(ctx context.Context) (err error) {
@@ -109,29 +105,6 @@ func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
 			}
 		}
 	}
-}
-
-// readClock reads the record for the date of the answer, if DynamoDB's time is not known well enough: a TAKE
-// without it would leave a lease that others must observe for its full length. It returns ErrBusy if the record
-// is busy and the caller will not wait.
-func (w *Waiter) readClock(ctx context.Context) error {
-	var rec serving.Record
-	err := w.send(ctx, "read the record for DynamoDB's time", func(ctx context.Context) (err error) {
-		if w.cfg.Queue.Clock().Stale(time.Now()) { // else the answer of a failed attempt had a date
-			rec, err = serving.Get(ctx, w.cfg.Queue)
-		}
-		return err
-	})
-	if err != nil || !w.cfg.NoWait || !w.occupied(rec) {
-		return err
-	}
-	return w.makeRoom(ctx, rec)
-}
-
-// occupied reports whether the holders of a record leave no room. TAKE must report any other reason.
-func (w *Waiter) occupied(rec serving.Record) bool {
-	mode := w.Mode()
-	return rec.Present && w.fits(rec) == nil && (!mode.Shared || rec.Shared) && !mode.Room(rec, len(rec.Holders))
 }
 
 // makeRoom evicts expired holders of a record that refused a caller which will not wait. It returns ErrBusy if

@@ -106,28 +106,3 @@ func TestMakeRoom(t *testing.T) {
 		})
 	}
 }
-
-func TestOccupied(t *testing.T) {
-	held := record(7, serving.Holder{ID: "h", Ticket: n(7)})
-	shared := held
-	shared.Shared = true
-	for name, test := range map[string]struct {
-		rec  serving.Record
-		mode serving.Mode
-		want bool
-	}{
-		"NotWithoutRecord":   {},
-		"NotIdle":            {rec: record(7)},
-		"ByHolder":           {rec: held, want: true},
-		"NotSharedBySharers": {rec: shared, mode: serving.Mode{Shared: true}},
-		"ByWriterForSharers": {rec: held, mode: serving.Mode{Shared: true}}, // TAKE says whether its record fits
-		"BySharersForWriter": {rec: shared, want: true},
-		"NotOfAnotherKind":   {rec: held, mode: serving.Mode{Permits: 2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := newTestWaiter(t, Config{Entry: Entry{Mode: test.mode}}).occupied(test.rec); got != test.want {
-				t.Errorf("occupied is %v", got)
-			}
-		})
-	}
-}

@@ -20,7 +20,7 @@ func TestAttemptsOnBusyLock(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 40} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 			b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
 			held, before := locktest.Acquire(t, a, waitpolicy.NoWait), db.Counts()
 			const every = 10 * time.Second
@@ -114,7 +114,7 @@ func TestAttemptsBesideWaiters(t *testing.T) {
 func TestEndOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour})
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})
 		b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		locktest.Acquire(t, a, waitpolicy.NoWait)
 		before := db.Counts()

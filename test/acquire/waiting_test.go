@@ -121,16 +121,16 @@ func TestServing(t *testing.T) {
 
 func TestShortWait(t *testing.T) {
 	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
-		locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			cfg := queuelock.Config{Scope: scope}
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			for i, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
-				a, _ := locktest.Open(t, table, fmt.Sprint("a", i), cfg) // which reads before its first TAKE
+		for _, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
+			locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope, "/", wait), func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+				cfg := queuelock.Config{Scope: scope}
+				key, whole := locktest.OrderItem()
+				u := locktest.NewItemTable(t, table, key)
+				u.Put(whole)
+				a, _ := locktest.Open(t, table, "a", cfg)
 				lock := locktest.Acquire(t, a, wait)
-				b, db := locktest.Open(t, table, fmt.Sprint("b", i), cfg)
+				b, db := locktest.Open(t, table, "b", cfg)
 				if e := notAcquired(t, must1(b.Acquire(t.Context(), locktest.Order, wait))); e.Serving == nil {
 					t.Errorf("a busy lock: %v", e)
 				}
@@ -158,8 +158,8 @@ func TestShortWait(t *testing.T) {
 				if _, err := b.Acquire(ctx, locktest.Order, wait); !errors.Is(err, context.Canceled) || db.Counts().Total().Sent != sent {
 					t.Errorf("with a context that has ended: %v, and %d requests", err, db.Counts().Total().Sent-sent)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -16,7 +16,9 @@ type operation struct {
 }
 
 const (
-	takeStart  = `^SET ticketNumber = ticketNumber \+ 1, servingAfter = .*`
+	takeStart  = `^SET ticketNumber = if_not_exists\(ticketNumber, :base\) \+ 1, servingAfter = .*`
+	ofTable    = `.* IF \(attribute_not_exists \(pk\)\) OR .*`
+	timeless   = `^SET ticketNumber = ticketNumber \+ 1`
 	enterStart = `^SET servingAfter = if_not_exists\(servingAfter, :t - 1\)`
 	busyToo    = `.*\(permits\)+$`
 	freeOnly   = `.*\(size \(holders\) = 0\)+$`
@@ -25,16 +27,18 @@ const (
 // operations lists the expressions in the order of docs/protocol.md. Each is
 // found by the first entry that matches it.
 var operations = []operation{
-	{"TAKE", "An exclusive lock.", takeStart + `holdMode, "exclusive"\)` + busyToo},
-	{"", "With `NoWait`, which also requires that the lock is free.", takeStart + `holdMode, "exclusive"\)` + freeOnly},
+	{"TAKE", "An exclusive lock.", takeStart + `holdMode, "exclusive"\)` + ofTable + busyToo},
+	{"", "With `NoWait`, which also requires that the lock is free.", takeStart + `holdMode, "exclusive"\)` + ofTable + freeOnly},
 	{"", "A shared lock.", takeStart + `holdMode, "shared"\)`},
 	{"", "A semaphore.", takeStart + `permits = :permits`},
-	{"", "The first use of a record on the user's item.", `^SET ticketNumber = 1, `},
-	{"ENQUEUE, and the first use of a record or a counter", "", `^IF attribute_not_exists \(pk\)$`},
-	{"CLAIM", "An exclusive lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF .* < :t - 1\)$`},
+	{"", "A lock on the user's item.", takeStart + `attribute_exists \(id\)`},
+	{"", "By a client that does not know DynamoDB's time, or whose engine refuses a function within a function.", timeless + `, servingAfter` + busyToo},
+	{"", "The same with `NoWait`.", timeless + `, servingAfter` + freeOnly},
+	{"", "The same client after a refusal without a record: the seed.", `^SET ticketNumber = :base \+ 1, `},
+	{"ENQUEUE", "", `^IF attribute_not_exists \(pk\)$`},
+	{"CLAIM", "An exclusive lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF .*ticketNumber >= :t`},
 	{"", "A shared lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "shared"`},
 	{"", "A semaphore.", `^SET holders\.#id = :entry, granted = :t IF`},
-	{"", "An exclusive lock on the user's item.", `^SET holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF .*ticketNumber >= :t`},
 	{"HEARTBEAT", "Of a holder. `since` is left out until the holder knows DynamoDB's time.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1, holders\.#id\.until`},
 	{"", "Of a holder without a lease.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1(, holders\.#id\.since.*)? IF`},
 	{"", "Of a waiter, on its row.", `^SET beat = beat \+ 1`},
@@ -57,7 +61,9 @@ var operations = []operation{
 	{"", "A place in the queue.", `begins_with \(id, :from\)`},
 	{"CLEAN UP", "The waiter's row.", `^IF id = :id$`},
 	{"", "Ids of unknown outcome. The conditions of several ids are joined by OR.", `^REMOVE holders\.#id IF`},
-	{"NUMBER", "", `^SET ticketNumber = ticketNumber \+ 1 IF`},
+	{"NUMBER", "", `^SET ticketNumber = if_not_exists\(ticketNumber, :base\) \+ 1 IF`},
+	{"", "By a client that does not know DynamoDB's time.", timeless + ` IF`},
+	{"", "The same client after a refusal without a counter: the seed.", `^SET ticketNumber = :base \+ 1 IF`},
 	{"ENTER", "An exclusive lock.", enterStart + busyToo},
 	{"", "With `NoWait`, which also requires that the lock is free.", enterStart + freeOnly},
 	{"RAISE", "", `^SET ticketNumber = :n IF`},
@@ -69,7 +75,8 @@ The conditional writes of [the protocol](protocol.md), as the library sends them
 plays each operation on the table in memory, records the requests and writes them here. A test fails when a request has an
 expression that is not listed, or when a listed one is not sent.
 
-- ` + "`#id`" + ` stands for the id of a holder, ` + "`:…`" + ` for a value. ` + "`:t`" + ` is the client's ticket.
+- ` + "`#id`" + ` stands for the id of a holder, ` + "`:…`" + ` for a value. ` + "`:t`" + ` is the client's ticket,
+  ` + "`:base`" + ` the number before the first of a new record or counter.
 - ` + "`:{id: entry}`" + ` is a map with one entry, ` + "`:mark`" + ` a release or eviction mark, ` + "`:n`" + ` the number of a call or transaction.
 - Redundant parentheses are left out. The keys are named ` + "`pk`" + ` and ` + "`sk`" + `.
 - On the user's item each attribute of the record has the prefix ` + "`lock_`" + `, which is left out here.
@@ -156,7 +163,10 @@ var abstractions = func() (all []abstraction) {
 		{`ticketNumber >= \d+`, "ticketNumber >= :t"},
 		{`servingAfter = \d+`, "servingAfter = :t - 1"},
 		{`if_not_exists\(servingAfter, \d+\)`, "if_not_exists(servingAfter, :t - 1)"},
-		{`^SET ticketNumber = :t, (.*)servingAfter = :t - 1 `, "SET ticketNumber = 1, ${1}servingAfter = 0 "},
+		{`if_not_exists\(ticketNumber, \d+\)`, "if_not_exists(ticketNumber, :base)"},
+		{`^SET ticketNumber = :t, servingAfter = if_not_exists\(servingAfter, :t - 1\)`,
+			"SET ticketNumber = :base + 1, servingAfter = if_not_exists(servingAfter, :base)"},
+		{`^SET ticketNumber = :t IF attribute_not_exists`, "SET ticketNumber = :base + 1 IF attribute_not_exists"},
 		{`BETWEEN 0 AND \d{1,9}\)`, "BETWEEN 0 AND :t - 1)"},
 		{`SET ticketNumber = :t IF ticketNumber < \d+`, "SET ticketNumber = :n IF ticketNumber < :n"},
 		{`servingAfter < [1-9]\d*`, "servingAfter < :t - 1"},

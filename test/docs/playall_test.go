@@ -66,6 +66,7 @@ func playAll(t *testing.T) []request {
 		playFailClosed(t, a, b)
 		playEviction(t, b, dead, dbDead)
 		playScopes(t, table)
+		playWithoutNesting(t, r.record)
 	})
 	var all []request
 	for e, operations := range r.sent {
@@ -98,6 +99,16 @@ func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, d
 	unanswered.Remove()
 	release(t, held)
 	release(t, acquire(t, c, order, waitpolicy.NoWait))
+}
+
+// playWithoutNesting plays TAKE and the seed by a client whose engine refuses a function
+// within a function. They are those of a client that does not know DynamoDB's time.
+func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
+	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), locktest.WithoutNesting())
+	c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+	release(t, acquire(t, c, queuelock.Key{Entity: "another"}, waitpolicy.Forever))
+	table.Inject(queuelocktest.DelayRequest(0).Where(record))
+	release(t, acquire(t, c, order, waitpolicy.Forever))
 }
 
 // playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -292,5 +293,22 @@ func TestBadTicketNumber(t *testing.T) {
 			}
 			locktest.Release(t, lock)
 		})
+	})
+}
+
+// TestCounterOutlivesTTL checks that the counter outlives the TTL of the table. A counter
+// that expires, or is reset, issues tickets twice.
+func TestCounterOutlivesTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
+		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		for i := range 3 {
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			if got := lock.Ticket().String(); got != fmt.Sprint(i+1) {
+				t.Errorf("ticket %s after a year, want %d", got, i+1)
+			}
+			locktest.Release(t, lock)
+			time.Sleep(365 * 24 * time.Hour)
+		}
 	})
 }

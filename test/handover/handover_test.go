@@ -133,14 +133,14 @@ func TestHandOver(t *testing.T) {
 		mean, p99   time.Duration
 		write, read float64
 	}{
-		{"2Of0ms", 2, always(0), 8 * ms, 14 * ms, 6.5, 3},
-		{"2Of5ms", 2, always(5 * ms), 6 * ms, 14 * ms, 6.5, 3},
-		{"8Of5ms", 8, always(5 * ms), 7 * ms, 20 * ms, 7, 8},
-		{"32Of5ms", 32, always(5 * ms), 7 * ms, 24 * ms, 7.5, 12},
-		{"2Of50ms", 2, always(50 * ms), 8 * ms, 20 * ms, 7, 10},
-		{"8Of50ms", 8, always(50 * ms), 12 * ms, 25 * ms, 8, 14},
-		{"8Of1s", 8, always(time.Second), 45 * ms, 120 * ms, 7.5, 40},
-		{"8Of20msAtRandom", 8, exponential(20 * ms), 15 * ms, 60 * ms, 8.5, 25},
+		{"2Of0ms", 2, always(0), 8 * ms, 30 * ms, 6.5, 3},
+		{"2Of5ms", 2, always(5 * ms), 6 * ms, 30 * ms, 6.5, 3},
+		{"8Of5ms", 8, always(5 * ms), 7 * ms, 40 * ms, 7, 8},
+		{"32Of5ms", 32, always(5 * ms), 8 * ms, 60 * ms, 7.5, 12},
+		{"2Of50ms", 2, always(50 * ms), 10 * ms, 80 * ms, 7, 10},
+		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14},
+		{"8Of1s", 8, always(time.Second), 60 * ms, 400 * ms, 7.5, 40},
+		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := contest{test.contenders, max(2, cycles/test.contenders), test.hold}.run(t)

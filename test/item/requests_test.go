@@ -37,7 +37,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 			}
 		}
 		var lock *queuelock.ItemLock
-		spends("the first lock of an item", 2, 2, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) })
+		spends("the first lock of an item", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) })
 		spends("a release", 1, 1, func() { locktest.Release(t, lock.Lock) })
 		spends("an idle lock", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 		spends("a busy item", 1, 1, func() {
@@ -54,7 +54,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		spends("a missing item that is created", 2, 2, func() {
+		spends("a missing item that is created", 1, 1, func() {
 			lock = locktest.LockItem(t, b, u.Key(attr.Item{"id": attr.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
 		})
 		locktest.EqualItems(t, "the created item", lock.Item(), attr.Item{"id": attr.Str("none")})

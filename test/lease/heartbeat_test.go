@@ -53,15 +53,16 @@ func TestExpiredCredentials(t *testing.T) {
 }
 
 // A lease that a client begins ends when it should, however long the client has
-// been idle, and whatever waits for it then.
+// been idle. After a quarter of an hour its estimate of DynamoDB's time is too wide,
+// and the first heartbeat adds the end.
 func TestIdleClient(t *testing.T) {
 	for name, test := range map[string]struct {
-		idle  time.Duration
-		reads int
+		idle time.Duration
+		ends bool // at once
 	}{
-		"ReadsNothingAfterTenMinutes":    {10 * time.Minute, 0},
-		"ReadsOnceAfterAQuarterOfAnHour": {15 * time.Minute, 1},
-		"ReadsOnceAfterAMonth":           {30 * 24 * time.Hour, 1},
+		"HasAnEndAfterTenMinutes":       {10 * time.Minute, true},
+		"HasNoEndAfterAQuarterOfAnHour": {15 * time.Minute, false},
+		"HasNoEndAfterAMonth":           {30 * 24 * time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,38 +73,30 @@ func TestIdleClient(t *testing.T) {
 					time.Sleep(test.idle)
 					before := db.Counts()
 					lock := locktest.Acquire(t, a, wait)
-					counts := db.Counts().Sub(before)
-					if reads := counts["GetItem"].Sent; reads != test.reads || counts.Total().Sent != 1+test.reads {
-						t.Errorf("%v: %d reads of %d requests, want %d", wait, reads, counts.Total().Sent, test.reads)
+					if counts := db.Counts().Sub(before); counts.Total().Sent != 1 {
+						t.Errorf("%v: %d requests", wait, counts.Total().Sent)
 					}
-					_, holders := locktest.Record(t, table)
-					for _, h := range holders {
-						until := h.(*types.AttributeValueMemberM).Value["until"].(*types.AttributeValueMemberN).Value
-						end := time.UnixMilli(locktest.Must(strconv.ParseInt(until, 10, 64)))
-						if left := time.Until(end); left < locktest.TTL-time.Second || left > locktest.TTL+3*time.Second {
-							t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
+					end := func() time.Time {
+						entry := locktest.Entries(table)[0]
+						until, ok := entry["until"].(*types.AttributeValueMemberN)
+						if !ok {
+							return time.Time{}
 						}
+						return time.UnixMilli(locktest.Must(strconv.ParseInt(until.Value, 10, 64)))
+					}
+					if end().IsZero() == test.ends {
+						t.Errorf("%v: the lease ends at %v", wait, end())
+					}
+					time.Sleep(1100 * time.Millisecond)
+					left := time.Until(end())
+					if least := locktest.TTL - 1200*time.Millisecond; left < least || left > locktest.TTL+3*time.Second {
+						t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
 					}
 					locktest.Release(t, lock)
 				}
 			})
 		})
 	}
-	t.Run("ReadsNothingWhileItHolds", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			locktest.Acquire(t, a, waitpolicy.NoWait)
-			before := db.Counts()
-			time.Sleep(time.Hour)
-			if n := db.Counts().Sub(before)["GetItem"].Sent; n != 0 {
-				t.Errorf("%d reads", n)
-			}
-			if _, err := a.Acquire(t.Context(), queuelock.Key{Entity: "another"}, waitpolicy.NoWait); err != nil || db.Counts().Sub(before)["GetItem"].Sent != 0 {
-				t.Errorf("%v, with a read", err)
-			}
-		})
-	})
 }
 
 // Holders of one record renew the same item: were all renewals of one instant,

@@ -176,7 +176,7 @@ func TestWriterAfterReaders(t *testing.T) {
 func TestNoWaitBesideReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
 		busy := func(what string, requests int, opts ...queuelock.Option) {

@@ -87,7 +87,7 @@ func TestLockUnsettled(t *testing.T) {
 	})
 	locktest.InBubble(t, "AfterAnEvictionOfTheTurnBeforeHoweverLongAgo", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		a, dbA := locktest.OpenMet(t, table, "a", locktest.TenSeconds)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()

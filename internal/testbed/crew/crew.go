@@ -151,6 +151,18 @@ func (c *Crew) Turns() (all []turns.Turn) {
 	return all
 }
 
+// leavesNothing reports whether no process of the group is left once the leader has exited.
+// A killed process ends a moment after the signal, and nothing reports the end of a
+// grandchild, so it asks for up to five seconds.
+func (p *Process) leavesNothing() bool {
+	for begun := time.Now(); !p.Gone(); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 5*time.Second {
+			return false
+		}
+	}
+	return true
+}
+
 // Stop ends all processes, and waits for them and for their readers. It is an
 // error if a process has left others behind, or was still running although all
 // were to have ended.
@@ -168,7 +180,7 @@ func (c *Crew) Stop(all bool) error {
 	}
 	for _, p := range c.Processes {
 		<-p.Exited()
-		if !p.Gone() {
+		if !p.leavesNothing() {
 			errs = append(errs, fmt.Errorf("processes of the group of %s (%d) are left", p.Worker, p.Pid()))
 			_ = p.Signal(syscall.SIGKILL)
 		}

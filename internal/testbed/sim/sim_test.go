@@ -124,7 +124,7 @@ func (s *sum) print(t *testing.T, took time.Duration) {
 // one AcquireAll act at the same instant, in an order that the scheduler chooses.
 func TestReplay(t *testing.T) {
 	for seed, left := uint64(1000), *replays; left > 0; seed++ {
-		plan := sim.NewPlan(seed, 3*time.Minute)
+		plan := sim.NewPlan(seed, time.Duration(min(3, *minutes))*time.Minute)
 		if plan.Several > 0 {
 			continue
 		}
