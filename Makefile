@@ -47,7 +47,7 @@ bench-test: ## vet and test the benchmark, which is a module of its own
 	cd bench && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
-docs: ## write what is generated in docs/: expressions.md, and the table of costs.md
+docs: ## write what is generated in docs/: expressions.md, and the tables and prices of costs.md
 	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
 
 .PHONY: spec

@@ -52,12 +52,13 @@ func (d *database) close() { d.transport.CloseIdleConnections() }
 // send that many requests at a time.
 const connectionsKept = 256
 
-// another returns a client of the same settings with connections of its own.
+// another returns a client of the same settings with connections and retries of its own.
 func (d *database) another(opts ...func(*dynamodb.Options)) *database {
 	other := &database{transport: d.transport.Clone()}
 	other.transport.MaxIdleConns, other.transport.MaxIdleConnsPerHost = 0, connectionsKept
-	own := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: other.transport} }
-	other.Client = dynamodb.New(d.Options(), append([]func(*dynamodb.Options){own}, opts...)...)
+	options := d.Options()
+	options.HTTPClient, options.Retryer = &http.Client{Transport: other.transport}, nil
+	other.Client = dynamodb.New(options, opts...)
 	return other
 }
 

@@ -44,7 +44,7 @@ are deleted after each measurement. All clients are in this process, with connec
 their own. One client stands for a process, and is separated from the table to crash.
 
 Scenarios: ` + strings.Join(benchNames()[:5], ", ") + ",\n" + strings.Join(benchNames()[5:], ", ") + `.
-All of them, three times each, take about a quarter of an hour; --quick half a minute.
+All of them, three times each, take about ten minutes; --quick half a minute.
 
 ` + exitCodesHelp + `
   130  interrupted (143: terminated)`,

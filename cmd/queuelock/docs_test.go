@@ -52,7 +52,7 @@ func TestDocumentedCommands(t *testing.T) {
 	var pasted strings.Builder
 	for line := range strings.Lines(block) {
 		switch {
-		case strings.HasPrefix(line, "queuelock local"), strings.HasPrefix(line, "queuelock demo"):
+		case strings.HasPrefix(line, "queuelock local"), strings.HasPrefix(line, "queuelock demo"), strings.HasPrefix(line, "queuelock bench"):
 			continue // tests of their own run them
 		case strings.HasPrefix(line, "queuelock "):
 			commands++

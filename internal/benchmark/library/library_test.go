@@ -39,8 +39,8 @@ func TestCosts(t *testing.T) {
 		atMost            *capacity.Count
 	}{
 		{scenario: "idle", exact: cycle(2, 2, 0)},
-		{scenario: "first-of-process", exact: cycle(3, 2, 1)},
-		{scenario: "first-of-key", exact: cycle(3, 3, 0)},
+		{scenario: "first-of-process", exact: cycle(2, 2, 0)},
+		{scenario: "first-of-key", exact: cycle(2, 2, 0)},
 		{scenario: "nowait", exact: cycle(1, 1, 0)},
 		// So many requests need time: a tenth of them is enough.
 		{scenario: "many-keys", exact: cycle(2, 2, 0), roundTrip: 10 * roundTrip},

@@ -147,6 +147,9 @@ func measureNoWait(ctx context.Context, t *Trial, n int) (Values, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, _, err := cycle(ctx, holder, "warm"); err != nil {
+		return nil, err
+	}
 	if _, err := holder.Acquire(ctx, "busy"); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,148 @@
+package docs_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// month is the month of the prices.
+const month = 30 * 24 * time.Hour
+
+// partitionUnits is how many write units a second DynamoDB allows for one partition.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+const partitionUnits = 1000
+
+// money returns the part of docs/costs.md with prices, from what was measured.
+func (c *costs) money(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString(benchmark.Wrap(fmt.Sprintf("On-demand price in %s since %s, in US dollars: $%g for a million write units, $%g for a million read units, and $%g for a GB of storage for a month.",
+		capacity.PriceRegion, capacity.PriceSince, capacity.PriceWriteUnits, capacity.PriceReadUnits, capacity.PriceStorage), "", "") + "\n")
+	b.WriteString("| what | write units | read units | price |\n|---|---|---|---|\n")
+	cycle := plus(c.of(t, "acquire an idle lock"), c.of(t, "release it, no waiter"), 1)
+	spend := func(what string, units capacity.Count) {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", what, whole(units.WriteUnits), whole(units.ReadUnits), dollars(units.Price()))
+	}
+	spend("one lock a second around the clock, for 30 days", units(cycle).Times(int(month.Seconds())))
+	holder, waiter := hour(t)
+	spend("a lock held for an hour", about(holder))
+	spend("a waiter for an hour", about(waiter))
+	const entities = 10_000
+	size := recordSize(t) + capacity.ItemOverhead
+	fmt.Fprintf(&b, "| %s idle entities for a month, %d bytes each | 0 | 0 | %s |\n", whole(entities), size,
+		dollars(entities*float64(size)/(1<<30)*capacity.PriceStorage))
+
+	b.WriteString("\n| all queues of one entity together | write units each | possible in a second |\n|---|---|---|\n")
+	sustained := func(what string, spent queuelocktest.Tally) {
+		fmt.Fprintf(&b, "| %s | %g | %s |\n", what, spent.WriteUnits, whole(math.Floor(partitionUnits/spent.WriteUnits)))
+	}
+	sustained("turns without waiters", cycle)
+	sustained("turns with waiters", c.of(t, "queue, acquire and release, without polls"))
+	sustained("refused attempts with `NoWait`", c.of(t, "`NoWait` on a busy lock"))
+	waiters := significant(partitionUnits * time.Hour.Seconds() / about(waiter).WriteUnits)
+	sustained("heartbeats, such as those of about "+whole(waiters)+" waiters", c.of(t, "one heartbeat of a waiter"))
+	return b.String()
+}
+
+// of returns the tally of a line of the first table.
+func (c *costs) of(t *testing.T, what string) queuelocktest.Tally {
+	t.Helper()
+	tally, found := c.tallies[what]
+	if !found {
+		t.Fatalf("%q was not measured", what)
+	}
+	return tally
+}
+
+func units(t queuelocktest.Tally) capacity.Count {
+	return capacity.Count{Requests: t.Sent, WriteUnits: t.WriteUnits, ReadUnits: t.ReadUnits}
+}
+
+// hour returns what the holder of a lock and the next in line spend in an hour, acquiring
+// and releasing included.
+func hour(t *testing.T) (holder, waiter capacity.Count) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		beforeA, beforeB := dbA.Counts(), dbB.Counts()
+		jitter := random.Seed(t.Context(), 1, 2) // the same each time
+		held := locktest.Must(a.Acquire(jitter, order, waitpolicy.Forever))
+		waiting := queueUp(random.Fork(jitter), b)
+		time.Sleep(time.Hour)
+		release(t, held)
+		release(t, (<-waiting).must(t))
+		time.Sleep(time.Second) // for requests in the background
+		holder, waiter = units(dbA.Counts().Sub(beforeA).Total()), units(dbB.Counts().Sub(beforeB).Total())
+	})
+	return holder, waiter
+}
+
+// recordSize returns the size of the item that an entity leaves after its first turn.
+func recordSize(t *testing.T) (size int64) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		client, network := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		lock := acquire(t, client, order, waitpolicy.Forever)
+		release(t, lock)
+		name := table.Name()
+		out, err := network.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+		if err != nil || *out.Table.ItemCount != 1 {
+			t.Fatalf("%v, %+v", err, out)
+		}
+		size = *out.Table.TableSizeBytes
+	})
+	return size
+}
+
+// whole prints a whole number.
+func whole(v float64) string { return benchmark.Decimal(v, 0) }
+
+// about returns the units with two digits that count: jitter changes the others.
+func about(c capacity.Count) capacity.Count {
+	return capacity.Count{Requests: c.Requests, WriteUnits: significant(c.WriteUnits), ReadUnits: significant(c.ReadUnits)}
+}
+
+// dollars prints a price in cents, and one below a dollar with two digits that count.
+func dollars(v float64) string {
+	decimals := 2
+	for limit := 0.1; 0 < v && v < limit && decimals < 8; limit /= 10 {
+		decimals++
+	}
+	return "$" + benchmark.Decimal(v, decimals)
+}
+
+func significant(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	unit := math.Pow10(int(math.Floor(math.Log10(v))) - 1)
+	return math.Round(v/unit) * unit
+}
+
+// TestRounding checks how numbers are printed.
+func TestRounding(t *testing.T) {
+	for v, want := range map[float64]string{0: "$0.00", 3.24: "$3.24", 0.000821: "$0.00082", 0.05: "$0.050", 0.3: "$0.30", 12.6: "$12.60"} {
+		if got := dollars(v); got != want {
+			t.Errorf("%v is printed %s, want %s", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0", 7: "7", 129: "130", 4035: "4,000", 5184000: "5,200,000"} {
+		if got := whole(significant(v)); got != want {
+			t.Errorf("%v is printed %s, want %s", v, got, want)
+		}
+	}
+}
