@@ -19,7 +19,10 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	locktest.SmallTickets()
+	locktest.Main(m)
+}
 
 // TestQueue has five processes wait for a lock. They are served in the order of
 // their tickets, each with a higher fencing token than the one before.

@@ -78,6 +78,16 @@ func (n Number) Padded() string {
 	return strings.Repeat("0", Digits-len(s)) + s
 }
 
+// Short prints a number of more than nine digits by its last six, such as "…000042", for
+// people who compare the tickets of one queue. It does not identify a ticket.
+func (n Number) Short() string {
+	s := n.String()
+	if len(s) <= 9 {
+		return s
+	}
+	return "…" + s[len(s)-6:]
+}
+
 // MarshalText prints the number in decimal, so it is a string in JSON.
 func (n Number) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 

@@ -132,6 +132,15 @@ func TestArithmetic(t *testing.T) {
 	})
 }
 
+// TestShort checks that long numbers are printed by their last digits.
+func TestShort(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0", 42: "42", 999_999_999: "999999999", 281_234_000_042: "…000042"} {
+		if got := ticket.FromUint64(n).Short(); got != want {
+			t.Errorf("%d is printed as %s, want %s", n, got, want)
+		}
+	}
+}
+
 // TestMax checks that Max is the last number.
 func TestMax(t *testing.T) {
 	want := new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), one)

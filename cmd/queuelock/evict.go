@@ -36,7 +36,7 @@ First make sure that the holder's process has ended, or has stopped permanently.
 learns of the eviction by its next heartbeat, and works on until then. Its writes on the
 condition that it holds the lock are refused from now on; its other actions are not.
 
-"queuelock status" shows the ticket. A holder that has a lease is not evicted: it ends by
+"queuelock status" shows the command with the ticket. A holder that has a lease is not evicted: it ends by
 itself. A repeated call is safe, and never evicts another holder.
 
 --json prints one object: entity, reason, ticket (a string) and evicted (true).

@@ -17,6 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -29,6 +30,7 @@ const asProgram = "QUEUELOCK_TEST_AS_PROGRAM"
 const testLimit = 30 * time.Second
 
 func TestMain(m *testing.M) {
+	locktest.SmallTickets()
 	switch {
 	case os.Getenv(asProgram) != "":
 		main()

@@ -38,7 +38,8 @@ that looks at the queue removes it. The time left of a lease is a lower bound, a
 lock delay. A "?" is the age of a holder whose process did not know the time yet when it was
 served: it is known after its first heartbeat. The data of a holder is printed below, as text,
 or in base64 if it is not text of one line. A holder without a lease ("run --fail-closed") is
-shown as such, with the command that evicts it.
+shown as such, with the command that evicts it. Long tickets are shortened to their last digits;
+--json has them whole.
 
 Of a semaphore ("run --permits") it shows the number of permits, and of a lock whose tickets
 are not its own ("run --scope") the scope. Where a holder or a waiter is shared ("run
@@ -242,14 +243,14 @@ func printEntries(out io.Writer, s *queue.State) error {
 		if !h.Since.IsZero() {
 			age = readable(h.Age)
 		}
-		fmt.Fprintf(w, "served\t%s\t%s\t%s%s\t%s\n", h.Ticket, named(h.Owner), mode(modeOf(h.Shared)), age, leftOf(h))
+		fmt.Fprintf(w, "served\t%s\t%s\t%s%s\t%s\n", h.Ticket.Short(), named(h.Owner), mode(modeOf(h.Shared)), age, leftOf(h))
 	}
 	for _, p := range s.Waiting {
 		if p.Problem != nil {
-			fmt.Fprintf(w, "%d\t%s\t?\t%s?\t%v\n", p.Position, p.Ticket, mode("?"), p.Problem)
+			fmt.Fprintf(w, "%d\t%s\t?\t%s?\t%v\n", p.Position, p.Ticket.Short(), mode("?"), p.Problem)
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s%s\t%s\n", p.Position, p.Ticket, named(p.Owner), mode(modeOf(p.Shared)), readable(p.Age), left(p.Remaining, p.TTL))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s%s\t%s\n", p.Position, p.Ticket.Short(), named(p.Owner), mode(modeOf(p.Shared)), readable(p.Age), left(p.Remaining, p.TTL))
 	}
 	return w.Flush()
 }
@@ -260,7 +261,7 @@ func printNotes(out io.Writer, s *queue.State) error {
 		if !h.FailClosed {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket, evictCommand(keyOf(s), h.Ticket)); err != nil {
+		if _, err := fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), evictCommand(keyOf(s), h.Ticket)); err != nil {
 			return err
 		}
 	}
@@ -272,7 +273,7 @@ func printNotes(out io.Writer, s *queue.State) error {
 		if !printable(data) {
 			as, data = " (base64)", base64.StdEncoding.EncodeToString(h.Data)
 		}
-		if _, err := fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket, as, data); err != nil {
+		if _, err := fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data); err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func waitingLine(p queuelock.Progress) string {
 	if p.Serving == nil {
 		return line
 	}
-	line += fmt.Sprintf(", serving %s (ticket %s", named(p.Serving.Owner), p.Serving.Ticket)
+	line += fmt.Sprintf(", serving %s (ticket %s", named(p.Serving.Owner), p.Serving.Ticket.Short())
 	if p.Serving.FailClosed {
 		line += ", without a lease" // only an operator can end its turn
 	}

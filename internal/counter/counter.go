@@ -5,7 +5,9 @@
 // # Promises
 //
 // No two callers get the same number, and a later increment gives a higher one. The
-// counter is never reset, never expires, and is never read and then written.
+// counter is never reset, and is never read and then written. One that is deleted begins
+// again at DynamoDB's time, above all its earlier numbers. The deletion must come later
+// after the last increment than the estimates of that time are wide, and requests are late.
 //
 // # Does not promise
 //
@@ -111,11 +113,31 @@ func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
 	return c.inTheWay(refused.Item, err)
 }
 
-// base returns the number before the first of a new counter. It returns false if the
-// next answer may show DynamoDB's time, and so a better one.
+// base returns the number before the first of a new counter: the earliest that DynamoDB's
+// time can be. Without any date it is the host's time, and false is returned if the next
+// answer may have one.
 func (c Counter) base() (ticket.Number, bool) {
-	_, _, known := c.Store.Clock().At(time.Now())
-	return ticket.Number{}, known || !c.Store.Clock().Stale(time.Now())
+	now := time.Now()
+	earliest, _, known := c.Store.Clock().At(now)
+	if !known {
+		return baseAt(now), !c.Store.Clock().Stale(now)
+	}
+	return baseAt(earliest), true
+}
+
+// rate is how many numbers are there for each second. One item takes about a thousand
+// writes a second, so a counter never catches up with the time. Numbers stay below 2^53,
+// up to which JSON and JavaScript keep them exactly, for 28,000 years.
+const rate = 10_000
+
+// Epoch is when the numbers of new counters begin. Before it they begin at 1. Tests that
+// run in real time and compare tickets set it to a later time.
+var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// baseAt returns the base of a counter that begins at a time. A counter that was deleted,
+// and begins again, so continues above its earlier numbers.
+func baseAt(t time.Time) ticket.Number {
+	return ticket.FromUint64(uint64(max(0, t.UnixMilli()-Epoch.UnixMilli())) * (rate / 1000))
 }
 
 // increment takes a number of the counter, which it creates if asked to.
@@ -234,9 +256,8 @@ func (c Counter) Next(ctx context.Context) (ticket.Number, error) {
 }
 
 // MaxRaise is how far above the number that it has just issued a counter may be
-// raised. At 1,000 numbers a second, as many as one item takes, a counter that was lost
-// is within it for 8,900 years. One that is raised by mistake is still far below 2^53,
-// up to which JSON keeps numbers exactly.
+// raised. A counter that an older version began at 1 is within it of those that began by
+// time until the year 2917. One that is raised by mistake is still far below 2^53.
 const MaxRaise = 1 << 48
 
 // ErrFar reports that a counter was not raised, because the number was more than

@@ -11,7 +11,7 @@ import (
 func (e Event) Line() string {
 	prefix := fmt.Sprintf("%8.3f s  %-9s  ", e.At.Seconds(), e.Worker)
 	t := e.Turn
-	turn := fmt.Sprintf("ticket %4s  waited %7s  held %6s", t.Ticket, ms(t.Granted.Sub(t.Asked)), ms(t.Ended.Sub(t.Granted)))
+	turn := fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(t.Ended.Sub(t.Granted)))
 	switch e.What {
 	case TurnOver:
 		if t.Lost() {
@@ -19,7 +19,7 @@ func (e Event) Line() string {
 		}
 		return prefix + turn
 	case Killed:
-		turn = fmt.Sprintf("ticket %4s  waited %7s  held %6s", t.Ticket, ms(t.Granted.Sub(t.Asked)), ms(t.KilledAt.Sub(t.Granted)))
+		turn = fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(t.KilledAt.Sub(t.Granted)))
 		return fmt.Sprintf("%s  KILLED in the middle of its turn (SIGKILL, pid %d)", prefix+turn, e.Pid)
 	case Restarted:
 		return fmt.Sprintf("%sstarted again as pid %d, at the end of the queue", prefix, e.Pid)

@@ -159,11 +159,11 @@ func TestLinesOfEvents(t *testing.T) {
 		want  string
 	}{
 		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: "worker 3", Turn: a},
-			"   1.234 s  worker 3   ticket    7  waited  312 ms  held  50 ms"},
+			"   1.234 s  worker 3   ticket       7  waited  312 ms  held  50 ms"},
 		{Event{What: TurnOver, At: 1234 * time.Millisecond, Worker: "worker 12", Turn: lost},
-			"   1.234 s  worker 12  ticket    7  waited  312 ms  held  50 ms  its lock was lost"},
+			"   1.234 s  worker 12  ticket       7  waited  312 ms  held  50 ms  its lock was lost"},
 		{Event{What: Killed, At: time.Second, Worker: "worker 3", Pid: 99, Turn: killed},
-			"   1.000 s  worker 3   ticket    7  waited  312 ms  held  25 ms  KILLED in the middle of its turn (SIGKILL, pid 99)"},
+			"   1.000 s  worker 3   ticket       7  waited  312 ms  held  25 ms  KILLED in the middle of its turn (SIGKILL, pid 99)"},
 		{Event{What: Restarted, At: time.Second, Worker: "worker 3", Pid: 100},
 			"   1.000 s  worker 3   started again as pid 100, at the end of the queue"},
 		{Event{What: Recovered, At: time.Second, Worker: "worker 4", Took: 1990 * time.Millisecond},

@@ -106,7 +106,7 @@ func (w *witness) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, 
 	return out, nil
 }
 
-// PutItem puts either a row, or the record with the first number taken.
+// PutItem puts a row.
 func (w *witness) PutItem(ctx context.Context, in *dynamodb.PutItemInput, optFns ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	asked := *in
 	asked.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
@@ -117,9 +117,7 @@ func (w *witness) PutItem(ctx context.Context, in *dynamodb.PutItemInput, optFns
 		return out, err
 	}
 	w.wrote(out.ConsumedCapacity, nil)
-	if n, ok := issued(in.Item); ok {
-		w.report(turns.Record{Kind: turns.Took, At: sent, Ticket: n})
-	} else if n, ok := rowOf(in.Item); ok {
+	if n, ok := rowOf(in.Item); ok {
 		w.report(turns.Record{Kind: turns.Queued, At: turns.Now(), Sent: sent, Ticket: n})
 	}
 	return out, nil
@@ -144,10 +142,10 @@ func (w *witness) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	return out, nil
 }
 
-// takes reports whether an update of the record raises the counter.
+// takes reports whether an update of the record sets the counter.
 func takes(in *dynamodb.UpdateItemInput) bool {
 	for placeholder, name := range in.ExpressionAttributeNames {
-		if name == table.AttrTicketNumber && strings.Contains(aws.ToString(in.UpdateExpression), placeholder+" = "+placeholder+" + ") {
+		if name == table.AttrTicketNumber && strings.Contains(aws.ToString(in.UpdateExpression), placeholder+" = ") {
 			return true
 		}
 	}

@@ -22,7 +22,10 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	locktest.SmallTickets()
+	locktest.Main(m)
+}
 
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 

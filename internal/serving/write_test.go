@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -21,8 +22,10 @@ import (
 func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
 		t.Run(engine, func(t *testing.T) {
-			tb := queuelocktest.NewTable(t, options...)
-			test(t, tb, queueOf(tb, "e"))
+			synctest.Test(t, func(t *testing.T) { // whose clock is before the epoch of tickets
+				tb := queuelocktest.NewTable(t, options...)
+				test(t, tb, queueOf(tb, "e"))
+			})
 		})
 	}
 }

@@ -7,4 +7,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	locktest.SmallTickets()
+	locktest.Main(m)
+}

@@ -1,0 +1,67 @@
+package counter_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestBase checks where the numbers of a new counter begin: at DynamoDB's time, in ten
+// thousandths of a second since 2026, but never later than it is.
+func TestBase(t *testing.T) {
+	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		options []queuelocktest.Option
+		at      time.Time
+		met     bool   // the client knows the time before
+		low, to uint64 // of the first number
+	}{
+		"before the epoch":    {nil, epoch.Add(-time.Hour), true, 1, 1},
+		"an hour later":       {nil, epoch.Add(time.Hour), true, 3598 * 10_000, 3600*10_000 + 1},
+		"not known before":    {nil, epoch.Add(time.Hour), false, 3598 * 10_000, 3600*10_000 + 1},
+		"without dates":       {[]queuelocktest.Option{queuelocktest.WithoutDate()}, epoch.Add(time.Hour), false, 3600 * 10_000, 3600*10_000 + 1},
+		"after two centuries": {nil, epoch.AddDate(200, 0, 0), true, 6e13, 1 << 53},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				small := counter.Epoch
+				counter.Epoch = epoch
+				defer func() { counter.Epoch = small }()
+				time.Sleep(time.Until(test.at))
+				tb := queuelocktest.NewTable(t, test.options...)
+				c := newCounter(tb, "alice")
+				if test.met {
+					if _, err := c.Store.Get(t.Context(), c.Key); err != nil {
+						t.Fatal(err)
+					}
+				}
+				first, err := c.Next(t.Context())
+				if err != nil || first.Less(ticket.FromUint64(test.low)) || ticket.FromUint64(test.to).Less(first) {
+					t.Fatalf("%s, %v, want %d to %d", first, err, test.low, test.to)
+				}
+				if next, err := c.Next(t.Context()); err != nil || next.After(first) != 1 {
+					t.Errorf("%s, %v follows %s", next, err, first)
+				}
+				time.Sleep(5 * time.Second)
+				if _, err := tb.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: new(tb.Name()), Key: c.Key}); err != nil {
+					t.Fatal(err)
+				}
+				again, err := newCounter(tb, "bob").Next(t.Context())
+				if err != nil || test.low > 1 && again.After(first) < 2 {
+					t.Errorf("%s, %v follows %s after a deletion", again, err, first)
+				}
+				// A counter that an older version began is raised above the new records, and none further.
+				if err := c.Raise(t.Context(), ticket.FromUint64(1), again); errors.Is(err, counter.ErrFar) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
