@@ -177,7 +177,7 @@ func TestWorkerEndsWithParent(t *testing.T) {
 		done := make(chan error)
 		client := table.Client("worker")
 		go func() { done <- Work(t.Context(), client, in, &out) }()
-		time.Sleep(5 * time.Minute) // in the bubble: a doomed turn does not end, and keeps its lease
+		time.Sleep(5*time.Minute + 123*time.Millisecond) // in the bubble: a doomed turn does not end, and keeps its lease
 		stop.Close()
 		if err := <-done; err != nil {
 			t.Fatal(err)
