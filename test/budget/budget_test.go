@@ -82,8 +82,27 @@ func TestFirstRefusal(t *testing.T) {
 		refused("the first client", 2)
 		refused("the second client", 1)
 		dbHolder.Heal()
-		time.Sleep(time.Minute / 2)
+		time.Sleep(2 * time.Second)
 		refused("after a heartbeat", 1)
+		locktest.Release(t, held)
+
+		// Of many waiters of one client, one makes it.
+		fresh, _ := locktest.Open(t, table, "fresh", queuelock.Config{})
+		held = locktest.Acquire(t, fresh, waitpolicy.Forever)
+		many, _ := locktest.Open(t, table, "many", queuelock.Config{})
+		seen := table.Inject(queuelocktest.DelayRequest(0).Mentioning("seenBeat"))
+		var waiting []<-chan locktest.Outcome
+		for range 20 {
+			waiting = append(waiting, locktest.QueueUp(t.Context(), many, waitpolicy.For(500*time.Millisecond)))
+		}
+		for _, w := range waiting {
+			if got := <-w; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
+				t.Error(got.Err)
+			}
+		}
+		if n := seen.Fired(); n != 1 {
+			t.Errorf("%d waiters of one client made it %d times, want once", len(waiting), n)
+		}
 		locktest.Release(t, held)
 	})
 }

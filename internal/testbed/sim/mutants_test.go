@@ -189,12 +189,12 @@ var mutants = []mutant{
 	{
 		"an observation that counts beside an end", "internal/lease/lease.go",
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "r.Has(table.AttrSeen)",
-		`was removed by|believed to hold`, 920000,
+		`was removed by|believed to hold`, 920016,
 	},
 	{
 		"an observation of an earlier beat", "internal/lease/lease.go",
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "l.Until.IsZero() && r.Has(table.AttrSeen)",
-		`was removed by|believed to hold`, 920000,
+		`was removed by|believed to hold`, 920016,
 	},
 	{
 		"an observation that comes late", "internal/serving/seen.go",
