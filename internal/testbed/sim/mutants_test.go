@@ -186,6 +186,16 @@ var mutants = []mutant{
 		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
 		`some still wait|has left|sent more than`, 49,
 	},
+	{
+		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
+		"n.serve(keep(u, q), e, last)", "n.serve(u, e, last)",
+		`the record has disappeared`, 0,
+	},
+	{
+		"a new record that begins at 0", "internal/counter/counter.go",
+		"	return baseAt(earliest), true\n", "	return baseAt(earliest.AddDate(-100, 0, 0)), true\n",
+		`the counter fell`, 0,
+	},
 }
 
 // mutantSeeds is how many runs a mistake has to show itself: no more than CI

@@ -36,6 +36,9 @@ type Plan struct {
 	Split embedded.Splitting
 	// EarlyTTL lets the table's TTL remove rows before their time.
 	EarlyTTL bool
+	// Forget is the time after which the table's TTL may delete idle records, long before the
+	// day that Config.Forget asks for. It exceeds the longest delay of a request. Zero: never.
+	Forget time.Duration
 	// Several is the chance of a turn to take several locks, of which there are
 	// five then. Zero: the usual one in twelve, of two locks at most.
 	Several float64
@@ -154,12 +157,30 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.Means.Suspend = every(30*time.Second + p.TTL)
 	}
 	p.vary(rand.New(rand.NewPCG(seed, variation)), severity)
+	if rand.New(rand.NewPCG(seed, forgetting)).IntN(8) == 0 {
+		p.forget()
+	}
 	return p
 }
 
 // variation is the stream of the choices of vary. It is one in which the seeds of
 // the older mutants are not varied, so that they still find their mistakes.
 const variation = 268
+
+// forgetting is the stream that chooses the runs that forget records, as variation does.
+const forgetting = 281
+
+// forget lets the table delete idle records. Leases are short and turns rare, so that
+// queues are idle for longer than any request is late. A suspended process would begin a
+// record at a time that is behind by more than that.
+func (p *Plan) forget() {
+	if p.Scope != queuelock.ScopeQueue || p.Several > 0 {
+		return
+	}
+	p.TTL, p.Think, p.Workers = 2*time.Second, 2*time.Minute, 1
+	p.Means.TTL, p.Means.Suspend = 10*time.Second, 0
+	p.Forget = 12*p.TTL + 30*time.Second
+}
 
 // vary draws what only some runs have, from a source of its own, so that the seeds
 // of the other runs keep their meaning.
