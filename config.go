@@ -49,6 +49,10 @@ type Config struct {
 	ObserveExpiry bool
 	// Scope says which counter issues tickets. Zero means ScopeQueue. All clients of a queue need the same.
 	Scope Scope
+	// Forget lets the table's TTL delete the record of a lock that was not used for this long. Its next use
+	// begins a new record, with higher tickets. Zero means never, because clients of versions without Forget
+	// lose locks beside it. At least 24 h, with ScopeQueue only. Items of LockItem are never deleted.
+	Forget time.Duration
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
 	// Logger receives evictions, sweeps, lost locks and failed clean-up. A Logger that blocks delays nothing:
@@ -71,7 +75,9 @@ const (
 	minTTL          = time.Second
 	minRetryTimeout = 30 * time.Second // with a table that does not answer
 	minHeartbeat    = 10 * time.Millisecond
-	maxOwner        = 256
+	// minForget exceeds the age of any request of an earlier record: AWS refuses signatures older than 15 minutes.
+	minForget = 24 * time.Hour
+	maxOwner  = 256
 )
 
 func (c Config) withDefaults() Config {
@@ -107,6 +113,10 @@ func (c Config) validate() error {
 	switch {
 	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
 		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
+	case c.Forget != 0 && c.Forget < minForget:
+		err = fmt.Errorf("Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
+	case c.Forget != 0 && c.Scope != ScopeQueue:
+		err = fmt.Errorf("Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
 	case len(c.Owner) > maxOwner:
 		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:

@@ -27,8 +27,19 @@ func (c *Client) hold(ctx context.Context, cfg settings, q table.Queue, grant wa
 	for _, w := range cfg.warnings {
 		margins = append(margins, w.margin)
 	}
+	if q.Forget > 0 && q.Home == nil {
+		c.checkTTL.Do(func() { c.background.Run(func() { c.warnOfTTL(context.WithoutCancel(ctx)) }) })
+	}
 	terms := session.Config{Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins}
 	return c.sessions.Hold(ctx, terms, grant)
+}
+
+// warnOfTTL logs if the table's TTL will not delete idle records. It says nothing if the SDK client cannot ask.
+func (c *Client) warnOfTTL(ctx context.Context) {
+	if found, ok := c.store.DescribeTTL(ctx); ok && found != c.cfg.TTLAttribute {
+		c.cfg.Logger.Warn("queuelock: idle records are not forgotten: the table's TTL is disabled, or on another attribute",
+			"table", c.store.Layout().Table, "forget", c.cfg.Forget, "needed", c.cfg.TTLAttribute, "enabled", found)
+	}
 }
 
 // deliver makes the Lock of a session that is returned to the caller.

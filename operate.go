@@ -116,6 +116,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 		"queue", q.String(), "ticket", t, "owner", holder.Owner)
 	c.local.Wake(q)
 	if rec.Resettable(t) {
+		q.Forget = 0 // the record may be of another scope
 		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })
 	}
 	return nil

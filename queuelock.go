@@ -106,6 +106,7 @@ type Client struct {
 	closed     bool        // guarded by mu
 	calls      group.Group // entered under mu, while not closed
 	background group.Group // heartbeats, row deletes, RESET
+	checkTTL   sync.Once   // of the table, with Config.Forget
 }
 
 // New returns a Client for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
@@ -320,7 +321,9 @@ func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings
 	if err := cmp.Or(c.made(), key.validate(), wait.Validate(), cfg.validate(), misuse); err != nil {
 		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
-	return cfg, table.Queue{Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason}, nil
+	return cfg, table.Queue{
+		Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason, Forget: cfg.Forget,
+	}, nil
 }
 
 // made refuses a Client that New has not made.

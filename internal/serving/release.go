@@ -42,7 +42,7 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	n := namesOf(q)
 	update, condition := expression.Remove(n.entry(e.ID)), n.isHolder(e.ID)
 	if f == FormFast {
-		update, condition = n.reset(), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
+		update, condition = n.reset(q), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
 	}
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
 	update = update.Set(n.released, expression.Value(mark.attribute()))
@@ -95,7 +95,7 @@ func (r Record) Fast(id string, t ticket.Number) bool {
 // another ticket, a live waiter could be overtaken. The request may be late by any time.
 func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
 	n := namesOf(q)
-	return write(ctx, q, n.reset(), n.noHolder().And(n.noneOutstanding(t)))
+	return write(ctx, q, n.reset(q), n.noHolder().And(n.noneOutstanding(t)))
 }
 
 // Resettable reports whether Reset would be applied with ticket t.
@@ -103,9 +103,26 @@ func (r Record) Resettable(t ticket.Number) bool {
 	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
 }
 
-func (n names) reset() expression.UpdateBuilder {
-	return expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
+// reset makes the record idle. Only now may the table's TTL delete it: it has no holder
+// and no outstanding ticket, and the next request for a ticket keeps it.
+func (n names) reset(q table.Queue) expression.UpdateBuilder {
+	u := expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
+	if _, latest, known := q.Clock().At(time.Now()); known && q.Forget > 0 && q.Home == nil {
+		u = u.Set(expires(q), integer(latest.Add(q.Forget).Unix()+1))
+	}
+	return u
 }
+
+// keep adds to a request for a ticket that the table's TTL must not delete the record. A
+// user's item has a TTL of its own.
+func keep(u expression.UpdateBuilder, q table.Queue) expression.UpdateBuilder {
+	if q.Home != nil {
+		return u
+	}
+	return u.Remove(expires(q))
+}
+
+func expires(q table.Queue) expression.NameBuilder { return expression.NameNoDotSplit(q.Layout().TTL) }
 
 // noneOutstanding returns the condition that no ticket but t, which was granted, is
 // outstanding.

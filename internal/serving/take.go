@@ -33,7 +33,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	condition := n.wellFormed().And(n.scope.AttributeNotExists()).And(n.fits(e.Mode, idleOnly))
 	rider := counter.Rider{
 		Update: func(u expression.UpdateBuilder, last expression.OperandBuilder) expression.UpdateBuilder {
-			return n.serve(u, e, last)
+			return n.serve(keep(u, q), e, last)
 		},
 		Condition: &condition,
 	}

@@ -18,13 +18,37 @@ import (
 type API interface {
 	describer
 	CreateTable(context.Context, *dynamodb.CreateTableInput, ...Option) (*dynamodb.CreateTableOutput, error)
+	ttlDescriber
+	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...Option) (*dynamodb.UpdateTimeToLiveOutput, error)
+}
+
+type ttlDescriber interface {
 	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...Option) (
 		*dynamodb.DescribeTimeToLiveOutput, error)
-	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...Option) (*dynamodb.UpdateTimeToLiveOutput, error)
 }
 
 type describer interface {
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...Option) (*dynamodb.DescribeTableOutput, error)
+}
+
+// DescribeTTL returns the attribute on which the table's TTL is enabled, "" if it is disabled,
+// or false if the SDK client cannot ask or gets no answer.
+func (s *Store) DescribeTTL(ctx context.Context) (attribute string, ok bool) {
+	db, ok := s.db.(ttlDescriber)
+	if !ok {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.layout.Table})
+	if err != nil || out.TimeToLiveDescription == nil {
+		return "", false
+	}
+	switch d := out.TimeToLiveDescription; d.TimeToLiveStatus {
+	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
+		return aws.ToString(d.AttributeName), true
+	}
+	return "", true
 }
 
 // Create creates a table of that layout, waits until it is active, and enables its TTL.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -26,6 +27,8 @@ type Queue struct {
 	*Store
 	Entity, Reason string
 	Home           *Home // user's item with the serving record; nil: an item of the queue
+	// Forget is the time after which the table's TTL deletes an idle record. Zero: never.
+	Forget time.Duration
 }
 
 // SortKey returns the sort key of the row with that padded number.

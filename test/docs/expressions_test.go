@@ -16,10 +16,10 @@ type operation struct {
 }
 
 const (
-	takeStart  = `^SET ticketNumber = if_not_exists\(ticketNumber, :base\) \+ 1, servingAfter = .*`
+	takeStart  = `^(REMOVE expiresAt )?SET ticketNumber = if_not_exists\(ticketNumber, :base\) \+ 1, servingAfter = .*`
 	ofTable    = `.* IF \(attribute_not_exists \(pk\)\) OR .*`
-	timeless   = `^SET ticketNumber = ticketNumber \+ 1`
-	enterStart = `^SET servingAfter = if_not_exists\(servingAfter, :t - 1\)`
+	timeless   = `^(REMOVE expiresAt )?SET ticketNumber = ticketNumber \+ 1`
+	enterStart = `^REMOVE expiresAt SET servingAfter = if_not_exists\(servingAfter, :t - 1\)`
 	busyToo    = `.*\(permits\)+$`
 	freeOnly   = `.*\(size \(holders\) = 0\)+$`
 )
@@ -34,7 +34,7 @@ var operations = []operation{
 	{"", "A lock on the user's item.", takeStart + `attribute_exists \(id\)`},
 	{"", "By a client that does not know DynamoDB's time, or whose engine refuses a function within a function.", timeless + `, servingAfter` + busyToo},
 	{"", "The same with `NoWait`.", timeless + `, servingAfter` + freeOnly},
-	{"", "The same client after a refusal without a record: the seed.", `^SET ticketNumber = :base \+ 1, `},
+	{"", "The same client after a refusal without a record: the seed.", `^REMOVE expiresAt SET ticketNumber = :base \+ 1, `},
 	{"ENQUEUE", "", `^IF attribute_not_exists \(pk\)$`},
 	{"CLAIM", "An exclusive lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF .*ticketNumber >= :t`},
 	{"", "A shared lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "shared"`},
@@ -50,6 +50,7 @@ var operations = []operation{
 	{"SETTLE", "", `^SET holders\.#id\.made = :n \+ 1 IF`},
 	{"DOWNGRADE", "", `^SET holdMode = "shared", holders\.#id\.mode`},
 	{"RELEASE", "The fast form.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, turn`},
+	{"", "The fast form with `Config.Forget`. RESET sets the attribute in the same way.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, expiresAt = :expiresAt, released = :mark, turn`},
 	{"", "The hand-off.", `^REMOVE holders\.#id SET released = :mark, turn`},
 	{"", "The fast form with the user's update of the item, here `amount = amount + 1` on the condition that `amount` exists.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, amount`},
 	{"", "The hand-off with the user's update of the item.", `^REMOVE holders\.#id SET released = :mark, amount`},
@@ -165,7 +166,7 @@ var abstractions = func() (all []abstraction) {
 		{`servingAfter = \d+`, "servingAfter = :t - 1"},
 		{`if_not_exists\(servingAfter, \d+\)`, "if_not_exists(servingAfter, :t - 1)"},
 		{`if_not_exists\(ticketNumber, \d+\)`, "if_not_exists(ticketNumber, :base)"},
-		{`^SET ticketNumber = :t, servingAfter = if_not_exists\(servingAfter, :t - 1\)`,
+		{`SET ticketNumber = :t, servingAfter = if_not_exists\(servingAfter, :t - 1\)`,
 			"SET ticketNumber = :base + 1, servingAfter = if_not_exists(servingAfter, :base)"},
 		{`^SET ticketNumber = :t IF attribute_not_exists`, "SET ticketNumber = :base + 1 IF attribute_not_exists"},
 		{`BETWEEN 0 AND \d{1,9}\)`, "BETWEEN 0 AND :t - 1)"},

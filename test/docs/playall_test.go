@@ -100,6 +100,8 @@ func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, d
 	unanswered.Remove()
 	release(t, held)
 	release(t, acquire(t, c, order, waitpolicy.NoWait))
+	forgets, _ := locktest.Open(t, table, "forgets", queuelock.Config{Forget: 24 * time.Hour})
+	release(t, acquire(t, forgets, order, waitpolicy.NoWait))
 }
 
 // playWithoutNesting plays TAKE and the seed by a client whose engine refuses a function

@@ -16,8 +16,8 @@
 //   - life: no row, and no holder, is removed by another client before its lease
 //     has ended (if Actor names the sender of each request);
 //   - the end and the beats of a present lease never fall;
-//   - the counter and the floor never fall, and a record never disappears, nor
-//     changes its scope.
+//   - the counter and the floor never fall, also if a record is made again, and a
+//     record never changes its scope. Only an idle one may be deleted, by the table.
 //
 // In a queue of a wider scope a ticket counts as issued when it was registered. A
 // ticket whose REGISTER came after that of a later one is judged for the order of
@@ -81,6 +81,7 @@ type Audit struct {
 // queue is what is known of one queue.
 type queue struct {
 	exists  bool
+	idle    bool     // the record has no holders, and no outstanding ticket
 	scope   string   // "": the record is the queue's counter
 	counter *big.Int // the last ticket that was registered, in the wider scopes
 	floor   *big.Int

@@ -27,8 +27,12 @@ func (a *Audit) compare() {
 	}
 	for key, q := range a.queues {
 		if _, ok := records[key]; q.exists && !ok {
-			a.violate(key, "the record has disappeared")
-			delete(a.queues, key)
+			if !q.idle || a.actor != "" {
+				a.violate(key, "the record has disappeared")
+				delete(a.queues, key)
+				continue
+			}
+			q.exists = false // and its tickets are known
 		}
 	}
 	for key, it := range records {
@@ -65,6 +69,7 @@ func (a *Audit) compare() {
 func (a *Audit) judge(key string, q *queue, it item) {
 	a.judgeCounter(key, q, it)
 	after, present := it["servingAfter"]
+	q.idle = !present
 	servingAfter := whole(after.N)
 	holders := it["holders"].M
 	if crowded(it, holders) {
@@ -111,7 +116,11 @@ func (a *Audit) judgeCounter(key string, q *queue, it item) {
 		// Numbers between are of other queues, or not registered yet.
 		q.issued[counter.String()] = a.requests
 	}
-	for n := new(big.Int).Set(q.counter); !wide && n.Cmp(counter) < 0; {
+	before := q.counter
+	if !q.exists && counter.Sign() > 0 {
+		before = new(big.Int).Sub(counter, big.NewInt(1)) // a new record begins at the time
+	}
+	for n := new(big.Int).Set(before); !wide && n.Cmp(counter) < 0; {
 		n.Add(n, big.NewInt(1))
 		q.issued[n.String()] = a.requests
 	}

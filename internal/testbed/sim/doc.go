@@ -71,6 +71,9 @@
 //   - In the end the table is clean, no queue has a holder or a waiter, and an idle
 //     lock costs one request to acquire and one to release.
 //
+// In some runs the table's TTL deletes idle records as if Config.Forget were a minute:
+// soon after that time, later, or never. Tickets must rise all the same.
+//
 // In another eighth of the runs most turns take one to five of five locks at once, in
 // three entities, with tickets of the table's or of each queue. A newcomer then takes
 // all of them.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -328,8 +329,12 @@ func (w *world) outage(r *rand.Rand) {
 	n.broken, n.until = operation, time.Now().Add(d)
 }
 
+// forget is Config.Forget of the runs that forget records.
+const forget = 24 * time.Hour
+
 // expire is the table's TTL: it removes rows that have expired, days ago or
-// just now, and in some runs one that has not.
+// just now, and in some runs one that has not. Of records it removes most that were idle
+// for Plan.Forget, at once or later.
 func (w *world) expire(r *rand.Rand) {
 	name := tableName
 	out, err := w.direct.Scan(context.Background(), &dynamodb.ScanInput{TableName: &name})
@@ -347,12 +352,23 @@ func (w *world) expire(r *rand.Rand) {
 			w.violate("expiresAt is %q", expires.Value)
 			continue
 		}
-		if early := w.plan.EarlyTTL && r.IntN(3) == 0; !early && time.Unix(seconds, 0).After(w.engineClock()) {
+		due, what := time.Unix(seconds, 0), "TTL removes a row"
+		early := w.plan.EarlyTTL && r.IntN(3) == 0
+		if _, record := item["ticketNumber"]; record {
+			due, what = due.Add(w.plan.Forget-forget), "TTL removes a record"
+			early = false
+		}
+		if !early && due.After(w.engineClock()) {
 			continue
 		}
-		w.harm("TTL removes a row")
+		w.harm(what)
 		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
-		if _, err := w.direct.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &name, Key: key}); err != nil {
+		unchanged := "expiresAt = :seen"
+		_, err := w.direct.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
+			TableName: &name, Key: key, ConditionExpression: &unchanged,
+			ExpressionAttributeValues: map[string]types.AttributeValue{":seen": expires},
+		})
+		if _, changed := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !changed {
 			w.violate("the table's TTL: %v", err)
 		}
 	}

@@ -202,6 +202,16 @@ var mutants = []mutant{
 		"Set(seenBeat, n.field(h.ID, table.AttrBeat))\n\t\tsame := n.served(h.ID, h.Ticket)\n",
 		`was removed by|believed to hold`, 920000,
 	},
+	{
+		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
+		"n.serve(keep(u, q), e, last)", "n.serve(u, e, last)",
+		`the record has disappeared`, 0,
+	},
+	{
+		"a new record that begins at 0", "internal/counter/counter.go",
+		"	return baseAt(earliest), true\n", "	return baseAt(earliest.AddDate(-100, 0, 0)), true\n",
+		`the counter fell`, 0,
+	},
 }
 
 // mutantSeeds is how many runs a mistake has to show itself: no more than CI

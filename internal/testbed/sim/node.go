@@ -124,6 +124,9 @@ func (w *world) boot(name string, i int) (*node, error) {
 		Logger: slog.New(listener{n}),
 	}
 	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second
+	if w.plan.Forget > 0 {
+		cfg.Forget = forget
+	}
 	var err error
 	n.client, err = queuelock.New(n.db, tableName, cfg)
 	w.mu.Lock()

@@ -36,6 +36,9 @@ type Plan struct {
 	Split embedded.Splitting
 	// EarlyTTL lets the table's TTL remove rows before their time.
 	EarlyTTL bool
+	// Forget is the time after which the table's TTL may delete idle records, long before the
+	// day that Config.Forget asks for. It exceeds the longest delay of a request. Zero: never.
+	Forget time.Duration
 	// Several is the chance of a turn to take several locks, of which there are
 	// five then. Zero: the usual one in twelve, of two locks at most.
 	Several float64
@@ -159,6 +162,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	}
 	p.vary(rand.New(rand.NewPCG(seed, variation)), severity)
 	p.varyProcesses(rand.New(rand.NewPCG(seed, variation+1)), severity)
+	if rand.New(rand.NewPCG(seed, forgetting)).IntN(8) == 0 {
+		p.forget()
+	}
 	return p
 }
 
@@ -174,6 +180,21 @@ func (p *Plan) varyProcesses(r *rand.Rand, severity float64) {
 	if undated := r.IntN(3) == 0; undated && severity > 0 && !p.Dateless && !p.Observe {
 		p.Chances.Undated = r.Float64()
 	}
+}
+
+// forgetting is the stream that chooses the runs that forget records, as variation does.
+const forgetting = 281
+
+// forget lets the table delete idle records. Leases are short and turns rare, so that
+// queues are idle for longer than any request is late. A suspended process would begin a
+// record at a time that is behind by more than that.
+func (p *Plan) forget() {
+	if p.Scope != queuelock.ScopeQueue || p.Several > 0 {
+		return
+	}
+	p.TTL, p.Think, p.Workers = 2*time.Second, 2*time.Minute, 1
+	p.Means.TTL, p.Means.Suspend = 10*time.Second, 0
+	p.Forget = 12*p.TTL + 30*time.Second
 }
 
 // vary draws what only some runs have, from a source of its own, so that the seeds
