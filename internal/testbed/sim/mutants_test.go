@@ -196,12 +196,6 @@ var mutants = []mutant{
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "l.Until.IsZero() && r.Has(table.AttrSeen)",
 		`was removed by|believed to hold`, 920016,
 	},
-	{
-		"an observation that comes late", "internal/serving/seen.go",
-		"Set(seenBeat, was)\n\t\tsame := n.field(h.ID, table.AttrBeat).Equal(was).And(n.served(h.ID, h.Ticket))\n",
-		"Set(seenBeat, n.field(h.ID, table.AttrBeat))\n\t\tsame := n.served(h.ID, h.Ticket)\n",
-		`was removed by|believed to hold`, 920000,
-	},
 }
 
 // mutantSeeds is how many runs a mistake has to show itself: no more than CI
