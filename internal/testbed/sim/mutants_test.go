@@ -197,12 +197,6 @@ var mutants = []mutant{
 		`was removed by|believed to hold`, 920016,
 	},
 	{
-		"an observation that comes late", "internal/serving/seen.go",
-		"Set(seenBeat, was)\n\t\tsame := n.field(h.ID, table.AttrBeat).Equal(was).And(n.served(h.ID, h.Ticket))\n",
-		"Set(seenBeat, n.field(h.ID, table.AttrBeat))\n\t\tsame := n.served(h.ID, h.Ticket)\n",
-		`was removed by|believed to hold`, 920000,
-	},
-	{
 		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
 		"n.serve(keep(u, q), e, last)", "n.serve(u, e, last)",
 		`the record has disappeared`, 0,
