@@ -199,12 +199,12 @@ var mutants = []mutant{
 	{
 		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
 		"n.serve(keep(u, q), e, last)", "n.serve(u, e, last)",
-		`the record has disappeared`, 0,
+		`the record has disappeared`, 16,
 	},
 	{
 		"a new record that begins at 0", "internal/counter/counter.go",
 		"	return baseAt(earliest), true\n", "	return baseAt(earliest.AddDate(-100, 0, 0)), true\n",
-		`the counter fell`, 0,
+		`the counter fell`, 16,
 	},
 }
 
