@@ -128,10 +128,12 @@ func Tree(tree fs.FS) ([]Hit, error) {
 		if err != nil {
 			return err
 		}
-		found := []Hit{}
+		find := InGo
 		if path.Ext(name) == ".md" {
-			found = Find(string(text))
-		} else if found, err = InGo(name, text); err != nil {
+			find = func(_ string, text []byte) ([]Hit, error) { return Find(string(text)), nil }
+		}
+		found, err := find(name, text)
+		if err != nil {
 			return err
 		}
 		for _, hit := range found {
