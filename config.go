@@ -116,7 +116,7 @@ func (c Config) validate() error {
 	case c.Forget != 0 && c.Forget < minForget:
 		err = fmt.Errorf("Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ScopeQueue:
-		err = fmt.Errorf("Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
+		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
 	case len(c.Owner) > maxOwner:
 		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:
