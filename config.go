@@ -114,7 +114,7 @@ func (c Config) validate() error {
 	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
 		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case c.Forget != 0 && c.Forget < minForget:
-		err = fmt.Errorf("Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
+		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ScopeQueue:
 		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
 	case len(c.Owner) > maxOwner:
