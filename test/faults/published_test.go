@@ -174,7 +174,7 @@ func TestHoleMisleadingRetry(t *testing.T) {
 		})
 	})
 	for _, op := range []struct{ name, mentioning string }{
-		{"UpdateItem", "ticketNumber = ticketNumber + 1"}, // TAKE
+		{"UpdateItem", "servingAfter = if_not_exists"}, // TAKE
 		{"PutItem", ""},                  // ENQUEUE
 		{"UpdateItem", "granted = 2"},    // CLAIM
 		{"UpdateItem", "beat = "},        // HEARTBEAT
@@ -196,7 +196,7 @@ func TestHoleMisleadingRetry(t *testing.T) {
 					t.Fatal(got.Err)
 				}
 				behind := uint64(1)
-				if strings.Contains(op.mentioning, "ticketNumber") {
+				if strings.Contains(op.mentioning, "servingAfter") {
 					behind = 2 // the number that was issued unheard is burnt
 				}
 				if n := got.Lock.Ticket().After(held.Ticket()); n != behind {
