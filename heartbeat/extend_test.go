@@ -24,7 +24,7 @@ func TestExtend(t *testing.T) {
 		if left := time.Until(k.Deadline()); left != 58*time.Second {
 			t.Errorf("%v are left, want all", left)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second)
 		k.Stop()
 		if sent, _, _ := tb.seen(); fmt.Sprint(sent) != "[10s 40s 1m10s]" {
 			t.Errorf("renewals were sent at %v", sent)

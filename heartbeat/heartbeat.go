@@ -66,43 +66,57 @@ type Config struct {
 	// Endless says that the lease has no end. Margin and Warnings are not used then,
 	// and TTL sets only the rhythm of retries.
 	Endless bool
+	// OnLoss is called once, when the lease is lost, after Lost is closed. It must return at
+	// once, and must not call the Keeper. Optional.
+	OnLoss func(*LossError)
 }
 
 // Keeper keeps one lease. Its methods are safe for concurrent use.
 type Keeper struct {
-	config  Config
-	renew   Renew
-	cancel  context.CancelFunc
-	asks    chan chan error // of Extend
-	lost    chan struct{}
-	stopped <-chan struct{} // Stop was called, or the lease was lost
-	ended   chan struct{}   // the goroutine has returned
-	pause   time.Duration   // after the last failure; used by the goroutine only
+	config Config
+	renew  Renew
+	ctx    context.Context // ends with Stop or the loss; cancelled under mu
+	cancel context.CancelFunc
+	lost   chan struct{}
 
+	// mu guards the fields below. It is not held during a renewal.
 	mu       sync.Mutex
-	deadline time.Time // guarded by mu
-	warnings []warning // guarded by mu; none after Stop
-	failed   error     // guarded by mu; the last attempt's error since the last renewal
-	busy     bool      // guarded by mu, changed by the goroutine; an attempt is under way
-	loss     error     // guarded by mu
+	next     *time.Timer // makes the renewal that is due
+	due      time.Time   // of next
+	alarm    *time.Timer // at a warning or the deadline; nil if the lease has no end
+	deadline time.Time
+	warnings []warning     // none after Stop
+	current  *renewal      // under way; nil: none
+	asked    *renewal      // of Extend, to follow; nil: none
+	pause    time.Duration // after the last failure
+	failed   error         // the last renewal's error since the last success
+	loss     error
+}
+
+// renewal is one call of Renew.
+type renewal struct {
+	done chan struct{} // closed when it has returned
+	err  error         // set before
 }
 
 // Start begins to keep a lease that was taken or renewed by a request sent at that
-// instant. It starts one goroutine, and one for each attempt, which end with Stop or
-// the loss. ctx carries values to Renew; its end does not end the lease.
+// instant. Each renewal has a goroutine, and there is none in between. Timers end with
+// Stop or the loss. ctx carries values to Renew; its end does not end the lease.
 func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	k := &Keeper{
-		config: c, renew: renew, cancel: cancel,
-		asks: make(chan chan error), lost: make(chan struct{}), stopped: ctx.Done(), ended: make(chan struct{}),
+	k := &Keeper{config: c, renew: renew, lost: make(chan struct{})}
+	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.due = sent.Add(k.early(c.First))
+	k.next = time.AfterFunc(time.Until(k.due), k.run)
+	if c.Endless {
+		return k
 	}
-	if !c.Endless {
-		k.deadline = sent.Add(c.TTL - c.Margin)
-		for _, w := range c.Warnings {
-			k.warnings = append(k.warnings, warning{Warning: w})
-		}
+	k.deadline = sent.Add(c.TTL - c.Margin)
+	for _, w := range c.Warnings {
+		k.warnings = append(k.warnings, warning{Warning: w})
 	}
-	go k.run(ctx, sent)
+	k.alarm = time.AfterFunc(k.untilAlarm(), k.ring)
 	return k
 }
 
@@ -129,19 +143,7 @@ func (k *Keeper) Deadline() time.Time {
 func (k *Keeper) Check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.loss != nil || k.config.Endless {
-		return k.loss
-	}
-	now := time.Now()
-	k.warn(now)
-	if !now.Before(k.deadline) {
-		loss := &LossError{Cause: Expired}
-		if k.failed != nil || k.busy {
-			loss = &LossError{Cause: Unreachable, Err: k.failed}
-		}
-		k.lose(loss)
-	}
-	return k.loss
+	return k.check()
 }
 
 // Stop ends the renewals and the warnings, and waits for the renewal under way. It does
@@ -150,9 +152,12 @@ func (k *Keeper) Check() error {
 func (k *Keeper) Stop() {
 	k.mu.Lock()
 	k.warnings = nil
+	k.end()
+	last := k.current
 	k.mu.Unlock()
-	k.cancel()
-	<-k.ended
+	if last != nil {
+		<-last.done
+	}
 }
 
 // Extend renews the lease now by one renewal, sent after the call and after the answer
@@ -166,16 +171,18 @@ func (k *Keeper) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	answer := make(chan error, 1)
-	select {
-	case k.asks <- answer:
-	case <-k.stopped:
-	case <-ctx.Done():
+	k.mu.Lock()
+	if k.asked == nil {
+		k.asked = &renewal{done: make(chan struct{})}
+		go k.run()
 	}
+	mine := k.asked
+	k.mu.Unlock()
 	var err error
 	select {
-	case err = <-answer:
-	case <-k.stopped:
+	case <-mine.done:
+		err = mine.err
+	case <-k.ctx.Done():
 		err = ErrStopped
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -186,133 +193,132 @@ func (k *Keeper) Extend(ctx context.Context) error {
 	return err
 }
 
-// lose reports the loss. It is called once, and k.mu is held.
+// The functions below are called with k.mu held, except run, ring and send.
+
+// check is Check.
+func (k *Keeper) check() error {
+	if k.loss != nil || k.config.Endless {
+		return k.loss
+	}
+	now := time.Now()
+	k.warn(now)
+	if !now.Before(k.deadline) {
+		loss := &LossError{Cause: Expired}
+		if k.failed != nil || k.current != nil {
+			loss = &LossError{Cause: Unreachable, Err: k.failed}
+		}
+		k.lose(loss)
+	}
+	return k.loss
+}
+
+// lose reports the loss. It is called once.
 func (k *Keeper) lose(loss *LossError) {
 	k.loss = loss
+	k.end()
 	close(k.lost)
-}
-
-// run waits for the next attempt, a call of Extend, an answer, a warning or the deadline.
-func (k *Keeper) run(ctx context.Context, sent time.Time) {
-	defer close(k.ended)
-	attempt := time.NewTimer(time.Until(sent.Add(k.early(ctx, k.config.First))))
-	defer attempt.Stop()
-	alarm := time.NewTimer(k.untilAlarm())
-	defer alarm.Stop()
-	answers := make(chan answer, 1)
-	var asked []chan error // calls of Extend for the next attempt
-	send := func() {
-		// The deadline may have passed if the process was paused.
-		if k.Check() != nil {
-			return
-		}
-		attempt.Stop()
-		k.mu.Lock()
-		k.busy = true
-		k.mu.Unlock()
-		calls := asked
-		asked = nil
-		go func() { answers <- k.attempt(ctx, calls) }()
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			if k.busy {
-				<-answers // so that nothing is sent after Stop
-			}
-			return
-		case <-k.lost: // by Check
-			k.cancel()
-		case <-alarm.C:
-			if ctx.Err() == nil {
-				_ = k.Check()
-			}
-			alarm.Reset(k.untilAlarm())
-		case <-attempt.C:
-			send()
-		case call := <-k.asks:
-			if asked = append(asked, call); !k.busy {
-				send()
-			}
-		case a := <-answers:
-			next, kept := k.settle(ctx, a)
-			a.pass(kept)
-			if !kept {
-				continue
-			}
-			if len(asked) > 0 {
-				send()
-			} else {
-				attempt.Reset(next)
-			}
-			alarm.Reset(k.untilAlarm())
-		}
+	if k.config.OnLoss != nil {
+		k.config.OnLoss(loss)
 	}
 }
 
-// answer is the result of an attempt that was sent at that instant.
-type answer struct {
-	sent  time.Time
-	err   error
-	calls []chan error // of Extend, that wait for it
-}
-
-// attempt renews once, at most until the deadline.
-func (k *Keeper) attempt(ctx context.Context, calls []chan error) answer {
-	sent := time.Now()
-	if !k.config.Endless {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, k.Deadline())
-		defer cancel()
-	}
-	return answer{sent, k.renew(ctx), calls}
-}
-
-// pass passes the answer on to the calls of Extend. kept says that the lease is still kept.
-func (a answer) pass(kept bool) {
-	if a.err == nil && !kept {
-		a.err = ErrStopped // or lost: its answer came too late
-	}
-	for _, call := range a.calls {
-		call <- a.err
+// end ends the renewals and the timers.
+func (k *Keeper) end() {
+	k.cancel()
+	k.next.Stop()
+	if k.alarm != nil {
+		k.alarm.Stop()
 	}
 }
 
-// settle applies an answer, and returns the time until the next attempt, or false if
-// the lease is lost or no longer kept.
-func (k *Keeper) settle(ctx context.Context, a answer) (next time.Duration, kept bool) {
+// kept reports whether the lease is still to be kept. It reads the clock: the deadline may
+// have passed if the process was paused.
+func (k *Keeper) kept() bool { return k.ctx.Err() == nil && k.check() == nil }
+
+// ring gives the warnings that are due, and reports the loss at the deadline.
+func (k *Keeper) ring() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.busy = false
-	if k.loss != nil || ctx.Err() != nil {
-		return 0, false
+	if k.kept() {
+		k.alarm.Reset(k.untilAlarm())
+	}
+}
+
+// run makes the renewals that are due or asked for, one by one, unless another run does.
+func (k *Keeper) run() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.current != nil {
+		return
+	}
+	for k.kept() {
+		switch wait := time.Until(k.due); {
+		case k.asked != nil:
+			k.current, k.asked = k.asked, nil
+		case wait > 0:
+			k.next.Reset(wait)
+			return
+		default:
+			k.current = &renewal{done: make(chan struct{})}
+		}
+		k.next.Stop()
+		sent, r, deadline := time.Now(), k.current, k.deadline
+		k.mu.Unlock()
+		err := k.send(deadline)
+		k.mu.Lock()
+		k.current = nil
+		if r.err = err; !k.settle(sent, err) && err == nil {
+			r.err = ErrStopped // or lost: its answer came too late
+		}
+		close(r.done)
+	}
+}
+
+// send renews once, at most until the deadline.
+func (k *Keeper) send(deadline time.Time) error {
+	if k.config.Endless {
+		return k.renew(k.ctx)
+	}
+	ctx, cancel := context.WithDeadline(k.ctx, deadline)
+	defer cancel()
+	return k.renew(ctx)
+}
+
+// settle applies the answer to a renewal that was sent at that instant, and reports whether
+// the lease is still kept.
+func (k *Keeper) settle(sent time.Time, err error) (kept bool) {
+	if k.ctx.Err() != nil {
+		return false
 	}
 	k.warn(time.Now()) // a process that was paused is warned even if this answer renews the lease
 	switch {
-	case a.err == nil:
+	case err == nil:
 		// An answer after the deadline counts if the timer has not fired yet: the new
 		// deadline is taken from the time at which the renewal was sent.
 		k.failed, k.pause = nil, 0
+		k.due = sent.Add(k.early(k.config.Interval))
 		if !k.config.Endless {
-			k.deadline = a.sent.Add(k.config.TTL - k.config.Margin)
+			k.deadline = sent.Add(k.config.TTL - k.config.Margin)
+			k.alarm.Reset(k.untilAlarm())
 		}
-		return time.Until(a.sent.Add(k.early(ctx, k.config.Interval))), true
-	case errors.Is(a.err, ErrEvicted):
-		k.lose(&LossError{Cause: Evicted, Err: a.err})
-		return 0, false
+	case errors.Is(err, ErrEvicted):
+		k.lose(&LossError{Cause: Evicted, Err: err})
+		return false
+	default:
+		k.failed = err
+		k.due = time.Now().Add(k.soon())
 	}
-	k.failed = a.err
-	return k.soon(ctx), true
+	return true
 }
 
 // early shortens a wait at random, so that leases taken together are not renewed together.
-func (k *Keeper) early(ctx context.Context, wait time.Duration) time.Duration {
-	return wait - time.Duration(float64(wait)*k.config.Spread*random.Float64(ctx))
+func (k *Keeper) early(wait time.Duration) time.Duration {
+	return wait - time.Duration(float64(wait)*k.config.Spread*random.Float64(k.ctx))
 }
 
 // soon returns the time until the next attempt after a failure: short at first, and for
 // some twenty in half a lease. Without an end the attempts slow down to the interval.
-func (k *Keeper) soon(ctx context.Context) time.Duration {
+func (k *Keeper) soon() time.Duration {
 	longest := k.config.TTL / 40
 	if k.config.Endless {
 		longest = k.config.Interval
@@ -322,5 +328,5 @@ func (k *Keeper) soon(ctx context.Context) time.Duration {
 	} else {
 		k.pause = min(2*k.pause, longest)
 	}
-	return random.Around(ctx, k.pause)
+	return random.Around(k.ctx, k.pause)
 }

@@ -1,9 +1,6 @@
 package heartbeat
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Warning is called when Margin or less is left until the deadline because no renewal
 // was confirmed: once for each deadline, and again only after a renewal. A process that
@@ -31,13 +28,8 @@ func (k *Keeper) warn(now time.Time) {
 	}
 }
 
-// untilAlarm returns the time until the next warning, or the deadline.
+// untilAlarm returns the time until the next warning, or the deadline. k.mu is held.
 func (k *Keeper) untilAlarm() time.Duration {
-	if k.config.Endless {
-		return math.MaxInt64
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	next := k.deadline
 	for _, w := range k.warnings {
 		if at := k.deadline.Add(-w.Margin); !w.given.Equal(k.deadline) && at.Before(next) {

@@ -127,6 +127,7 @@ func TestLateWarning(t *testing.T) {
 	bubble("past the deadline", t, func(t *testing.T) {
 		for range 50 {
 			c, b := warned(10 * time.Second)
+			c.First = 2 * time.Hour // no renewal waits for the keeper
 			var k *heartbeat.Keeper
 			started, told := make(chan struct{}), true
 			c.Warnings[0].Func = func() {
@@ -148,13 +149,13 @@ func TestLateWarning(t *testing.T) {
 			k.Stop()
 		}
 	})
-	// The answer that ends the danger has come meanwhile.
+	// The answer that ends the danger comes when the process wakes.
 	bubble("past the margin, and renewed", t, func(t *testing.T) {
 		for range 50 {
 			c, b := warned(10 * time.Second)
 			stall(&c, 20*time.Second, 15*time.Second) // from 38 s to 53 s
 			tb := newTable(func(context.Context, int) error {
-				time.Sleep(12 * time.Second) // from 30 s to 42 s
+				time.Sleep(23 * time.Second) // from 30 s to 53 s
 				return nil
 			})
 			k := heartbeat.Start(t.Context(), time.Now(), c, tb.renew)

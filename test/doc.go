@@ -12,6 +12,7 @@
 //	inspect     what others see of a lock
 //	item        locks on the caller's own items
 //	lease       how long a lock lasts: clocks and heartbeats
+//	load        CPU time, memory and goroutines
 //	lockdelay   the delay after a lost lock
 //	multilock   AcquireAll and the wider scopes
 //	release     Release, ReleaseWith, Do and Close

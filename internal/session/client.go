@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,16 +33,38 @@ type Client struct {
 	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
 	Unknown  func(q table.Queue, err, ctx, end error) error
 
-	sessions sync.Map // its keys are the *Sessions that are held, or not yet released
+	mu       sync.Mutex
+	sessions map[*Session]bool // guarded by mu; those that are held, or not yet released
+	renewals chan struct{}     // an element for each heartbeat under way; made with the first session
+}
+
+func (c *Client) list(s *Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sessions == nil {
+		c.sessions, c.renewals = map[*Session]bool{}, make(chan struct{}, maxRenewals)
+	}
+	c.sessions[s] = true
+}
+
+func (c *Client) unlist(s *Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sessions, s)
+}
+
+// held returns the number of Sessions.
+func (c *Client) held() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sessions)
 }
 
 // Sessions returns the sessions that are held or not yet released, by queue and ticket.
 func (c *Client) Sessions() []*Session {
-	var all []*Session
-	c.sessions.Range(func(s, _ any) bool {
-		all = append(all, s.(*Session))
-		return true
-	})
+	c.mu.Lock()
+	all := slices.Collect(maps.Keys(c.sessions))
+	c.mu.Unlock()
 	slices.SortFunc(all, func(a, b *Session) int {
 		return cmp.Or(cmp.Compare(a.config.Queue.String(), b.config.Queue.String()), a.grant.Ticket.Compare(b.grant.Ticket))
 	})

@@ -13,6 +13,14 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 )
 
+// crowd is the number of locks of one client from which on their first heartbeats are spread over
+// half of the interval, as those of locks that share an item are: many may be granted at once.
+const crowd = 100
+
+// maxRenewals limits the heartbeats of one client that are under way at one time. If the table
+// does not answer, those of ten thousand locks would otherwise need as many connections.
+const maxRenewals = 1000
+
 // keep starts the heartbeat.
 func (s *Session) keep(ctx context.Context) {
 	terms, mode := s.config.Terms, s.config.Mode
@@ -22,14 +30,17 @@ func (s *Session) keep(ctx context.Context) {
 		// for a whole lease. A heartbeat adds it, late enough that a short turn needs no request.
 		first = min(first, terms.TTL/10, time.Second)
 	}
-	if others := mode.Permits > 1 || mode.Shared; others && first == terms.Interval {
-		// Their entries are in one item, and many may be granted at once.
+	others := mode.Permits > 1 || mode.Shared || s.client.held() > crowd
+	if others && first == terms.Interval {
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
 	}
 	renewals := lease.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease)
+	s.mu.Lock() // the loss may be reported at once
+	defer s.mu.Unlock()
 	s.keeper = heartbeat.Start(ctx, s.grant.Sent, heartbeat.Config{
 		TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, First: first,
 		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: lease.Spread,
+		OnLoss: s.lose,
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }
 
@@ -38,6 +49,12 @@ var errReleasing = errors.New("the lock is not in the serving record: a write th
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
+	select {
+	case s.client.renewals <- struct{}{}:
+		defer func() { <-s.client.renewals }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
 	renewal := serving.Renewal{Until: until, Since: lease.Middle(q.Clock(), s.grant.Sent)}
@@ -69,16 +86,6 @@ func (s *Session) saw(rec serving.Record) {
 	if me, ok := rec.Mine(s.grant.ID); ok && me.Shared {
 		s.sharing = shared
 	}
-}
-
-// watch ends the session when the heartbeat reports its loss.
-func (s *Session) watch() {
-	select {
-	case <-s.keeper.Lost():
-		s.lose(s.keeper.Err().(*heartbeat.LossError))
-	case <-s.ctx.Done():
-	}
-	s.keeper.Stop()
 }
 
 // lose ends a session that is still held (see moves), because its lease is lost.

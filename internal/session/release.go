@@ -62,14 +62,14 @@ func (s *Session) released() State { return State{Phase: Released, Reason: s.cli
 
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
-	s.client.sessions.Store(s, nil) // a loss has taken it off the list
+	s.client.list(s) // a loss has taken it off the list
 	if s.config.Terms.FailClosed {
 		return // nothing else ends it
 	}
 	if left := time.Until(s.keeper.Deadline()) + s.config.Terms.Margin; left > 0 {
-		time.AfterFunc(left, func() { s.client.sessions.Delete(s) })
+		time.AfterFunc(left, func() { s.client.unlist(s) })
 	} else {
-		s.client.sessions.Delete(s)
+		s.client.unlist(s)
 	}
 }
 

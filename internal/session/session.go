@@ -59,9 +59,8 @@ func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *S
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, s, cancel}
+	c.list(s)
 	s.keep(ctx)
-	c.sessions.Store(s, nil)
-	c.Background(s.watch)
 	return s
 }
 
@@ -187,6 +186,9 @@ func (s *Session) move(to State) bool {
 		s.state = to
 		if from.held() && !to.Phase.held() {
 			s.ctx.cancel(to.Reason)
+			if to.Phase != Releasing { // Release stops the heartbeat itself
+				s.client.Background(s.keeper.Stop)
+			}
 		}
 		if to.Phase == Released {
 			s.handover.decide(&s.handover.returned)
@@ -194,16 +196,14 @@ func (s *Session) move(to State) bool {
 	}
 	s.mu.Unlock()
 	if possible && (to.Phase == Lost || to.Phase.Final()) {
-		s.client.sessions.Delete(s)
+		s.client.unlist(s)
 	}
 	return possible
 }
 
 // State returns the state. It reads the clock first.
 func (s *Session) State() State {
-	if err := s.keeper.Check(); err != nil {
-		s.lose(err.(*heartbeat.LossError))
-	}
+	_ = s.keeper.Check() // see OnLoss
 	return s.current()
 }
 
