@@ -94,7 +94,7 @@ func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpoli
 		},
 	}
 	for _, q := range s.queues {
-		config.Waiters = append(config.Waiters, s.client.waiter(s.cfg, q, calls))
+		config.Waiters = append(config.Waiters, *s.client.waiter(s.cfg, q, calls))
 	}
 	held, err := multilock.Acquire(ctx, config, wait)
 	if failed, ok := errors.AsType[*multilock.Error](err); ok {

@@ -96,7 +96,7 @@ func (r *round) enterAll(ctx context.Context) {
 		if r.a.cfg.Numbered {
 			c.Slots = r.slots // else it waits in one queue after the other
 		}
-		w := waiter.New(ctx, c)
+		w := waiter.New(ctx, &c)
 		r.waiters = append(r.waiters, w)
 		var err error
 		if !r.a.cfg.Numbered {

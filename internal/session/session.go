@@ -49,7 +49,7 @@ type Session struct {
 func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
-		client: c, config: config, grant: grant, seen: grant.Record, sharing: sharingOf(config.Mode),
+		client: c, config: config, grant: grant, seen: *grant.Record, sharing: sharingOf(config.Mode),
 		releases: newTurnstile(), transacts: newTurnstile(), handover: handover{decided: make(chan struct{})},
 	}
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed

@@ -86,7 +86,7 @@ func (w *world) take(q table.Queue, terms lease.Terms, id string) waiter.Grant {
 			w.Fatal(err)
 		}
 		h, _ := rec.Mine(id)
-		return waiter.Grant{ID: id, Ticket: h.Ticket, Sent: sent, Lease: h.Lease, Record: rec}
+		return waiter.Grant{ID: id, Ticket: h.Ticket, Sent: sent, Lease: h.Lease, Record: &rec}
 	}
 }
 

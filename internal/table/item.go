@@ -115,6 +115,9 @@ func (r *Reader) Int(attribute string) int64 {
 	if s == "" {
 		return 0
 	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n // as engines mostly print one
+	}
 	if n, ok := Whole(s); ok && n.IsInt64() {
 		return n.Int64()
 	}

@@ -23,7 +23,7 @@ type Grant struct {
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
 	// have acted under it.
 	Claimed, Resumed bool
-	Record           serving.Record // with the grant
+	Record           *serving.Record // with the grant; a pointer keeps the stacks of waiters small
 }
 
 // Handle returns the handle by which another process resumes the lock.
@@ -114,7 +114,7 @@ func (w *Waiter) adopt(ctx context.Context) (Grant, bool) {
 	if a.usable(entry, w.cfg.Entry.Terms, w.cfg.Queue.Clock(), time.Now()) {
 		a.unknown, w.failure = false, nil
 		return Grant{
-			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: rec,
+			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: &rec,
 		}, true
 	}
 	w.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
@@ -141,7 +141,7 @@ func Grace(requestTimeout time.Duration) time.Duration {
 // confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant is gone. After any other error
 // its outcome is unknown.
 func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
-	a, _ := w.attempts.find(grant.Record)
+	a, _ := w.attempts.find(*grant.Record)
 	a.unknown = true
 	w.series.Reset()
 	var rec serving.Record
@@ -154,7 +154,7 @@ func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
 	case err == nil:
 		a.unknown = false
 		me, _ := rec.Mine(a.id)
-		grant.Record, grant.Lease = rec, me.Lease
+		grant.Record, grant.Lease = &rec, me.Lease
 		return grant, nil
 	case !errors.Is(err, serving.ErrRefused):
 		return Grant{}, err

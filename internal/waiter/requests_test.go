@@ -36,7 +36,7 @@ func newTestWaiter(t *testing.T, c Config) *Waiter {
 	c.Local = localqueue.New(time.Minute)
 	c.Log, c.RetryTimeout = slog.New(slog.DiscardHandler), 10*time.Second
 	c.Observer = lease.NewObserver(c.Queue.Clock(), false)
-	return New(t.Context(), c)
+	return New(t.Context(), &c)
 }
 
 func TestRequests(t *testing.T) {

@@ -88,21 +88,21 @@ type Waiter struct {
 	orphan *OrphanError
 }
 
-// New returns a Waiter. It makes no request.
-func New(ctx context.Context, c Config) *Waiter {
+// New returns a Waiter. It copies the Config and makes no request.
+func New(ctx context.Context, c *Config) *Waiter {
 	timeout := c.RetryTimeout
 	if c.NoWait {
 		timeout = 3 * time.Second
 	}
 	return &Waiter{
-		cfg: c, id: random.Text(ctx), series: retry.For(timeout),
+		cfg: *c, id: random.Text(ctx), series: retry.For(timeout),
 		progress: &progress{pace: pace{gaps: c.Counter != nil, last: c.Local.Ended(c.Queue)}, report: c.Progress},
 	}
 }
 
 // Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
 // place in the queue, after a busy lock and after a table that does not answer, and returns the last.
-func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
+func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
 	for try := 1; ; try++ {
