@@ -154,7 +154,6 @@ func TestRunWaits(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
-	<-queued // the record, with its first use
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
 	<-queued
 	if err := lock.Release(t.Context()); err != nil {
@@ -209,7 +208,6 @@ func TestSignalWhileWaiting(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	e.occupied(t, "x")
-	<-queued // the record, with its first use
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "echo", "ran")

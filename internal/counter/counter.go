@@ -120,7 +120,7 @@ func (c Counter) base() (ticket.Number, bool) {
 	now := time.Now()
 	earliest, _, known := c.Store.Clock().At(now)
 	if !known {
-		return baseAt(now), !c.Store.Clock().Stale(now)
+		return baseAt(now), c.Store.Clock().Undated()
 	}
 	return baseAt(earliest), true
 }

@@ -47,6 +47,7 @@ type Clock struct {
 	at        time.Time  // zero without an estimate
 	disputed  time.Time  // local instant of the last contradiction; zero: none
 	torn      bool       // the last date contradicted earlier ones
+	answered  bool       // there was an answer, with a date or without
 }
 
 func New() *Clock { return &Clock{} }
@@ -92,6 +93,21 @@ func slack(elapsed time.Duration) time.Duration {
 
 func earlier(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
 func later(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
+
+// Answered records that a request was answered, with a date or without.
+func (c *Clock) Answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered = true
+}
+
+// Undated reports whether the table answers without dates, so that there is nothing to
+// wait for.
+func (c *Clock) Undated() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answered && c.at.IsZero()
+}
 
 // Stale reports whether the estimate is not good enough to begin a lease with at a local
 // instant: before the first date, fifteen minutes after the last one, and while the last

@@ -177,6 +177,7 @@ func send[In, Out any](ctx context.Context, s *Store, operation string,
 	received := time.Now()
 	date, ok := dateOfError(err)
 	if err == nil {
+		s.clock.Answered()
 		date, ok = dateOfAnswer(metadata(out))
 	}
 	if ok {
