@@ -104,7 +104,7 @@ type renewal struct {
 // Stop or the loss. ctx carries values to Renew; its end does not end the lease.
 func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	k := &Keeper{config: c, renew: renew, lost: make(chan struct{})}
-	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	k.ctx, k.cancel = context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.due = sent.Add(k.early(c.First))
