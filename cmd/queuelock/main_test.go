@@ -124,9 +124,7 @@ func (e *engine) client(t *testing.T) *queuelock.Client {
 	return c
 }
 
-// puts reports each PutItem from now on: that of a record's first use, and that of a row
-// in a queue. A request may be reported after its sender has gone on, so a test that
-// waits for a row must have seen the record's own before.
+// puts reports each PutItem from now on, which is that of a row in a queue.
 func (e *engine) puts() <-chan struct{} {
 	puts := make(chan struct{}, 64)
 	e.after = func(operation string) {

@@ -28,7 +28,6 @@ func TestStatus(t *testing.T) {
 		t.Errorf("before: exit code %d, stdout %q", o.code, o.stdout)
 	}
 	lock := e.occupied(t, "x")
-	<-queued // the record, with its first use
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "true")
 	<-queued
 
@@ -195,7 +194,6 @@ func TestStatusOfSharedLock(t *testing.T) {
 	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.Shared()); err != nil {
 		t.Fatal(err)
 	}
-	<-queued // the record, with its first use
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	writer := start(t, ctx, "run", "x", "--wait", "forever", "--", "true")

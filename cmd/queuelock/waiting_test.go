@@ -185,7 +185,6 @@ func TestRunReportsWait(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
-	<-queued // the record, with its first use
 	quietRead, quietWrite := errorPipe(t)
 	quiet := e.waiter(t, queued, quietWrite, "--quiet")
 	brokenRead, brokenWrite := errorPipe(t)
