@@ -80,7 +80,7 @@ func TestKindOfQueue(t *testing.T) {
 					if !held {
 						locktest.Release(t, lock)
 					}
-					before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE"))
+					before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE holders."))
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 						_, err := b.Acquire(t.Context(), locktest.Order, wait, test.then...)
 						if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
