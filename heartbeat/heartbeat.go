@@ -85,12 +85,14 @@ type Keeper struct {
 	due      time.Time   // of next
 	alarm    *time.Timer // at a warning or the deadline; nil if the lease has no end
 	deadline time.Time
-	warnings []warning     // none after Stop
-	current  *renewal      // under way; nil: none
-	asked    *renewal      // of Extend, to follow; nil: none
-	pause    time.Duration // after the last failure
-	failed   error         // the last renewal's error since the last success
-	loss     error
+	warnings []warning // none after Stop
+	current  *renewal  // under way; nil: none
+	asked    *renewal  // of Extend, to follow; nil: none
+	failure  struct {
+		err   error         // of the last renewal since the last success
+		pause time.Duration // after it
+	}
+	loss error
 }
 
 // renewal is one call of Renew.
@@ -204,8 +206,8 @@ func (k *Keeper) check() error {
 	k.warn(now)
 	if !now.Before(k.deadline) {
 		loss := &LossError{Cause: Expired}
-		if k.failed != nil || k.current != nil {
-			loss = &LossError{Cause: Unreachable, Err: k.failed}
+		if k.failure.err != nil || k.current != nil {
+			loss = &LossError{Cause: Unreachable, Err: k.failure.err}
 		}
 		k.lose(loss)
 	}
@@ -295,7 +297,7 @@ func (k *Keeper) settle(sent time.Time, err error) (kept bool) {
 	case err == nil:
 		// An answer after the deadline counts if the timer has not fired yet: the new
 		// deadline is taken from the time at which the renewal was sent.
-		k.failed, k.pause = nil, 0
+		k.failure.err, k.failure.pause = nil, 0
 		k.due = sent.Add(k.early(k.config.Interval))
 		if !k.config.Endless {
 			k.deadline = sent.Add(k.config.TTL - k.config.Margin)
@@ -305,7 +307,7 @@ func (k *Keeper) settle(sent time.Time, err error) (kept bool) {
 		k.lose(&LossError{Cause: Evicted, Err: err})
 		return false
 	default:
-		k.failed = err
+		k.failure.err = err
 		k.due = time.Now().Add(k.soon())
 	}
 	return true
@@ -323,10 +325,10 @@ func (k *Keeper) soon() time.Duration {
 	if k.config.Endless {
 		longest = k.config.Interval
 	}
-	if k.pause == 0 {
-		k.pause = k.config.TTL / 200
+	if k.failure.pause == 0 {
+		k.failure.pause = k.config.TTL / 200
 	} else {
-		k.pause = min(2*k.pause, longest)
+		k.failure.pause = min(2*k.failure.pause, longest)
 	}
-	return random.Around(k.ctx, k.pause)
+	return random.Around(k.ctx, k.failure.pause)
 }
