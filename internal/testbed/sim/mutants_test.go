@@ -29,7 +29,7 @@ var mutants = []mutant{
 		"grant by read alone", "internal/serving/claim.go",
 		"n.admits(e.Mode).\n\t\tAnd(n.granted.LessThan(number(t))).\n\t\tAnd(n.servingAfter.LessThan(number(t.Previous())))",
 		"n.holders.AttributeExists()",
-		`\d holders at once|was granted after ticket|believed to hold`, 6,
+		`\d holders at once|was granted after ticket|believed to hold`, 10,
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "internal/serving/heartbeat.go",
@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
-		`requests within a second|sends requests without end|some still wait`, 1165,
+		`requests within a second|sends requests without end|some still wait`, 1242,
 	},
 	{
 		"a fast release by the last number seen", "internal/serving/release.go",
@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{
 		"no removal after an unknown outcome", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n", "\tif true {\n",
-		`has left \[holder`, 4,
+		`has left \[holder`, 20,
 	},
 	{
 		"a fence that asks for nothing", "internal/serving/fence.go",
@@ -91,7 +91,7 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 199,
+		`an Acquire that failed has left \[row`, 320,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
