@@ -104,7 +104,7 @@ func TestBenchMistakes(t *testing.T) {
 // items.
 func TestInterruptedBench(t *testing.T) {
 	e := newEngine(t)
-	cmd := program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "50")
+	cmd := program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "3")
 	errs, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
