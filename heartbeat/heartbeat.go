@@ -307,7 +307,10 @@ func (k *Keeper) settle(sent time.Time, err error) (kept bool) {
 		k.lose(&LossError{Cause: Evicted, Err: err})
 		return false
 	default:
-		k.failure.err = err
+		// One that the deadline has cut short says less than the failure before it.
+		if k.failure.err == nil || k.config.Endless || time.Now().Before(k.deadline) {
+			k.failure.err = err
+		}
 		k.due = time.Now().Add(k.soon())
 	}
 	return true
