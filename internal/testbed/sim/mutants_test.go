@@ -106,7 +106,7 @@ var mutants = []mutant{
 	{
 		"a reader joins any holder", "internal/serving/mode.go",
 		"return n.noHolder().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
-		`\d holders at once|believed to hold`, 2173,
+		`\d holders at once|believed to hold`, 2267,
 	},
 	{
 		"a writer joins readers", "internal/serving/mode.go",
@@ -126,12 +126,12 @@ var mutants = []mutant{
 	{
 		"a fail-closed lock that was never confirmed", "internal/waiter/waiter.go",
 		"if w.cfg.Entry.Terms.FailClosed {", "if false {",
-		`believed to hold|was granted after ticket`, 29,
+		`believed to hold|was granted after ticket`, 67,
 	},
 	{
 		"a lock delay that others do not keep", "internal/lease/observer.go",
 		"end.Add(l.Delay).Sub(earliest)", "end.Sub(earliest)",
-		`was removed by`, 9,
+		`was removed by`, 15,
 	},
 	{
 		"a release inside the transaction", "internal/session/release.go",
@@ -143,7 +143,7 @@ var mutants = []mutant{
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
 			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return true, nil\n	} else if true {\n		return false, s.unknown(err, nil, nil)\n" +
 			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
-		`an update is lost`, 67,
+		`an update is lost`, 177,
 	},
 	{
 		"a transaction by its token alone", "internal/serving/fence.go",
@@ -159,7 +159,7 @@ var mutants = []mutant{
 	{
 		"an eviction without its mark", "internal/serving/evict.go",
 		"	return update.Set(n.evicted, expression.Value(mark.attribute()))\n", "	_ = mark\n	return update\n",
-		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 66,
+		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 70,
 	},
 	{
 		"a plain read after an eviction", "internal/session/use.go",
