@@ -189,7 +189,7 @@ var mutants = []mutant{
 	{
 		"an observation that counts beside an end", "internal/lease/lease.go",
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "r.Has(table.AttrSeen)",
-		`was removed by|believed to hold`, 920016,
+		`was removed by|believed to hold`, 920087,
 	},
 	{
 		"an observation of an earlier beat", "internal/lease/lease.go",
