@@ -194,7 +194,7 @@ var mutants = []mutant{
 	{
 		"an observation of an earlier beat", "internal/lease/lease.go",
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "l.Until.IsZero() && r.Has(table.AttrSeen)",
-		`was removed by|believed to hold`, 920016,
+		`was removed by|believed to hold`, 920087,
 	},
 	{
 		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
