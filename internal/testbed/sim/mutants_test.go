@@ -164,7 +164,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
-		`an update is lost`, 395,
+		`an update is lost`, 70056,
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
