@@ -174,7 +174,7 @@ var mutants = []mutant{
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
 		"\t\tgrant, ok, err := w.settle(ctx)\n", "\t\tgrant, ok, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
-		`has left \[holder`, 140,
+		`has left \[holder`, 80060,
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",
