@@ -124,7 +124,8 @@ func TestLookAtItem(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			spent := db.Counts().Sub(before)
 			looks, rows := spent["GetItem"].Sent, spent["Query"].Sent
-			if looks == 0 || i == 0 && rows != 0 || i > 0 && rows != looks {
+			// A look may begin before a count and end after it: one more or less on either side.
+			if looks < 5 || i == 0 && rows != 0 || i > 0 && (rows < looks-1 || rows > looks+1) {
 				t.Errorf("%s read the item %d times, and the rows %d times", name, looks, rows)
 			}
 		}
