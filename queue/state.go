@@ -69,6 +69,10 @@ type HoldTime struct{ Mean, Deviation time.Duration }
 // Holder is a client that holds the lock.
 type Holder struct {
 	Ticket ticket.Number
+	// ID names the holder's entry, and no other one ever. Beat counts the renewals of its
+	// lease, from 0.
+	ID     string
+	Beat   int64
 	Owner  string
 	Shared bool          // it holds the lock together with other shared holders
 	Since  time.Time     // when the lock was granted, on DynamoDB's clock; zero if that is not known
@@ -94,6 +98,8 @@ func (h Holder) Expired() bool { return h.Remaining <= 0 }
 type Waiter struct {
 	Position int // its place among the waiters: 1 is next
 	Ticket   ticket.Number
+	ID       string // names the row, and no other one ever
+	Beat     int64  // number of renewals of its lease, from 0
 	Owner    string
 	Shared   bool          // it will hold the lock together with other shared holders
 	Age      time.Duration // for how long it has waited

@@ -31,7 +31,7 @@ func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *que
 			continue // its waiter was served or overtaken
 		}
 		w := queue.Waiter{
-			Position: len(s.Waiting) + 1, Ticket: row.Ticket, Owner: row.Owner, Shared: row.Shared(), Problem: row.Problem,
+			Position: len(s.Waiting) + 1, Ticket: row.Ticket, ID: row.ID, Beat: row.Lease.Beat, Owner: row.Owner, Shared: row.Shared(), Problem: row.Problem,
 			Remaining: observer.See(row.LeaseID(q), row.Lease, snapshot.ReadAt), TTL: row.Lease.TTL,
 		}
 		if !row.CreatedAt.IsZero() {
@@ -46,7 +46,7 @@ func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *que
 // answered on the local clock, and now is the time of its Age on DynamoDB's.
 func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) queue.Holder {
 	holder := queue.Holder{
-		Ticket: h.Ticket, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
+		Ticket: h.Ticket, ID: h.ID, Beat: h.Lease.Beat, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
 		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay,
 		FailClosed: h.Lease.Endless(), Data: h.Data, Problem: h.Problem,
 	}

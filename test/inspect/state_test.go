@@ -157,3 +157,25 @@ func TestLogger(t *testing.T) {
 		}
 	})
 }
+
+// TestIDsAndBeats checks that Inspect shows by id and beat which holder and waiter renew
+// their leases.
+func TestIDsAndBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		locktest.Acquire(t, holder, waitpolicy.NoWait)
+		waiter, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
+		locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		before := locktest.Must(holder.Inspect(t.Context(), locktest.Order))
+		time.Sleep(time.Minute)
+		after := locktest.Must(holder.Inspect(t.Context(), locktest.Order))
+		if a, b := before.Serving[0], after.Serving[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat {
+			t.Errorf("holder %+v, a minute later %+v", a, b)
+		}
+		if a, b := before.Waiting[0], after.Waiting[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat || a.ID == before.Serving[0].ID {
+			t.Errorf("waiter %+v, a minute later %+v", a, b)
+		}
+	})
+}
