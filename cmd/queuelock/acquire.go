@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -23,7 +24,7 @@ var contactLimit = 10 * time.Second
 // long than a lock is waited for: a DynamoDB that has never answered is more likely
 // a wrong address than a moment's trouble. By its date the lease of the lock has an
 // end from the start, however soon the process is killed.
-func (f *runFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) error {
+func (f *lockFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) error {
 	limit := contactLimit
 	if longest, limited := wait.Limit(); limited {
 		limit = min(limit, longest)
@@ -40,18 +41,18 @@ func (f *runFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait wa
 		return nil
 	case sig := <-signals:
 		cancel()
-		return signalled(sig.(syscall.Signal), "%v: ended before a number for %s was taken", sig, f.key)
+		return signalled(sig.(syscall.Signal), "%v: ended before a number for %s was taken", sig, brief(f.keys[0]))
 	}
 }
 
 // look makes one attempt to read the queue, and more within the limit while they fail
 // transiently.
-func (f *runFlags) look(ctx context.Context, client *queuelock.Client, limit time.Duration) error {
+func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, limit time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := client.Inspect(ctx, f.key) // the first has the library's own bound alone
+	_, err := client.Inspect(ctx, f.keys[0]) // the first has the library's own bound alone
 	for attempts := retry.For(contactLimit); table.Transient(err) && attempts.Pause(bounded); {
-		_, again := client.Inspect(bounded, f.key)
+		_, again := client.Inspect(bounded, f.keys[0])
 		if bounded.Err() != nil && again != nil {
 			break // what it was cut short by says less than the failure before
 		}
@@ -60,14 +61,41 @@ func (f *runFlags) look(ctx context.Context, client *queuelock.Client, limit tim
 	return err
 }
 
-// acquire waits for the lock, or for a signal. After a signal it waits until it has left
-// the queue, but not for ever: a DynamoDB that does not answer cannot hold up a user. A
-// second signal ends it at once. The leases end what is left in the queue then.
-func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal, options []queuelock.Option) (*queuelock.Lock, error) {
+// acquire waits for the lock of one entity, or for those of several.
+func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) (*turn, error) {
+	begun, wait := time.Now(), p.wait
+	if err := f.contact(cmd, client, wait, signals); err != nil {
+		return nil, err
+	}
+	if limit, limited := wait.Limit(); limited {
+		wait = waitpolicy.For(max(0, limit-time.Since(begun)))
+	}
+	t, err := f.enter(cmd, client, wait, signals, p.options)
+	if err == nil {
+		f.report(cmd, "acquired %v after %v", t, time.Since(begun).Round(time.Millisecond))
+		return t, nil
+	}
+	_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
+	_, own := errors.AsType[*exitError](err)
+	switch {
+	case own:
+		return nil, err
+	case unreleased || !errors.Is(err, queuelock.ErrNotAcquired):
+		return nil, unavailable(err)
+	case f.quiet:
+		return nil, &exitError{code: f.conflict}
+	}
+	return nil, &exitError{f.conflict, busy(err)}
+}
+
+// enter waits in the queues, or for a signal. After a signal it waits until it has left
+// them, but not for ever: a DynamoDB that does not answer cannot hold up a user. A
+// second signal ends it at once. The leases end what is left in the queues then.
+func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal, options []queuelock.Option) (*turn, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	type answer struct {
-		lock *queuelock.Lock
+		turn *turn
 		err  error
 	}
 	answers := make(chan answer, 1)
@@ -79,16 +107,12 @@ func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait wa
 		options = append(options, queuelock.OnProgress(b.tell))
 	}
 	go func() {
-		lock, err := client.Acquire(ctx, f.key, wait, options...)
-		answers <- answer{lock, err}
+		t, err := f.take(ctx, client, wait, options)
+		answers <- answer{t, err}
 	}()
 	select {
 	case a := <-answers:
-		_, stands := errors.AsType[*queuelock.UnreleasedError](a.err)
-		if a.err != nil && (stands || !errors.Is(a.err, queuelock.ErrNotAcquired)) {
-			a.err = unavailable(a.err)
-		}
-		return a.lock, a.err
+		return a.turn, a.err
 	case sig := <-signals:
 		cancel()
 		patience := time.NewTimer(closeLimit)
@@ -100,6 +124,44 @@ func (f *runFlags) acquire(cmd *cobra.Command, client *queuelock.Client, wait wa
 		case <-patience.C:
 			f.hurry = true
 		}
-		return nil, signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, f.key, time.Since(begun).Round(time.Millisecond))
+		return nil, signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
 	}
+}
+
+// take calls the library.
+func (f *lockFlags) take(ctx context.Context, client *queuelock.Client, wait waitpolicy.Wait, options []queuelock.Option) (*turn, error) {
+	if len(f.keys) > 1 {
+		locks, err := client.AcquireAll(ctx, f.keys, wait, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &turn{locks: locks.All(), all: locks}, nil
+	}
+	lock, err := client.Acquire(ctx, f.keys[0], wait, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &turn{locks: []*queuelock.Lock{lock}}, nil
+}
+
+// busy is the error of a lock that was not acquired, in one line for people.
+func busy(err error) error {
+	e, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+	if !ok {
+		return err
+	}
+	text := brief(e.Key) + " is busy"
+	if h := e.Serving; h != nil {
+		text = fmt.Sprintf("%s is held by %s (ticket %s)", brief(e.Key), clipped(named(h.Owner), 40), h.Ticket.Short())
+		if h.FailClosed {
+			text += ", without a lease"
+		}
+	}
+	if e.Position > 0 {
+		text += fmt.Sprintf("; was waiter %d", e.Position)
+	}
+	if e.Blocked != nil {
+		text += "; behind an entry that cannot be read"
+	}
+	return fmt.Errorf("lock not acquired after %v: %s", e.Waited.Round(time.Millisecond), text)
 }

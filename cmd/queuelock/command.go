@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/child"
 )
 
@@ -33,16 +32,12 @@ const (
 func grace(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second) * 3 / 4 }
 
 // hold runs the command while the lock is held, and returns its exit code.
-func (f *runFlags) hold(cmd *cobra.Command, lock *queuelock.Lock, path string, signals <-chan os.Signal) (int, error) {
-	command := exec.Command(path, f.command[1:]...)
+func (f *runFlags) hold(cmd *cobra.Command, lock *turn, owner string, signals <-chan os.Signal) (int, error) {
+	command := exec.Command(f.path, f.command[1:]...)
 	command.Args[0] = f.command[0]
 	command.Stdin, command.Stdout, command.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	command.WaitDelay = pipeGrace
-	command.Env = append(os.Environ(),
-		"QUEUELOCK_TICKET="+lock.Ticket().String(),
-		"QUEUELOCK_ENTITY="+lock.Key().Entity,
-		"QUEUELOCK_REASON="+lock.Key().Reason,
-	)
+	command.Env = f.environment(lock, owner)
 	terminal := foreground(command)
 	defer terminal.restore()
 	started, err := child.Start(command)

@@ -19,6 +19,7 @@ const (
 	exitUnavailable = 69  // EX_UNAVAILABLE: DynamoDB, the table, the AWS settings, a port
 	exitLost        = 70  // the lock was lost while the command ran
 	exitNotAcquired = 75  // EX_TEMPFAIL: the lock was not acquired in time; try later
+	exitNested      = 78  // EX_CONFIG: the lock is held by a command above this one
 	exitNotRunnable = 126 // as in a shell: the command cannot be executed
 	exitNotFound    = 127 // as in a shell: the command does not exist
 	exitSignal      = 128 // plus the signal's number, as in a shell

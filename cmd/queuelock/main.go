@@ -81,6 +81,7 @@ func plainly(cmd *cobra.Command, err error) error {
 	if n, _ := fmt.Sscanf(err.Error(), "invalid argument %q for %q flag", &value, &name); n < 2 {
 		return err
 	}
+	name = name[strings.LastIndex(name, "--"):] // without the letter, as in "-E, --conflict-exit-code"
 	flag := cmd.Flag(strings.TrimPrefix(name, "--"))
 	if flag == nil {
 		return err

@@ -91,6 +91,10 @@ func TestRunEnvironment(t *testing.T) {
 	if o := invoke(t, "run", "a b/c", "--reason", "why", "--", "sh", "-c", `echo "$QUEUELOCK_TICKET"`); o.stdout != "2\n" {
 		t.Errorf("the second holder's ticket is %q, want 2", o.stdout)
 	}
+	o := invoke(t, "run", "x", "--", "sh", "-c", `[ "${QUEUELOCK_OWNER%:*}" = "$(uname -n)" ] && echo "$QUEUELOCK_TABLE $QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS"`)
+	if want := `queuelock ["x"] ["1"]` + "\n"; o.stdout != want {
+		t.Errorf("%+v, want %q", o, want)
+	}
 	if o := invoke(t, "run", "x", "--", "sh", "-c", `echo "$QUEUELOCK_REASON"`); o.stdout != "lock\n" {
 		t.Errorf("the default reason is %q, want lock", o.stdout)
 	}
@@ -354,9 +358,23 @@ func TestRunWrongUsage(t *testing.T) {
 		{"run x --ttl 0 -- true", "--ttl 0s: need a duration"},
 		{"run x --ttl 5 -- true", "--ttl 5: need a duration"},
 		{"run x --ttl 200h -- true", "--ttl 200h0m0s: need a duration"},
-		{"run x --wait soon -- true", "--wait soon: need 0, forever or a duration"},
-		{"run x --wait 5 -- true", "--wait 5: need 0, forever or a duration such as 5s"},
-		{"run x --wait -1s -- true", "--wait -1s: need 0, forever"},
+		{"run x --wait soon -- true", "--wait soon: need seconds, a duration such as 5m"},
+		{"run x --wait 5e1 -- true", "--wait 5e1: need seconds"},
+		{"run x -n -w 5 -- true", "--nonblock and --wait: use one of them"},
+		{"run x -E 256 -- true", "--conflict-exit-code 256: need a number from 0 to 255"},
+		{"run x -E -1 -- true", "--conflict-exit-code -1: need"},
+		{"run x -E busy -- true", "need a whole number"},
+		{"run x -c true -- true", `-c and a command after "--": use one of them`},
+		{"run x --command=", "-c is empty"},
+		{"run x y -c true", `"y" is one argument too many: see`},
+		{"run --all -- true", "ENTITY is missing"},
+		{"run --all a b --scope entity -- true", "use --scope table"},
+		{"run x --data -- true", `--data took "--" as its value`},
+		{"run x -s --data " + strings.Repeat("x", 257) + " -- true", "--data has 257 bytes: at most 256"},
+		{"run x --data " + strings.Repeat("x", 4097) + " -- true", "--data has 4097 bytes: at most 4096"},
+		{"run x --permits 100 --data " + strings.Repeat("x", 4000) + " -- true", "--data has 4000 bytes: too many for --permits 100"},
+		{"run x --permits 500 --ttl 2s -- true", "at least"},
+		{"run x --wait -1s -- true", "--wait -1s: need seconds"},
 		{"run x --wait 0x2s -- true", "or attempts such as 5x2s"},
 		{"run x --lock-delay -1s -- true", "--lock-delay -1s: need a duration"},
 		{"run x --lock-delay 25h -- true", "--lock-delay 25h0m0s: need a duration"},
@@ -417,7 +435,7 @@ func TestRunWrongUsage(t *testing.T) {
 		})
 	}
 	t.Run("an empty entity", func(t *testing.T) {
-		if o := invoke(t, "run", "", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "entity is empty") {
+		if o := invoke(t, "run", "", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "ENTITY is empty") {
 			t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
 		}
 	})

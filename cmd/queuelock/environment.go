@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/queuelock/queuelock"
+)
+
+// The variables by which a command knows its locks.
+const (
+	envEntity   = "QUEUELOCK_ENTITY"   // of one lock
+	envReason   = "QUEUELOCK_REASON"   // of all of them
+	envTicket   = "QUEUELOCK_TICKET"   // of one lock, or common to all
+	envOwner    = "QUEUELOCK_OWNER"    // as other clients see it
+	envTable    = "QUEUELOCK_TABLE"    //
+	envEntities = "QUEUELOCK_ENTITIES" // a JSON list
+	envTickets  = "QUEUELOCK_TICKETS"  // a JSON list, in the order of the entities
+	envHeld     = "QUEUELOCK_HELD"     // all locks of this process and those above it
+)
+
+// owner is the name of this process for other clients.
+func owner() string {
+	const most = 200 // of the 256 bytes of an owner
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host[:min(len(host), most)], os.Getpid())
+}
+
+// heldLock is a lock of this process, or of one above it.
+type heldLock struct {
+	Table  string `json:"table"`
+	Entity string `json:"entity"`
+	Reason string `json:"reason"`
+}
+
+func (f *lockFlags) held(key queuelock.Key) heldLock {
+	return heldLock{f.table, key.Entity, cmp.Or(key.Reason, queuelock.DefaultReason)}
+}
+
+// inherited are the locks of the processes above this one. A command may have changed
+// the variable: what cannot be read says nothing.
+func inherited() []heldLock {
+	var held []heldLock
+	_ = json.Unmarshal([]byte(os.Getenv(envHeld)), &held)
+	if entity := os.Getenv(envEntity); entity != "" {
+		held = append(held, heldLock{os.Getenv(envTable), entity, cmp.Or(os.Getenv(envReason), queuelock.DefaultReason)})
+	}
+	return held
+}
+
+// refuseNested refuses a lock that a process above this one holds: it would wait for
+// itself. A shared lock may do so too, behind a writer between the two.
+func (f *lockFlags) refuseNested() error {
+	above := inherited()
+	for _, key := range f.keys {
+		if slices.Contains(above, f.held(key)) {
+			return &exitError{exitNested, fmt.Errorf("%s is held by a command above this one: it would wait for itself; use another entity or --reason", brief(key))}
+		}
+	}
+	return nil
+}
+
+// environment is that of the command.
+func (f *lockFlags) environment(t *turn, owner string) []string {
+	held := inherited()
+	var entities, tickets []string
+	for _, lock := range t.locks {
+		if h := f.held(lock.Key()); !slices.Contains(held, h) {
+			held = append(held, h)
+		}
+		entities, tickets = append(entities, lock.Key().Entity), append(tickets, lock.Ticket().String())
+	}
+	env := slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return name == envEntity || name == envTicket // those of a lock above this one
+	})
+	env = append(env,
+		envReason+"="+t.locks[0].Key().Reason,
+		envOwner+"="+owner,
+		envTable+"="+f.table,
+		envEntities+"="+list(entities),
+		envTickets+"="+list(tickets),
+		envHeld+"="+list(held),
+	)
+	if len(entities) == 1 {
+		env = append(env, envEntity+"="+entities[0])
+	}
+	if n, ok := t.Ticket(); ok {
+		env = append(env, envTicket+"="+n.String())
+	}
+	return env
+}
+
+// list is JSON of a list.
+func list[T any](values []T) string {
+	text, err := json.Marshal(values)
+	if err != nil {
+		return "[]" // strings and structs of them have no such error
+	}
+	return string(text)
+}
+
+// brief is a key for people, shortened to fit into a line.
+func brief(key queuelock.Key) string {
+	const most = 60
+	key.Entity = clipped(key.Entity, most)
+	key.Reason = clipped(key.Reason, most/2)
+	return key.String()
+}

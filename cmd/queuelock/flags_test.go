@@ -1,0 +1,267 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestWaitForms checks what --wait takes: the forms of flock and of the library.
+func TestWaitForms(t *testing.T) {
+	for text, want := range map[string]waitpolicy.Wait{
+		"5":       waitpolicy.For(5 * time.Second),
+		"0.5":     waitpolicy.For(500 * time.Millisecond),
+		"2.":      waitpolicy.For(2 * time.Second),
+		"90s":     waitpolicy.For(90 * time.Second),
+		"1h30m":   waitpolicy.For(90 * time.Minute),
+		"0":       waitpolicy.NoWait,
+		"0.0":     waitpolicy.NoWait,
+		"forever": waitpolicy.Forever,
+		"5x2s":    waitpolicy.Attempts(5, 2*time.Second),
+	} {
+		if got, err := parseWait(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "soon", "-1", "-1s", "1e3", "0x2s", "5x2", "99999999999999"} {
+		if got, err := parseWait(text); codeOf(err) != exitUsage {
+			t.Errorf("%q: %v, %v; want an error of usage", text, got, err)
+		}
+	}
+}
+
+// TestDefaultWait checks that run waits forever unless a flag says otherwise.
+func TestDefaultWait(t *testing.T) {
+	for flags, want := range map[string]waitpolicy.Wait{"": waitpolicy.Forever, "-n": waitpolicy.NoWait, "-w 3": waitpolicy.For(3 * time.Second)} {
+		cmd := newRun()
+		if err := cmd.ParseFlags(strings.Fields(flags)); err != nil {
+			t.Fatal(err)
+		}
+		f := lockFlags{wait: cmd.Flag("wait").Value.String(), nonblock: flags == "-n"}
+		if got, err := f.waiting(cmd); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", flags, got, err, want)
+		}
+	}
+}
+
+// TestConflict checks the exit code and the text of a busy lock.
+func TestConflict(t *testing.T) {
+	e := newEngine(t)
+	e.occupied(t, "x")
+	for flags, want := range map[string]struct {
+		code   int
+		silent bool
+	}{
+		"-n":                              {exitNotAcquired, false},
+		"-w 0.05":                         {exitNotAcquired, false},
+		"-n -E 9":                         {9, false},
+		"--nonblock -q":                   {exitNotAcquired, true},
+		"-q -w 0.05 -E 0":                 {0, true},
+		"-w 2x1ms --conflict-exit-code 1": {1, false},
+	} {
+		o := invoke(t, append(append([]string{"run", "x"}, strings.Fields(flags)...), "--", "echo", "ran")...)
+		if o.code != want.code || o.stdout != "" {
+			t.Errorf("%s: exit code %d, stdout %q; want %d and nothing", flags, o.code, o.stdout, want.code)
+		}
+		if (o.stderr == "") != want.silent || !want.silent && !strings.Contains(o.stderr, `"x" (lock) is held by other owner (ticket 1)`) {
+			t.Errorf("%s: stderr %q", flags, o.stderr)
+		}
+	}
+}
+
+// TestBusyLine checks that the line about a busy lock fits, however long the names are.
+func TestBusyLine(t *testing.T) {
+	e := newEngine(t)
+	entity := strings.Repeat("ä very long name ", 50)
+	e.occupied(t, entity)
+	o := invoke(t, "run", entity, "-w", "0.02", "--", "true")
+	if n := len([]rune(strings.TrimSpace(o.stderr))); o.code != exitNotAcquired || n > 160 {
+		t.Errorf("exit code %d, a line of %d characters: %s", o.code, n, o.stderr)
+	}
+}
+
+// TestShellText checks that -c runs a text by the shell.
+func TestShellText(t *testing.T) {
+	newEngine(t)
+	if o := invoke(t, "run", "x", "-c", `echo "one $QUEUELOCK_TICKET"; exit 4`); o.code != 4 || o.stdout != "one 1\n" || o.stderr != "" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestVerbose checks that --verbose reports the lock's begin and end.
+func TestVerbose(t *testing.T) {
+	newEngine(t)
+	o := invoke(t, "run", "x", "-v", "--", "true")
+	lines := strings.Split(o.stderr, "\n")
+	if o.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], `queuelock: acquired "x" (lock) ticket 1 after `) || lines[1] != `queuelock: released "x" (lock) ticket 1` {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestHolderData checks what a holder publishes, and that it costs no request.
+func TestHolderData(t *testing.T) {
+	e := newEngine(t)
+	var requests atomic.Int32
+	e.after = func(string) { requests.Add(1) }
+	cost := map[string]int32{}
+	for name, test := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"TheCommandLine": {nil, "sh -c echo ready; read -r line <"},
+		"AShellText":     {[]string{"-c", "echo ready; read -r line < \"$QUEUELOCK_TEST_FIFO\""}, "echo ready; read"},
+		"GivenText":      {[]string{"--data", "build 17"}, "build 17"},
+		"Nothing":        {[]string{"--data", ""}, ""},
+		"Shared":         {[]string{"--shared", "--data", strings.Repeat("x", 256)}, strings.Repeat("x", 256)},
+		"ManyPermits":    {[]string{"--permits", "250"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := fifo(t)
+			args := append([]string{"run", name}, test.flags...)
+			if name != "AShellText" {
+				args = append(args, "--", "sh", "-c", "echo ready; read -r line < "+path)
+			}
+			requests.Store(0)
+			b := start(t, t.Context(), args...)
+			b.expect(t, "ready")
+			cost[name] = requests.Load()
+			data := string(e.state(t, name).Serving[0].Data)
+			if !strings.HasPrefix(data, test.want) || (data == "") != (test.want == "") && name != "ManyPermits" {
+				t.Errorf("the data is %q, want %q", data, test.want)
+			}
+			openFIFO(t)
+			if o := b.wait(t); o.code != 0 {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+	if cost["Nothing"] != cost["TheCommandLine"] {
+		t.Errorf("requests: %v; want as many with data as without", cost)
+	}
+}
+
+// TestTitle checks that a command line becomes one short line.
+func TestTitle(t *testing.T) {
+	for text, want := range map[string]string{
+		"./deploy --fast":        "./deploy --fast",
+		"echo one\necho\x1b[2J":  "echo one echo [2J",
+		"\xff":                   "?",
+		strings.Repeat("ä", 200): strings.Repeat("ä", 126) + "…",
+	} {
+		if got := clipped(text, maxTitle); got != want || len(got) > maxTitle {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestNested checks that run refuses a lock that a command above it holds, however far.
+func TestNested(t *testing.T) {
+	e := newEngine(t)
+	t.Setenv(asProgram, "1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := func(args ...string) []string { return append(append([]string{self}, "run"), args...) }
+	for name, test := range map[string]struct {
+		args []string
+		code int
+	}{
+		"Itself":        {inner("x", "--", "true"), exitNested},
+		"Reason":        {inner("x", "--reason", "lock", "-s", "--", "true"), exitNested},
+		"Between":       {inner(append([]string{"y", "--"}, inner("x", "--", "true")...)...), exitNested},
+		"OneOfSeveral":  {inner("--all", "y", "x", "--", "true"), exitNested},
+		"AnotherReason": {inner("x", "--reason", "other", "--", "true"), 0},
+		"AnotherEntity": {inner("y", "--", "true"), 0},
+		"AnotherTable":  {inner("x", "--table", "nosuch", "--", "true"), exitUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := program(t, append([]string{"run", "x", "--"}, test.args...)...)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if code := codeAfter(t, cmd); code != test.code {
+				t.Errorf("exit code %d, want %d (stderr %q)", code, test.code, stderr.String())
+			}
+			if test.code == exitNested && !strings.Contains(stderr.String(), `"x" (lock) is held by a command above this one`) {
+				t.Errorf("stderr %q", stderr.String())
+			}
+		})
+	}
+	e.mustBeIdle(t, "x")
+}
+
+// TestIdiom checks the line by which a script takes its own lock.
+func TestIdiom(t *testing.T) {
+	newEngine(t)
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = `[ "$QUEUELOCK_ENTITY" = nightly ] || exec queuelock run nightly -- "$0" "$@"`
+	if !strings.Contains(string(text), line+"\n") {
+		t.Fatal("docs/cli.md does not have the line")
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{
+		"queuelock": fmt.Sprintf("%s=1 exec '%s' \"$@\"", asProgram, self),
+		"script":    line + "\necho \"$QUEUELOCK_TICKET $1\"",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for _, want := range []string{"1 a b\n", "2 a b\n"} {
+		o := invoke(t, "run", "other", "--", filepath.Join(dir, "script"), "a b")
+		if o.code != 0 || o.stdout != want || o.stderr != "" {
+			t.Errorf("%+v, want %q", o, want)
+		}
+	}
+}
+
+// TestAll checks the locks of several entities: all or none.
+func TestAll(t *testing.T) {
+	e := newEngine(t)
+	script := `echo "$QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS $QUEUELOCK_REASON ${QUEUELOCK_ENTITY-none} ${QUEUELOCK_TICKET-none}"`
+	if o := invoke(t, "run", "--all", "b", "a", "--", "sh", "-c", script); o.code != 0 || o.stdout != `["b","a"] ["1","1"] lock none none`+"\n" {
+		t.Errorf("%+v", o)
+	}
+	o := invoke(t, "run", "--all", "b", "a", "--reason", "wide", "--scope", "table", "--", "sh", "-c", script)
+	if o.code != 0 || !strings.HasSuffix(o.stdout, " wide none "+strings.Split(o.stdout, `"`)[5]+"\n") {
+		t.Errorf("a common ticket: %+v", o)
+	}
+	e.occupied(t, "a")
+	if o := invoke(t, "run", "--all", "b", "a", "-n", "--", "echo", "ran"); o.code != exitNotAcquired || o.stdout != "" || !strings.Contains(o.stderr, `"a" (lock) is held by`) {
+		t.Errorf("one is busy: %+v", o)
+	}
+	e.mustBeIdle(t, "b")
+	if o := invoke(t, "run", "--all", "c", "--", "sh", "-c", script); o.code != 0 || o.stdout != `["c"] ["1"] lock c 1`+"\n" {
+		t.Errorf("of one: %+v", o)
+	}
+}
+
+// TestAllLost checks that the loss of one lock stops the command.
+func TestAllLost(t *testing.T) {
+	e := newEngine(t)
+	b := start(t, t.Context(), "run", "--all", "a", "b", "--ttl", "1s", "--", "sh", "-c", "echo ready; sleep 1000")
+	b.expect(t, "ready")
+	e.evict(t, "b")
+	if o := b.wait(t); o.code != exitLost {
+		t.Errorf("%+v", o)
+	}
+	b.mustEnd(t)
+	e.mustBeIdle(t, "a")
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// The bounds of queuelock.Config.TTL. To the library zero means its default; on a command
+// line it is a mistake.
+const (
+	minTTL = time.Second
+	maxTTL = 7 * 24 * time.Hour
+)
+
+// maxPermits is the bound of queuelock.Permits.
+const maxPermits = 500
+
+// maxDelay is the bound of queuelock.LockDelay.
+const maxDelay = 24 * time.Hour
+
+// maxData and maxSharedData are the bounds of queuelock.WithData.
+const (
+	maxData       = 4096
+	maxSharedData = 256
+)
+
+// maxCode is the highest exit code of a process.
+const maxCode = 255
+
+// lockFlags are the flags that say which lock is acquired, and how.
+type lockFlags struct {
+	settings
+	reason, wait, scope, data string
+	ttl, delay                time.Duration
+	nonblock, shared          bool
+	failClosed                bool
+	quiet, verbose            bool
+	permits                   int // zero: a lock
+	conflict                  int // the exit code of a busy lock
+
+	keys  []queuelock.Key // of the arguments
+	hurry bool            // end at once: clean up no more
+}
+
+func (f *lockFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if the lock is busy, as with --wait 0")
+	flags.StringVarP(&f.wait, "wait", "w", "forever", `wait for so long: `+"`SECONDS`"+`, 5m, 0, forever, or attempts as 5x2s`)
+	flags.IntVarP(&f.conflict, "conflict-exit-code", "E", exitNotAcquired, "the exit `CODE` if the lock was not acquired in time")
+	flags.BoolVarP(&f.shared, "shared", "s", false, "together with other shared holders")
+	flags.IntVar(&f.permits, "permits", 0, "a semaphore of `N` holders, at most 500")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing while waiting, nor if the lock is busy")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")
+	flags.DurationVar(&f.ttl, "ttl", time.Minute, "the lease: a crashed holder delays others for so long")
+	flags.StringVar(&f.reason, "reason", "", "what the lock is for (default \"lock\")")
+	flags.StringVar(&f.data, "data", "", "the `TEXT` that status shows (default: the command line)")
+	flags.StringVar(&f.scope, "scope", "queue", "the counter of the tickets: queue, entity or table")
+	flags.DurationVar(&f.delay, "lock-delay", 0, "keep the lock closed for so long after a loss, at most 24h")
+	flags.BoolVar(&f.failClosed, "fail-closed", false, "without a lease: after a crash an operator evicts")
+	f.settings.addFlags(cmd)
+}
+
+// plan is what the flags ask for.
+type plan struct {
+	cfg     queuelock.Config
+	wait    waitpolicy.Wait
+	options []queuelock.Option
+}
+
+// plan checks the flags. It makes no request. title is the data of the holder without
+// --data.
+func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
+	if p.wait, err = f.waiting(cmd); err != nil {
+		return p, err
+	}
+	if p.options, err = f.options(); err != nil {
+		return p, err
+	}
+	switch {
+	case f.ttl < minTTL || f.ttl > maxTTL:
+		return p, usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
+	case f.conflict < 0 || f.conflict > maxCode:
+		return p, usagef("--conflict-exit-code %d: need a number from 0 to %d", f.conflict, maxCode)
+	}
+	p.cfg.TTL, p.cfg.Owner = f.ttl, owner()
+	if p.cfg.Scope, err = parseScope(f.scope); err != nil {
+		return p, err
+	}
+	for _, key := range f.keys {
+		switch {
+		case key.Entity == "":
+			return p, usagef("ENTITY is empty: name what is to be locked")
+		case p.cfg.Scope == queuelock.ScopeEntity && key.Entity != f.keys[0].Entity:
+			return p, usagef("--scope entity: different entities have no common ticket: use --scope table")
+		}
+		if err := checkArguments(cmd.Context(), key, f.table, p.cfg); err != nil {
+			return p, err
+		}
+	}
+	if err := f.refuseNested(); err != nil {
+		return p, err
+	}
+	return p, f.publish(cmd, &p, title)
+}
+
+func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
+	switch {
+	case f.nonblock && cmd.Flags().Changed("wait"):
+		return waitpolicy.NoWait, usagef("--nonblock and --wait: use one of them")
+	case f.nonblock:
+		return waitpolicy.NoWait, nil
+	}
+	return parseWait(f.wait)
+}
+
+// options are those of the acquire, without its data.
+func (f *lockFlags) options() ([]queuelock.Option, error) {
+	switch {
+	case f.delay < 0 || f.delay > maxDelay || f.delay%time.Millisecond != 0:
+		return nil, usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
+	case f.failClosed && f.delay > 0:
+		return nil, usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
+	case f.permits < 0 || f.permits > maxPermits:
+		return nil, usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
+	case f.shared && f.permits > 0:
+		return nil, usagef("--shared and --permits: a semaphore has no writers; use one of them")
+	}
+	var options []queuelock.Option
+	if f.shared {
+		options = append(options, queuelock.Shared())
+	}
+	if f.permits > 0 {
+		options = append(options, queuelock.Permits(f.permits))
+	}
+	if f.failClosed {
+		return append(options, queuelock.FailClosed()), nil
+	}
+	return append(options, queuelock.LockDelay(f.delay)), nil
+}
+
+// publish adds the data of the holder, which is part of the request that grants the lock,
+// and so costs no other. Many holders of a semaphore leave little room: a title is
+// shortened to it, and given data that does not fit is refused.
+func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
+	given := cmd.Flags().Changed("data")
+	most := maxData
+	if f.shared {
+		most = maxSharedData
+	}
+	if given && len(f.data) > most {
+		return usagef("--data has %d bytes: at most %d are possible", len(f.data), most)
+	}
+	text := f.data
+	if !given {
+		text = clipped(title, maxTitle)
+	}
+	for {
+		options := append(p.options[:len(p.options):len(p.options)], queuelock.WithData([]byte(text)))
+		err := f.checkOptions(cmd.Context(), p.cfg, options)
+		switch {
+		case err == nil:
+			p.options = options
+			return nil
+		case text == "":
+			return usagef("%w", err)
+		case given:
+			if f.checkOptions(cmd.Context(), p.cfg, p.options) != nil {
+				return usagef("%w", err) // it is not the data
+			}
+			return usagef("--data has %d bytes: too many for --permits %d: shorten it", len(text), f.permits)
+		}
+		text = clipped(title, len(text)/2)
+	}
+}
+
+// checkOptions asks the library what it thinks of the options, without a request.
+func (f *lockFlags) checkOptions(ctx context.Context, cfg queuelock.Config, options []queuelock.Option) error {
+	client, err := queuelock.New(nowhere{}, f.table, cfg)
+	if err != nil {
+		return err
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err = client.Acquire(ended, f.keys[0], waitpolicy.NoWait, options...); errors.Is(err, queuelock.ErrNotAcquired) {
+		return nil // the options were accepted
+	}
+	return err
+}
+
+// maxTitle is the most bytes of a command line that are published. All holders of a
+// shared lock may have as much, and the record stays within one write unit.
+const maxTitle = 256
+
+// clipped returns the text in one line of at most that many bytes.
+func clipped(text string, most int) string {
+	const mark = "…"
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(text, "?"))
+	if len(text) <= most {
+		return text
+	}
+	if most < len(mark) {
+		return ""
+	}
+	end := most - len(mark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}

@@ -1,0 +1,4 @@
+package main
+
+// shell returns the command that runs a text of run -c.
+func shell(text string) []string { return []string{"cmd", "/C", text} }
