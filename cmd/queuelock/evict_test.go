@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -32,7 +33,7 @@ func TestEvict(t *testing.T) {
 	if want := `queuelock evict 'pay roll' --reason 'it'\''s due' --ticket 1`; o.code != 0 || !strings.Contains(o.stdout, "no lease") || !strings.HasSuffix(o.stdout, want+"\n") {
 		t.Errorf("exit code %d, stdout %q, want %s at its end", o.code, o.stdout, want)
 	}
-	var report statusReport
+	var report display.Report
 	o = invoke(t, "status", "pay roll", "--reason", "it's due", "--json")
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || len(report.Serving) != 1 || !report.Serving[0].FailClosed || report.Serving[0].Remaining != nil {
 		t.Errorf("%v: %s", err, o.stdout)

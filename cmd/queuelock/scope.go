@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // scopes are the scopes by their names on the command line.
@@ -17,12 +18,7 @@ var scopes = map[string]queuelock.Scope{
 
 // scopeName is a scope's name on the command line.
 func scopeName(s queuelock.Scope) string {
-	for name, scope := range scopes {
-		if scope == s {
-			return name
-		}
-	}
-	return s.String()
+	return display.Scope(s)
 }
 
 // parseScope reads what --scope gives.

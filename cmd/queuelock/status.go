@@ -2,359 +2,233 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // statusLimit bounds the look at the queue, the SDK's repetitions included.
 const statusLimit = 15 * time.Second
 
+// Exit codes of --exit-code.
+const (
+	exitIdle   = 2 // the queue exists, and has neither a holder nor a waiter
+	exitUnused = 3 // there is no such queue
+)
+
+type statusFlags struct {
+	settings
+	reason, output   string
+	json, exitCode   bool
+	watch            bool
+	interval         time.Duration
+	item, itemPrefix string
+	key              []string
+}
+
 func newStatus() *cobra.Command {
-	var s settings
-	var reason string
-	var asJSON bool
+	var f statusFlags
 	cmd := &cobra.Command{
-		Use:   "status ENTITY",
-		Short: "List the holders and the waiters",
-		Long: `Lists the holders of the lock of ENTITY and its waiters, in order, as one consistent read
-shows them. It changes nothing.
+		Use:   "status ENTITY | status --item TABLE --key KEY",
+		Short: "List the holders and the waiters of a lock",
+		Long: `Lists the holders of the lock of ENTITY and its waiters, in order, by one consistent read. It
+changes nothing. A lease that is over belongs to a process that has crashed or is partitioned:
+the next client that looks at the queue removes it. docs/cli.md describes all outputs.
 
-A lease that is over belongs to a process that has crashed or is partitioned: the next client
-that looks at the queue removes it. The time left of a lease is a lower bound, and includes a
-lock delay. A "?" is the age of a holder whose process did not know the time yet when it was
-served: it is known after its first heartbeat. The data of a holder is printed below, as text,
-or in base64 if it is not text of one line. A holder without a lease ("run --fail-closed") is
-shown as such, with the command that evicts it. Long tickets are shortened to their last digits;
---json has them whole.
+--item and --key name an item that the library's LockItem locks, instead of ENTITY.
+--watch looks again and again until Ctrl-C: each --interval on a terminal; elsewhere it prints
+the queue again when it has changed.
 
-Of a semaphore ("run --permits") it shows the number of permits, and of a lock whose tickets
-are not its own ("run --scope") the scope. Where a holder or a waiter is shared ("run
---shared"), it shows of each whether it is shared or exclusive.
-
---json prints one object: entity, reason, issued (the last ticket), scope (queue, entity or
-table), permits (of a semaphore; of a lock 0), read_at, serving and waiting (lists), hold_time
-(mean_seconds and deviation_seconds of recent holders). Tickets are strings, durations numbers
-of seconds (ages and the time left of leases to a tenth), times RFC 3339, shared and expired
-booleans. Unknown values are null, as are scope and permits before the first use, and hold_time
-before the first release. The data of a holder is in data_base64, and in data if it is text in
-UTF-8. A holder without a lease has fail_closed, and null for remaining_seconds, ttl_seconds and
-delay_seconds. A row that another program wrote has a problem, and null for owner, shared and
-age_seconds. So has a holder with an entry that cannot be read, whose ticket is "0" if it is
-not known.
-
-` + exitCodesHelp,
-		Example: `  queuelock status deploy/prod
-  queuelock status db --reason backup --json | jq '.waiting | length'`,
-		Args: oneEntity,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			state, err := s.inspect(cmd.Context(), queuelock.Key{Entity: args[0], Reason: reason})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(newStatusReport(state))
-			}
-			return printStatus(cmd.OutOrStdout(), state)
-		},
+Exit codes:
+  0    the queue was read
+  2    with --exit-code: the queue is idle (0: it has a holder or a waiter)
+  3    with --exit-code: there is no such queue
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+		Example: `  queuelock status deploy/prod --watch
+  queuelock status db --reason backup -o json | jq '.waiting | length'
+  queuelock status --item orders --key id=order-7`,
+		Args: f.arguments,
+		RunE: f.run,
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", `what the lock is for (default "lock")`)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	s.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
+	flags.StringVarP(&f.output, "output", "o", "table", "the `FORMAT`: table, wide, json or yaml")
+	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "report the state by the exit code too")
+	flags.BoolVar(&f.watch, "watch", false, "look again and again")
+	flags.DurationVar(&f.interval, "interval", time.Second, "the time between two looks of --watch, from 100ms")
+	flags.StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
+	flags.StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
+	flags.StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")
+	f.addFlags(cmd)
 	return cmd
 }
 
-// inspect looks at a queue.
-func (s *settings) inspect(ctx context.Context, key queuelock.Key) (*queue.State, error) {
-	if err := checkArguments(ctx, key, s.table, queuelock.Config{}); err != nil {
-		return nil, err
-	}
-	db, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.close()
-	client, err := queuelock.New(db, s.table, queuelock.Config{})
-	if err != nil {
-		return nil, usagef("%w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, statusLimit)
-	defer cancel()
-	state, err := client.Inspect(ctx, key)
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	return state, nil // a client that acquired nothing needs no Close
-}
-
-// statusReport is a queue's state for machines.
-type statusReport struct {
-	Entity   string          `json:"entity"`
-	Reason   string          `json:"reason"`
-	Issued   string          `json:"issued"`
-	Scope    *string         `json:"scope"`   // of a queue that was used
-	Permits  *int            `json:"permits"` // likewise
-	ReadAt   time.Time       `json:"read_at"`
-	Serving  []statusHolder  `json:"serving"`
-	Waiting  []statusWaiter  `json:"waiting"`
-	HoldTime *statusHoldTime `json:"hold_time"` // of a queue in which turns have ended
-}
-
-type statusHoldTime struct {
-	Mean      float64 `json:"mean_seconds"`
-	Deviation float64 `json:"deviation_seconds"`
-}
-
-type statusHolder struct {
-	Ticket string     `json:"ticket"`
-	Owner  string     `json:"owner"`
-	Shared bool       `json:"shared"`
-	Since  *time.Time `json:"since"`
-	Age    *float64   `json:"age_seconds"`
-	// Without a lease, or if it cannot be read, the three are null.
-	Remaining  *float64 `json:"remaining_seconds"`
-	TTL        *float64 `json:"ttl_seconds"`
-	Delay      *float64 `json:"delay_seconds"`
-	FailClosed bool     `json:"fail_closed"`
-	Expired    bool     `json:"expired"`
-	Data       *string  `json:"data"`
-	Base64     []byte   `json:"data_base64"`
-	Problem    *string  `json:"problem"`
-}
-
-type statusWaiter struct {
-	Position int    `json:"position"`
-	Ticket   string `json:"ticket"`
-	// With a problem, the three are null.
-	Owner     *string  `json:"owner"`
-	Shared    *bool    `json:"shared"`
-	Age       *float64 `json:"age_seconds"`
-	Remaining float64  `json:"remaining_seconds"`
-	TTL       float64  `json:"ttl_seconds"`
-	Expired   bool     `json:"expired"`
-	Problem   *string  `json:"problem"`
-}
-
-func newStatusReport(s *queue.State) statusReport {
-	r := statusReport{
-		Entity: s.Entity, Reason: s.Reason, Issued: s.Issued.String(), ReadAt: s.ReadAt.UTC(),
-		Serving: []statusHolder{}, Waiting: []statusWaiter{},
-	}
-	if !s.Issued.IsZero() {
-		scope := scopeName(s.Scope)
-		r.Scope, r.Permits = &scope, &s.Permits
-	}
-	if s.HoldTime != (queue.HoldTime{}) {
-		r.HoldTime = &statusHoldTime{s.HoldTime.Mean.Seconds(), s.HoldTime.Deviation.Seconds()}
-	}
-	for _, h := range s.Serving {
-		holder := statusHolder{
-			Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared,
-			FailClosed: h.FailClosed, Expired: h.Remaining <= 0, Base64: h.Data,
-		}
-		if h.Problem != nil {
-			problem := h.Problem.Error()
-			holder.Problem = &problem
-		}
-		if h.TTL > 0 {
-			remaining, ttl, delay := tenths(h.Remaining), h.TTL.Seconds(), h.Delay.Seconds()
-			holder.Remaining, holder.TTL, holder.Delay = &remaining, &ttl, &delay
-		}
-		if text := string(h.Data); text != "" && utf8.ValidString(text) {
-			holder.Data = &text
-		}
-		if !h.Since.IsZero() {
-			since, age := h.Since.UTC(), tenths(h.Age)
-			holder.Since, holder.Age = &since, &age
-		}
-		r.Serving = append(r.Serving, holder)
-	}
-	for _, w := range s.Waiting {
-		waiter := statusWaiter{
-			Position: w.Position, Ticket: w.Ticket.String(),
-			Remaining: tenths(w.Remaining), TTL: w.TTL.Seconds(), Expired: w.Remaining <= 0,
-		}
-		if w.Problem != nil {
-			problem := w.Problem.Error()
-			waiter.Problem = &problem
-		} else {
-			age := tenths(w.Age)
-			waiter.Owner, waiter.Shared, waiter.Age = &w.Owner, &w.Shared, &age
-		}
-		r.Waiting = append(r.Waiting, waiter)
-	}
-	return r
-}
-
-func keyOf(s *queue.State) queuelock.Key { return queuelock.Key{Entity: s.Entity, Reason: s.Reason} }
-
-// printStatus prints a queue's state for people.
-func printStatus(out io.Writer, s *queue.State) error {
-	fmt.Fprintf(out, "%s: ", keyOf(s))
+func (f *statusFlags) arguments(cmd *cobra.Command, args []string) error {
 	switch {
-	case s.Issued.IsZero():
-		_, err := fmt.Fprintln(out, "never used")
-		return err
-	case len(s.Serving) == 0 && len(s.Waiting) == 0:
-		_, err := fmt.Fprintf(out, "%sidle; the last ticket was %s\n", kind(s), s.Issued)
-		return err
-	}
-	fmt.Fprint(out, kind(s), len(s.Serving))
-	if s.Permits > 0 {
-		fmt.Fprintf(out, " of %d", s.Permits)
-	}
-	fmt.Fprintf(out, " served, %d waiting", len(s.Waiting))
-	if s.HoldTime.Mean > 0 {
-		fmt.Fprintf(out, "; held for about %v each", readable(s.HoldTime.Mean))
-	}
-	fmt.Fprint(out, "\n\n")
-	if err := printEntries(out, s); err != nil {
-		return err
-	}
-	return printNotes(out, s)
-}
-
-// printEntries prints the table of the holders and the waiters.
-func printEntries(out io.Writer, s *queue.State) error {
-	modes := hasReaders(s)
-	mode := func(m string) string {
-		if !modes {
-			return ""
-		}
-		return m + "\t"
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\tTICKET\tOWNER\t%sFOR\tLEASE LEFT\n", mode("MODE"))
-	for _, h := range s.Serving {
-		age := "?"
-		if !h.Since.IsZero() {
-			age = readable(h.Age)
-		}
-		fmt.Fprintf(w, "served\t%s\t%s\t%s%s\t%s\n", h.Ticket.Short(), named(h.Owner), mode(modeOf(h.Shared)), age, leftOf(h))
-	}
-	for _, p := range s.Waiting {
-		if p.Problem != nil {
-			fmt.Fprintf(w, "%d\t%s\t?\t%s?\t%v\n", p.Position, p.Ticket.Short(), mode("?"), p.Problem)
-			continue
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s%s\t%s\n", p.Position, p.Ticket.Short(), named(p.Owner), mode(modeOf(p.Shared)), readable(p.Age), left(p.Remaining, p.TTL))
-	}
-	return w.Flush()
-}
-
-// printNotes prints which holders have no lease, and the holders' data.
-func printNotes(out io.Writer, s *queue.State) error {
-	for _, h := range s.Serving {
-		if !h.FailClosed {
-			continue
-		}
-		if _, err := fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), evictCommand(keyOf(s), h.Ticket)); err != nil {
-			return err
-		}
-	}
-	for _, h := range s.Serving {
-		if len(h.Data) == 0 {
-			continue
-		}
-		as, data := "", string(h.Data)
-		if !printable(data) {
-			as, data = " (base64)", base64.StdEncoding.EncodeToString(h.Data)
-		}
-		if _, err := fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data); err != nil {
-			return err
-		}
+	case f.item == "" && len(f.key) > 0:
+		return usagef("--key is the key of an item: name its table with --item")
+	case f.item == "":
+		return oneEntity(cmd, args)
+	case len(args) > 0:
+		return usagef("%q and --item exclude each other: name an entity, or an item by --item and --key", args[0])
+	case f.reason != "":
+		return usagef("--reason and --item exclude each other: an item has one lock")
+	case len(f.key) == 0:
+		return usagef("--key is missing: name the item, as in --key id=order-7")
 	}
 	return nil
 }
 
-// kind says what kind of queue it is, as far as it is not a lock with a counter
-// of its own, to print before how many are served.
-func kind(s *queue.State) string {
-	var words string
-	switch {
-	case s.Permits > 0 && len(s.Serving) == 0 && len(s.Waiting) == 0:
-		words = fmt.Sprintf("semaphore of %d, ", s.Permits) // there is no count after it
-	case s.Permits > 0:
-		words = "semaphore, "
+// look reads a queue's state.
+type look func(context.Context, *queuelock.Client) (*queue.State, error)
+
+// subject is the queue that the command line names.
+type subject struct {
+	look look
+	name string
+	none string // what is said if there is none
+	// evict returns the command that evicts a holder; nil: there is none.
+	evict func(ticket.Number) string
+}
+
+func (f *statusFlags) subject(args []string) (*subject, error) {
+	if f.item == "" {
+		key := queuelock.Key{Entity: args[0], Reason: f.reason}
+		if f.reason == queuelock.ItemReason {
+			return nil, usagef("--reason %s: the lock of an item is in the item: use --item TABLE --key KEY", f.reason)
+		}
+		return &subject{
+			look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.Inspect(ctx, key) },
+			name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
+			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name", f.table),
+		}, nil
 	}
-	if s.Scope != queuelock.ScopeQueue {
-		words += "scope " + scopeName(s.Scope) + ", "
+	itemKey, err := parseItemKey(f.key)
+	if err != nil {
+		return nil, err
 	}
-	return words
+	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
+	return &subject{
+		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.InspectItem(ctx, item) },
+		name: "item " + item.String(), none: "no such item, or it was never locked",
+	}, nil
 }
 
-// hasReaders reports whether anybody shares the lock, or wants to.
-func hasReaders(s *queue.State) bool {
-	return slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
-		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
-}
-
-func modeOf(shared bool) string {
-	if shared {
-		return "shared"
+func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
+	if f.json {
+		if cmd.Flags().Changed("output") && f.output != "json" {
+			return usagef("--json and -o %s exclude each other", f.output)
+		}
+		f.output = "json"
 	}
-	return "exclusive"
-}
-
-// named is an owner's name in one line. Of one that some other program wrote,
-// there is no more than the library's own may have.
-func named(owner string) string {
-	owner = fmt.Sprintf("%.256s", owner)
-	if printable(owner) {
-		return owner
+	if f.interval < 100*time.Millisecond {
+		return usagef("--interval %v: at least 100ms is needed", f.interval)
 	}
-	return strconv.Quote(owner)
-}
-
-// printable reports whether a text may be sent to a terminal as it is: some
-// other program may have written it.
-func printable(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// tenths is a duration in seconds. DynamoDB's clock is not known any better.
-func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
-
-// leftOf is what is left of a holder's lease, and of its lock delay.
-func leftOf(h queue.Holder) string {
-	switch {
-	case h.Problem != nil:
-		return h.Problem.Error()
-	case h.FailClosed:
-		return "no lease"
-	case h.Delay > 0 && h.Remaining > 0:
-		return fmt.Sprintf("%s of %s + %s", readable(h.Remaining), readable(h.TTL), readable(h.Delay))
+	s, err := f.subject(args)
+	if err != nil {
+		return err
 	}
-	return left(h.Remaining, h.TTL)
+	print, err := f.printer(s)
+	if err != nil {
+		return err
+	}
+	client, closed, err := f.open(cmd.Context(), s.look, queuelock.Config{ItemPrefix: f.itemPrefix})
+	if err != nil {
+		return err
+	}
+	defer closed()
+	if f.watch {
+		return f.watching(cmd, client, s, print)
+	}
+	state, err := lookOnce(cmd.Context(), client, s.look)
+	if err != nil {
+		return err
+	}
+	if err := print(cmd.OutOrStdout(), state); err != nil {
+		return err
+	}
+	return f.result(state)
 }
 
-func left(remaining, ttl time.Duration) string {
-	if remaining <= 0 {
-		return "over"
+// result is the exit code that --exit-code asks for.
+func (f *statusFlags) result(state *queue.State) error {
+	if !f.exitCode {
+		return nil
 	}
-	return fmt.Sprintf("%s of %s", readable(remaining), readable(ttl))
+	switch display.StateOf(state) {
+	case display.Unused:
+		return &exitError{code: exitUnused}
+	case display.Idle:
+		return &exitError{code: exitIdle}
+	}
+	return nil
 }
 
-// readable rounds a duration to what a person wants to know.
-func readable(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
+// printer prints a state.
+type printer func(io.Writer, *queue.State) error
+
+// printer returns the function that prints a state in the format that is asked for.
+func (f *statusFlags) printer(s *subject) (printer, error) {
+	options := display.Options{Name: s.name, None: s.none, Evict: s.evict}
+	switch f.output {
+	case "wide":
+		options.Wide = true
+	case "table":
+	case "json":
+		return func(w io.Writer, state *queue.State) error { return display.JSON(w, display.NewReport(state)) }, nil
+	case "yaml":
+		return func(w io.Writer, state *queue.State) error { return display.YAML(w, display.NewReport(state)) }, nil
+	default:
+		return nil, usagef("-o %s: table, wide, json and yaml are possible", f.output)
 	}
-	return d.Round(time.Second).String()
+	return func(w io.Writer, state *queue.State) error { return display.Table(w, state, options) }, nil
 }
+
+// open returns a client for looks. What the library refuses before its first request is
+// the caller's to correct.
+func (s *settings) open(ctx context.Context, first look, cfg queuelock.Config) (client *queuelock.Client, closed func(), err error) {
+	if err := checkTable("--table", s.table); err != nil {
+		return nil, nil, err
+	}
+	probe, err := queuelock.New(nowhere{}, s.table, cfg)
+	if err == nil {
+		_, err = first(ctx, probe)
+	}
+	if err != nil && !errors.Is(err, errNowhere) {
+		return nil, nil, usagef("%w", err)
+	}
+	db, err := s.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err = queuelock.New(db, s.table, cfg)
+	if err != nil {
+		db.close()
+		return nil, nil, usagef("%w", err)
+	}
+	return client, db.close, nil // a client that acquired nothing needs no Close
+}
+
+// lookOnce reads a queue's state within statusLimit.
+func lookOnce(ctx context.Context, client *queuelock.Client, l look) (*queue.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	state, err := l(ctx, client)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return state, nil
+}
+
+// named is an owner's name in one line.
+func named(owner string) string { return display.Owner(owner) }

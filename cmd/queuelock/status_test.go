@@ -4,18 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -24,7 +21,7 @@ import (
 func TestStatus(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
-	if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != "\"x\" (lock): never used\n" {
+	if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != "\"x\" (lock): no such queue in table \"queuelock\": it was never used, or has another name\n" {
 		t.Errorf("before: exit code %d, stdout %q", o.code, o.stdout)
 	}
 	lock := e.occupied(t, "x")
@@ -38,7 +35,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	o = invoke(t, "status", "x", "--json")
-	var report statusReport
+	var report display.Report
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
 		t.Fatalf("%v: %q", err, o.stdout)
 	}
@@ -55,135 +52,6 @@ func TestStatus(t *testing.T) {
 	}
 	if o := invoke(t, "status", "x"); o.stdout != "\"x\" (lock): idle; the last ticket was 2\n" {
 		t.Errorf("after: stdout %q", o.stdout)
-	}
-}
-
-// TestStatusJSON checks that the JSON of status has stable names.
-func TestStatusJSON(t *testing.T) {
-	at := time.Date(2026, 3, 1, 12, 0, 0, 500e6, time.FixedZone("", 3600))
-	state := &queue.State{
-		Entity: "x", Reason: "why", Issued: ticket.Max, ReadAt: at,
-		Scope: queuelock.ScopeEntity, Permits: 3,
-		Serving: []queue.Holder{
-			{Ticket: ticket.FromUint64(7), Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
-			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, TTL: time.Minute, Data: []byte("\xff\xfe")},
-			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
-			{Owner: "e", Remaining: math.MaxInt64, Problem: fmt.Errorf("not an entry")},
-		},
-		Waiting: []queue.Waiter{
-			{Position: 1, Ticket: ticket.FromUint64(9), Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
-			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
-		},
-		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
-	}
-	got, err := json.MarshalIndent(newStatusReport(state), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{
-  "entity": "x",
-  "reason": "why",
-  "issued": "99999999999999999999999999999999999999",
-  "scope": "entity",
-  "permits": 3,
-  "read_at": "2026-03-01T11:00:00.5Z",
-  "serving": [
-    {
-      "ticket": "7",
-      "owner": "a",
-      "shared": false,
-      "since": "2026-03-01T10:59:59Z",
-      "age_seconds": 1.5,
-      "remaining_seconds": 30,
-      "ttl_seconds": 60,
-      "delay_seconds": 1.5,
-      "fail_closed": false,
-      "expired": false,
-      "data": "step 2\n",
-      "data_base64": "c3RlcCAyCg==",
-      "problem": null
-    },
-    {
-      "ticket": "8",
-      "owner": "b",
-      "shared": true,
-      "since": null,
-      "age_seconds": null,
-      "remaining_seconds": 0,
-      "ttl_seconds": 60,
-      "delay_seconds": 0,
-      "fail_closed": false,
-      "expired": true,
-      "data": null,
-      "data_base64": "//4=",
-      "problem": null
-    },
-    {
-      "ticket": "9",
-      "owner": "d",
-      "shared": false,
-      "since": null,
-      "age_seconds": null,
-      "remaining_seconds": null,
-      "ttl_seconds": null,
-      "delay_seconds": null,
-      "fail_closed": true,
-      "expired": false,
-      "data": null,
-      "data_base64": null,
-      "problem": null
-    },
-    {
-      "ticket": "0",
-      "owner": "e",
-      "shared": false,
-      "since": null,
-      "age_seconds": null,
-      "remaining_seconds": null,
-      "ttl_seconds": null,
-      "delay_seconds": null,
-      "fail_closed": false,
-      "expired": false,
-      "data": null,
-      "data_base64": null,
-      "problem": "not an entry"
-    }
-  ],
-  "waiting": [
-    {
-      "position": 1,
-      "ticket": "9",
-      "owner": "c",
-      "shared": true,
-      "age_seconds": 1,
-      "remaining_seconds": 1,
-      "ttl_seconds": 15,
-      "expired": false,
-      "problem": null
-    },
-    {
-      "position": 2,
-      "ticket": "10",
-      "owner": null,
-      "shared": null,
-      "age_seconds": null,
-      "remaining_seconds": 0,
-      "ttl_seconds": 0,
-      "expired": true,
-      "problem": "not a row"
-    }
-  ],
-  "hold_time": {
-    "mean_seconds": 0.25,
-    "deviation_seconds": 0.001
-  }
-}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	empty, err := json.Marshal(newStatusReport(&queue.State{}))
-	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
-		t.Errorf("no holder is not an empty list: %s, %v", empty, err)
 	}
 }
 
@@ -213,7 +81,7 @@ func TestStatusOfSharedLock(t *testing.T) {
 		}
 	}
 	o = invoke(t, "status", "x", "--json")
-	var report statusReport
+	var report display.Report
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
 		t.Fatalf("%v: %q", err, o.stdout)
 	}
@@ -293,17 +161,6 @@ func TestStatusOfUnusedQueue(t *testing.T) {
 
 // TestStatusOwner checks that status prints an owner in one line.
 func TestStatusOwner(t *testing.T) {
-	for owner, want := range map[string]string{
-		"vm:123":                 "vm:123",
-		"é b":                    "é b",
-		"two\nlines":             `"two\nlines"`,
-		"\x1b[2J":                `"\x1b[2J"`,
-		strings.Repeat("a", 300): strings.Repeat("a", 256),
-	} {
-		if got := named(owner); got != want {
-			t.Errorf("%q is printed as %s, want %s", owner, got, want)
-		}
-	}
 	e := newEngine(t)
 	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.WithOwner("a\tb\nc")); err != nil {
 		t.Fatal(err)

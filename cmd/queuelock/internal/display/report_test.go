@@ -1,0 +1,247 @@
+package display
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestReport checks that the JSON of a state has stable names.
+func TestReport(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 500e6, time.FixedZone("", 3600))
+	state := &queue.State{
+		Entity: "x", Reason: "why", Issued: ticket.Max, ReadAt: at,
+		Scope: ticket.ScopeEntity, Permits: 3,
+		Serving: []queue.Holder{
+			{Ticket: ticket.FromUint64(7), ID: "h1", Beat: 3, Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
+			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, TTL: time.Minute, Data: []byte("\xff\xfe")},
+			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
+			{Owner: "e", Remaining: math.MaxInt64, Problem: fmt.Errorf("not an entry")},
+		},
+		Waiting: []queue.Waiter{
+			{Position: 1, Ticket: ticket.FromUint64(9), ID: "w1", Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
+			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
+		},
+		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
+	}
+	got, err := json.MarshalIndent(NewReport(state), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+  "entity": "x",
+  "reason": "why",
+  "state": "held",
+  "issued": "99999999999999999999999999999999999999",
+  "scope": "entity",
+  "permits": 3,
+  "read_at": "2026-03-01T11:00:00.5Z",
+  "serving": [
+    {
+      "ticket": "7",
+      "id": "h1",
+      "beat": 3,
+      "owner": "a",
+      "shared": false,
+      "since": "2026-03-01T10:59:59Z",
+      "age_seconds": 1.5,
+      "remaining_seconds": 30,
+      "ttl_seconds": 60,
+      "delay_seconds": 1.5,
+      "fail_closed": false,
+      "expired": false,
+      "data": "step 2\n",
+      "data_base64": "c3RlcCAyCg==",
+      "problem": null
+    },
+    {
+      "ticket": "8",
+      "id": "",
+      "beat": 0,
+      "owner": "b",
+      "shared": true,
+      "since": null,
+      "age_seconds": null,
+      "remaining_seconds": 0,
+      "ttl_seconds": 60,
+      "delay_seconds": 0,
+      "fail_closed": false,
+      "expired": true,
+      "data": null,
+      "data_base64": "//4=",
+      "problem": null
+    },
+    {
+      "ticket": "9",
+      "id": "",
+      "beat": 0,
+      "owner": "d",
+      "shared": false,
+      "since": null,
+      "age_seconds": null,
+      "remaining_seconds": null,
+      "ttl_seconds": null,
+      "delay_seconds": null,
+      "fail_closed": true,
+      "expired": false,
+      "data": null,
+      "data_base64": null,
+      "problem": null
+    },
+    {
+      "ticket": "0",
+      "id": "",
+      "beat": null,
+      "owner": "e",
+      "shared": false,
+      "since": null,
+      "age_seconds": null,
+      "remaining_seconds": null,
+      "ttl_seconds": null,
+      "delay_seconds": null,
+      "fail_closed": false,
+      "expired": false,
+      "data": null,
+      "data_base64": null,
+      "problem": "not an entry"
+    }
+  ],
+  "waiting": [
+    {
+      "position": 1,
+      "ticket": "9",
+      "id": "w1",
+      "beat": 0,
+      "owner": "c",
+      "shared": true,
+      "age_seconds": 1,
+      "remaining_seconds": 1,
+      "ttl_seconds": 15,
+      "expired": false,
+      "problem": null
+    },
+    {
+      "position": 2,
+      "ticket": "10",
+      "id": null,
+      "beat": null,
+      "owner": null,
+      "shared": null,
+      "age_seconds": null,
+      "remaining_seconds": 0,
+      "ttl_seconds": 0,
+      "expired": true,
+      "problem": "not a row"
+    }
+  ],
+  "hold_time": {
+    "mean_seconds": 0.25,
+    "deviation_seconds": 0.001
+  }
+}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	empty, err := json.Marshal(NewReport(&queue.State{}))
+	if err != nil || !strings.Contains(string(empty), `"serving":[],"waiting":[]`) {
+		t.Errorf("no holder is not an empty list: %s, %v", empty, err)
+	}
+}
+
+// TestOwner checks that an owner is printed in one line.
+func TestOwner(t *testing.T) {
+	for owner, want := range map[string]string{
+		"vm:123":                 "vm:123",
+		"é b":                    "é b",
+		"two\nlines":             `"two\nlines"`,
+		"\x1b[2J":                `"\x1b[2J"`,
+		strings.Repeat("a", 300): strings.Repeat("a", 256),
+	} {
+		if got := Owner(owner); got != want {
+			t.Errorf("%q is printed as %s, want %s", owner, got, want)
+		}
+	}
+}
+
+// TestYAML checks that YAML has the names, the order and the types of JSON.
+func TestYAML(t *testing.T) {
+	state := &queue.State{
+		Entity: "a: b", Reason: "lock", Issued: ticket.FromUint64(7),
+		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), ID: "1e3", TTL: time.Minute, Data: []byte("no\n\u2028<\"")}},
+	}
+	var out strings.Builder
+	if err := YAML(&out, NewReport(state)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`entity: 'a: b'`, `issued: "7"`, `  - ticket: "7"`, `    id: "1e3"`, "    ttl_seconds: 60", "    shared: false", "waiting: []", "hold_time: null"} {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("no line %q in\n%s", line, out.String())
+		}
+	}
+	var back, want any
+	if err := yaml.Unmarshal([]byte(out.String()), &back); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(NewReport(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	sorted, _ := json.Marshal(want)
+	if diff := cmp.Diff(string(sorted), string(again)); diff != "" {
+		t.Errorf("(-JSON +YAML)\n%s", diff)
+	}
+}
+
+// TestTable checks what is printed for people.
+func TestTable(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	state := &queue.State{
+		Issued: ticket.FromUint64(123456789012), ReadAt: now,
+		Serving:  []queue.Holder{{Ticket: ticket.FromUint64(123456789010), ID: "h", Beat: 2, Owner: "a", Since: now.Add(-300 * time.Millisecond), Age: 300 * time.Millisecond, Remaining: 700 * time.Millisecond, TTL: time.Minute}},
+		Waiting:  []queue.Waiter{{Position: 1, Ticket: ticket.FromUint64(123456789012), ID: "w", Owner: "b", Age: 2 * time.Second, TTL: 15 * time.Second}},
+		HoldTime: queue.HoldTime{Mean: 20 * time.Millisecond},
+	}
+	for _, test := range []struct {
+		name, want string
+		options    Options
+	}{
+		{"Table", `q: 1 served, 1 waiting; held for about 20ms each
+
+        TICKET   OWNER  FOR  LEASE LEFT
+served  …789010  a      <1s  <1s of 1m0s
+1       …789012  b      2s   over
+`, Options{Name: "q"}},
+		{"Wide", `q: 1 served, 1 waiting; held for about 20ms each
+
+        TICKET        OWNER  MODE       FOR  LEASE LEFT   BEAT  SINCE                 ID
+served  123456789010  a      exclusive  <1s  <1s of 1m0s  2     2026-03-01T11:59:59Z  h
+1       123456789012  b      exclusive  2s   over         0     2026-03-01T11:59:58Z  w
+`, Options{Name: "q", Wide: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out strings.Builder
+			if err := Table(&out, state, test.options); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,211 @@
+// Package display prints the state of queues, for people and for machines.
+//
+// What people read is cut to what they need: long tickets have their last digits, and
+// durations two or three. Nothing that another program wrote is sent to a terminal as it
+// is. What machines read is whole, has the same names in JSON and in YAML, and has null
+// for what is not known.
+package display
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Options change what Table prints.
+type Options struct {
+	Name string // of the queue
+	// None is what is printed of a queue that does not exist.
+	None string
+	Wide bool // all digits of the tickets, modes, ids, beats and times
+	// Evict returns the command that evicts the holder with that ticket. Nil: there is none.
+	Evict func(ticket.Number) string
+}
+
+// Table prints a queue's state for people.
+func Table(out io.Writer, s *queue.State, o Options) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", o.Name, o.headline(s))
+	if !s.Idle() {
+		b.WriteString("\n")
+		o.entries(&b, s)
+		o.notes(&b, s)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// headline returns what is known of the queue as a whole.
+func (o Options) headline(s *queue.State) string {
+	switch StateOf(s) {
+	case Unused:
+		return o.None
+	case Idle:
+		return fmt.Sprintf("%sidle; the last ticket was %s", kind(s), s.Issued)
+	}
+	line := kind(s) + strconv.Itoa(len(s.Serving))
+	if s.Permits > 0 {
+		line += fmt.Sprintf(" of %d", s.Permits)
+	}
+	line += fmt.Sprintf(" served, %d waiting", len(s.Waiting))
+	if s.HoldTime.Mean > 0 {
+		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
+	}
+	return line
+}
+
+// entries prints the table of the holders and the waiters.
+func (o Options) entries(out io.Writer, s *queue.State) {
+	modes := o.Wide || hasReaders(s)
+	number := ticket.Number.Short
+	if o.Wide {
+		number = ticket.Number.String
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(place string, n ticket.Number, owner, mode, age, lease string, more ...string) {
+		cells := []string{place, number(n), owner}
+		if n.IsZero() && place == "" {
+			cells[1] = "TICKET"
+		}
+		if modes {
+			cells = append(cells, mode)
+		}
+		cells = append(cells, age, lease)
+		if o.Wide {
+			cells = append(cells, more...)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	row("", ticket.Number{}, "OWNER", "MODE", "FOR", "LEASE LEFT", "BEAT", "SINCE", "ID")
+	for _, h := range s.Serving {
+		age, since := "?", "?"
+		if !h.Since.IsZero() {
+			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
+		}
+		row("served", h.Ticket, Owner(h.Owner), modeOf(h.Shared), age, leftOf(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+	}
+	for _, p := range s.Waiting {
+		place := strconv.Itoa(p.Position)
+		if p.Problem != nil {
+			row(place, p.Ticket, "?", "?", "?", p.Problem.Error(), "?", "?", "?")
+			continue
+		}
+		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
+		row(place, p.Ticket, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), left(p.Remaining, p.TTL), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
+	}
+	_ = w.Flush() // to a Builder, which takes all
+}
+
+// notes prints which holders have no lease, and the holders' data.
+func (o Options) notes(out io.Writer, s *queue.State) {
+	for _, h := range s.Serving {
+		if h.FailClosed && o.Evict != nil {
+			fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), o.Evict(h.Ticket))
+		}
+	}
+	for _, h := range s.Serving {
+		if len(h.Data) == 0 {
+			continue
+		}
+		as, data := "", string(h.Data)
+		if !Printable(data) {
+			as, data = " (base64)", base64.StdEncoding.EncodeToString(h.Data)
+		}
+		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data)
+	}
+}
+
+// kind returns what kind of queue it is, as far as it is not a lock with a counter of its
+// own, to print before how many are served.
+func kind(s *queue.State) string {
+	var words string
+	switch {
+	case s.Permits > 0 && s.Idle():
+		words = fmt.Sprintf("semaphore of %d, ", s.Permits) // there is no count after it
+	case s.Permits > 0:
+		words = "semaphore, "
+	}
+	if s.Scope != ticket.ScopeQueue {
+		words += "scope " + Scope(s.Scope) + ", "
+	}
+	return words
+}
+
+// hasReaders reports whether there is a holder or a waiter that shares the lock.
+func hasReaders(s *queue.State) bool {
+	return slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
+		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
+}
+
+func modeOf(shared bool) string {
+	if shared {
+		return "shared"
+	}
+	return "exclusive"
+}
+
+// Owner returns an owner's name in one line. Of one that another program wrote, it has no
+// more than the library's own may have.
+func Owner(owner string) string {
+	owner = fmt.Sprintf("%.256s", owner)
+	if Printable(owner) {
+		return owner
+	}
+	return strconv.Quote(owner)
+}
+
+// Printable reports whether a text may be sent to a terminal as it is: another program may
+// have written it.
+func Printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// leftOf returns what is left of a holder's lease, and of its lock delay.
+func leftOf(h queue.Holder) string {
+	switch {
+	case h.Problem != nil:
+		return h.Problem.Error()
+	case h.FailClosed:
+		return "no lease"
+	case h.Delay > 0 && h.Remaining > 0:
+		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))
+	}
+	return left(h.Remaining, h.TTL)
+}
+
+func left(remaining, ttl time.Duration) string {
+	if remaining <= 0 {
+		return "over"
+	}
+	return fmt.Sprintf("%s of %s", Age(remaining), Duration(ttl))
+}
+
+// Age returns a time that was measured against DynamoDB's clock, which one read shows to
+// about a second.
+func Age(d time.Duration) string {
+	if d < time.Second {
+		return "<1s"
+	}
+	return Duration(d)
+}
+
+// Duration rounds a duration to what a person wants to know.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestStatusExitCode checks that --exit-code distinguishes the states of a queue.
+func TestStatusExitCode(t *testing.T) {
+	e := newEngine(t)
+	code := func(want int) {
+		t.Helper()
+		for _, format := range []string{"table", "json"} {
+			if o := invoke(t, "status", "x", "--exit-code", "-o", format); o.code != want || o.stdout == "" || o.stderr != "" {
+				t.Errorf("%+v, want exit code %d", o, want)
+			}
+		}
+		if o := invoke(t, "status", "x"); o.code != 0 {
+			t.Errorf("without --exit-code: %+v", o)
+		}
+	}
+	code(exitUnused)
+	lock := e.occupied(t, "x")
+	code(0)
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	code(exitIdle)
+}
+
+// TestStatusFormats checks the outputs of -o.
+func TestStatusFormats(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	if o := invoke(t, "status", "x", "-o", "wide"); o.code != 0 || !strings.Contains(o.stdout, "BEAT  SINCE") || !strings.Contains(o.stdout, "exclusive") {
+		t.Errorf("%+v", o)
+	}
+	if o := invoke(t, "status", "x", "-o", "yaml"); o.code != 0 || !strings.HasPrefix(o.stdout, "entity: x\nreason: lock\nstate: held\n") {
+		t.Errorf("%+v", o)
+	}
+	o := invoke(t, "status", "x", "-o", "json")
+	var report display.Report
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || len(report.Serving) != 1 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if h := report.Serving[0]; h.ID == "" || h.Beat == nil || h.Ticket != lock.Ticket().String() {
+		t.Errorf("%s", o.stdout)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-o", "xml"}, "-o xml: table, wide, json and yaml are possible"},
+		{[]string{"--json", "-o", "yaml"}, "--json and -o yaml exclude each other"},
+		{[]string{"--watch", "--interval", "1ms"}, "at least 100ms"},
+	} {
+		if o := invoke(t, append([]string{"status", "x"}, test.args...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {
+			t.Errorf("%v: %+v, want %q", test.args, o, test.want)
+		}
+	}
+}
+
+// items creates a table "orders" with the items, and returns the key of the first.
+func (e *engine) items(t *testing.T, ids ...string) queuelock.ItemKey {
+	t.Helper()
+	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first queuelock.ItemKey
+	for _, id := range ids {
+		key := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}
+		if _, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: key}); err != nil {
+			t.Fatal(err)
+		}
+		if first.Key == nil {
+			first = queuelock.ItemKey{Table: "orders", Key: key}
+		}
+	}
+	return first
+}
+
+// TestStatusItem checks that status shows the lock of an item.
+func TestStatusItem(t *testing.T) {
+	e := newEngine(t)
+	key := e.items(t, "order-7", "order-8")
+	c := e.client(t)
+	if _, err := c.LockItem(t.Context(), key, waitpolicy.NoWait); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	queued, left := e.puts(), make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = c.LockItem(ctx, key, waitpolicy.Forever)
+	}()
+	<-queued
+	for _, form := range []string{"id=order-7", `{"id":{"S":"order-7"}}`, "id:S=order-7"} {
+		o := invoke(t, "status", "--item", "orders", "--key", form, "--exit-code")
+		if o.code != 0 || !strings.HasPrefix(o.stdout, `item "orders" {id S:"order-7"}: 1 served, 1 waiting`) || !strings.Contains(o.stdout, "other owner") {
+			t.Errorf("%s: %+v", form, o)
+		}
+	}
+	cancel()
+	<-left
+	for _, id := range []string{"order-8", "missing"} {
+		if o := invoke(t, "status", "--item", "orders", "--key", "id="+id, "--exit-code"); o.code != exitUnused || !strings.Contains(o.stdout, "no such item, or it was never locked") {
+			t.Errorf("%+v", o)
+		}
+	}
+	for _, test := range []struct {
+		args string
+		want string
+	}{
+		{"--key id=7", "name its table with --item"},
+		{"x --item orders --key id=7", `"x" and --item exclude each other`},
+		{"--item orders", "--key is missing"},
+		{"--item orders --key id=7 --reason x", "--reason and --item exclude each other"},
+		{"--item orders --key 7", `--key "7": need NAME=TEXT`},
+		{"--item orders --key {id", "is no key in JSON"},
+		{"--item orders --key id:X=7", "needs one value of type S, N or B"},
+		{`--item orders --key {"id":{"S":"a","N":"1"}}`, "needs one value of type S, N or B"},
+		{"--item orders --key id=7 --key id=8", "is named twice"},
+		{"--item orders --key id:N=seven", "no number of DynamoDB's"},
+		{"x --reason item", "use --item TABLE --key KEY"},
+	} {
+		o := invoke(t, append([]string{"status"}, strings.Fields(test.args)...)...)
+		if o.code != exitUsage || !strings.Contains(o.stderr, test.want) || len(o.stderr) > 161 || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v, want %q", test.args, o, test.want)
+		}
+	}
+}
+
+// TestStatusWatch checks that --watch prints each change once, and ends with its context.
+func TestStatusWatch(t *testing.T) {
+	e := newEngine(t)
+	for _, format := range []string{"table", "json", "yaml"} {
+		t.Run(format, func(t *testing.T) {
+			looks := make(chan struct{}, 1024)
+			e.after = func(operation string) {
+				if operation == "Query" {
+					looks <- struct{}{}
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			b := start(t, ctx, "status", format, "--watch", "--interval", "100ms", "--exit-code", "-o", format)
+			seen := map[string][2]string{
+				"table": {"no such queue", "1 served"}, "json": {`"unused"`, `"held"`}, "yaml": {"state: unused\n", "state: held\n"},
+			}[format]
+			text := b.expect(t, seen[0])
+			<-looks
+			<-looks // the state that was printed is seen again
+			lock := e.occupied(t, format)
+			text += b.expect(t, seen[1])
+			if n := strings.Count(text, seen[0]); n != 1 {
+				t.Errorf("the first state was printed %d times:\n%s", n, text)
+			}
+			cancel()
+			if o := b.wait(t); o.code != 0 || o.stderr != "" {
+				t.Errorf("%+v", o)
+			}
+			if err := lock.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestStatusWatchOutage checks that --watch reports an outage once, and goes on.
+func TestStatusWatchOutage(t *testing.T) {
+	e := newEngine(t)
+	looks := make(chan struct{}, 1024)
+	e.after = func(operation string) {
+		if operation == "Query" {
+			looks <- struct{}{}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := start(t, ctx, "status", "x", "--watch", "--interval", "100ms")
+	b.expect(t, "no such queue")
+	if _, err := e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}); err != nil {
+		t.Fatal(err)
+	}
+	for len(looks) > 0 {
+		<-looks
+	}
+	for range 3 {
+		<-looks
+	}
+	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
+		t.Fatal(err)
+	}
+	e.occupied(t, "x")
+	b.expect(t, "1 served")
+	cancel()
+	if o := b.wait(t); o.code != 0 || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "table") {
+		t.Errorf("%+v", o)
+	}
+}

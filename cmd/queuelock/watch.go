@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// watching prints the state of a queue again and again, until a signal. A terminal shows
+// the last look. Elsewhere each change is printed, so that a log has the queue's history.
+func (f *statusFlags) watching(cmd *cobra.Command, client *queuelock.Client, s *subject, print printer) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var terminal *screen.Screen
+	if f.output == "table" || f.output == "wide" {
+		terminal = screen.Of(cmd.OutOrStdout())
+	}
+	ticks := time.NewTicker(f.interval)
+	defer ticks.Stop()
+	var last *queue.State
+	failed := false
+	for {
+		state, err := lookOnce(ctx, client, s.look)
+		switch {
+		case ctx.Err() != nil && last == nil:
+			return nil
+		case ctx.Err() != nil:
+			return f.result(last)
+		case err != nil && last == nil:
+			return err
+		case err != nil:
+			// The next look may succeed. An outage is reported once.
+			if !failed {
+				fmt.Fprintln(cmd.ErrOrStderr(), message(err))
+			}
+			failed = true
+		default:
+			failed = false
+			if err := f.show(cmd.OutOrStdout(), terminal, last, state, print); err != nil {
+				return err
+			}
+			last = state
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// show prints a look, if it is the first, if it shows a change, or on a terminal.
+func (f *statusFlags) show(out io.Writer, terminal *screen.Screen, last, state *queue.State, print printer) error {
+	var b bytes.Buffer
+	switch {
+	case terminal != nil:
+		fmt.Fprintf(&b, "every %v, Ctrl-C ends: %s\n\n", f.interval, state.ReadAt.Local().Format(time.TimeOnly))
+	case last == nil:
+	case essence(last) == essence(state):
+		return nil
+	case f.output == "yaml":
+		b.WriteString("---\n")
+	case f.output != "json":
+		b.WriteString("\n")
+	}
+	if terminal == nil && (f.output == "table" || f.output == "wide") {
+		b.WriteString(state.ReadAt.UTC().Format(time.RFC3339) + " ")
+	}
+	if err := print(&b, state); err != nil {
+		return err
+	}
+	if terminal != nil {
+		return terminal.Draw(b.String())
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+// essence is a state without what changes by itself: ages, beats and times left.
+func essence(s *queue.State) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, display.StateOf(s), s.Issued, s.Permits)
+	for _, h := range s.Serving {
+		fmt.Fprintf(&b, "holder %s %s %q %t %t %q %v\n", h.Ticket, h.ID, h.Owner, h.Shared, h.Expired(), h.Data, h.Problem)
+	}
+	for _, w := range s.Waiting {
+		fmt.Fprintf(&b, "waiter %s %s %t %v\n", w.Ticket, w.ID, w.Expired(), w.Problem)
+	}
+	return b.String()
+}
