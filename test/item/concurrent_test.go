@@ -65,7 +65,7 @@ func TestConcurrentUpdates(t *testing.T) {
 // update. The process computes the new amount from the one that the lock showed, so one
 // update too many or too few changes the sum.
 func TestReadModifyWrite(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range locktest.Scaled[uint64](10, 3) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 			key, whole := locktest.OrderItem()

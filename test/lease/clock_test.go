@@ -129,7 +129,7 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	s := newServer(t, c)
 	ttl := cmp.Or(c.ttl, locktest.TTL)
 	cfg := queuelock.Config{TTL: ttl, WaiterTTL: max(ttl/2, time.Second), ObserveExpiry: c.observe}
-	stop := s.poll(100 * time.Millisecond)
+	stop := s.poll(locktest.Scaled(100*time.Millisecond, 300*time.Millisecond))
 	defer stop()
 	defer s.violations()
 
@@ -227,7 +227,7 @@ func TestHourUnderDrift(t *testing.T) {
 				waiter, _ := s.client("waiter", c.waiter, cfg)
 				waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.For(2*time.Hour))
 				before := db.Counts()
-				length := locktest.Scaled(time.Hour, 20*time.Minute)
+				length := locktest.Scaled(time.Hour, 10*time.Minute)
 				time.Sleep(length)
 				if err := held.Err(); err != nil {
 					t.Fatal(err)

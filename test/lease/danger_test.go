@@ -174,7 +174,7 @@ func TestLateOnExpiring(t *testing.T) {
 // eviction.
 func TestNoOnExpiring(t *testing.T) {
 	locktest.InBubble(t, "released, at the same instant", func(t *testing.T) {
-		for range 100 {
+		for range locktest.Scaled(100, 20) {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			var released atomic.Bool

@@ -95,7 +95,7 @@ func TestManyLocks(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
 		var entities []string
-		count := locktest.Scaled(300, 120) // more than a transaction has items
+		count := locktest.Scaled(300, 101) // more than a transaction has items
 		for i := range count {
 			entities = append(entities, fmt.Sprint("e", i))
 		}

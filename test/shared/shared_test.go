@@ -57,7 +57,7 @@ func TestConsecutiveReaders(t *testing.T) {
 		table := locktest.Watched(t)
 		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
 		held := locktest.Acquire(t, w, waitpolicy.NoWait)
-		const readers = 12
+		readers := locktest.Scaled(12, 5)
 		var waiting []<-chan locktest.Outcome
 		for i := range readers {
 			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})

@@ -47,7 +47,6 @@ func TestCosts(t *testing.T) {
 		{scenario: "goroutines", atMost: cycle(9, 6, 3)},
 		{scenario: "contended", atMost: cycle(20, 7, 14)},
 		{scenario: "contended", size: full, variant: "0 ms, 2 contenders", atMost: cycle(10, 6, 4)},
-		{scenario: "contended", size: full, variant: "50 ms, 8 contenders", atMost: cycle(34, 9, 26)},
 		{scenario: "contended", size: full, variant: "1000 ms, 32 contenders", atMost: cycle(100, 12, 100)},
 		{scenario: "crash"}, // as a whole
 		{scenario: "drain", atMost: cycle(20, 7, 16)},
