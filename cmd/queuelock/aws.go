@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
 )
 
 // credentialsLimit bounds how long credentials are looked for. The last place of the
@@ -26,17 +29,50 @@ const credentialsLimit = 10 * time.Second
 
 // settings are the flags of all commands that use a table.
 type settings struct {
-	table    string
-	endpoint string
+	table, partitionKey, sortKey string
+	endpoint, region, profile    string
 }
 
+// defaultTable is the table of commands without --table.
+func defaultTable() string { return cmp.Or(os.Getenv("QUEUELOCK_TABLE"), "queuelock") }
+
 func (s *settings) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.table, "table", "queuelock", "the `NAME` or ARN of the table")
+	s.addTable(cmd)
+	s.addKeys(cmd)
+}
+
+// addTable adds the flags of a command that uses a table with the default keys.
+func (s *settings) addTable(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.table, "table", defaultTable(), "the `NAME` or ARN of the table; QUEUELOCK_TABLE sets it too")
 	s.addEndpoint(cmd, "the `URL` of DynamoDB (default: AWS_ENDPOINT_URL_DYNAMODB, else AWS)")
+}
+
+func (s *settings) addKeys(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.partitionKey, "partition-key", "pk", "the `NAME` of the table's partition key")
+	cmd.Flags().StringVar(&s.sortKey, "sort-key", "sk", "the `NAME` of the table's sort key")
 }
 
 func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar(&s.endpoint, "endpoint", "", usage)
+	cmd.Flags().StringVar(&s.region, "region", "", "the AWS `REGION` (default: AWS_REGION, or that of the profile)")
+	cmd.Flags().StringVar(&s.profile, "profile", "", "the `NAME` of a profile in ~/.aws/config (default: AWS_PROFILE)")
+}
+
+// config is cfg for the table of the settings.
+func (s *settings) config(cfg queuelock.Config) queuelock.Config {
+	cfg.PartitionKey, cfg.SortKey = s.partitionKey, s.sortKey
+	return cfg
+}
+
+// environment is what another process needs to use the same region and profile.
+func (s *settings) environment() (env []string) {
+	if s.region != "" {
+		env = append(env, "AWS_REGION="+s.region)
+	}
+	if s.profile != "" {
+		env = append(env, "AWS_PROFILE="+s.profile)
+	}
+	return env
 }
 
 // database is a DynamoDB to send requests to.
@@ -79,15 +115,25 @@ func (s *settings) connect(ctx context.Context) (*database, error) {
 		// check.
 		opts = append(opts, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
+	if s.region != "" {
+		opts = append(opts, config.WithRegion(s.region))
+	}
+	if s.profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(s.profile))
+	}
 	ctx, cancel := context.WithTimeout(ctx, credentialsLimit)
 	defer cancel()
 	cfg, err := config.LoadDefaultConfig(ctx, opts...)
+	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
+		return nil, unavailable(&briefError{fmt.Sprintf("there is no AWS profile %q: choose one of ~/.aws/config with --profile or AWS_PROFILE",
+			clip(missing.Profile, 60)), err})
+	}
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("the AWS settings cannot be read: %w", err))
+		return nil, unavailable(&briefError{"the AWS settings cannot be read: correct ~/.aws/config, ~/.aws/credentials and the AWS_ variables", err})
 	}
 	if cfg.Region == "" {
 		if !local {
-			return nil, unavailable(errors.New("no AWS region: set AWS_REGION, or region in ~/.aws/config"))
+			return nil, unavailable(errors.New("no AWS region: pass --region, or set AWS_REGION, or region in ~/.aws/config"))
 		}
 		cfg.Region = "local"
 	}
@@ -116,7 +162,7 @@ func findCredentials(ctx context.Context, cfg *aws.Config, local bool) error {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("none found within %v", credentialsLimit)
 	}
-	return unavailable(fmt.Errorf("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE: %w", err))
+	return unavailable(&briefError{"no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or choose a profile with --profile or AWS_PROFILE", err})
 }
 
 // transportOf is a transport as the settings ask for it, with AWS_CA_BUNDLE,

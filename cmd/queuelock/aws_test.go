@@ -91,18 +91,14 @@ func TestUnusableTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for table, found := range map[string]string{"nowhere": "`queuelock create-table` makes it", "other": `partition key "name" (S) and no sort key`} {
-		for _, command := range []string{"run x --table " + table + " -- true", "status x --table " + table} {
+	for table, parts := range map[string][]string{
+		"nowhere": {`no table "nowhere"`, "check --table", "'queuelock create-table --table nowhere'"},
+		"other":   {`table "other"`, `partition key "name" (S) and no sort key`, `partition key "pk" (S) and sort key "sk" (S)`},
+	} {
+		for _, command := range []string{"run x --table " + table + " -- true", "status x --table " + table, "evict x --ticket 1 --table " + table} {
 			t.Run(command, func(t *testing.T) {
 				o := invoke(t, strings.Fields(command)...)
-				if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 {
-					t.Errorf("exit code %d, stderr %q; want %d and one line", o.code, o.stderr, exitUnavailable)
-				}
-				for _, part := range []string{table, found, `partition key "pk" (S) and sort key "sk" (S)`} {
-					if !strings.Contains(o.stderr, part) {
-						t.Errorf("stderr %q does not name %q", o.stderr, part)
-					}
-				}
+				mustBeShort(t, o, exitUnavailable, parts...)
 			})
 		}
 	}

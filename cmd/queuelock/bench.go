@@ -58,7 +58,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
 			return f.run(cmd)
 		},
 	}
-	f.addFlags(cmd)
+	f.addTable(cmd)
 	cmd.Flags().StringSliceVar(&f.names, "scenarios", nil, "the `NAMES` of scenarios, separated by commas (default all)")
 	cmd.Flags().BoolVar(&f.size.Quick, "quick", false, "few cases, shorter, and once")
 	cmd.Flags().IntVar(&f.reps, "reps", 0, "how often each case is measured, 1 to 100 (default 3, and 1 with --quick)")

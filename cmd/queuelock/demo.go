@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/demo"
 )
 
@@ -107,7 +108,7 @@ func (f *demoFlags) check() error {
 func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()
-	setting, err := f.set(ctx)
+	setting, err := f.set(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -183,13 +184,14 @@ type scene struct {
 
 // set makes the scene: an engine, unless another DynamoDB is named, and a
 // table.
-func (f *demoFlags) set(ctx context.Context) (*scene, error) {
+func (f *demoFlags) set(ctx context.Context, stderr io.Writer) (*scene, error) {
 	s := &scene{table: "queuelock-demo-" + strings.ToLower(rand.Text()[:10]), endpoint: f.endpoint, env: os.Environ()}
 	if f.endpoint != "" {
-		db, err := f.connect(ctx)
+		db, _, err := f.contact(ctx, stderr, s.table)
 		if err != nil {
-			return nil, err
+			return nil, interrupted(ctx, err)
 		}
+		s.env = append(s.env, f.environment()...)
 		s.database, s.where = db, fmt.Sprintf("the table %q at %s", s.table, f.endpoint)
 	} else {
 		engine, err := serve(ctx, 0)
@@ -200,7 +202,7 @@ func (f *demoFlags) set(ctx context.Context) (*scene, error) {
 		s.env = localEnvironment(s.env, engine.url)
 		s.database, s.where = connectLocal(engine.url), "a table in memory"
 	}
-	if err := createTable(ctx, s.database, s.table); err != nil {
+	if err := awaitTable(ctx, stderr, s.database, s.table, queuelock.Config{}); err != nil {
 		_ = s.strike(ctx) // it may not be there, and what kept it from being made is said
 		return nil, interrupted(ctx, err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 )
 
 // evictLimit bounds the requests of an eviction, the library's repetitions
-// included.
-const evictLimit = 30 * time.Second
+// included. Tests shorten it.
+var evictLimit = 30 * time.Second
 
 type evictFlags struct {
 	settings
@@ -75,27 +74,32 @@ func (f *evictFlags) run(cmd *cobra.Command, key queuelock.Key) error {
 	if err != nil || number.IsZero() {
 		return usagef("--ticket %s: need a whole number from 1", f.ticket)
 	}
-	if err := checkArguments(cmd.Context(), key, f.table, queuelock.Config{}); err != nil {
+	if err := checkArguments(cmd.Context(), key, f.table, f.config(queuelock.Config{})); err != nil {
 		return err
 	}
-	db, err := f.connect(cmd.Context())
+	p := f.patience(cmd.Context(), cmd.ErrOrStderr(), evictLimit)
+	defer p.end()
+	db, err := f.connect(p.ctx)
 	if err != nil {
 		return err
 	}
 	defer db.close()
-	client, err := queuelock.New(db, f.table, queuelock.Config{})
+	client, err := queuelock.New(db, f.table, f.config(queuelock.Config{}))
 	if err != nil {
 		return usagef("%w", err)
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), evictLimit)
-	defer cancel()
-	err = client.Evict(ctx, key, number)
-	_ = client.Close(ctx) // of what runs in the background nothing depends
+	// An eviction is repeated while DynamoDB does not answer. A wrong address is noticed at once.
+	if _, err := client.Inspect(p.ctx, key); err != nil {
+		return p.unavailable(err)
+	}
+	err = client.Evict(p.ctx, key, number)
+	_ = client.Close(p.ctx) // of what runs in the background nothing depends
+	p.end()
 	if _, nobody := errors.AsType[*queuelock.EvictError](err); nobody {
 		return err
 	}
 	if err != nil {
-		return unavailable(err)
+		return p.unavailable(err)
 	}
 	if f.json {
 		report := evictReport{Entity: key.Entity, Reason: key.Reason, Ticket: number.String(), Evicted: true}

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"unicode/utf8"
 
 	"github.com/queuelock/queuelock"
 )
@@ -50,17 +49,13 @@ func usagef(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// unavailable is a failure of what the program works with. A table that is not
-// there is easily mended, so it says how.
+// unavailable is a failure of what the program works with, in one line that says what
+// to do.
 func unavailable(err error) error {
 	if _, mismatch := errors.AsType[*queuelock.MismatchError](err); mismatch {
 		return &exitError{exitUsage, mismatched(err)} // the queue is there, and is not what was asked for
 	}
-	_, wrong := errors.AsType[*queuelock.TableError](err)
-	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); wrong && missing {
-		err = fmt.Errorf("%w; `queuelock create-table` makes it", err)
-	}
-	return &exitError{exitUnavailable, err}
+	return &exitError{exitUnavailable, shortened(err)}
 }
 
 // signalled is the end by a signal: silent, as the signal was intended.
@@ -84,11 +79,38 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
+// maxLine is the longest message of an error, in characters.
+const maxLine = 160
+
 // message is an error in one line, or nothing if there is nothing to say.
 func message(err error) string {
 	if exit, ok := errors.AsType[*exitError](err); ok && exit.err == nil {
 		return ""
 	}
+	return clip("queuelock: "+oneLine(err), maxLine)
+}
+
+// details is what message leaves out of an error, for --verbose.
+func details(err error) string {
+	var whole []string
+	if b, ok := errors.AsType[*briefError](err); ok {
+		whole = append(whole, oneLine(b.err))
+	}
+	if text := oneLine(err); utf8.RuneCountInString("queuelock: "+text) > maxLine {
+		whole = append(whole, text)
+	}
+	return strings.Join(whole, "\n")
+}
+
+func oneLine(err error) string {
 	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	return "queuelock: " + strings.TrimPrefix(text, "queuelock: ")
+	return strings.TrimPrefix(text, "queuelock: ")
+}
+
+// clip shortens a text to so many characters.
+func clip(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
 }

@@ -44,7 +44,7 @@ Exit codes:
 		},
 	}
 	cmd.Flags().IntVar(&port, "port", 8000, "the port to serve at; 0 picks a free one")
-	cmd.Flags().StringVar(&table, "create-table", "queuelock", "the `NAME` of the table to create at the start; empty: none")
+	cmd.Flags().StringVar(&table, "create-table", defaultTable(), "the `NAME` of the table to create at the start; empty: none")
 	return cmd
 }
 

@@ -91,7 +91,7 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	case f.conflict < 0 || f.conflict > maxCode:
 		return p, usagef("--conflict-exit-code %d: need a number from 0 to %d", f.conflict, maxCode)
 	}
-	p.cfg.TTL, p.cfg.Owner = f.ttl, owner()
+	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner()})
 	if p.cfg.Scope, err = parseScope(f.scope); err != nil {
 		return p, err
 	}

@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -24,10 +26,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		if line := message(err); line != "" {
 			fmt.Fprintln(stderr, line)
+			printDetails(cmd, stderr, err)
 		}
 	}
 	return codeOf(err)
@@ -55,9 +58,9 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
   queuelock evict payroll --ticket 7               # a holder without a lease is dead`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q: see 'queuelock --help'", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return usagef("a command is missing: see 'queuelock --help'")
 		},
@@ -67,6 +70,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w: see '%s --help'", plainly(cmd, err), cmd.CommandPath())
 	})
+	root.PersistentFlags().Bool("verbose", false, "print the details of an error as well")
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
@@ -77,6 +81,9 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 // plainly says of a flag's value what is needed instead of it; an error of
 // another form is left as it is.
 func plainly(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return noFlag(cmd, unknown)
+	}
 	var value, name string
 	if n, _ := fmt.Sscanf(err.Error(), "invalid argument %q for %q flag", &value, &name); n < 2 {
 		return err
@@ -103,7 +110,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q: see 'queuelock --help'", strings.Join(args, " "))
+				return noCommand(cmd.Root(), strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()

@@ -33,7 +33,7 @@ func TestRunModes(t *testing.T) {
 			if name == "shared" && alone.code != exitNotAcquired {
 				t.Errorf("alone: %+v", alone)
 			}
-			if name == "permits" && (alone.code != exitUsage || !strings.Contains(alone.stderr, "a semaphore of 2, and a lock is asked for")) {
+			if name == "permits" && (alone.code != exitUsage || !strings.Contains(alone.stderr, "a semaphore of 2 and stays one")) {
 				t.Errorf("as a lock: %+v", alone)
 			}
 			openFIFO(t)

@@ -30,24 +30,28 @@ func parseScope(name string) (queuelock.Scope, error) {
 	return scope, nil
 }
 
-// mismatched adds to the error of a queue of another kind with which flag it is
-// what the caller asks for. Of any other error it is that error.
+// mismatched is the error of a queue of another kind in one line that names the flag of
+// its kind. Any other error is left as it is.
 func mismatched(err error) error {
 	e, ok := errors.AsType[*queuelock.MismatchError](err)
 	if !ok {
 		return err
 	}
+	kind, remedy := e.Is, ""
 	var permits int
 	switch n, _ := fmt.Sscanf(e.Is, "a semaphore of %d", &permits); {
 	case n == 1:
-		return fmt.Errorf("%w: use --permits %d", err, permits)
+		remedy = fmt.Sprintf("--permits %d", permits)
 	case strings.HasPrefix(e.Wanted, "a semaphore"):
-		return fmt.Errorf("%w: use no --permits", err)
+		remedy = "no --permits"
 	}
 	for name, scope := range scopes {
 		if strings.HasSuffix(e.Is, scope.String()) {
-			return fmt.Errorf("%w: use --scope %s", err, name)
+			kind, remedy = "a queue with --scope "+name, "--scope "+name
 		}
 	}
-	return err
+	if remedy == "" {
+		return err
+	}
+	return &briefError{fmt.Sprintf("%s is %s and stays one: use another --reason, or %s", clip(e.Key.String(), 70), kind, remedy), err}
 }

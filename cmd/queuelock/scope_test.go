@@ -54,8 +54,8 @@ func TestRunScopes(t *testing.T) {
 				if other == name {
 					continue
 				}
-				want := "is a queue of " + scope.String() + ", and a queue of " + scopes[other].String() + " is asked for"
-				if o.code != exitUsage || o.stdout != "" || !strings.Contains(o.stderr, want) || !strings.HasSuffix(o.stderr, ": use --scope "+name+"\n") {
+				want := "is a queue with --scope " + name + " and stays one"
+				if o.code != exitUsage || o.stdout != "" || !strings.Contains(o.stderr, want) || !strings.HasSuffix(o.stderr, ", or --scope "+name+"\n") {
 					t.Errorf("--scope %s: %+v", other, o)
 				}
 			}
@@ -103,10 +103,10 @@ func TestScopeMismatch(t *testing.T) {
 	use(t, e.client(t), "lock")
 	use(t, e.client(t), "semaphore", queuelock.Permits(3))
 	for command, help := range map[string]string{
-		"run lock --permits 2 -- true":      ": use no --permits\n",
-		"run semaphore -- true":             ": use --permits 3\n",
-		"run semaphore --shared -- true":    ": use --permits 3\n",
-		"run semaphore --permits 2 -- true": ": use --permits 3\n",
+		"run lock --permits 2 -- true":      ", or no --permits\n",
+		"run semaphore -- true":             ", or --permits 3\n",
+		"run semaphore --shared -- true":    ", or --permits 3\n",
+		"run semaphore --permits 2 -- true": ", or --permits 3\n",
 	} {
 		o := invoke(t, strings.Fields(command)...)
 		if o.code != exitUsage || !strings.HasSuffix(o.stderr, help) || strings.Count(o.stderr, "\n") != 1 {

@@ -197,6 +197,7 @@ func (f *statusFlags) printer(s *subject) (printer, error) {
 // open returns a client for looks. What the library refuses before its first request is
 // the caller's to correct.
 func (s *settings) open(ctx context.Context, first look, cfg queuelock.Config) (client *queuelock.Client, closed func(), err error) {
+	cfg = s.config(cfg)
 	if err := checkTable("--table", s.table); err != nil {
 		return nil, nil, err
 	}

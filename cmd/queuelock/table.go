@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -13,6 +17,9 @@ import (
 // createLimit bounds how long a table may take to become active. DynamoDB
 // takes about ten seconds.
 const createLimit = 3 * time.Minute
+
+// answerLimit bounds how long a command waits for the answers of DynamoDB. Tests shorten it.
+var answerLimit = 30 * time.Second
 
 func newCreateTable() *cobra.Command {
 	var s settings
@@ -33,12 +40,12 @@ safe.
 			if err := checkTable("--table", s.table); err != nil {
 				return err
 			}
-			db, err := s.connect(cmd.Context())
+			db, _, err := s.contact(cmd.Context(), cmd.ErrOrStderr(), s.table)
 			if err != nil {
 				return err
 			}
 			defer db.close()
-			if err := createTable(cmd.Context(), db, s.table); err != nil {
+			if err := awaitTable(cmd.Context(), cmd.ErrOrStderr(), db, s.table, s.config(queuelock.Config{})); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "table %q is ready\n", s.table)
@@ -49,11 +56,36 @@ safe.
 	return cmd
 }
 
-func createTable(ctx context.Context, db *database, table string) error {
-	ctx, cancel := context.WithTimeout(ctx, createLimit)
-	defer cancel()
-	if err := queuelock.CreateTable(ctx, db, table, queuelock.Config{}); err != nil {
-		return unavailable(err)
+// contact connects, and describes the table. Its description is nil if there is none.
+func (s *settings) contact(ctx context.Context, stderr io.Writer, table string) (*database, *types.TableDescription, error) {
+	p := s.patience(ctx, stderr, answerLimit)
+	defer p.end()
+	db, err := s.connect(p.ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := db.DescribeTable(p.ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+		return db, nil, nil
+	}
+	if err != nil {
+		db.close()
+		return nil, nil, p.unavailable(err)
+	}
+	return db, out.Table, nil
+}
+
+// awaitTable creates a table, or checks the one that is there, and waits until it is active.
+func awaitTable(ctx context.Context, stderr io.Writer, db *database, table string, cfg queuelock.Config) error {
+	p := newPatience(ctx, stderr, fmt.Sprintf("the table %q to be active", table), createLimit)
+	defer p.end()
+	if err := queuelock.CreateTable(p.ctx, db, table, cfg); err != nil {
+		return p.unavailable(err)
 	}
 	return nil
+}
+
+// createTable creates a table at an engine of this host.
+func createTable(ctx context.Context, db *database, table string) error {
+	return awaitTable(ctx, io.Discard, db, table, queuelock.Config{})
 }

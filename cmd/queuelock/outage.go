@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/table"
+)
+
+// briefError is an error in one line that says what to do. --verbose prints err as well.
+type briefError struct {
+	text string
+	err  error
+}
+
+func (b *briefError) Error() string { return b.text }
+func (b *briefError) Unwrap() error { return b.err }
+
+// printDetails prints what message leaves out, if the user asks for it.
+func printDetails(cmd *cobra.Command, stderr io.Writer, err error) {
+	if verbose, _ := cmd.Flags().GetBool("verbose"); !verbose {
+		return
+	}
+	if text := details(err); text != "" {
+		fmt.Fprintln(stderr, text)
+	}
+}
+
+// shortened is the failure of DynamoDB, or of the way to it, in one line that says what
+// to do. Another error is left as it is.
+func shortened(err error) error {
+	if _, ok := errors.AsType[*briefError](err); ok {
+		return err
+	}
+	if text := remedy(err); text != "" {
+		return &briefError{text, err}
+	}
+	return err
+}
+
+// remedy is the line of a failure; "" if it is none of DynamoDB's.
+func remedy(err error) string {
+	if left, ok := errors.AsType[*queuelock.UnreleasedError](err); ok {
+		return fmt.Sprintf("ticket %s may still be held, without a lease: see 'queuelock status', then '%s'",
+			left.Ticket, clip(evictCommand(left.Key, left.Ticket), 60))
+	}
+	if wrong, ok := errors.AsType[*queuelock.TableError](err); ok {
+		name := clip(wrong.Table, 40)
+		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+			return fmt.Sprintf("there is no table %q here: check --table, --region and --endpoint, or run 'queuelock create-table --table %s'",
+				name, quoted(clip(wrong.Table, 20)))
+		}
+		return fmt.Sprintf("table %q has %s; needed is %s", name, clip(wrong.Found, 50), strings.TrimPrefix(wrong.Need, "a table with "))
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return refusal(err, api)
+	}
+	return unreachable(err)
+}
+
+const notDynamoDB = "what answers is not DynamoDB: check --endpoint, AWS_ENDPOINT_URL_DYNAMODB and proxies"
+
+// refusal is the line of an answer with which DynamoDB refused a request.
+func refusal(err error, api smithy.APIError) string {
+	code := api.ErrorCode()
+	is := func(codes ...string) bool { return slices.Contains(codes, code) }
+	switch {
+	case is("AccessDeniedException", "AccessDenied"):
+		action := "a request"
+		if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
+			action = "dynamodb:" + operation.Operation()
+		}
+		return fmt.Sprintf("AWS denies %s to these credentials: add it to their policy; 'queuelock template iam' prints policies", action)
+	case is("ExpiredToken", "ExpiredTokenException", "RequestExpired"):
+		return "the AWS credentials have expired: renew them, for example with 'aws sso login', and repeat the command"
+	case is("UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignature", "MissingAuthenticationToken", "InvalidClientTokenId"):
+		return "DynamoDB refuses the AWS credentials: check the access key, --profile, --region and the clock of this host"
+	case is("ResourceNotFoundException"):
+		return "there is no such table here: check --table, --region and --endpoint"
+	case is("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException"):
+		return "DynamoDB throttles the requests: repeat the command later, or raise the capacity or the limits of the table"
+	case is("InternalServerError", "ServiceUnavailable", "ServiceUnavailableException"):
+		return "DynamoDB fails at present (" + code + "): repeat the command; 'queuelock doctor' checks the table"
+	case api.ErrorMessage() == "" || strings.HasPrefix(code, "Unknown"):
+		return notDynamoDB
+	}
+	return fmt.Sprintf("DynamoDB refused the request: %s (%s); --verbose prints the details", clip(api.ErrorMessage(), 60), clip(code, 30))
+}
+
+// unreachable is the line of a request without an answer; "" for any other failure.
+func unreachable(err error) string {
+	dns, noName := errors.AsType[*net.DNSError](err)
+	operation, onNetwork := errors.AsType[*net.OpError](err)
+	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unknownCA := errors.AsType[x509.UnknownAuthorityError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	_, unreadable := errors.AsType[*smithy.DeserializationError](err)
+	request, onTable := errors.AsType[*table.Error](err)
+	timeout := errors.Is(err, context.DeadlineExceeded) || onTable && request.Timeout > 0
+	switch {
+	case unreadable:
+		return notDynamoDB
+	case badCertificate || unknownCA:
+		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"
+	case noTLS:
+		return "the endpoint does not speak TLS: check whether --endpoint needs http in place of https"
+	case noName:
+		return fmt.Sprintf("the host %q is not known: check --endpoint, --region and the network", clip(dns.Name, 60))
+	case errors.Is(err, syscall.ECONNREFUSED) && onNetwork && operation.Addr != nil:
+		return fmt.Sprintf("nothing listens at %s: start DynamoDB there, or correct --endpoint or AWS_ENDPOINT_URL_DYNAMODB", operation.Addr)
+	case timeout:
+		return "no answer from DynamoDB in time: check the network, --endpoint and --region, and repeat the command"
+	case onNetwork || onTable || errors.Is(err, io.EOF) || errors.Is(err, queuelock.ErrUnavailable):
+		return "the connection to DynamoDB fails: check the network and --endpoint; --verbose prints the details"
+	}
+	return ""
+}

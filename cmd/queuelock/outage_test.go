@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// mustBeShort checks that an invocation failed with that code and one line of at most 160
+// characters, without a name of the program's code, and printed nothing else.
+func mustBeShort(t *testing.T, o outcome, code int, parts ...string) {
+	t.Helper()
+	if o.code != code || o.stdout != "" {
+		t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, code)
+	}
+	line, rest, _ := strings.Cut(o.stderr, "\n")
+	if n := utf8.RuneCountInString(line); rest != "" || n > maxLine || n < 20 || strings.HasSuffix(line, "…") {
+		t.Errorf("stderr %q: want one whole line of at most %d characters", o.stderr, maxLine)
+	}
+	for _, word := range []string{"operation error", "inspect", "Config", "ScopeQueue", "&{", "%!", "context deadline", "RequestID"} {
+		if strings.Contains(line, word) {
+			t.Errorf("%q contains %q", line, word)
+		}
+	}
+	for _, part := range parts {
+		if !strings.Contains(line, part) {
+			t.Errorf("%q does not contain %q", line, part)
+		}
+	}
+}
+
+// answering serves each request with an error of DynamoDB.
+func answering(t *testing.T, status int, code string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amzn-Requestid", "R")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"%s"}`, code, strings.Repeat("many words ", 40))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestOutages checks that each failure of DynamoDB is one short line with a next step.
+func TestOutages(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	html := httptest.NewServer(http.NotFoundHandler())
+	defer html.Close()
+	encrypted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0)
+	encrypted.StartTLS()
+	defer encrypted.Close()
+	for name, test := range map[string]struct {
+		endpoint string
+		parts    []string
+	}{
+		"denied":       {answering(t, 400, "AccessDeniedException"), []string{"AWS denies dynamodb:", "policy"}},
+		"expired":      {answering(t, 400, "ExpiredTokenException"), []string{"credentials have expired: renew them"}},
+		"bad key":      {answering(t, 400, "UnrecognizedClientException"), []string{"refuses the AWS credentials: check"}},
+		"other":        {answering(t, 400, "ValidationException"), []string{"DynamoDB refused the request: many words", "(ValidationException); --verbose"}},
+		"closed":       {closed.URL, []string{"nothing listens at 127.0.0.1:", "--endpoint"}},
+		"web page":     {html.URL, []string{"not DynamoDB: check --endpoint"}},
+		"unknown host": {strings.Replace(closed.URL, "127.0.0.1", "localhost.invalid", 1), []string{`host "localhost.invalid" is not known`}},
+		"no trust":     {encrypted.URL, []string{"certificate", "AWS_CA_BUNDLE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			isolate(t)
+			t.Setenv("AWS_REGION", "local")
+			t.Setenv("AWS_ACCESS_KEY_ID", "a")
+			t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+			t.Setenv("AWS_MAX_ATTEMPTS", "1")
+			shorten(t, &contactLimit, 100*time.Millisecond)
+			shorten(t, &noticeAfter, time.Hour)
+			for _, command := range []string{"run x --wait 0 -- true", "status x", "evict x --ticket 1", "create-table", "demo"} {
+				o := invoke(t, append(strings.Fields(command)[:1:1], append([]string{"--endpoint", test.endpoint}, strings.Fields(command)[1:]...)...)...)
+				mustBeShort(t, o, exitUnavailable, test.parts...)
+			}
+		})
+	}
+}
+
+// TestVerboseErrors checks that --verbose adds what the line leaves out.
+func TestVerboseErrors(t *testing.T) {
+	isolate(t)
+	endpoint := answering(t, 400, "AccessDeniedException")
+	o := invoke(t, "status", "x", "--endpoint", endpoint, "--verbose")
+	if lines := strings.Split(o.stderr, "\n"); o.code != exitUnavailable || len(lines) != 3 || !strings.Contains(lines[1], "RequestID: R") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestPatience checks that a command reports that it waits, and gives up when it said.
+func TestPatience(t *testing.T) {
+	isolate(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if noticeAfter > 2*time.Second || evictLimit > time.Minute || answerLimit > time.Minute {
+		t.Error("the limits are too long")
+	}
+	shorten(t, &noticeAfter, 20*time.Millisecond)
+	shorten(t, &answerLimit, 300*time.Millisecond)
+	shorten(t, &evictLimit, 300*time.Millisecond)
+	for _, command := range []string{"create-table", "demo", "evict x --ticket 1"} {
+		o := invoke(t, append(strings.Fields(command), "--endpoint", "http://"+listener.Addr().String())...)
+		notice, rest, _ := strings.Cut(o.stderr, "\n")
+		if want := fmt.Sprintf("queuelock: waiting for DynamoDB at %s, for at most 300ms", listener.Addr()); notice != want {
+			t.Errorf("%s: %q, want %q", command, notice, want)
+		}
+		o.stderr = rest
+		mustBeShort(t, o, exitUnavailable, "no answer from DynamoDB within 300ms", "--endpoint")
+	}
+}
+
+// TestSuggestions checks that misspelt commands and flags are answered with the right ones.
+func TestSuggestions(t *testing.T) {
+	isolate(t)
+	for command, want := range map[string]string{
+		"statsu x":                "there is no command \"statsu\": did you mean 'queuelock status'?",
+		"help statsu":             "did you mean 'queuelock status'?",
+		"frobnicate":              "see 'queuelock --help'",
+		"status x --tabel y":      "there is no flag --tabel: did you mean --table?: see",
+		"status x --frobnicate":   "there is no flag --frobnicate: see 'queuelock status --help'",
+		"status x -z":             "there is no flag -z: see",
+		"run x --lockdelay 3s --": "did you mean --lock-delay?",
+	} {
+		mustBeShort(t, invoke(t, strings.Fields(command)...), exitUsage, want)
+	}
+}
+
+// TestSettingsFlags checks the flags and variables that name a region, a table and its keys.
+func TestSettingsFlags(t *testing.T) {
+	newEngine(t)
+	t.Setenv("QUEUELOCK_TABLE", "from-environment")
+	keys := []string{"--partition-key", "p", "--sort-key", "s"}
+	for _, command := range [][]string{{"create-table"}, {"run", "x", "--", "true"}, {"status", "x"}} {
+		args := append([]string{command[0]}, append(keys, command[1:]...)...)
+		if o := invoke(t, args...); o.code != 0 {
+			t.Errorf("%q: %+v", args, o)
+		}
+	}
+	if o := invoke(t, "status", "x"); o.code != exitUnavailable || !strings.Contains(o.stderr, `partition key "p"`) {
+		t.Errorf("without the keys: %+v", o)
+	}
+	if o := invoke(t, "status", "x", "--table", "queuelock"); o.code != 0 {
+		t.Errorf("the flag goes before the environment: %+v", o)
+	}
+	url, signed := signatures(t)
+	invoke(t, "status", "x", "--endpoint", url, "--region", "eu-north-1")
+	if got := signed(); !strings.Contains(got, "/eu-north-1/dynamodb/") {
+		t.Errorf("signed as %q", got)
+	}
+	o := invoke(t, "status", "x", "--endpoint", url, "--profile", "nosuch")
+	mustBeShort(t, o, exitUnavailable, `no AWS profile "nosuch"`, "--profile")
+}
+
+// TestLongMessages checks that a message is shortened to a line.
+func TestLongMessages(t *testing.T) {
+	err := usagef("%s", strings.Repeat("é", 300)+"\nmore")
+	if n := utf8.RuneCountInString(message(err)); n != maxLine || !strings.HasSuffix(details(err), "more") {
+		t.Errorf("%d characters, and %q", n, details(err))
+	}
+	var b bytes.Buffer
+	printDetails(newRoot(), &b, err)
+	if b.Len() > 0 {
+		t.Errorf("without --verbose it prints %q", b.String())
+	}
+}
