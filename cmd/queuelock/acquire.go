@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -64,14 +65,21 @@ func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, limit ti
 // acquire waits for the lock of one entity, or for those of several.
 func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) (*turn, error) {
 	begun, wait := time.Now(), p.wait
+	style, err := f.style(cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
 	if err := f.contact(cmd, client, wait, signals); err != nil {
 		return nil, err
 	}
 	if limit, limited := wait.Limit(); limited {
 		wait = waitpolicy.For(max(0, limit-time.Since(begun)))
 	}
-	t, err := f.enter(cmd, client, wait, signals, p.options)
+	t, err := f.enter(cmd, client, wait, style, signals, p.options)
 	if err == nil {
+		if style == progress.JSON {
+			f.conclude(cmd, t, begun, nil)
+		}
 		f.report(cmd, "acquired %v after %v", t, time.Since(begun).Round(time.Millisecond))
 		return t, nil
 	}
@@ -84,6 +92,9 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 		return nil, unavailable(err)
 	case f.quiet:
 		return nil, &exitError{code: f.conflict}
+	case style == progress.JSON:
+		f.conclude(cmd, nil, begun, busy(err))
+		return nil, &exitError{code: f.conflict}
 	}
 	return nil, &exitError{f.conflict, busy(err)}
 }
@@ -91,7 +102,7 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 // enter waits in the queues, or for a signal. After a signal it waits until it has left
 // them, but not for ever: a DynamoDB that does not answer cannot hold up a user. A
 // second signal ends it at once. The leases end what is left in the queues then.
-func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal, options []queuelock.Option) (*turn, error) {
+func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, style progress.Style, signals <-chan os.Signal, options []queuelock.Option) (*turn, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	type answer struct {
@@ -100,11 +111,10 @@ func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait wai
 	}
 	answers := make(chan answer, 1)
 	begun := time.Now()
-	if !f.quiet {
-		limit, limited := wait.Limit()
-		b := newBulletin(ctx, cmd.ErrOrStderr(), limit, limited)
-		defer b.end()
-		options = append(options, queuelock.OnProgress(b.tell))
+	if style != progress.None {
+		r := f.reporter(ctx, cmd, style, wait)
+		defer r.End()
+		options = append(options, queuelock.OnProgress(r.Report))
 	}
 	go func() {
 		t, err := f.take(ctx, client, wait, options)

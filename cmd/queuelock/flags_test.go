@@ -80,7 +80,7 @@ func TestBusyLine(t *testing.T) {
 	e := newEngine(t)
 	entity := strings.Repeat("ä very long name ", 50)
 	e.occupied(t, entity)
-	o := invoke(t, "run", entity, "-w", "0.02", "--", "true")
+	o := invoke(t, "run", entity, "-w", "0.02", "--progress", "none", "--", "true")
 	if n := len([]rune(strings.TrimSpace(o.stderr))); o.code != exitNotAcquired || n > 160 {
 		t.Errorf("exit code %d, a line of %d characters: %s", o.code, n, o.stderr)
 	}

@@ -40,6 +40,7 @@ const maxCode = 255
 type lockFlags struct {
 	settings
 	reason, wait, scope, data string
+	progress                  string
 	ttl, delay                time.Duration
 	nonblock, shared          bool
 	failClosed                bool
@@ -59,6 +60,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVarP(&f.shared, "shared", "s", false, "together with other shared holders")
 	flags.IntVar(&f.permits, "permits", 0, "a semaphore of `N` holders, at most 500")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing while waiting, nor if the lock is busy")
+	flags.StringVar(&f.progress, "progress", "auto", "how to report the wait: auto, plain, json or none")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")
 	flags.DurationVar(&f.ttl, "ttl", time.Minute, "the lease: a crashed holder delays others for so long")
 	flags.StringVar(&f.reason, "reason", "", "what the lock is for (default \"lock\")")
@@ -90,6 +92,9 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		return p, usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
 	case f.conflict < 0 || f.conflict > maxCode:
 		return p, usagef("--conflict-exit-code %d: need a number from 0 to %d", f.conflict, maxCode)
+	}
+	if _, err := f.style(nil); err != nil {
+		return p, err
 	}
 	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner()})
 	if p.cfg.Scope, err = parseScope(f.scope); err != nil {

@@ -143,7 +143,7 @@ func TestRunTimesOut(t *testing.T) {
 			if o.code != exitNotAcquired || o.stdout != "" {
 				t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, exitNotAcquired)
 			}
-			if !strings.HasPrefix(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "other owner") {
+			if !strings.Contains(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "other owner") {
 				t.Errorf("stderr %q does not say who holds it", o.stderr)
 			}
 			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
@@ -364,6 +364,8 @@ func TestRunWrongUsage(t *testing.T) {
 		{"run x -E 256 -- true", "--conflict-exit-code 256: need a number from 0 to 255"},
 		{"run x -E -1 -- true", "--conflict-exit-code -1: need"},
 		{"run x -E busy -- true", "need a whole number"},
+		{"run x --progress loud -- true", "--progress loud: need auto, plain, json or none"},
+		{"run x --progress -- true", `--progress took "--" as its value`},
 		{"run x -c true -- true", `-c and a command after "--": use one of them`},
 		{"run x --command=", "-c is empty"},
 		{"run x y -c true", `"y" is one argument too many: see`},

@@ -4,102 +4,73 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
-	"github.com/queuelock/queuelock"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-const (
-	// silence is how long run waits before it reports so: most turns are shorter, and a
-	// line for each would be of no use.
-	silence = 2 * time.Second
+// defaultWidth is the width of a terminal that does not say how wide it is.
+const defaultWidth = 80
 
-	// lineInterval is the least time from one line to the next, however fast
-	// the queue moves: the output may be a log.
-	lineInterval = 10 * time.Second
-
-	// lineGrace is how long a line may still take when the wait has ended. A
-	// terminal that was stopped (Ctrl-S) must not keep a command that has its
-	// lock from being run.
-	lineGrace = time.Second
-)
-
-// bulletin reports the position of a waiter while it waits.
-type bulletin struct {
-	out  io.Writer
-	news chan queuelock.Progress // has the latest that was not read yet
-	stop context.CancelFunc
-	done chan struct{}
+// progressStyles are the styles that --progress names. The style of "auto" is found out.
+var progressStyles = map[string]progress.Style{
+	"auto": progress.None, "plain": progress.Plain, "json": progress.JSON, "none": progress.None,
 }
 
-// newBulletin starts a bulletin, which ends with end, and is silent once the
-// limit is over: what happens then is no waiting.
-func newBulletin(ctx context.Context, out io.Writer, limit time.Duration, limited bool) *bulletin {
-	b := &bulletin{out: out, news: make(chan queuelock.Progress, 1), done: make(chan struct{})}
-	if limited {
-		ctx, b.stop = context.WithTimeout(ctx, limit)
-	} else {
-		ctx, b.stop = context.WithCancel(ctx)
+// style returns the style of the reports, given the standard error.
+func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
+	style, ok := progressStyles[f.progress]
+	switch {
+	case !ok:
+		return progress.None, usagef("--progress %s: need auto, plain, json or none", f.progress)
+	case f.quiet:
+		return progress.None, nil
+	case f.progress != "auto":
+		return style, nil
 	}
-	go b.run(ctx)
-	return b
-}
-
-// tell is for queuelock.OnProgress. It never waits.
-func (b *bulletin) tell(p queuelock.Progress) {
-	select {
-	case <-b.news: // what was not read is old
-	default:
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" && inForeground(file) {
+		return progress.Screen, nil
 	}
-	b.news <- p // there is room: this is the only sender
+	return progress.Plain, nil
 }
 
-// run writes a line when there is something to say and the silence is over, and
-// another when the position has changed, but not soon after the last.
-func (b *bulletin) run(ctx context.Context) {
-	defer close(b.done)
-	var last queuelock.Progress
-	told, quiet := 0, true // the position; zero is none
-	pause := time.NewTimer(silence)
-	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case last = <-b.news:
-		case <-pause.C:
-			quiet = false
+// report starts the reports of a wait.
+func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style progress.Style, wait waitpolicy.Wait) *progress.Reporter {
+	cfg := progress.Config{Out: cmd.ErrOrStderr(), Style: style}
+	if limit, limited := wait.Limit(); limited {
+		cfg.Deadline = time.Now().Add(limit)
+	}
+	if file, ok := cfg.Out.(*os.File); ok {
+		cfg.Visible = func() bool { return inForeground(file) }
+		cfg.Width = func() int {
+			if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+				return width
+			}
+			return defaultWidth
 		}
-		if quiet || last.Position == told || ctx.Err() != nil {
-			continue
+	}
+	return progress.Start(ctx, cfg)
+}
+
+// conclude reports the end of a wait to programs. err is nil if the locks were acquired.
+func (f *lockFlags) conclude(cmd *cobra.Command, t *turn, begun time.Time, err error) {
+	now := time.Now()
+	if err != nil {
+		var entities []string
+		for _, key := range f.keys {
+			entities = append(entities, key.Entity)
 		}
-		_, _ = fmt.Fprintln(b.out, waitingLine(last)) // it is worth no failure
-		told, quiet = last.Position, true
-		pause.Reset(lineInterval)
+		fmt.Fprintln(cmd.ErrOrStderr(), progress.NotAcquired(now, now.Sub(begun), entities, err.Error()))
+		return
 	}
-}
-
-// end ends the bulletin. When it has returned nothing more is written, but for
-// a line that the output does not take.
-func (b *bulletin) end() {
-	b.stop()
-	patience := time.NewTimer(lineGrace)
-	defer patience.Stop()
-	select {
-	case <-b.done:
-	case <-patience.C:
+	var entities, tickets []string
+	for _, lock := range t.locks {
+		entities, tickets = append(entities, lock.Key().Entity), append(tickets, lock.Ticket().String())
 	}
-}
-
-// waitingLine returns the line with the position of a waiter.
-func waitingLine(p queuelock.Progress) string {
-	line := fmt.Sprintf("queuelock: waiting for %s: position %d", p.Key, p.Position)
-	if p.Serving == nil {
-		return line
-	}
-	line += fmt.Sprintf(", serving %s (ticket %s", named(p.Serving.Owner), p.Serving.Ticket.Short())
-	if p.Serving.FailClosed {
-		line += ", without a lease" // only an operator can end its turn
-	}
-	return line + ")"
+	fmt.Fprintln(cmd.ErrOrStderr(), progress.Acquired(now, now.Sub(begun), entities, tickets))
 }

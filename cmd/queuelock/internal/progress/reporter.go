@@ -1,0 +1,176 @@
+package progress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock"
+)
+
+// Style is the form in which a Reporter writes.
+type Style int
+
+// The styles.
+const (
+	None Style = iota
+	Plain
+	JSON
+	Screen
+)
+
+const (
+	// plainInterval is the least time from one line to the next, however fast the queue
+	// moves: the output may be a log. jsonInterval is that of the objects.
+	plainInterval = 10 * time.Second
+	jsonInterval  = time.Second
+
+	// repeatInterval is how often a line is repeated without a change, so that a log shows
+	// that the command still waits.
+	repeatInterval = time.Minute
+
+	// drawInterval is how often the ages on a screen are updated. drawLimit is the least
+	// time between two changes on it.
+	drawInterval = time.Second
+	drawLimit    = 100 * time.Millisecond
+
+	// endGrace is how long a write may still take when the wait has ended. A terminal that
+	// was stopped (Ctrl-S) must not keep a command that has its lock from being run.
+	endGrace = time.Second
+)
+
+// Config says what a Reporter writes, and where.
+type Config struct {
+	Out      io.Writer
+	Style    Style
+	Deadline time.Time // when the wait is given up; zero: never
+	// Width returns the columns of the screen, and Visible whether this process may draw on
+	// it: a process in the background may not.
+	Width   func() int
+	Visible func() bool
+}
+
+// Reporter reports the place of one waiting command. End ends it.
+type Reporter struct {
+	cfg   Config
+	news  chan View // has the latest that was not read yet
+	stop  context.CancelFunc
+	done  chan struct{}
+	drawn int // how many lines are on the screen
+}
+
+// Start starts a Reporter. It is silent once the deadline is over: what happens then is no
+// waiting.
+func Start(ctx context.Context, cfg Config) *Reporter {
+	r := &Reporter{cfg: cfg, news: make(chan View, 1), done: make(chan struct{})}
+	if cfg.Deadline.IsZero() {
+		ctx, r.stop = context.WithCancel(ctx)
+	} else {
+		ctx, r.stop = context.WithDeadline(ctx, cfg.Deadline)
+	}
+	go r.run(ctx)
+	return r
+}
+
+// Report takes news of the wait. It is for queuelock.OnProgress, and never waits.
+func (r *Reporter) Report(p queuelock.Progress) {
+	select {
+	case <-r.news: // what was not read is old
+	default:
+	}
+	r.news <- View{Progress: p, Seen: time.Now(), Deadline: r.cfg.Deadline} // there is room: this is the only sender
+}
+
+// End ends the reports, and erases what is on the screen. When it has returned nothing
+// more is written, but for what the output does not take.
+func (r *Reporter) End() {
+	r.stop()
+	patience := time.NewTimer(endGrace)
+	defer patience.Stop()
+	select {
+	case <-r.done:
+	case <-patience.C:
+	}
+}
+
+// run writes a report at the first news, at each change and in intervals.
+func (r *Reporter) run(ctx context.Context) {
+	defer close(r.done)
+	defer r.erase()
+	least, most := r.intervals()
+	var latest, last View
+	var written time.Time // zero: nothing was
+	next := time.NewTimer(0)
+	next.Stop()
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case latest = <-r.news:
+		case <-next.C:
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		now := time.Now()
+		due := most
+		if written.IsZero() || latest.changed(last) || r.cfg.Style == Screen && latest.Seen != last.Seen {
+			due = least
+		}
+		if wait := due - now.Sub(written); !written.IsZero() && wait > 0 {
+			next.Reset(wait)
+			continue
+		}
+		r.write(latest, now)
+		last, written = latest, now
+		next.Reset(most)
+	}
+}
+
+// intervals returns the least and the greatest time between two reports.
+func (r *Reporter) intervals() (least, most time.Duration) {
+	switch r.cfg.Style {
+	case Screen:
+		return drawLimit, drawInterval
+	case JSON:
+		return jsonInterval, repeatInterval
+	}
+	return plainInterval, repeatInterval
+}
+
+// write writes a report. A failure of it is worth no failure of the wait.
+func (r *Reporter) write(v View, now time.Time) {
+	switch r.cfg.Style {
+	case Plain:
+		_, _ = fmt.Fprintln(r.cfg.Out, v.Line(now))
+	case JSON:
+		_, _ = fmt.Fprintln(r.cfg.Out, v.JSON(now))
+	case Screen:
+		if !r.cfg.Visible() {
+			r.drawn = 0 // the shell has written below
+			return
+		}
+		lines := v.Screen(now, r.cfg.Width()-1) // in the last column some terminals wrap
+		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn)+strings.Join(lines, "\n")+"\n")
+		r.drawn = len(lines)
+	}
+}
+
+// erase removes what was drawn.
+func (r *Reporter) erase() {
+	if r.drawn > 0 && r.cfg.Visible() {
+		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn))
+	}
+}
+
+// erasure returns the codes that go back to the first of those lines, and clear what is
+// below. https://ecma-international.org/publications-and-standards/standards/ecma-48/
+func erasure(lines int) string {
+	if lines == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines)
+}

@@ -1,0 +1,269 @@
+// Package progress shows the place of a command that waits for a lock: as lines for a log,
+// as JSON for programs, or redrawn in place on a terminal.
+//
+// A View is what a wait looks like at an instant. Its forms are pure functions of a
+// queuelock.Progress and of the time. A Reporter decides when to write one, and never
+// delays the wait, however slow its output is.
+//
+//	| style  | writes                                                              |
+//	|--------|---------------------------------------------------------------------|
+//	| Plain  | a line at the start, at each change (every 10 s), and each minute   |
+//	| JSON   | an object at the start, at each change (every 1 s), and each minute |
+//	| Screen | up to three lines, redrawn each second and at each change           |
+package progress
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// View is a wait at an instant.
+type View struct {
+	Progress queuelock.Progress
+	Seen     time.Time // when Progress was received
+	Deadline time.Time // when the wait is given up; zero: never
+}
+
+// Line returns the view as one line for people.
+func (v View) Line(now time.Time) string {
+	line := "queuelock: " + v.place()
+	if h := v.holder(now); h != "" {
+		line += ", " + clip(h, 120)
+	}
+	return line + "; " + v.times(now)
+}
+
+// Screen returns the view as lines of at most that many columns.
+func (v View) Screen(now time.Time, width int) []string {
+	lines := []string{"queuelock: " + v.place()}
+	if h := v.holder(now); h != "" {
+		lines = append(lines, "  "+h)
+	}
+	lines = append(lines, "  "+v.times(now))
+	for i, line := range lines {
+		lines[i] = clip(line, width)
+	}
+	return lines
+}
+
+// place returns the lock and the position of the waiter.
+func (v View) place() string {
+	key := v.Progress.Key
+	key.Entity, key.Reason = clip(key.Entity, 60), clip(key.Reason, 30)
+	text := fmt.Sprintf("waiting for %s: position %d", key, v.Progress.Position)
+	switch n := v.Progress.TicketsAhead; {
+	case n == 1:
+		text += ", 1 ticket ahead"
+	case n > 1:
+		text += fmt.Sprintf(", %d tickets ahead", n)
+	}
+	return text
+}
+
+// holder returns the present holder with its data, or nothing.
+func (v View) holder(now time.Time) string {
+	h := v.Progress.Serving
+	if h == nil {
+		return ""
+	}
+	text := fmt.Sprintf("held by %s (ticket %s", clip(printed(h.Owner), 60), h.Ticket.Short())
+	if h.FailClosed {
+		text += ", without a lease" // only an operator can end its turn
+	}
+	text += ")"
+	if !h.Since.IsZero() {
+		text += " for " + span(h.Age+now.Sub(v.Seen))
+	}
+	switch {
+	case len(h.Data) == 0:
+	case oneLine(string(h.Data)):
+		text += ": " + string(h.Data)
+	default:
+		text += fmt.Sprintf(": %d bytes of data", len(h.Data))
+	}
+	return text
+}
+
+// times returns for how long the command has waited and will wait.
+func (v View) times(now time.Time) string {
+	text := "waited " + span(v.waited(now))
+	if left := v.expected(now); left > 0 {
+		text += ", expected in about " + span(left)
+	}
+	if !v.Deadline.IsZero() {
+		text += ", gives up in " + span(max(0, v.Deadline.Sub(now)))
+	}
+	return text
+}
+
+func (v View) waited(now time.Time) time.Duration { return v.Progress.Waited + now.Sub(v.Seen) }
+
+// expected returns the time until the turn is expected. Zero: unknown, or at any time.
+func (v View) expected(now time.Time) time.Duration {
+	if v.Progress.EstimatedWait == 0 {
+		return 0
+	}
+	return max(0, v.Progress.EstimatedWait-now.Sub(v.Seen))
+}
+
+// changed reports whether the views differ in what a reader waits for.
+func (v View) changed(before View) bool {
+	a, b := v.Progress, before.Progress
+	if a.Key != b.Key || a.Position != b.Position || (a.Serving == nil) != (b.Serving == nil) {
+		return true
+	}
+	return a.Serving != nil && a.Serving.Ticket != b.Serving.Ticket
+}
+
+// object is the view for programs. Unknown values are null.
+type object struct {
+	Event    string     `json:"event"`
+	Time     time.Time  `json:"time"`
+	Entity   string     `json:"entity"`
+	Reason   string     `json:"reason"`
+	Ticket   string     `json:"ticket"`
+	Position int        `json:"position"`
+	Ahead    int        `json:"tickets_ahead"`
+	Waited   float64    `json:"waited_seconds"`
+	Expected *float64   `json:"expected_seconds"`
+	Deadline *time.Time `json:"deadline"`
+	Holder   *holder    `json:"holder"`
+}
+
+type holder struct {
+	Ticket     string   `json:"ticket"`
+	Owner      string   `json:"owner"`
+	Shared     bool     `json:"shared"`
+	FailClosed bool     `json:"fail_closed"`
+	Age        *float64 `json:"age_seconds"`
+	Data       *string  `json:"data"`
+	Base64     *string  `json:"data_base64"`
+}
+
+// JSON returns the view as one object, in one line.
+func (v View) JSON(now time.Time) string {
+	p := v.Progress
+	o := object{
+		Event: "waiting", Time: now.UTC(), Entity: p.Key.Entity, Reason: p.Key.Reason, Ticket: p.Ticket.String(),
+		Position: p.Position, Ahead: p.TicketsAhead, Waited: seconds(v.waited(now)),
+	}
+	if left := v.expected(now); left > 0 {
+		expected := seconds(left)
+		o.Expected = &expected
+	}
+	if !v.Deadline.IsZero() {
+		deadline := v.Deadline.UTC()
+		o.Deadline = &deadline
+	}
+	if p.Serving != nil {
+		o.Holder = newHolder(*p.Serving, now.Sub(v.Seen))
+	}
+	return encode(o)
+}
+
+func newHolder(h queue.Holder, since time.Duration) *holder {
+	o := &holder{Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.FailClosed}
+	if !h.Since.IsZero() {
+		age := seconds(h.Age + since)
+		o.Age = &age
+	}
+	if len(h.Data) > 0 {
+		encoded := base64.StdEncoding.EncodeToString(h.Data)
+		o.Base64 = &encoded
+		if text := string(h.Data); utf8.ValidString(text) {
+			o.Data = &text
+		}
+	}
+	return o
+}
+
+// outcome is the end of a wait for programs.
+type outcome struct {
+	Event    string    `json:"event"`
+	Time     time.Time `json:"time"`
+	Entities []string  `json:"entities"`
+	Tickets  []string  `json:"tickets"`
+	Waited   float64   `json:"waited_seconds"`
+	Message  string    `json:"message,omitempty"`
+}
+
+// Acquired returns the object of a wait that ended with locks.
+func Acquired(now time.Time, waited time.Duration, entities, tickets []string) string {
+	return encode(outcome{"acquired", now.UTC(), entities, tickets, seconds(waited), ""})
+}
+
+// NotAcquired returns the object of a wait that ended without.
+func NotAcquired(now time.Time, waited time.Duration, entities []string, message string) string {
+	return encode(outcome{"not_acquired", now.UTC(), entities, []string{}, seconds(waited), message})
+}
+
+func encode(o any) string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "{}" // text, numbers and times of this century have no such error
+	}
+	return string(text)
+}
+
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// span returns a duration in two units at most.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "<1s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// printed returns a text that is safe to send to a terminal.
+func printed(text string) string {
+	if oneLine(text) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// oneLine reports whether a text may be sent to a terminal as it is.
+func oneLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// clip returns the text in at most that many columns.
+func clip(text string, width int) string {
+	used, last := 0, 0 // last: where a mark still fits
+	for i, r := range text {
+		used += columns(r)
+		if used > width {
+			return text[:last] + "…"
+		}
+		if used < width {
+			last = i + utf8.RuneLen(r)
+		}
+	}
+	return text
+}
+
+// columns returns how many columns a character may take. Two is assumed of those that are
+// wide in some terminals, as a line that is too short does no harm.
+func columns(r rune) int {
+	if r >= 0x1100 && !(r >= 0x2010 && r <= 0x2027) {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,118 @@
+package progress
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+var seen = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// at is the view of a waiter at that position.
+func at(position int, change ...func(*View)) View {
+	v := View{
+		Progress: queuelock.Progress{
+			Key: queuelock.Key{Entity: "x"}, Position: position, Ticket: ticket.FromUint64(9),
+			Serving: &queue.Holder{Ticket: ticket.FromUint64(7), Owner: "vm:123"},
+		},
+		Seen: seen,
+	}
+	for _, c := range change {
+		c(&v)
+	}
+	return v
+}
+
+func TestLine(t *testing.T) {
+	for _, test := range []struct {
+		view  View
+		after time.Duration
+		want  string
+	}{
+		{at(1), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited <1s`},
+		{at(2, func(v *View) { v.Progress.Serving = nil }), 70 * time.Second, `queuelock: waiting for "x" (lock): position 2; waited 1m10s`},
+		{at(1, func(v *View) { v.Progress.Serving.FailClosed = true }), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7, without a lease); waited <1s`},
+		{at(1, func(v *View) { v.Progress.Serving.Owner = "two\nlines" }), 0, `queuelock: waiting for "x" (lock): position 1, held by "two\nlines" (ticket 7); waited <1s`},
+		{at(3, func(v *View) {
+			v.Progress.TicketsAhead, v.Progress.EstimatedWait, v.Progress.Waited = 2, time.Minute, time.Hour
+			v.Progress.Serving.Since, v.Progress.Serving.Age = seen, 26*time.Hour
+			v.Progress.Serving.Data, v.Deadline = []byte("make deploy"), seen.Add(3*time.Minute)
+		}), 20 * time.Second, `queuelock: waiting for "x" (lock): position 3, 2 tickets ahead, held by vm:123 (ticket 7) for 1d02h: make deploy; ` +
+			`waited 1h00m, expected in about 40s, gives up in 2m40s`},
+		{at(2, func(v *View) { v.Progress.TicketsAhead, v.Progress.Serving.Data = 1, []byte("\x1b[2J") }), 0,
+			`queuelock: waiting for "x" (lock): position 2, 1 ticket ahead, held by vm:123 (ticket 7): 4 bytes of data; waited <1s`},
+		{at(1, func(v *View) { v.Progress.EstimatedWait = time.Second }), 2 * time.Second, // the guess was wrong
+			`queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited 2s`},
+	} {
+		if got := test.view.Line(seen.Add(test.after)); got != test.want {
+			t.Errorf("%s\nwant %s", got, test.want)
+		}
+	}
+}
+
+func TestScreen(t *testing.T) {
+	v := at(1, func(v *View) { v.Progress.Serving.Data = []byte("日本語 " + strings.Repeat("make ", 30)) })
+	want := []string{
+		`queuelock: waiting for "x" (lock): posi…`,
+		`  held by vm:123 (ticket 7): 日本語 mak…`, // characters of two columns
+		`  waited 5s`,
+	}
+	if got := v.Screen(seen.Add(5*time.Second), 40); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	v.Progress.Serving = nil
+	if got := v.Screen(seen, 200); len(got) != 2 || got[0] != `queuelock: waiting for "x" (lock): position 1` {
+		t.Errorf("without a holder: %q", got)
+	}
+	for width := -1; width < 5; width++ {
+		for _, line := range v.Screen(seen, width) {
+			if n := len([]rune(line)); n > max(width, 1) {
+				t.Errorf("width %d: %q", width, line)
+			}
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	v := at(3, func(v *View) {
+		v.Progress.TicketsAhead, v.Progress.EstimatedWait, v.Progress.Key.Reason = 2, time.Minute, "why"
+		v.Progress.Serving.Since, v.Progress.Serving.Age = seen, 90*time.Second
+		v.Progress.Serving.Data, v.Deadline = []byte("make"), seen.Add(time.Hour)
+	})
+	want := `{"event":"waiting","time":"2026-01-02T03:04:15Z","entity":"x","reason":"why","ticket":"9","position":3,"tickets_ahead":2,` +
+		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","owner":"vm:123",` +
+		`"shared":false,"fail_closed":false,"age_seconds":100,"data":"make","data_base64":"bWFrZQ=="}}`
+	if got := v.JSON(seen.Add(10 * time.Second)); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	v = at(1, func(v *View) { v.Progress.Serving.Data = []byte{0xff} })
+	var got map[string]any
+	if err := json.Unmarshal([]byte(v.JSON(seen)), &got); err != nil {
+		t.Fatal(err)
+	}
+	holder := got["holder"].(map[string]any)
+	if got["expected_seconds"] != nil || got["deadline"] != nil || holder["age_seconds"] != nil || holder["data"] != nil || holder["data_base64"] != "/w==" {
+		t.Errorf("unknown values: %v", got)
+	}
+	v.Progress.Serving = nil
+	if text := v.JSON(seen); !strings.HasSuffix(text, `"holder":null}`) {
+		t.Errorf("without a holder: %s", text)
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	got := Acquired(seen, 1500*time.Millisecond, []string{"a", "b"}, []string{"1", "2"})
+	if want := `{"event":"acquired","time":"2026-01-02T03:04:05Z","entities":["a","b"],"tickets":["1","2"],"waited_seconds":1.5}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	got = NotAcquired(seen, 0, []string{"a"}, "busy")
+	if want := `{"event":"not_acquired","time":"2026-01-02T03:04:05Z","entities":["a"],"tickets":[],"waited_seconds":0,"message":"busy"}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

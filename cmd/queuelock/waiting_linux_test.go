@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestProgressScreen checks that the wait is redrawn in place on a terminal, and erased
+// before the command runs.
+func TestProgressScreen(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	t.Setenv("TERM", "xterm")
+	master, slave := pty(t)
+	cmd := program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
+	defer timer.Stop()
+	first := expect(t, master, "gives up in ")
+	for _, part := range []string{`queuelock: waiting for "x" (lock): position 1`, "\n  held by other owner (ticket 1)\r", "\n  waited <1s, "} {
+		if !strings.Contains(first, part) {
+			t.Errorf("the screen %q lacks %q", first, part)
+		}
+	}
+	if second := expect(t, master, "waited 1s"); !strings.Contains(second, "\r\x1b[3A\x1b[J") {
+		t.Errorf("it is not redrawn in place: %q", second)
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if last := expect(t, master, "it runs"); !strings.HasSuffix(last, "\r\x1b[3A\x1b[Jit runs") {
+		t.Errorf("it is not erased: %q", last)
+	}
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestProgressInBackground checks that a job in the background writes lines, and does not
+// draw over what its user types.
+func TestProgressInBackground(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	t.Setenv("TERM", "xterm")
+	master, slave := pty(t)
+	cmd := program(t)
+	cmd.Args = []string{"sh", "-mc", `"$0" run x -- true & wait; echo end`, cmd.Path}
+	cmd.Path = "/bin/sh"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
+	defer timer.Stop()
+	expect(t, master, "position 1, held by other owner")
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rest := expect(t, master, "end"); strings.Contains(rest, "\x1b") {
+		t.Errorf("it draws: %q", rest)
+	}
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
