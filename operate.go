@@ -1,12 +1,15 @@
 package queuelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/eviction"
+	"github.com/queuelock/queuelock/internal/listing"
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -48,6 +51,62 @@ func (c *Client) inspect(ctx context.Context, q table.Queue, what string) (*queu
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", what, err)
 	}
 	return picture.State(q, snapshot, c.observer), nil
+}
+
+// ScanConfig says how Queues reads the table. The zero value reads all of it as fast as it can.
+type ScanConfig struct {
+	// Prefix begins the entities of the queues. Empty means all. A prefix makes the scan no cheaper.
+	Prefix string
+	// Segments is the number of requests at a time. Zero means 4. At most 1000.
+	Segments int
+	// MaxRate bounds the read units in a second, on average. Zero means no bound.
+	MaxRate float64
+	// OnPage receives the read units of each page, one call at a time. Nil means none.
+	OnPage func(units float64)
+}
+
+// Queues scans the table and returns its queues, in no order, each as its page of the scan showed it. The scan
+// costs one read unit for each 4 KB of the table, however few queues match. A queue of LockItem is found by its
+// waiters only, because its holder is in the item. The SDK client must have the method Scan. Yields
+//
+//   - a state with Entity and Reason alone, and a *MalformedError, if another program wrote the record. The scan
+//     goes on.
+//   - nil and ErrClosed after Close, or any other error if the table failed or ctx ended. The scan is over.
+func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
+	return func(yield func(*queue.State, error) bool) {
+		scan := listing.Config{
+			Prefix: cfg.Prefix, Segments: cmp.Or(cfg.Segments, 4), Rate: cfg.MaxRate, OnPage: cfg.OnPage, Timeout: minRetryTimeout,
+		}
+		err := c.made()
+		if scan.Segments < 0 || scan.Segments > 1000 || !(scan.Rate >= 0) {
+			err = cmp.Or(err, fmt.Errorf("ScanConfig has %d segments and %v units: 0 to 1000, and 0 or more, are possible",
+				cfg.Segments, cfg.MaxRate))
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("queuelock: %w", err))
+			return
+		}
+		ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer end()
+		for found, err := range listing.Queues(ctx, c.store, scan) {
+			var state *queue.State
+			switch q := found.Queue; {
+			case err != nil:
+				err = fmt.Errorf("queuelock: queues: %w", err)
+			case found.Err != nil:
+				state, err = &queue.State{Entity: q.Entity, Reason: q.Reason}, found.Err
+			default:
+				state = picture.State(q, found.Snapshot, c.observer)
+			}
+			if !yield(state, err) {
+				return
+			}
+		}
+	}
 }
 
 // IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It changes

@@ -12,7 +12,7 @@ import (
 )
 
 // DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get, Transact and ReleaseWith
-// also need its TransactGetItems and TransactWriteItems.
+// also need its TransactGetItems and TransactWriteItems, and Queues needs its Scan.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)

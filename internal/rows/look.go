@@ -55,14 +55,21 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 		return s, err
 	}
 	for _, item := range items {
-		switch isRecord := text(item, q.Layout().SK) == q.RecordSortKey(); {
-		case !isRecord:
-			s.Rows = append(s.Rows, decode(q, item))
-		case q.Home == nil: // otherwise it is not the record of this queue
-			if s.Record, err = serving.Decode(q, item); err != nil {
-				return s, err
-			}
+		if err := s.Add(q, item); err != nil {
+			return s, err
 		}
 	}
 	return s, nil
+}
+
+// Add adds an item of the queue that was read. Rows must come in the order of tickets.
+// Returns a *table.MalformedError if the item is a record and is malformed.
+func (s *Snapshot) Add(q table.Queue, item table.Item) (err error) {
+	switch isRecord := text(item, q.Layout().SK) == q.RecordSortKey(); {
+	case !isRecord:
+		s.Rows = append(s.Rows, decode(q, item))
+	case q.Home == nil: // otherwise it is not the record of this queue
+		s.Record, err = serving.Decode(q, item)
+	}
+	return err
 }

@@ -27,6 +27,7 @@ var floors = []string{
 	"internal/session",
 	"internal/waiter",
 	"internal/sweep",
+	"internal/listing",
 	"internal/localqueue",
 	"internal/rows",
 	"internal/serving",
