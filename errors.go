@@ -44,8 +44,11 @@ var (
 	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has ended, or it never had
 	// one.
 	ErrNotServed = errors.New("queuelock: no holder has this ticket")
-	// ErrLeased reports that the holder given to Evict has a lease, which ends by itself.
-	ErrLeased = errors.New("queuelock: this holder has a lease, which ends by itself")
+	// ErrLeased reports that the holder given to Evict has a lease: EvictHolder evicts it.
+	ErrLeased = errors.New("queuelock: this holder has a lease")
+	// ErrRenewed reports that the holder given to EvictHolder has renewed its lease since it was read. Inspect
+	// shows it as it is now.
+	ErrRenewed = errors.New("queuelock: this holder has renewed its lease since it was read")
 )
 
 // NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err and Blocked.
@@ -193,12 +196,12 @@ func (e *ConditionError) Error() string {
 	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
 }
 
-// EvictError says why Evict did nothing. It matches ErrNotServed or ErrLeased.
+// EvictError says why Evict or EvictHolder did nothing. It matches ErrNotServed, ErrLeased or ErrRenewed.
 type EvictError struct {
 	Key     Key
 	Ticket  ticket.Number
 	Serving []queue.Holder // in the order of tickets
-	Err     error          // ErrNotServed or ErrLeased
+	Err     error          // ErrNotServed, ErrLeased or ErrRenewed
 }
 
 func (e *EvictError) Error() string {
@@ -206,7 +209,8 @@ func (e *EvictError) Error() string {
 	var others []string
 	for _, h := range e.Serving {
 		if h.Ticket == e.Ticket {
-			s += fmt.Sprintf(": %.*s, in %v unless it is renewed", maxOwner, h.Owner, max(0, h.Remaining).Round(time.Millisecond))
+			s += fmt.Sprintf(": %.*s, beat %d, which ends in %v unless it is renewed", maxOwner, h.Owner, h.Beat,
+				max(0, h.Remaining).Round(time.Millisecond))
 			continue
 		}
 		others = append(others, fmt.Sprintf("%.*s (ticket %s)", maxOwner, h.Owner, h.Ticket))

@@ -152,18 +152,39 @@ type Swept struct{ Waiters, Holders int }
 //   - *EvictError, which matches ErrNotServed or ErrLeased, if nothing was done.
 //   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
 func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
+	return c.evict(ctx, key, t, "a fail-closed holder", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
+		return eviction.FailClosed(ctx, q, t, minRetryTimeout)
+	})
+}
+
+// EvictHolder ends the turn of a holder as Inspect has shown it, although it renews its lease: its process hangs,
+// and its heartbeats continue. The next waiter is served at once, without a lock delay. The process learns of it
+// by its next heartbeat, and its fenced writes are refused from now on. Its other work overlaps with that of the
+// next holder until it ends: stop the process first if that is possible. EvictHolder asks for the ID, the Ticket
+// and the Beat of h, so it never evicts another holder. Its results are those of Evict, but *EvictError matches
+// ErrNotServed, or ErrRenewed if the holder has renewed its lease since it was read.
+func (c *Client) EvictHolder(ctx context.Context, key Key, h queue.Holder) error {
+	return c.evict(ctx, key, h.Ticket, "a holder with a lease", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
+		return eviction.Shown(ctx, q, h.ID, h.Ticket, h.Beat, minRetryTimeout)
+	})
+}
+
+func (c *Client) evict(ctx context.Context, key Key, t ticket.Number, what string,
+	evict func(context.Context, table.Queue) (serving.Holder, serving.Record, error)) error {
 	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer end()
-	holder, rec, err := eviction.Evict(ctx, q, t, minRetryTimeout)
+	holder, rec, err := evict(ctx, q)
 	refused := &EvictError{Key: keyOf(q), Ticket: t}
 	switch {
 	case errors.Is(err, eviction.ErrNotServed):
 		refused.Err = ErrNotServed
 	case errors.Is(err, eviction.ErrLeased):
 		refused.Err = ErrLeased
+	case errors.Is(err, eviction.ErrRenewed):
+		refused.Err = ErrRenewed
 	case err != nil:
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), t, err)
 	}
@@ -171,7 +192,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 		refused.Serving = picture.Holders(q, rec.Holders, c.observer)
 		return refused
 	}
-	c.cfg.Logger.Warn("queuelock: evicted a fail-closed holder on an operator's request",
+	c.cfg.Logger.Warn("queuelock: evicted "+what+" on an operator's request",
 		"queue", q.String(), "ticket", t, "owner", holder.Owner)
 	c.local.Wake(q)
 	if rec.Resettable(t) {

@@ -1,8 +1,10 @@
-// Package eviction evicts a fail-closed holder when an operator asks. Package sweep
-// evicts expired ones.
+// Package eviction evicts a holder when an operator asks. Package sweep evicts expired
+// ones.
 //
-// It never evicts a holder that has a lease, which ends by itself. The write asks for
-// the holder as it was read, so a repetition never evicts another one.
+// A holder without a lease is named by its ticket. A holder that renews its lease is
+// evicted only as it was shown, by its id, ticket and beat. The write asks for the holder
+// as it was read, so a repetition never evicts another one. It is the write that evicts an
+// expired holder: a live owner is refused by its next heartbeat, and its fence from now on.
 package eviction
 
 import (
@@ -18,16 +20,45 @@ import (
 )
 
 var (
-	// ErrNotServed reports that no holder has the ticket.
+	// ErrNotServed reports that no holder has the ticket, or the id.
 	ErrNotServed = errors.New("no holder has the ticket")
 	// ErrLeased reports that the holder has a lease.
 	ErrLeased = errors.New("the holder has a lease")
+	// ErrRenewed reports that the holder's beat is not the one that was shown.
+	ErrRenewed = errors.New("the holder has renewed its lease")
 )
 
-// Evict ends the turn of the holder with that ticket, and returns it and the record
-// as it was seen last. Failures are retried until timeout. A nil error says that the
-// holder is gone, by this call or by its own release.
-func Evict(ctx context.Context, q table.Queue, t ticket.Number, timeout time.Duration) (holder serving.Holder, rec serving.Record, err error) {
+// FailClosed ends the turn of the holder without a lease that has that ticket, and returns
+// it and the record as it was seen last. Failures are retried until timeout. A nil error
+// says that the holder is gone, by this call or by its own release.
+func FailClosed(ctx context.Context, q table.Queue, t ticket.Number, timeout time.Duration) (serving.Holder, serving.Record, error) {
+	return end(ctx, q, timeout, serving.EvictFailClosed, func(rec serving.Record) (serving.Holder, error) { return find(rec, t) })
+}
+
+// Shown ends the turn of the holder with that id and ticket if it still has that beat. It
+// is FailClosed otherwise.
+func Shown(ctx context.Context, q table.Queue, id string, t ticket.Number, beat int64, timeout time.Duration) (serving.Holder, serving.Record, error) {
+	evict := func(ctx context.Context, q table.Queue, h serving.Holder) (serving.Record, error) {
+		return serving.Evict(ctx, q, h)
+	}
+	return end(ctx, q, timeout, evict, func(rec serving.Record) (serving.Holder, error) {
+		h, present := rec.Mine(id)
+		switch {
+		case !present || h.Ticket != t:
+			return h, ErrNotServed
+		case h.Unreadable():
+			return h, h.Problem
+		case h.Lease.Beat != beat:
+			return h, ErrRenewed
+		}
+		return h, nil
+	})
+}
+
+// end evicts the holder that find returns.
+func end(ctx context.Context, q table.Queue, timeout time.Duration,
+	evict func(context.Context, table.Queue, serving.Holder) (serving.Record, error),
+	find func(serving.Record) (serving.Holder, error)) (holder serving.Holder, rec serving.Record, err error) {
 	requests := retry.Policy{Retryable: table.Transient, Timeout: timeout}
 	err = requests.Do(ctx, func(ctx context.Context) (err error) {
 		rec, err = serving.Get(ctx, q)
@@ -37,18 +68,18 @@ func Evict(ctx context.Context, q table.Queue, t ticket.Number, timeout time.Dur
 		return holder, rec, err
 	}
 	for {
-		if holder, err = find(rec, t); err != nil {
+		if holder, err = find(rec); err != nil {
 			return holder, rec, err
 		}
 		err = requests.Do(ctx, func(ctx context.Context) (err error) {
-			rec, err = serving.EvictFailClosed(ctx, q, holder)
+			rec, err = evict(ctx, q, holder)
 			return err
 		})
 		if err != nil && !errors.Is(err, serving.ErrRefused) {
 			return holder, rec, fmt.Errorf("it may be gone: %w", err)
 		}
 		// A refusal says that the holder is gone, as ids do not come back, or that it
-		// has made a fenced transaction since it was read.
+		// has made a fenced transaction or renewed its lease since it was read.
 		if _, present := rec.Mine(holder.ID); err == nil || !present {
 			return holder, rec, nil
 		}

@@ -187,11 +187,20 @@ func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 	}
 }
 
-// playFailClosed plays CONFIRM, its HEARTBEAT, and EVICT by an operator.
+// playFailClosed plays CONFIRM, its HEARTBEAT, and both kinds of EVICT by an operator.
 func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
 	time.Sleep(31 * time.Second)
 	if err := operator.Evict(t.Context(), order, held.Ticket()); err != nil {
+		t.Error(err)
+	}
+	<-held.Done()
+	held = acquire(t, holder, order, waitpolicy.NoWait)
+	state, err := operator.Inspect(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
 		t.Error(err)
 	}
 	<-held.Done()

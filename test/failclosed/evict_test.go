@@ -37,7 +37,7 @@ func TestEvictRefusals(t *testing.T) {
 			}
 		}
 		gone := locktest.Acquire(t, c, waitpolicy.NoWait)
-		refused(gone, queuelock.ErrLeased, "a lease, which ends by itself: a, in ")
+		refused(gone, queuelock.ErrLeased, "this holder has a lease: a, beat 0, which ends in ")
 		locktest.Release(t, gone)
 		refused(gone, queuelock.ErrNotServed, "no holder has this ticket", "the lock has no holder")
 

@@ -1,0 +1,190 @@
+package failclosed_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// shown is the one holder as Inspect shows it.
+func shown(t *testing.T, c *queuelock.Client) queue.Holder {
+	t.Helper()
+	serving := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving
+	if len(serving) != 1 {
+		t.Fatalf("%+v", serving)
+	}
+	return serving[0]
+}
+
+// TestEvictHolder checks that an operator ends the turn of a holder that renews its lease,
+// in each mode, and that the holder's fenced writes are refused at once.
+func TestEvictHolder(t *testing.T) {
+	for name, options := range map[string][]queuelock.Option{
+		"exclusive":   nil,
+		"shared":      {queuelock.Shared()},
+		"lock delay":  {queuelock.LockDelay(time.Hour)},
+		"fail closed": {queuelock.FailClosed()},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.Forever, options...)
+			waiting := locktest.LockBy(t, operator)
+			time.Sleep(time.Minute + time.Second)
+			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+				t.Fatal(err)
+			}
+			evicted := time.Now()
+			if err := operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+				t.Fatal(err)
+			}
+			got := <-waiting
+			if took := got.At.Sub(evicted); got.Err != nil || took > 100*time.Millisecond {
+				t.Fatalf("the waiter was served after %v: %v", took, got.Err)
+			}
+			if e, ok := got.Lock.LastEviction(); !ok || e.Ticket != lock.Ticket() {
+				t.Errorf("the mark of the eviction: %+v, %v", e, ok)
+			}
+			if lock.Err() != nil {
+				t.Error("the holder cannot know of it yet")
+			}
+			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
+				t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
+			}
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
+				t.Errorf("%v, want evicted", lock.Err())
+			}
+			time.Sleep(time.Minute)
+			locktest.Release(t, got.Lock)
+		})
+	}
+	locktest.InBubble(t, "the holder learns of it by its next heartbeat", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		time.Sleep(time.Minute + time.Second)
+		if err := operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+			t.Fatal(err)
+		}
+		evicted := time.Now()
+		<-lock.Done()
+		loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
+		if took := time.Since(evicted); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
+			t.Errorf("%v after %v", context.Cause(lock.Context()), took)
+		}
+	})
+}
+
+// TestEvictHolderSpares checks that a holder that is not as it was shown is spared.
+func TestEvictHolderSpares(t *testing.T) {
+	refused := func(t *testing.T, operator *queuelock.Client, h queue.Holder, why error) {
+		t.Helper()
+		err := operator.EvictHolder(t.Context(), locktest.Order, h)
+		if e, ok := errors.AsType[*queuelock.EvictError](err); !ok || !errors.Is(err, why) || e.Ticket != h.Ticket {
+			t.Errorf("%v, want %v", err, why)
+		}
+	}
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		before := shown(t, operator)
+		time.Sleep(locktest.TTL)
+		refused(t, operator, before, queuelock.ErrRenewed)
+		before = shown(t, operator)
+
+		db.Partition() // a process that continues the lock has the same ticket
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		resumed, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait)
+		if err != nil || resumed.Ticket() != before.Ticket {
+			t.Fatal(err)
+		}
+		refused(t, operator, before, queuelock.ErrNotServed)
+		before = shown(t, operator)
+		locktest.Release(t, resumed)
+		next := locktest.Acquire(t, other, waitpolicy.Forever)
+		refused(t, operator, before, queuelock.ErrNotServed)
+		if err := next.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		locktest.Release(t, next)
+		refused(t, operator, before, queuelock.ErrNotServed)
+	})
+}
+
+// TestEvictHolderFaults checks that EvictHolder outlasts transient faults, and that a
+// request that arrives late or twice evicts no other holder.
+func TestEvictHolderFaults(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"request lost":         queuelocktest.LoseRequest().Times(5),
+		"response lost":        queuelocktest.LoseResponse().Times(5),
+		"response never comes": queuelocktest.SwallowResponse().Times(3),
+		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
+		"twice":                queuelocktest.Duplicate(10 * time.Second),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
+			operator, db := locktest.Open(t, table, "operator", queuelock.Config{})
+			locktest.Acquire(t, c, waitpolicy.NoWait)
+			waiting := locktest.LockBy(t, operator)
+			time.Sleep(10 * time.Second)
+			injected := db.Inject(fault.Mentioning("evicted").Of("UpdateItem"))
+			if err := operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+				t.Fatal(err)
+			}
+			got := <-waiting
+			if got.Err != nil || injected.Fired() == 0 {
+				t.Fatalf("%v, after %d faults", got.Err, injected.Fired())
+			}
+			time.Sleep(time.Minute)
+			if err := got.Lock.Extend(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	locktest.InBubble(t, "late, after a renewal", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+		operator, db := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
+		result := make(chan error, 1)
+		h := shown(t, operator)
+		go func() { result <- operator.EvictHolder(t.Context(), locktest.Order, h) }()
+		<-held.Reached()
+		time.Sleep(locktest.TTL)
+		held.Release()
+		if err := <-result; !errors.Is(err, queuelock.ErrRenewed) {
+			t.Errorf("%v, want ErrRenewed", err)
+		}
+		time.Sleep(locktest.TTL)
+		if err := lock.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "no table", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
+		operator, db := locktest.Open(t, table, "operator", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseRequest().Mentioning("evicted").Of("UpdateItem"))
+		begun := time.Now()
+		locktest.Says(t, operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)), "may be gone", "ticket 1")
+		if took := time.Since(begun); took > 40*time.Second {
+			t.Errorf("after %v", took)
+		}
+		locktest.Release(t, lock)
+	})
+}
