@@ -74,7 +74,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newStatus(), newEvict(), newCreateTable(), newLocal(), newDemo(), newBench(), newDemoWorker(), newChaosWorker(), newVersion())
+	root.AddCommand(newRun(), newStatus(), newLs(), newEvict(), newCreateTable(), newLocal(), newDemo(), newBench(), newDemoWorker(), newChaosWorker(), newVersion())
 	return root
 }
 

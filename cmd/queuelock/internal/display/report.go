@@ -19,6 +19,8 @@ const (
 	Waiting = "waiting" // waiters, and no holder
 	Idle    = "idle"
 	Unused  = "unused" // there is no such queue
+	// Unreadable is only in lists: another program wrote the record.
+	Unreadable = "unreadable"
 )
 
 // StateOf returns which of the states a queue is in.

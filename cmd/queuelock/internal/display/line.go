@@ -1,0 +1,148 @@
+package display
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// Line is a queue in one line of a list, for machines as JSON.
+type Line struct {
+	Entity  string  `json:"entity"`
+	Reason  string  `json:"reason"`
+	State   string  `json:"state"`
+	Mode    string  `json:"mode"` // exclusive, shared, semaphore or item
+	Permits int     `json:"permits"`
+	Holders int     `json:"holders"`
+	Holder  *string `json:"holder"` // that of the lowest ticket
+	Ticket  *string `json:"ticket"` // its ticket
+	// HeldFor is the longest age of a holder. Null if there is none, or if it is not known.
+	HeldFor *float64 `json:"held_seconds"`
+	Expired bool     `json:"expired"` // the lease of a holder is over
+	Waiting int      `json:"waiting"`
+	// LongestWait is the longest age of a waiter.
+	LongestWait *float64  `json:"longest_wait_seconds"`
+	HoldTime    *HoldTime `json:"hold_time"`
+	Problem     *string   `json:"problem"`
+
+	heldFor, longestWait time.Duration
+}
+
+// NewLine returns the line of a queue. err is the problem of a record that cannot be read.
+func NewLine(s *queue.State, err error) Line {
+	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Holders: len(s.Serving), Waiting: len(s.Waiting)}
+	switch {
+	case s.Reason == queuelock.ItemReason:
+		l.Mode, l.State = "item", Held // its waiters wait for a holder that is in the item
+	case s.Permits > 0:
+		l.Mode = "semaphore"
+	case len(s.Serving) > 0 && s.Serving[0].Shared:
+		l.Mode = "shared"
+	}
+	if err != nil {
+		problem := err.Error()
+		l.State, l.Problem = Unreadable, &problem
+	}
+	if s.HoldTime != (queue.HoldTime{}) {
+		l.HoldTime = &HoldTime{s.HoldTime.Mean.Seconds(), s.HoldTime.Deviation.Seconds()}
+	}
+	for i, h := range s.Serving {
+		if i == 0 {
+			number := h.Ticket.String()
+			l.Holder, l.Ticket = &h.Owner, &number
+		}
+		if !h.Since.IsZero() {
+			l.heldFor = max(l.heldFor, h.Age)
+			age := tenths(l.heldFor)
+			l.HeldFor = &age
+		}
+		l.Expired = l.Expired || h.Expired()
+	}
+	for _, w := range s.Waiting {
+		if w.Problem == nil {
+			l.longestWait = max(l.longestWait, w.Age)
+			age := tenths(l.longestWait)
+			l.LongestWait = &age
+		}
+	}
+	return l
+}
+
+// Compare orders lines by entity and reason.
+func (l Line) Compare(o Line) int {
+	return cmp.Or(cmp.Compare(l.Entity, o.Entity), cmp.Compare(l.Reason, o.Reason))
+}
+
+// Name returns the entity, or the item, in at most width characters.
+func (l Line) Name(width int) string {
+	name := Owner(l.Entity)
+	if l.Mode == "item" {
+		name = queuelock.Key{Entity: l.Entity, Reason: l.Reason}.String()
+	}
+	return Cut(name, width)
+}
+
+// Cells returns what a table shows of the queue: its mode, its holder, how long that has
+// held, how many wait, and the longest wait.
+func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
+	mode, holder, held, waiting, longest = l.Mode, "-", "-", strconv.Itoa(l.Waiting), "-"
+	if l.Permits > 0 {
+		mode = fmt.Sprintf("%d of %d", l.Holders, l.Permits)
+	}
+	switch {
+	case l.Problem != nil:
+		return "?", Cut("unreadable: "+Owner(*l.Problem), width), "?", "?", "?"
+	case l.Mode == "item":
+		holder, held = "in the item", "?"
+	case l.Holder != nil:
+		holder, held = Owner(*l.Holder), "?"
+		more := ""
+		if l.Holders > 1 {
+			more = fmt.Sprintf(" +%d", l.Holders-1)
+		}
+		if l.Expired {
+			more += " (lease over)"
+		}
+		holder = Cut(holder, max(1, width-len(more))) + more
+		if l.HeldFor != nil {
+			held = Age(l.heldFor)
+		}
+	}
+	if l.LongestWait != nil {
+		longest = Age(l.longestWait)
+	}
+	return mode, holder, held, waiting, longest
+}
+
+// Cut shortens a text to so many characters.
+func Cut(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:max(0, width-1)]) + "…"
+	}
+	return text
+}
+
+// Lines prints the table of a list. In a wide one, no name is cut.
+func Lines(out io.Writer, lines []Line, wide bool) error {
+	name, owner := 40, 32
+	if wide {
+		name, owner = 1<<12, 1<<12
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ENTITY\tREASON\tMODE\tHOLDER\tHELD FOR\tWAITING\tLONGEST WAIT")
+	for _, l := range lines {
+		mode, holder, held, waiting, longest := l.Cells(owner)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name(name), Cut(Owner(l.Reason), name), mode, holder, held, waiting, longest)
+	}
+	_ = w.Flush() // to a Builder, which takes all
+	_, err := io.WriteString(out, b.String())
+	return err
+}

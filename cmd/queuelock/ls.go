@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+)
+
+// sortedTogether is how many queues are sorted and printed together. It bounds the memory.
+const sortedTogether = 10_000
+
+// defaultRate is a rate of read units that a table on demand does not notice.
+const defaultRate = 100
+
+type lsFlags struct {
+	settings
+	output string
+	busy   bool
+	quiet  bool
+	rate   float64
+}
+
+func newLs() *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use:   "ls [PREFIX]",
+		Short: "List the queues of the table",
+		Long: `Lists all queues of the table, or those whose entities begin with PREFIX: mode, holder, how long
+that has held the lock, how many wait, and the longest wait. It changes nothing.
+
+It scans the whole table, also with a PREFIX: one read unit for each 4 KB. It first prints what
+that costs, on standard error, and keeps to --max-rcu. docs/cli.md describes all outputs.
+
+Each queue is as its page of the scan showed it. The lock of an item (LockItem) is listed only
+while clients wait for it: its holder is in the item, which "status --item" shows.
+
+Exit codes:
+  0    the table was read
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+		Example: `  queuelock ls deploy/
+  queuelock ls --busy -o json | jq 'select(.longest_wait_seconds > 60) | .entity'
+  queuelock ls --max-rcu 1000`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return tooMany(cmd, args[1], "")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, strings.Join(args, "")) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output", "o", "table", "the `FORMAT`: table, wide, json or yaml")
+	flags.BoolVar(&f.busy, "busy", false, "only queues that have a holder or a waiter")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print the cost")
+	addRate(flags.Float64Var, &f.rate)
+	f.addFlags(cmd)
+	return cmd
+}
+
+func addRate(flag func(*float64, string, float64, string), rate *float64) {
+	flag(rate, "max-rcu", defaultRate, "the read `UNITS` to use in a second, on average; 0: no bound")
+}
+
+func checkRate(rate float64) error {
+	if !(rate >= 0 && rate <= 1e6) {
+		return usagef("--max-rcu %v: a number from 0 to 1000000 is needed", rate)
+	}
+	return nil
+}
+
+func (f *lsFlags) run(cmd *cobra.Command, prefix string) error {
+	if err := checkRate(f.rate); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"table", "wide", "json", "yaml"}, f.output) {
+		return usagef("-o %s: table, wide, json and yaml are possible", f.output)
+	}
+	ctx, stop := signalContext(cmd.Context())
+	defer stop()
+	o, err := f.openTable(ctx)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	defer o.close()
+	stderr := cmd.ErrOrStderr()
+	if f.quiet {
+		stderr = io.Discard
+	}
+	fmt.Fprintln(stderr, "queuelock:", o.cost(f.rate))
+	return interrupted(ctx, f.list(ctx, cmd.OutOrStdout(), stderr, o.client, prefix))
+}
+
+// list scans the table and prints its queues.
+func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queuelock.Client, prefix string) error {
+	begun := time.Now()
+	var lines []display.Line
+	var units float64
+	printed := 0
+	flush := func() error {
+		slices.SortFunc(lines, display.Line.Compare)
+		err := f.print(out, lines, printed > 0)
+		printed, lines = printed+len(lines), lines[:0]
+		return err
+	}
+	for state, err := range client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: f.rate, OnPage: func(u float64) { units += u }}) {
+		if state == nil {
+			return errors.Join(flush(), unavailable(err))
+		}
+		if line := display.NewLine(state, err); !f.busy || line.State != display.Idle || err != nil {
+			lines = append(lines, line)
+		}
+		if len(lines) == sortedTogether {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(stderr, "queuelock: %s; %.4g read units in %v\n", count(printed, "queue"), units, display.Duration(time.Since(begun)))
+	return err
+}
+
+// print prints queues, behind others or not.
+func (f *lsFlags) print(out io.Writer, lines []display.Line, more bool) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	switch f.output {
+	case "json", "yaml":
+		for i, l := range lines {
+			write := display.JSON
+			if f.output == "yaml" {
+				write = display.YAML
+				if i > 0 || more {
+					if _, err := io.WriteString(out, "---\n"); err != nil {
+						return err
+					}
+				}
+			}
+			if err := write(out, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return display.Lines(out, lines, f.output == "wide")
+}
+
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// opened is a table to scan.
+type opened struct {
+	client *queuelock.Client
+	db     *database
+	table  *types.TableDescription // nil if it was not described
+}
+
+func (o *opened) close() { o.db.close() }
+
+// openTable returns a client for scans. It describes the table, which fails early if there
+// is none. The right to do so is not needed.
+func (s *settings) openTable(ctx context.Context) (*opened, error) {
+	if err := checkTable("--table", s.table); err != nil {
+		return nil, err
+	}
+	if _, err := queuelock.New(nowhere{}, s.table, s.config(queuelock.Config{})); err != nil {
+		return nil, usagef("%w", err)
+	}
+	db, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := queuelock.New(db, s.table, s.config(queuelock.Config{}))
+	if err != nil {
+		db.close()
+		return nil, usagef("%w", err)
+	}
+	bounded, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	o := &opened{client: client, db: db}
+	out, err := db.DescribeTable(bounded, &dynamodb.DescribeTableInput{TableName: &s.table})
+	switch {
+	case err == nil:
+		o.table = out.Table
+	case !denied(err):
+		db.close()
+		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+			err = &queuelock.TableError{Table: s.table, Err: err}
+		}
+		return nil, unavailable(err)
+	}
+	return o, nil
+}
+
+// cost says what a scan of the table costs.
+func (o *opened) cost(rate float64) string {
+	bound := "with no bound"
+	if rate > 0 {
+		bound = fmt.Sprintf("at most %v a second", rate)
+	}
+	if o.table == nil {
+		return fmt.Sprintf("a scan of the table: one read unit for each 4 KB, %s; its size is not known without dynamodb:DescribeTable", bound)
+	}
+	size := aws.ToInt64(o.table.TableSizeBytes)
+	units := max(1, float64((size+4095)/4096))
+	text := fmt.Sprintf("a scan of about %s (%s): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), units, bound)
+	if rate > 0 {
+		text += fmt.Sprintf(", %v", max(time.Second, time.Duration(units/rate*float64(time.Second)).Round(time.Second)))
+	}
+	return text + ". DynamoDB updates the size about every six hours"
+}
+
+// denied reports whether AWS refused a request for want of a permission.
+func denied(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && (api.ErrorCode() == "AccessDeniedException" || api.ErrorCode() == "AccessDenied")
+}
+
+// bytesOf prints a size.
+func bytesOf(n int64) string {
+	size, unit := float64(n), "B"
+	for _, next := range []string{"KB", "MB", "GB", "TB"} {
+		if size < 1024 {
+			break
+		}
+		size, unit = size/1024, next
+	}
+	return fmt.Sprintf("%.3g %s", size, unit)
+}

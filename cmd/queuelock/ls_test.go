@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestLs checks that ls lists the queues of the table, and states its cost first.
+func TestLs(t *testing.T) {
+	e := newEngine(t)
+	if o := invoke(t, "ls"); o.code != 0 || o.stdout != "" || !strings.Contains(o.stderr, "queuelock: 0 queues; ") {
+		t.Errorf("an empty table: %+v", o)
+	}
+	c := e.client(t)
+	hold := func(key queuelock.Key, opts ...queuelock.Option) *queuelock.Lock {
+		lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lock
+	}
+	hold(queuelock.Key{Entity: "deploy/prod"})
+	hold(queuelock.Key{Entity: "deploy/prod", Reason: "report"}, queuelock.Shared())
+	hold(queuelock.Key{Entity: "deploy/prod", Reason: "report"}, queuelock.Shared())
+	hold(queuelock.Key{Entity: "upload"}, queuelock.Permits(3))
+	if err := hold(queuelock.Key{Entity: "idle"}).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	queued := e.puts()
+	waiter := start(t, t.Context(), "run", "deploy/prod", "--", "true")
+	<-queued
+
+	o := invoke(t, "ls")
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	if o.code != 0 || len(lines) != 5 {
+		t.Fatalf("%+v", o)
+	}
+	for i, want := range []string{
+		"ENTITY REASON MODE HOLDER HELD FOR WAITING LONGEST WAIT",
+		"deploy/prod lock exclusive other owner",
+		"deploy/prod report shared other owner +1",
+		"idle lock exclusive - - 0 -",
+		"upload lock 1 of 3 other owner",
+	} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); !strings.HasPrefix(got, want) {
+			t.Errorf("line %d is %q, want %q", i, got, want)
+		}
+	}
+	if !strings.HasSuffix(lines[1], "  1        <1s") && !strings.HasSuffix(lines[1], "s") {
+		t.Errorf("the waiter is not in %q", lines[1])
+	}
+	notes := strings.Split(o.stderr, "\n")
+	if len(notes) != 3 || !strings.HasPrefix(notes[0], "queuelock: a scan of about 5 items (") || !strings.Contains(notes[0], " read unit") ||
+		!strings.Contains(notes[0], "at most 100 a second") || !strings.HasPrefix(notes[1], "queuelock: 4 queues; ") {
+		t.Errorf("stderr %q", o.stderr)
+	}
+
+	if o := invoke(t, "ls", "deploy/", "--busy", "-q"); o.code != 0 || strings.Count(o.stdout, "\n") != 3 || o.stderr != "" {
+		t.Errorf("with a prefix: %+v", o)
+	}
+	if o := invoke(t, "ls", "--busy"); strings.Contains(o.stdout, "idle") || strings.Count(o.stdout, "\n") != 4 {
+		t.Errorf("busy queues: %+v", o)
+	}
+	o = invoke(t, "ls", "-o", "json", "--max-rcu", "0")
+	var first display.Line
+	if err := json.Unmarshal([]byte(strings.SplitAfter(o.stdout, "\n")[0]), &first); err != nil || strings.Count(o.stdout, "\n") != 4 {
+		t.Fatalf("%v: %+v", err, o)
+	}
+	if first.Entity != "deploy/prod" || first.Reason != "lock" || first.State != "held" || first.Waiting != 1 || *first.Holder != "other owner" || *first.Ticket != "1" {
+		t.Errorf("%s", o.stdout)
+	}
+	if o := invoke(t, "ls", "-o", "yaml"); strings.Count(o.stdout, "\n---\n") != 3 || strings.HasPrefix(o.stdout, "---") {
+		t.Errorf("%+v", o)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"--max-rcu -1", "--max-rcu -1: a number from 0"},
+		{"-o csv", "-o csv: table, wide, json and yaml are possible"},
+		{"a b", `"b" is one argument too many`},
+		{"--table x", "3 to 255 letters"},
+	} {
+		if o := invoke(t, append([]string{"ls"}, strings.Fields(test.args)...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {
+			t.Errorf("%s: %+v", test.args, o)
+		}
+	}
+	if o := invoke(t, "ls", "--table", "missing"); o.code != exitUnavailable || !strings.Contains(o.stderr, `there is no table "missing"`) {
+		t.Errorf("%+v", o)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiter.wait(t)
+}
+
+// TestLsOtherItems checks what ls shows of an unreadable record and of an item's lock.
+func TestLsOtherItems(t *testing.T) {
+	e := newEngine(t)
+	_, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "broken\n"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := invoke(t, "ls", "-q"); o.code != 0 || !strings.Contains(o.stdout, `"broken\n"  lock    ?     unreadable: malformed`) {
+		t.Errorf("%+v", o)
+	}
+	var out strings.Builder
+	line := display.NewLine(&queue.State{Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item", Waiting: []queue.Waiter{{}}}, nil)
+	if err := display.Lines(&out, []display.Line{line}, false); err != nil || !strings.Contains(out.String(), `item "orders" {id S:"7"}  item    item  in the item  ?         1        <1s`) {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// TestLsCost checks what ls says of the cost.
+func TestLsCost(t *testing.T) {
+	o := &opened{table: &types.TableDescription{ItemCount: aws.Int64(12000), TableSizeBytes: aws.Int64(3_400_000)}}
+	for rate, want := range map[float64]string{
+		0:   "a scan of about 12000 items (3.24 MB): about 831 read units, with no bound. ",
+		100: "a scan of about 12000 items (3.24 MB): about 831 read units, at most 100 a second, 8s. ",
+	} {
+		if got := o.cost(rate); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (&opened{}).cost(5); !strings.Contains(got, "not known") {
+		t.Error(got)
+	}
+}
+
+// TestLsMany checks that ls prints every queue of a large table once.
+func TestLsMany(t *testing.T) {
+	e := newEngine(t)
+	const total = 500
+	for i := 0; i < total; i += 25 {
+		var puts []types.WriteRequest
+		for j := range 25 {
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("e%04d", i+j)}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
+				"ticketNumber": &types.AttributeValueMemberN{Value: "7"},
+			}}})
+		}
+		if _, err := e.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"queuelock": puts}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := invoke(t, "ls", "--max-rcu", "200")
+	if lines := strings.Split(o.stdout, "\n"); o.code != 0 || len(lines) != total+2 || !strings.HasPrefix(lines[total], "e0499 ") {
+		t.Errorf("%d lines, %+v", len(lines), o.stderr)
+	}
+}
