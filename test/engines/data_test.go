@@ -57,7 +57,7 @@ func TestEngineData(t *testing.T) {
 func TestEngineIsLocked(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", locktest.Fast)
-		watcher, _ := locktest.Open(t, table, "watcher", locktest.Fast)
+		watcher, db := locktest.Open(t, table, "watcher", locktest.Fast)
 		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was never used is locked")
 		}
@@ -66,7 +66,7 @@ func TestEngineIsLocked(t *testing.T) {
 			t.Error("a lock that was released is locked")
 		}
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		if spent := locktest.Cost(table, func() {
+		if spent := locktest.CostTo(db, func() {
 			if !locktest.Locked(t, watcher) {
 				t.Error("a lock that is held is not locked")
 			}
