@@ -14,6 +14,7 @@ import (
 // in for make, and for the programs that run under locks.
 func TestDocumentedCommands(t *testing.T) {
 	newEngine(t)
+	keepers(t)
 	text, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,9 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newStatus(), newLs(), newEvict(), newCreateTable(), newLocal(), newDemo(), newBench(), newDemoWorker(), newChaosWorker(), newVersion())
+	root.AddCommand(newRun(), newLock(), newUnlock())
+	root.AddCommand(newStatus(), newLs(), newEvict(), newCreateTable(), newLocal(), newDemo(), newBench(), newVersion())
+	root.AddCommand(newKeeper(), newDemoWorker(), newChaosWorker()) // hidden
 	return root
 }
 

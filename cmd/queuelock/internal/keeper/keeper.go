@@ -1,0 +1,314 @@
+// Package keeper keeps a lock between the commands of a script. A process that holds the
+// lock listens at a socket, whose path is the handle that a script passes to unlock.
+//
+// # What it promises
+//
+//   - The path is random, in a directory that its user alone may enter: only that user, on
+//     that host, can unlock.
+//   - An Unlock returns Released only if the lock was held until then.
+//   - A keeper that has ended otherwise leaves the reason in place of the socket, for the
+//     Unlock that comes later.
+//
+// # What it does not promise
+//
+// A script does not notice that its lock is lost before it calls Unlock. A keeper that was
+// killed leaves the socket: Unlock returns Lost then, and the lease ends the lock.
+package keeper
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// nameLength is how many letters of a random text of 26 make the name: 100 bits.
+	nameLength = 20
+
+	// maxPath is the longest path of a socket on any system, on macOS.
+	maxPath = 103
+
+	// messageLimit bounds how long a keeper waits for the request of a client that has
+	// connected.
+	messageLimit = 10 * time.Second
+
+	// keep is how long the reason of an ended keeper waits for an Unlock. Later keepers
+	// remove older ones.
+	keep = 7 * 24 * time.Hour
+)
+
+// Result says what became of a lock.
+type Result string
+
+// The results.
+const (
+	Released Result = "released"
+	Lost     Result = "lost"   // it ended before Unlock
+	Failed   Result = "failed" // the release failed: the lease ends it
+)
+
+// Outcome is the end of a kept lock.
+type Outcome struct {
+	Result  Result `json:"result"`
+	Message string `json:"message,omitempty"`
+}
+
+// Held is a lock to keep.
+type Held interface {
+	Done() <-chan struct{}
+	Err() error
+	Release(context.Context) error
+}
+
+// ErrNoLock reports that no lock has the handle: it was unlocked before, or the handle is
+// wrong.
+var ErrNoLock = errors.New("no lock has this handle: it was unlocked before, or the handle is wrong")
+
+// Keeper listens for the Unlock of one lock.
+type Keeper struct {
+	path     string
+	listener *net.UnixListener
+	requests chan net.Conn // each has asked to unlock
+}
+
+// Listen makes a keeper that can be reached, in the directory of the user. It removes what
+// crashed keepers have left there long ago.
+func Listen() (*Keeper, error) {
+	dir, err := directory()
+	if err != nil {
+		return nil, err
+	}
+	sweep(dir)
+	path := filepath.Join(dir, strings.ToLower(rand.Text()[:nameLength]))
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("%s is too long for a socket, by %d bytes: set TMPDIR to a shorter path", dir, len(path)-maxPath)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	k := &Keeper{path: path, listener: listener, requests: make(chan net.Conn)}
+	return k, nil
+}
+
+// directory returns the directory of the sockets. Another user may have made one of that
+// name where all may write.
+func directory() (string, error) {
+	dir := filepath.Join(os.TempDir(), "queuelock-"+user())
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() || !private(info) {
+		return "", fmt.Errorf("%s is not a directory of yours alone: remove it, or set TMPDIR", dir)
+	}
+	return dir, nil
+}
+
+// sweep removes reasons and sockets of keepers that ended long ago.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // it costs some room, and no correctness
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || time.Since(info.ModTime()) < keep {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		if conn, err := net.Dial("unix", path); err == nil {
+			conn.Close() // it lives
+			continue
+		}
+		_ = os.Remove(path)
+	}
+}
+
+// Handle returns what Unlock takes.
+func (k *Keeper) Handle() string { return k.path }
+
+// Discard ends a keeper that has not kept anything.
+func (k *Keeper) Discard() {
+	_ = k.listener.Close()
+	_ = os.Remove(k.path)
+}
+
+// Serve keeps the lock until an Unlock, until it is lost, or until ctx ends, whose cause
+// says why the lock is released then. It releases the lock within the limit.
+func (k *Keeper) Serve(ctx context.Context, held Held, limit time.Duration) Outcome {
+	accepting, stop := context.WithCancel(context.Background())
+	defer stop()
+	done := make(chan struct{})
+	go func() { defer close(done); k.accept(accepting) }()
+	defer func() {
+		stop()
+		_ = k.listener.Close()
+		<-done
+	}()
+	select {
+	case conn := <-k.requests:
+		defer conn.Close()
+		outcome := release(ctx, held, limit)
+		_ = conn.SetWriteDeadline(time.Now().Add(messageLimit))
+		err := json.NewEncoder(conn).Encode(outcome)
+		if err == nil || outcome.Result == Released {
+			_ = os.Remove(k.path)
+		} else {
+			k.leave(outcome)
+		}
+		return outcome
+	case <-held.Done():
+		outcome := release(ctx, held, limit)
+		k.leave(outcome)
+		return outcome
+	case <-ctx.Done():
+		outcome := release(ctx, held, limit)
+		if outcome.Result == Released {
+			outcome = Outcome{Lost, "it was released before: " + context.Cause(ctx).Error()}
+		}
+		k.leave(outcome)
+		return outcome
+	}
+}
+
+func release(ctx context.Context, held Held, limit time.Duration) Outcome {
+	loss := held.Err()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	err := held.Release(ctx)
+	switch {
+	case loss != nil:
+		return Outcome{Lost, loss.Error()}
+	case err != nil && held.Err() != nil && errors.Is(err, held.Err()):
+		return Outcome{Lost, err.Error()}
+	case err != nil:
+		return Outcome{Failed, err.Error()}
+	}
+	return Outcome{Result: Released}
+}
+
+// leave puts the outcome in place of the socket, in one step, so that each Unlock finds one
+// or the other.
+func (k *Keeper) leave(o Outcome) {
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = os.WriteFile(k.path+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(k.path+".new", k.path)
+	}
+	_ = err // a socket without a keeper says that the lock was lost too
+}
+
+// accept takes connections and reads their requests.
+func (k *Keeper) accept(ctx context.Context) {
+	for {
+		conn, err := k.listener.Accept()
+		if err != nil {
+			return // the listener is closed
+		}
+		go func() {
+			_ = conn.SetReadDeadline(time.Now().Add(messageLimit))
+			unhook := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
+			defer unhook()
+			line, err := bufio.NewReader(io.LimitReader(conn, 16)).ReadString('\n')
+			if err != nil || line != "unlock\n" {
+				conn.Close()
+				return
+			}
+			select {
+			case k.requests <- conn:
+			case <-ctx.Done():
+				conn.Close() // the lock has ended meanwhile: the client finds out why
+			}
+		}()
+	}
+}
+
+// Unlock asks the keeper of the handle to release its lock, and returns what became of it.
+func Unlock(ctx context.Context, handle string) (Outcome, error) {
+	if !filepath.IsAbs(handle) || !strings.HasPrefix(filepath.Base(filepath.Dir(handle)), "queuelock-") {
+		return Outcome{}, ErrNoLock
+	}
+	const attempts = 10 // a keeper that ends meanwhile needs two
+	var failure error
+	for range attempts {
+		o, err := left(handle)
+		if !errors.Is(err, errSocket) {
+			return o, err
+		}
+		if o, failure = ask(ctx, handle); failure == nil {
+			return o, nil
+		}
+		operation, ok := errors.AsType[*net.OpError](failure)
+		switch {
+		case ctx.Err() != nil:
+			return o, ctx.Err()
+		case refused(failure):
+			// A keeper leaves why it has ended before it closes its socket, unless it was killed.
+			if o, err := left(handle); !errors.Is(err, errSocket) {
+				return o, err
+			}
+			_ = os.Remove(handle)
+			return Outcome{Lost, "its keeper was killed; the lease ends it, or an operator if it has none"}, nil
+		case ok && operation.Op == "dial" && !errors.Is(failure, fs.ErrNotExist):
+			return o, failure
+		}
+	}
+	return Outcome{}, failure
+}
+
+var errSocket = errors.New("there is a socket")
+
+// left returns the outcome that a keeper has left, and removes it.
+func left(path string) (Outcome, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Outcome{}, ErrNoLock
+	case err != nil:
+		return Outcome{}, err
+	case info.Mode()&fs.ModeSocket != 0:
+		return Outcome{}, errSocket
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var o Outcome
+	if err := json.Unmarshal(text, &o); err != nil || o.Result == "" {
+		return Outcome{}, ErrNoLock
+	}
+	return o, os.Remove(path)
+}
+
+// ask sends the request to a keeper and reads its answer.
+func ask(ctx context.Context, path string) (o Outcome, err error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return o, err
+	}
+	defer conn.Close()
+	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	defer unhook()
+	if _, err := io.WriteString(conn, "unlock\n"); err != nil {
+		return o, err
+	}
+	return o, json.NewDecoder(conn).Decode(&o)
+}

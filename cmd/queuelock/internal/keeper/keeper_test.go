@@ -1,0 +1,129 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const limit = 10 * time.Second
+
+// lock is a lock that fails as a test wants.
+type lock struct {
+	done    chan struct{}
+	lost    error
+	release error
+}
+
+func (l *lock) Done() <-chan struct{}         { return l.done }
+func (l *lock) Err() error                    { return l.lost }
+func (l *lock) Release(context.Context) error { return l.release }
+
+// serve starts a keeper of the lock.
+func serve(t *testing.T, l *lock) (*Keeper, <-chan Outcome) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+	k, err := Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := make(chan Outcome, 1)
+	go func() { outcomes <- k.Serve(t.Context(), l, limit) }()
+	return k, outcomes
+}
+
+func TestUnlock(t *testing.T) {
+	failure := errors.New("no answer")
+	for name, test := range map[string]struct {
+		lock *lock
+		want Outcome
+	}{
+		"Released": {&lock{}, Outcome{Result: Released}},
+		"Lost":     {&lock{lost: failure, release: failure}, Outcome{Lost, "no answer"}},
+		"Failed":   {&lock{release: failure}, Outcome{Failed, "no answer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, outcomes := serve(t, test.lock)
+			if o, err := Unlock(t.Context(), k.Handle()); err != nil || o != test.want {
+				t.Errorf("%v, %v; want %v", o, err, test.want)
+			}
+			if o := <-outcomes; o != test.want {
+				t.Errorf("the keeper: %v", o)
+			}
+			if o, err := Unlock(t.Context(), k.Handle()); !errors.Is(err, ErrNoLock) {
+				t.Errorf("again: %v, %v", o, err)
+			}
+		})
+	}
+}
+
+// TestStrangers checks that a client that does not ask to unlock ends nothing, and delays
+// no other.
+func TestStrangers(t *testing.T) {
+	k, outcomes := serve(t, &lock{})
+	for _, text := range []string{"", "lock\n", "a long line that is no request\n"} {
+		conn, err := net.Dial("unix", k.Handle())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
+		t.Errorf("%v, %v", o, err)
+	}
+	<-outcomes
+}
+
+// TestSweep checks that what crashed keepers have left is removed after a week, and a live
+// keeper is not.
+func TestSweep(t *testing.T) {
+	k, outcomes := serve(t, &lock{})
+	dir := filepath.Dir(k.Handle())
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	dead.Close()
+	for _, name := range []string{"reason", "recent"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(`{"result":"lost"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-keep - time.Hour)
+	for _, name := range []string{"reason", "dead", filepath.Base(k.Handle())} {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(dir)
+	for name, want := range map[string]bool{"reason": false, "dead": false, "recent": true, filepath.Base(k.Handle()): true} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", name, err, want)
+		}
+	}
+	if o, err := Unlock(t.Context(), filepath.Join(dir, "recent")); err != nil || o.Result != Lost {
+		t.Errorf("a reason: %v, %v", o, err)
+	}
+	if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
+		t.Errorf("%v, %v", o, err)
+	}
+	<-outcomes
+}

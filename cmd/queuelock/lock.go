@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+)
+
+// defaultMaxHold is how long a lock is kept without an unlock: longer than most CI jobs
+// take, and not so long that a forgotten lock blocks a queue for a night.
+const defaultMaxHold = time.Hour
+
+// kept is the line by which a lock command says that its user has the handle.
+const kept = "kept\n"
+
+// keepFlags are the flags of lock, and of its keeper.
+type keepFlags struct {
+	lockFlags
+	keeper.Limits
+	all, env bool
+}
+
+func newLock() *cobra.Command {
+	var f keepFlags
+	cmd := &cobra.Command{
+		Use:   "lock ENTITY [flags]",
+		Short: "Acquire a lock for a script and print its handle",
+		Long: `Waits for the lock of ENTITY and prints a handle for "queuelock unlock". A keeper process
+renews the lease meanwhile, so that the steps of a CI job hold one lock together. It releases
+the lock after --max-hold, or when the process of --parent-pid has ended.`,
+		Example: `  handle=$(queuelock lock deploy/prod -w 10m --parent-pid $$) || exit
+  ./deploy.sh
+  queuelock unlock "$handle" || echo "the lock was lost: $?"
+
+Exit codes:
+  those of run: 64, 69, 75 (-E changes it), 78, and 128 + n for signal n`,
+		Args: func(_ *cobra.Command, args []string) error { return f.arguments(args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.lock(cmd, args) },
+	}
+	f.addFlags(cmd)
+	return cmd
+}
+
+func (f *keepFlags) addFlags(cmd *cobra.Command) {
+	f.lockFlags.addFlags(cmd)
+	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
+	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "release it when the process `PID` has ended; $$ is a script's own")
+	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
+	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and run's variables, one a line")
+}
+
+func (f *keepFlags) arguments(args []string) error {
+	switch {
+	case len(args) == 0:
+		return usagef("ENTITY is missing: name what is to be locked")
+	case len(args) > 1 && !f.all:
+		return usagef("%q is one argument too many: see 'queuelock lock --help'", clip(args[1], 40))
+	case f.MaxHold < 0:
+		return usagef("--max-hold %v: need a duration such as 1h, or 0 for no limit", f.MaxHold)
+	case f.ParentPid < 0:
+		return usagef("--parent-pid %d: need the id of a process", f.ParentPid)
+	case f.ParentPid > 0 && !keeper.Running(f.ParentPid):
+		return usagef("--parent-pid %d: there is no such process", f.ParentPid)
+	}
+	for _, entity := range args {
+		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})
+	}
+	return nil
+}
+
+// title is what the holder publishes without --data.
+func (f *keepFlags) title() string {
+	title := "queuelock lock"
+	for _, key := range f.keys {
+		title += " " + key.Entity
+	}
+	return title
+}
+
+// keeperAnswer is what a keeper reports when it has acquired the lock, or has failed to.
+type keeperAnswer struct {
+	Handle  string
+	Env     []string
+	Code    int
+	Message string
+	Details string
+}
+
+func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
+	if _, err := f.plan(cmd, f.title()); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	begun := time.Now()
+	k, err := f.startKeeper(cmd, args)
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("the keeper cannot be started: %w", err)}
+	}
+	defer k.control.Close()
+	select {
+	case a := <-k.answers:
+		if a.Handle == "" {
+			return a.failure()
+		}
+		if err := f.print(cmd.OutOrStdout(), a); err != nil {
+			return &exitError{exitFailed, fmt.Errorf("the handle cannot be printed: %w", err)} // and the keeper releases the lock
+		}
+		_, err := io.WriteString(k.control, kept)
+		return err
+	case sig := <-signals:
+		k.control.Close()
+		patience := time.NewTimer(closeLimit)
+		defer patience.Stop()
+		select {
+		case <-k.answers:
+		case <-signals:
+		case <-patience.C:
+		}
+		return signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
+	}
+}
+
+// failure is the error of a keeper without a lock.
+func (a keeperAnswer) failure() error {
+	if a.Message == "" {
+		return &exitError{code: a.Code}
+	}
+	return &exitError{a.Code, &briefError{a.Message, errors.New(a.Details)}}
+}
+
+// print prints the handle, or the variables.
+func (f *keepFlags) print(out io.Writer, a keeperAnswer) error {
+	text := a.Handle + "\n"
+	if f.env {
+		text = strings.Join(append([]string{"QUEUELOCK_HANDLE=" + a.Handle}, a.Env...), "\n") + "\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// startedKeeper is the keeper as its lock command sees it.
+type startedKeeper struct {
+	control io.WriteCloser // whose end without a line says that the handle is lost
+	answers chan keeperAnswer
+}
+
+// startKeeper starts the keeper as a process of a session of its own.
+func (f *keepFlags) startKeeper(cmd *cobra.Command, args []string) (*startedKeeper, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	flags := []string{keeperName}
+	if style, _ := f.style(cmd.ErrOrStderr()); f.progress == "auto" && style == progress.Plain {
+		flags = append(flags, "--progress=plain") // the keeper is in no job of a shell
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) { flags = append(flags, "--"+flag.Name+"="+flag.Value.String()) })
+	process := exec.Command(self, append(append(flags, "--"), args...)...)
+	control, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	reports, finish, err := reportsTo(cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	detach(process, reports)
+	err = process.Start()
+	finish()
+	if err != nil {
+		return nil, err
+	}
+	k := &startedKeeper{control, make(chan keeperAnswer, 1)}
+	go func() {
+		var a keeperAnswer
+		if err := json.NewDecoder(out).Decode(&a); err != nil {
+			a = keeperAnswer{Code: exitFailed, Message: "the keeper has ended without an answer", Details: err.Error()}
+		}
+		k.answers <- a
+	}()
+	return k, nil
+}
+
+// reportsTo returns a file for the reports of the keeper's wait. finish closes what the
+// keeper has its own copy of.
+func reportsTo(out io.Writer) (file *os.File, finish func(), err error) {
+	if file, ok := out.(*os.File); ok {
+		return file, func() {}, nil
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	go func() {
+		_, _ = io.Copy(out, read) // until the keeper has its lock
+		read.Close()
+	}()
+	return write, func() { write.Close() }, nil
+}

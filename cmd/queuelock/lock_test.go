@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// keepers gives the keepers of a test a directory of their own, with a path that is short
+// enough for sockets.
+func keepers(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+}
+
+// execute runs the program as a process, until all that have its output have ended.
+func execute(t *testing.T, args ...string) outcome {
+	t.Helper()
+	cmd := program(t, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code := codeAfter(t, cmd)
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// locked acquires the lock of x, and returns the handle. The keeper is killed at the end
+// of the test, if it is still there.
+func (e *engine) locked(t *testing.T, flags ...string) string {
+	t.Helper()
+	keepers(t)
+	o := execute(t, append([]string{"lock", "x", "--ttl", "2s"}, flags...)...)
+	if o.code != 0 || o.stderr != "" {
+		t.Fatalf("lock: %+v", o)
+	}
+	if serving := e.state(t, "x").Serving; len(serving) == 1 {
+		pid := pidOf(t, serving[0].Owner)
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	}
+	return strings.TrimSuffix(o.stdout, "\n")
+}
+
+func pidOf(t *testing.T, owner string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// until polls for what no event reports.
+func until(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	for begun := time.Now(); !reached(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > testLimit {
+			t.Fatalf("not reached: %s", what)
+		}
+	}
+}
+
+func (e *engine) idle(t *testing.T) func() bool {
+	return func() bool { s := e.state(t, "x"); return len(s.Serving)+len(s.Waiting) == 0 }
+}
+
+func TestLockAndUnlock(t *testing.T) {
+	e := newEngine(t)
+	handle := e.locked(t)
+	if holder := e.state(t, "x").Serving[0]; string(holder.Data) != "queuelock lock x" {
+		t.Errorf("the data is %q", holder.Data)
+	}
+	for _, args := range [][]string{{"lock", "x", "-n"}, {"run", "x", "-n", "--", "true"}} {
+		if o := execute(t, args...); o.code != exitNotAcquired || o.stdout != "" || !strings.Contains(o.stderr, "lock not acquired") {
+			t.Errorf("%v: %+v", args, o)
+		}
+	}
+	if o := execute(t, "lock", "x", "-n", "-q", "-E", "9"); o != (outcome{code: 9}) {
+		t.Errorf("quiet: %+v", o)
+	}
+	if o := execute(t, "unlock", handle); o != (outcome{}) {
+		t.Errorf("unlock: %+v", o)
+	}
+	e.mustBeIdle(t, "x")
+	for _, wrong := range []string{handle, handle + "x", "nonsense", "/etc/passwd"} {
+		if o := execute(t, "unlock", wrong); o.code != exitFailed || !strings.Contains(o.stderr, "no lock has this handle") {
+			t.Errorf("unlock %s: %+v", wrong, o)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(handle)); err != nil || len(left) > 0 {
+		t.Errorf("%v is left in the directory, %v", left, err)
+	}
+}
+
+// TestKeptLockIsRenewed checks that a keeper holds the lock for longer than its lease.
+func TestKeptLockIsRenewed(t *testing.T) {
+	e := newEngine(t)
+	updates := make(chan struct{}, 64)
+	handle := e.locked(t)
+	beat := e.state(t, "x").Serving[0].Beat
+	until(t, "two heartbeats", func() bool {
+		now := e.state(t, "x").Serving
+		if len(now) == 1 && now[0].Beat != beat {
+			beat = now[0].Beat
+			updates <- struct{}{}
+		}
+		return len(updates) == 2
+	})
+	if o := execute(t, "unlock", handle); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestKeeperKilled(t *testing.T) {
+	e := newEngine(t)
+	handle := e.locked(t)
+	if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if o := execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
+		t.Errorf("after the lease: %+v", o)
+	}
+	if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "keeper was killed") {
+		t.Errorf("unlock: %+v", o)
+	}
+	if o := execute(t, "unlock", handle); o.code != exitFailed {
+		t.Errorf("again: %+v", o)
+	}
+}
+
+// TestKeptLockLost checks that unlock reports a loss that the keeper has noticed.
+func TestKeptLockLost(t *testing.T) {
+	e := newEngine(t)
+	handle := e.locked(t)
+	e.evict(t, "x")
+	until(t, "the keeper has noticed", func() bool {
+		info, err := os.Lstat(handle)
+		return err == nil && info.Mode()&fs.ModeSocket == 0
+	})
+	if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "the lock was lost") {
+		t.Errorf("unlock: %+v", o)
+	}
+	if o := execute(t, "unlock", handle); o.code != exitFailed {
+		t.Errorf("again: %+v", o)
+	}
+}
+
+// TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
+func TestPausedKeeper(t *testing.T) {
+	e := newEngine(t)
+	handle := e.locked(t)
+	pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if o := execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 {
+		t.Errorf("after the lease: %+v", o)
+	}
+	cmd := program(t, "unlock", handle)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if code := codeAfter(t, cmd); code != exitLost || !strings.Contains(stderr.String(), "the lock was lost") {
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
+	}
+}
+
+// TestKeeperLimits checks what ends a keeper whose script does not unlock.
+func TestKeeperLimits(t *testing.T) {
+	t.Run("MaxHold", func(t *testing.T) {
+		e := newEngine(t)
+		handle := e.locked(t, "--max-hold", "200ms")
+		until(t, "the release", e.idle(t))
+		if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "--max-hold 200ms is over") {
+			t.Errorf("unlock: %+v", o)
+		}
+	})
+	t.Run("Parent", func(t *testing.T) {
+		e := newEngine(t)
+		parent := exec.Command("sleep", "1000")
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		handle := e.locked(t, "--parent-pid", fmt.Sprint(parent.Process.Pid))
+		if err := parent.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = parent.Wait()
+		until(t, "the release", e.idle(t))
+		if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "of --parent-pid has ended") {
+			t.Errorf("unlock: %+v", o)
+		}
+	})
+	t.Run("Signal", func(t *testing.T) {
+		e := newEngine(t)
+		handle := e.locked(t)
+		if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the release", e.idle(t))
+		if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "received the signal") {
+			t.Errorf("unlock: %+v", o)
+		}
+	})
+}
+
+// TestLockInterrupted checks that the queue is left when a waiting lock command ends, in
+// whatever way.
+func TestLockInterrupted(t *testing.T) {
+	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGKILL: -1} {
+		t.Run(sig.String(), func(t *testing.T) {
+			e := newEngine(t)
+			keepers(t)
+			e.occupied(t, "x")
+			read, write := errorPipe(t)
+			cmd := program(t, "lock", "x")
+			cmd.Stderr = write
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			write.Close()
+			expect(t, read, "waiting for \"x\" (lock): position 1")
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if got := codeAfter(t, cmd); got != code {
+				t.Errorf("exit code %d, want %d", got, code)
+			}
+			until(t, "no waiter", func() bool { return len(e.state(t, "x").Waiting) == 0 })
+		})
+	}
+}
+
+// TestLockEnvironment checks the variables that the next steps of a CI job get.
+func TestLockEnvironment(t *testing.T) {
+	e := newEngine(t)
+	lines := e.locked(t, "--env", "--reason", "lock")
+	for _, want := range []string{"QUEUELOCK_ENTITY=x\n", "QUEUELOCK_REASON=lock\n", "QUEUELOCK_TICKET=1", "QUEUELOCK_TABLE=queuelock\n"} {
+		if !strings.Contains(lines+"\n", want) {
+			t.Errorf("%q is missing: %s", want, lines)
+		}
+	}
+	for setting := range strings.Lines(lines) {
+		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
+		t.Setenv(name, value)
+	}
+	if o := execute(t, "run", "x", "--", "true"); o.code != exitNested {
+		t.Errorf("inside itself: %+v", o)
+	}
+	if o := execute(t, "unlock"); o.code != 0 {
+		t.Errorf("unlock: %+v", o)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+// TestKeeperDirectory checks that keepers use no directory that others may enter.
+func TestKeeperDirectory(t *testing.T) {
+	e := newEngine(t)
+	keepers(t)
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("queuelock-%d", os.Getuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if o := execute(t, "lock", "x"); o.code != exitFailed || !strings.Contains(o.stderr, "not a directory of yours alone") {
+		t.Errorf("%+v", o)
+	}
+	e.mustBeIdle(t, "x")
+}
