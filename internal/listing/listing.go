@@ -97,10 +97,11 @@ func (s *segment) scan(ctx context.Context) error {
 	requests := retry.Policy{Retryable: table.Transient, Timeout: s.Timeout}
 	for {
 		var items []table.Item
+		var next table.Item // not page.After: a failed attempt returns none, and the next one needs it
 		var units float64
 		sent := time.Now()
 		err := requests.Do(ctx, func(ctx context.Context) (err error) {
-			items, page.After, units, err = s.store.Scan(ctx, page)
+			items, next, units, err = s.store.Scan(ctx, page)
 			return err
 		})
 		readAt := time.Now()
@@ -113,9 +114,10 @@ func (s *segment) scan(ctx context.Context) error {
 				return err
 			}
 		}
-		if page.After == nil {
+		if next == nil {
 			return s.flush(ctx)
 		}
+		page.After = next
 		if rate > 0 {
 			if err := pause(ctx, time.Duration(units/rate*float64(time.Second))-time.Since(sent)); err != nil {
 				return err

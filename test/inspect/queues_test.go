@@ -96,6 +96,26 @@ func plain(s *queue.State) string {
 	return text
 }
 
+// TestQueuesFault checks that a page that fails is read again, and no page before it.
+func TestQueuesFault(t *testing.T) {
+	locktest.InBubble(t, "transient", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		for i := range 30 {
+			locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("e", i)}, waitpolicy.Forever)))
+		}
+		pages := 0
+		cfg := queuelock.ScanConfig{Segments: 1, MaxRate: 1, OnPage: func(float64) { // eight items a page
+			if pages++; pages == 2 {
+				db.Inject(queuelocktest.LoseRequest().Of("Scan").Times(4)) // the SDK client makes three attempts
+			}
+		}}
+		if found := queues(t, c, cfg); len(found) != 30 || pages != 4 {
+			t.Errorf("%d queues in %d pages, want 30 in 4", len(found), pages)
+		}
+	})
+}
+
 // TestQueuesPrefix checks that a prefix leaves out other queues.
 func TestQueuesPrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
