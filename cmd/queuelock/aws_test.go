@@ -92,7 +92,7 @@ func TestUnusableTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for table, parts := range map[string][]string{
-		"nowhere": {`no table "nowhere"`, "check --table", "'queuelock create-table --table nowhere'"},
+		"nowhere": {`no table "nowhere"`, "check --table", "'queuelock table create --table nowhere'"},
 		"other":   {`table "other"`, `partition key "name" (S) and no sort key`, `partition key "pk" (S) and sort key "sk" (S)`},
 	} {
 		for _, command := range []string{"run x --table " + table + " -- true", "status x --table " + table, "evict x --ticket 1 --table " + table} {
@@ -105,7 +105,7 @@ func TestUnusableTable(t *testing.T) {
 	if o := invoke(t, "create-table", "--table", "other"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no sort key") {
 		t.Errorf("create-table over another's table: exit code %d, stderr %q", o.code, o.stderr)
 	}
-	if o := invoke(t, "create-table", "--table", "nowhere"); o.code != 0 || o.stdout != "table \"nowhere\" is ready\n" {
+	if o := invoke(t, "create-table", "--table", "nowhere"); o.code != 0 || o.stdout != "table \"nowhere\" is created, and is ready\n" {
 		t.Errorf("create-table: exit code %d, stdout %q", o.code, o.stdout)
 	}
 	if o := invoke(t, "run", "x", "--table", "nowhere", "--", "true"); o.code != 0 {

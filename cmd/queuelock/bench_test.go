@@ -91,7 +91,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--table x", exitUsage, "--table"},
 		{"--endpoint nowhere", exitUsage, "--endpoint"},
 		{"extra", exitUsage, "one argument too many"},
-		{"--quick --table missing", exitUnavailable, "'queuelock create-table --table missing'"},
+		{"--quick --table missing", exitUnavailable, "'queuelock table create --table missing'"},
 	} {
 		o := invoke(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
 		if o.code != test.code || !strings.Contains(o.stderr, test.want) || o.stdout != "" {

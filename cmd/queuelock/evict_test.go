@@ -73,7 +73,7 @@ func TestEvictSparesLease(t *testing.T) {
 	if o := invoke(t, "evict", "never/used", "--ticket", "1"); o.code != exitFailed {
 		t.Errorf("%+v", o)
 	}
-	if o := invoke(t, "evict", "x", "--ticket", "1", "--table", "nosuch"); o.code != exitUnavailable || !strings.Contains(o.stderr, "create-table --table nosuch") {
+	if o := invoke(t, "evict", "x", "--ticket", "1", "--table", "nosuch"); o.code != exitUnavailable || !strings.Contains(o.stderr, "table create --table nosuch") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -74,9 +74,10 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newLock(), newUnlock())
-	root.AddCommand(newStatus(), newLs(), newEvict(), newCreateTable(), newLocal(), newDemo(), newBench(), newVersion())
-	root.AddCommand(newKeeper(), newDemoWorker(), newChaosWorker()) // hidden
+	root.AddCommand(
+		newRun(), newLock(), newUnlock(), newStatus(), newLs(), newEvict(), newSweep(), newTable(),
+		newCreateTable(), newLocal(), newDemo(), newBench(), newVersion(), newKeeper(), newDemoWorker(), newChaosWorker(),
+	)
 	return root
 }
 

@@ -60,7 +60,7 @@ func remedy(err error) string {
 	if wrong, ok := errors.AsType[*queuelock.TableError](err); ok {
 		name := clip(wrong.Table, 40)
 		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
-			return fmt.Sprintf("there is no table %q here: check --table, --region and --endpoint, or run 'queuelock create-table --table %s'",
+			return fmt.Sprintf("there is no table %q here: check --table, --region and --endpoint, or run 'queuelock table create --table %s'",
 				name, quoted(clip(wrong.Table, 20)))
 		}
 		return fmt.Sprintf("table %q has %s; needed is %s", name, clip(wrong.Found, 50), strings.TrimPrefix(wrong.Need, "a table with "))
