@@ -51,6 +51,11 @@ bench-test: ## vet and test the benchmark, which is a module of its own
 docs: ## write what is generated in docs/: expressions.md, and the tables and prices of costs.md
 	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
 
+.PHONY: pictures
+pictures: bin/queuelock ## draw docs/pictures/demo.svg by a run of the demo
+	@mkdir -p docs/pictures
+	bin/queuelock demo --svg docs/pictures/demo.svg
+
 .PHONY: spec
 spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)
 	sh docs/spec/run.sh quick

@@ -33,6 +33,7 @@ type demoFlags struct {
 	workers, rounds int
 	hold            time.Duration
 	json            bool
+	pictures        pictureFlags
 }
 
 func newDemo() *cobra.Command {
@@ -87,6 +88,7 @@ Exit codes:
 	cmd.Flags().IntVar(&f.rounds, "rounds", 5, "how many turns each takes, 1 to 1000")
 	cmd.Flags().DurationVar(&f.hold, "hold", 50*time.Millisecond, "how long a turn lasts, 1ms to 1m")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, and nothing else")
+	f.pictures.addFlags(cmd.Flags())
 	f.addEndpoint(cmd, "the `URL` of a DynamoDB to use instead of the one in memory")
 	return cmd
 }
@@ -108,6 +110,11 @@ func (f *demoFlags) check() error {
 func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()
+	files, err := f.pictures.open()
+	if err != nil {
+		return err
+	}
+	defer files.close()
 	setting, err := f.set(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -136,7 +143,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	return f.tell(out, result)
+	return errors.Join(f.tell(out, result), files.write(result.Chart()))
 }
 
 // tell prints the result, and is an error if the lock broke its promise.

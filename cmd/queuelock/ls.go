@@ -42,7 +42,7 @@ func newLs() *cobra.Command {
 that has held the lock, how many wait, and the longest wait. It changes nothing.
 
 It scans the whole table, also with a PREFIX: one read unit for each 4 KB. It first prints what
-that costs, on standard error, and keeps to --max-rcu. docs/cli.md describes all outputs.
+that costs, on standard error, and keeps to --max-rcu. docs/observe.md describes all outputs.
 
 Each queue is as its page of the scan showed it. The lock of an item (LockItem) is listed only
 while clients wait for it: its holder is in the item, which "status --item" shows.

@@ -75,7 +75,8 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
-		newRun(), newLock(), newUnlock(), newStatus(), newLs(), newEvict(), newSweep(), newTable(),
+		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
+		newStatus(), newLs(), newHistory(),
 		newCreateTable(), newLocal(), newDemo(), newBench(), newVersion(), newKeeper(), newDemoWorker(), newChaosWorker(),
 	)
 	return root

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -143,10 +144,11 @@ func TestLocalContext(t *testing.T) {
 	}
 }
 
-// TestDemoJSON checks that demo in JSON is one object.
+// TestDemoJSON checks that demo in JSON is one object, and that it draws pictures.
 func TestDemoJSON(t *testing.T) {
 	isolate(t)
-	cmd := program(t, "demo", "--workers", "3", "--rounds", "2", "--hold", "10ms", "--json")
+	svg, page := filepath.Join(t.TempDir(), "demo.svg"), filepath.Join(t.TempDir(), "demo.html")
+	cmd := program(t, "demo", "--workers", "3", "--rounds", "2", "--hold", "10ms", "--json", "--svg", svg, "--html", page)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -154,6 +156,12 @@ func TestDemoJSON(t *testing.T) {
 	}
 	if stderr.Len() > 0 {
 		t.Errorf("stderr %q", stderr.String())
+	}
+	for _, name := range []string{svg, page} {
+		text, err := os.ReadFile(name)
+		if n := strings.Count(string(text), `class="holding"`); err != nil || n != 7 { // six turns and the legend
+			t.Errorf("%v: %d bars in %s", err, n, name)
+		}
 	}
 	decoder := json.NewDecoder(&stdout)
 	var got map[string]any

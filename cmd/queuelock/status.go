@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -26,12 +27,24 @@ const (
 
 type statusFlags struct {
 	settings
-	reason, output   string
-	json, exitCode   bool
-	watch            bool
-	interval         time.Duration
-	item, itemPrefix string
-	key              []string
+	target
+	output         string
+	json, exitCode bool
+	watch          bool
+	interval       time.Duration
+}
+
+// target is the queue that flags and arguments name.
+type target struct {
+	reason, item, itemPrefix string
+	key                      []string
+}
+
+func (f *target) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
+	flags.StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
+	flags.StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
+	flags.StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")
 }
 
 func newStatus() *cobra.Command {
@@ -41,7 +54,7 @@ func newStatus() *cobra.Command {
 		Short: "List the holders and the waiters of a lock",
 		Long: `Lists the holders of the lock of ENTITY and its waiters, in order, by one consistent read. It
 changes nothing. A lease that is over belongs to a process that has crashed or is partitioned:
-the next client that looks at the queue removes it. docs/cli.md describes all outputs.
+the next client that looks at the queue removes it. docs/observe.md describes all outputs.
 
 --item and --key name an item that the library's LockItem locks, instead of ENTITY.
 --watch looks again and again until Ctrl-C: each --interval on a terminal; elsewhere it prints
@@ -60,20 +73,17 @@ Exit codes:
 		RunE: f.run,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
 	flags.StringVarP(&f.output, "output", "o", "table", "the `FORMAT`: table, wide, json or yaml")
 	flags.BoolVar(&f.json, "json", false, "the same as -o json")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "report the state by the exit code too")
 	flags.BoolVar(&f.watch, "watch", false, "look again and again")
 	flags.DurationVar(&f.interval, "interval", time.Second, "the time between two looks of --watch, from 100ms")
-	flags.StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
-	flags.StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
-	flags.StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")
-	f.addFlags(cmd)
+	f.target.addFlags(flags)
+	f.settings.addFlags(cmd)
 	return cmd
 }
 
-func (f *statusFlags) arguments(cmd *cobra.Command, args []string) error {
+func (f *target) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.item == "" && len(f.key) > 0:
 		return usagef("--key is the key of an item: name its table with --item")
@@ -101,7 +111,8 @@ type subject struct {
 	evict func(ticket.Number) string
 }
 
-func (f *statusFlags) subject(args []string) (*subject, error) {
+// subject returns the queue, which is in that table if it is not an item's.
+func (f *target) subject(args []string, table string) (*subject, error) {
 	if f.item == "" {
 		key := queuelock.Key{Entity: args[0], Reason: f.reason}
 		if f.reason == queuelock.ItemReason {
@@ -110,7 +121,7 @@ func (f *statusFlags) subject(args []string) (*subject, error) {
 		return &subject{
 			look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.Inspect(ctx, key) },
 			name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
-			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name", f.table),
+			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name", table),
 		}, nil
 	}
 	itemKey, err := parseItemKey(f.key)
@@ -134,7 +145,7 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if f.interval < 100*time.Millisecond {
 		return usagef("--interval %v: at least 100ms is needed", f.interval)
 	}
-	s, err := f.subject(args)
+	s, err := f.subject(args, f.table)
 	if err != nil {
 		return err
 	}

@@ -42,14 +42,8 @@ func ms(d time.Duration) string {
 
 // Print writes the timeline and the summary, as text.
 func (r *Result) Print(w io.Writer, unicode bool) error {
-	marks := asciiMarks
-	if unicode {
-		marks = unicodeMarks
-	}
 	var b strings.Builder
-	b.WriteString("\n")
-	timeline(&b, r, marks)
-	b.WriteString("\n")
+	b.WriteString("\n" + r.Chart().Text(unicode) + "\n")
 	r.summary(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -116,10 +116,8 @@ func TestProblems(t *testing.T) {
 
 // TestEmptyTimeline checks that a timeline without turns is empty.
 func TestEmptyTimeline(t *testing.T) {
-	var b strings.Builder
-	timeline(&b, &Result{Config: Config{Workers: 1}}, asciiMarks)
-	if b.Len() != 0 {
-		t.Errorf("%q", b.String())
+	if text := (&Result{Config: Config{Workers: 1}}).Chart().Text(false); text != "" {
+		t.Errorf("%q", text)
 	}
 }
 
@@ -130,21 +128,21 @@ func TestTimelineColumns(t *testing.T) {
 		begin := at(i * 100)
 		r.Turns = append(r.Turns, turn(i%3+1, uint64(i+1), begin, begin, begin.Add(100*time.Millisecond)))
 	}
-	var b strings.Builder
-	timeline(&b, r, asciiMarks)
+	const columns = 84
+	text := r.Chart().Text(false)
 	var rows []string
-	for line := range strings.Lines(b.String()) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "worker") {
 			rows = append(rows, line[11:11+columns])
 		}
 	}
 	if len(rows) != 3 {
-		t.Fatalf("%d rows:\n%s", len(rows), b.String())
+		t.Fatalf("%d rows:\n%s", len(rows), text)
 	}
 	for c := range columns {
 		holding := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return row[c] != '#' })
 		if len(holding) > 1 {
-			t.Errorf("column %d is held %d times:\n%s", c, len(holding), b.String())
+			t.Errorf("column %d is held %d times:\n%s", c, len(holding), text)
 		}
 	}
 }

@@ -6,59 +6,58 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/queuelock/queuelock/internal/demo/timeline"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
-// columns is the width of the timeline, so that a line stays below 100.
-const columns = 84
-
-// marks are what a column of the timeline shows, most important first.
-type marks struct {
-	killed, holding, waiting, idle, border rune
-}
-
-var (
-	unicodeMarks = marks{killed: '✗', holding: '█', waiting: '·', idle: ' ', border: '│'}
-	asciiMarks   = marks{killed: 'X', holding: '#', waiting: '.', idle: ' ', border: '|'}
-)
-
-// timeline draws one row for each worker over the time of the demo.
-func timeline(b *strings.Builder, r *Result, m marks) {
+// Chart returns one row for each worker over the time of the demo.
+func (r *Result) Chart() timeline.Chart {
+	chart := timeline.Chart{
+		Title:   fmt.Sprintf("%d workers take turns at one lock, and one is killed", r.Config.Workers),
+		Columns: []string{"ticket", "worker", "asked at", "waited", "held", "end"},
+	}
 	first, last := span(r.Turns)
 	if last <= first {
-		return
+		return chart
 	}
-	step := last.Sub(first)/columns + 1
-	fmt.Fprintf(b, "%c holding  %c waiting  %c killed while holding   (one column is %s; turns within one share it)\n\n",
-		m.holding, m.waiting, m.killed, ms(step))
+	chart.Length = last.Sub(first)
 	for worker := 1; worker <= r.Config.Workers; worker++ {
-		row := []rune(strings.Repeat(string(m.idle), columns))
-		paint := func(from, to turns.Instant, mark rune) {
-			// Rounded, so that a turn does not share the last column of the turn
-			// before it. A short turn has one column.
-			begin, end := int(from.Sub(first).Round(step)/step), int(to.Sub(first).Round(step)/step)
-			for c := begin; c < max(end, begin+1); c++ {
-				row[min(c, columns-1)] = mark
+		row := timeline.Row{Name: nameOf(worker)}
+		for _, t := range of(nameOf(worker), r.Turns) {
+			bar := func(kind timeline.Kind, from, to turns.Instant) {
+				row.Bars = append(row.Bars, timeline.Bar{Kind: kind, From: from.Sub(first), To: to.Sub(first), Label: "ticket " + t.Ticket.String()})
 			}
-		}
-		own := of(nameOf(worker), r.Turns)
-		for _, t := range own {
-			paint(t.Asked, cmp.Or(t.Granted, t.Gone, last), m.waiting)
-		}
-		for _, t := range own {
+			bar(timeline.Waiting, t.Asked, cmp.Or(t.Granted, t.Gone, last))
 			if t.Granted != 0 {
-				paint(t.Granted, cmp.Or(t.Ended, t.Gone, last), m.holding)
+				bar(timeline.Holding, t.Granted, cmp.Or(t.Ended, t.Gone, last))
 			}
-		}
-		for _, t := range own {
 			if t.KilledAt != 0 {
-				paint(t.KilledAt, t.KilledAt, m.killed)
+				bar(timeline.Killed, t.KilledAt, t.KilledAt)
 			}
 		}
-		fmt.Fprintf(b, "%-9s %c%s%c\n", nameOf(worker), m.border, string(row), m.border)
+		chart.Rows = append(chart.Rows, row)
 	}
-	end := fmt.Sprintf("%.1f s", last.Sub(first).Seconds())
-	fmt.Fprintf(b, "%11s%s%*s\n", "", "0 s", columns-len("0 s"), end)
+	held := slices.DeleteFunc(slices.Clone(r.Turns), func(t turns.Turn) bool { return t.Granted == 0 })
+	slices.SortFunc(held, func(a, b turns.Turn) int { return cmp.Compare(a.Granted, b.Granted) })
+	for _, t := range held {
+		end := "released"
+		if t.KilledAt != 0 {
+			end = "killed"
+		}
+		over := cmp.Or(t.Ended, t.Gone, last)
+		chart.Table = append(chart.Table, []string{
+			t.Ticket.String(), t.Worker, seconds(t.Asked.Sub(first)), ms(t.Granted.Sub(t.Asked)), ms(over.Sub(t.Granted)), end,
+		})
+	}
+	var summary strings.Builder
+	r.summary(&summary)
+	for line := range strings.Lines(summary.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			name, value, _ := strings.Cut(line, "  ")
+			chart.Facts = append(chart.Facts, timeline.Fact{Name: name, Value: strings.TrimSpace(value)})
+		}
+	}
+	return chart
 }
 
 // span is the time that turns cover.

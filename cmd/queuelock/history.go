@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/history"
+)
+
+type historyFlags struct {
+	settings
+	target
+	length, interval time.Duration
+	json             bool
+	pictures         pictureFlags
+}
+
+func newHistory() *cobra.Command {
+	var f historyFlags
+	cmd := &cobra.Command{
+		Use:   "history ENTITY | history --item TABLE --key KEY",
+		Short: "Observe a lock, and draw who held it when",
+		Long: `Observes the queue of ENTITY for some time, by consistent reads, and changes nothing. It prints
+each turn when it has ended, then a timeline and a summary. --svg and --html write a picture, for
+a post-mortem or a ticket. Ctrl-C ends the observation early.
+
+It first prints what the reads cost, on standard error. A turn between two reads is not seen: the
+summary says how many tickets that may concern. The time of an end is known to half an interval.
+
+Exit codes:
+  0    the queue was observed, if only until Ctrl-C
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+		Example: `  queuelock history deploy/prod --for 5m --html deploy.html
+  queuelock history db --reason backup --for 1h --interval 5s --svg backup.svg
+  queuelock history --item orders --key id=order-7 --for 30s`,
+		Args: f.arguments,
+		RunE: f.run,
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.length, "for", time.Minute, "how long to observe, 1s to 24h")
+	flags.DurationVar(&f.interval, "interval", 500*time.Millisecond, "the time between two reads, 50ms to 1m")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of lines and a timeline")
+	f.pictures.addFlags(flags)
+	f.target.addFlags(flags)
+	f.settings.addFlags(cmd)
+	return cmd
+}
+
+func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.length < time.Second || f.length > 24*time.Hour:
+		return usagef("--for %v: 1s to 24h are possible", f.length)
+	case f.interval < 50*time.Millisecond || f.interval > time.Minute:
+		return usagef("--interval %v: 50ms to 1m are possible", f.interval)
+	}
+	s, err := f.subject(args, f.table)
+	if err != nil {
+		return err
+	}
+	files, err := f.pictures.open()
+	if err != nil {
+		return err
+	}
+	defer files.close()
+	client, closed, err := f.open(cmd.Context(), s.look, queuelock.Config{ItemPrefix: f.itemPrefix})
+	if err != nil {
+		return err
+	}
+	defer closed()
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	recorder, err := f.observe(ctx, cmd, client, s)
+	if err != nil {
+		return err
+	}
+	chart := recorder.Chart(s.name)
+	if err := files.write(chart); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if f.json {
+		return display.JSON(out, recorder.Report(s.name))
+	}
+	fmt.Fprintf(out, "\n%s\n", chart.Text(isUTF8()))
+	for _, fact := range chart.Facts {
+		if _, err := fmt.Fprintf(out, "%-18s %s\n", fact.Name, fact.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observe looks at the queue until the time is over. An outage after the first look is
+// reported, and the looks go on.
+func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *queuelock.Client, s *subject) (*history.Recorder, error) {
+	stderr, out := cmd.ErrOrStderr(), cmd.OutOrStdout()
+	if f.json {
+		out = io.Discard
+	}
+	reads := int(f.length/f.interval) + 1
+	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %d read units, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
+		f.interval, f.length, reads)
+	// The first look is not a part of the history: it may wait for credentials.
+	if _, err := lookOnce(ctx, client, s.look); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	recorder := history.New(time.Now())
+	ticks, over := time.NewTicker(f.interval), time.NewTimer(f.length)
+	defer ticks.Stop()
+	defer over.Stop()
+	failed := false
+	for {
+		state, err := lookOnce(ctx, client, s.look)
+		switch {
+		case ctx.Err() != nil:
+			return recorder, nil
+		case err != nil && !failed:
+			fmt.Fprintln(stderr, message(err))
+		case err == nil:
+			for _, turn := range recorder.See(state, time.Now()) {
+				if _, err := fmt.Fprintln(out, turn.Line()); err != nil {
+					return nil, err
+				}
+			}
+		}
+		failed = err != nil
+		select {
+		case <-ticks.C:
+		case <-over.C:
+			return recorder, nil
+		case <-ctx.Done():
+			return recorder, nil
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/history"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestHistory checks that history shows who held the lock, as text and as pictures, and
+// ends early with its context.
+func TestHistory(t *testing.T) {
+	e := newEngine(t)
+	dir := t.TempDir()
+	svg, page := filepath.Join(dir, "x.svg"), filepath.Join(dir, "x.html")
+	looks := make(chan struct{}, 4096)
+	e.after = func(operation string) {
+		if operation == "Query" {
+			looks <- struct{}{}
+		}
+	}
+	seen := func() {
+		for len(looks) > 0 {
+			<-looks
+		}
+		<-looks
+		<-looks
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := start(t, ctx, "history", "x", "--for", "1m", "--interval", "50ms", "--svg", svg, "--html", page)
+	seen()
+	lock := e.occupied(t, "x")
+	seen()
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := b.expect(t, "ended\n")
+	e.occupied(t, "x")
+	seen()
+	cancel()
+	text += b.expect(t, "longest")
+	for _, part := range []string{"other owner", "ticket       1", "one column is", "turns              2 seen"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	o := b.wait(t)
+	if want := "queuelock: a consistent read every 50ms for 1m0s: 1201 read units"; o.code != 0 || !strings.HasPrefix(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("%+v, want %q", o, want)
+	}
+	for name, parts := range map[string][]string{svg: {"<svg ", `class="holding"`, "other owner", "</svg>"}, page: {"<html", "<td>1</td><td>other owner</td>", "<svg ", "</html>"}} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(content), part) {
+				t.Errorf("no %q in %s", part, content)
+			}
+		}
+	}
+}
+
+// TestHistoryJSON checks the output for machines, at the end of its time.
+func TestHistoryJSON(t *testing.T) {
+	e := newEngine(t)
+	item := e.items(t, "order-7")
+	if _, err := e.client(t).LockItem(t.Context(), item, waitpolicy.NoWait, queuelock.WithOwner("me")); err != nil {
+		t.Fatal(err)
+	}
+	o := invoke(t, "history", "--item", "orders", "--key", "id=order-7", "--for", "1s", "--interval", "100ms", "--json")
+	var report history.Report
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != 0 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if len(report.Turns) != 1 || report.Turns[0].Owner != "me" || report.Turns[0].Outcome != "holds" || report.Turns[0].Granted == nil || report.Looks < 3 || report.Observed > 30 {
+		t.Errorf("%s", o.stdout)
+	}
+}
+
+// TestHistoryUsage checks the errors of history.
+func TestHistoryUsage(t *testing.T) {
+	newEngine(t)
+	for _, test := range []struct{ args, want string }{
+		{"", "ENTITY is missing"},
+		{"x --for 1ms", "--for 1ms: 1s to 24h are possible"},
+		{"x --interval 1ms", "--interval 1ms: 50ms to 1m are possible"},
+		{"x --svg /nonexistent/x.svg", "name a file that can be written"},
+		{"x --html /nonexistent/x.html", "name a file that can be written"},
+	} {
+		if o := invoke(t, append([]string{"history"}, strings.Fields(test.args)...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {
+			t.Errorf("%s: %+v", test.args, o)
+		}
+	}
+	if o := invoke(t, "history", "x", "--table", "missing"); o.code != exitUnavailable {
+		t.Errorf("%+v", o)
+	}
+}

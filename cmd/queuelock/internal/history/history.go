@@ -1,0 +1,357 @@
+// Package history makes the history of one queue from looks at it: which client waited and
+// held the lock, and when.
+//
+// It knows what the looks showed. The time of a beginning comes from the age of the holder
+// or the waiter, and lies between two looks. The time of an end is the beginning of the next
+// holder, or the middle between two looks. A turn between two looks is not seen; the counter
+// of the tickets shows how many there may have been.
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/demo/timeline"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Turn is a ticket that was seen. Times count from the beginning of the history.
+type Turn struct {
+	Ticket ticket.Number
+	Owner  string
+	Shared bool
+	// Waited says that the ticket was seen in the queue, from Queued on.
+	Waited bool
+	Queued time.Duration
+	// Held says that the ticket was seen to hold the lock, from Granted on.
+	Held    bool
+	Granted time.Duration
+	// Expired says that its lease was seen to be over, from Over on.
+	Expired bool
+	Over    time.Duration
+	// Ended says that it was seen to be gone, at about Until. Otherwise Until is the last
+	// look.
+	Ended bool
+	Until time.Duration
+
+	seen time.Duration // the last look that showed it
+}
+
+// Wait returns how long the ticket waited, or false if that is not known.
+func (t Turn) Wait() (time.Duration, bool) {
+	if !t.Waited {
+		return 0, false
+	}
+	if t.Held {
+		return max(0, t.Granted-t.Queued), true
+	}
+	return t.Until - t.Queued, true
+}
+
+// Outcome says how the turn ended.
+func (t Turn) Outcome() string {
+	switch {
+	case !t.Ended && t.Held:
+		return "holds"
+	case !t.Ended:
+		return "waits"
+	case !t.Held:
+		return "left" // or held between two looks
+	case t.Expired:
+		return "evicted" // or released late
+	}
+	return "ended"
+}
+
+// Line describes the turn, once it has ended.
+func (t Turn) Line() string {
+	wait, held := "?", "-"
+	if d, ok := t.Wait(); ok {
+		wait = display.Duration(d)
+	}
+	if t.Held {
+		held = display.Duration(t.Until - t.Granted)
+	}
+	return fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
+		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.Ticket.Short(), wait, held, t.Outcome())
+}
+
+// Recorder makes a history. It is not safe for concurrent use.
+type Recorder struct {
+	began       time.Time
+	looks       int
+	first, last *queue.State
+	at          time.Duration // of the last look
+	open        map[string]*Turn
+	turns       []*Turn
+}
+
+// New returns a Recorder of a history that begins now.
+func New(now time.Time) *Recorder { return &Recorder{began: now, open: map[string]*Turn{}} }
+
+// See adds a look that was answered at an instant. It returns the turns that have ended.
+func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
+	at, before := now.Sub(r.began), r.at
+	if r.first == nil {
+		r.first, before = s, at-1000*time.Hour // what is there began earlier
+	}
+	// began returns when something began that has that age and was not there before.
+	began := func(age time.Duration) time.Duration { return min(max(at-age, before), at) }
+	next := time.Duration(-1) // the first beginning of a holder in this look
+	for _, w := range s.Waiting {
+		t, isNew := r.turn(w.Ticket, w.ID)
+		if isNew {
+			t.Owner, t.Shared, t.Waited, t.Queued = w.Owner, w.Shared, true, began(w.Age)
+		}
+		t.seen = at
+	}
+	for _, h := range s.Serving {
+		t, isNew := r.turn(h.Ticket, h.ID)
+		if isNew {
+			t.Owner, t.Shared = h.Owner, h.Shared
+		}
+		if !t.Held {
+			t.Held, t.Granted = true, at
+			if !h.Since.IsZero() {
+				t.Granted = began(h.Age)
+			}
+			if t.Waited {
+				t.Granted = max(t.Granted, t.Queued)
+			}
+			if next < 0 || t.Granted < next {
+				next = t.Granted
+			}
+		}
+		if h.Expired() && !t.Expired {
+			t.Expired, t.Over = true, max(at+h.Remaining, t.Granted)
+		}
+		t.seen = at
+	}
+	r.looks, r.last, r.at = r.looks+1, s, at
+	return r.end(at, next, s.Permits == 0)
+}
+
+// turn returns the turn of a ticket.
+func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
+	key := n.String()
+	if n.IsZero() {
+		key = id // of an entry that cannot be read
+	}
+	if t, ok := r.open[key]; ok {
+		return t, false
+	}
+	t = &Turn{Ticket: n}
+	r.open[key] = t
+	r.turns = append(r.turns, t)
+	return t, true
+}
+
+// end ends the turns that the look did not show. next is when the next holder began, or
+// negative, which is the end of the one before if one at a time holds the lock.
+func (r *Recorder) end(at, next time.Duration, alone bool) (ended []Turn) {
+	for key, t := range r.open {
+		t.Until = at
+		if t.seen == at {
+			continue
+		}
+		t.Ended, t.Until = true, t.seen+(at-t.seen)/2
+		if t.Held && alone && !t.Shared && next >= t.seen {
+			t.Until = next
+		}
+		if t.Expired {
+			t.Over = min(t.Over, t.Until)
+		}
+		delete(r.open, key)
+		ended = append(ended, *t)
+	}
+	slices.SortFunc(ended, compare)
+	return ended
+}
+
+func compare(a, b Turn) int { return cmp.Or(cmp.Compare(a.Until, b.Until), a.Ticket.Compare(b.Ticket)) }
+
+// Turns returns all turns, in the order of their tickets.
+func (r *Recorder) Turns() []Turn {
+	var all []Turn
+	for _, t := range r.turns {
+		all = append(all, *t)
+	}
+	slices.SortStableFunc(all, func(a, b Turn) int { return a.Ticket.Compare(b.Ticket) })
+	return all
+}
+
+// Unseen returns how many tickets were issued during the history and not seen, or false if
+// other queues use the counter too.
+func (r *Recorder) Unseen() (int, bool) {
+	if r.first == nil || r.last.Scope != ticket.ScopeQueue || r.first.Issued.IsZero() {
+		return 0, false
+	}
+	seen := 0
+	for _, t := range r.turns {
+		if r.first.Issued.Less(t.Ticket) {
+			seen++
+		}
+	}
+	return int(r.last.Issued.After(r.first.Issued)) - seen, true
+}
+
+// Facts summarizes the history.
+func (r *Recorder) Facts() []timeline.Fact {
+	var facts []timeline.Fact
+	fact := func(name, format string, args ...any) {
+		facts = append(facts, timeline.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	fact("observed", "%v from %s, by %d looks", display.Duration(r.at), r.began.UTC().Format(time.RFC3339), r.looks)
+	var held, longest, wait, busy, until time.Duration
+	var holder, waiter string
+	turns := 0
+	all := r.Turns()
+	slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(a.Granted, b.Granted) })
+	for _, t := range all {
+		if d, ok := t.Wait(); ok && d >= wait {
+			wait, waiter = d, t.Owner
+		}
+		if !t.Held {
+			continue
+		}
+		turns++
+		if held = t.Until - t.Granted; held >= longest {
+			longest, holder = held, t.Owner
+		}
+		from := max(t.Granted, until, 0)
+		busy += max(0, t.Until-from)
+		until = max(until, t.Until)
+	}
+	fact("turns", "%d seen", turns)
+	if turns > 0 {
+		fact("held", "%.0f%% of the time; longest %s, by %s", 100*float64(busy)/float64(max(r.at, 1)), display.Duration(longest), display.Owner(holder))
+	}
+	if waiter != "" {
+		fact("longest wait", "%s, by %s", display.Duration(wait), display.Owner(waiter))
+	}
+	if unseen, ok := r.Unseen(); ok && unseen > 0 {
+		fact("not seen", "%d tickets, which came and went between two looks", unseen)
+	}
+	return facts
+}
+
+// maxRows is how many clients are drawn.
+const maxRows = 60
+
+// Chart draws one row for each owner, in the order in which they came.
+func (r *Recorder) Chart(name string) timeline.Chart {
+	chart := timeline.Chart{
+		Title: "history of " + name, Length: r.at, Facts: r.Facts(),
+		Columns: []string{"ticket", "owner", "from", "waited", "held", "end"},
+	}
+	rows := map[string]int{}
+	others := map[string]bool{}
+	for _, t := range r.Turns() {
+		owner := display.Owner(t.Owner)
+		chart.Table = append(chart.Table, r.cells(t, owner))
+		i, ok := rows[owner]
+		switch {
+		case ok:
+		case len(rows) == maxRows:
+			others[owner] = true
+			continue
+		default:
+			i = len(chart.Rows)
+			rows[owner] = i
+			chart.Rows = append(chart.Rows, timeline.Row{Name: owner})
+		}
+		chart.Rows[i].Bars = append(chart.Rows[i].Bars, t.bars()...)
+	}
+	if len(others) > 0 {
+		chart.Facts = append(chart.Facts, timeline.Fact{Name: "not drawn", Value: fmt.Sprintf("%d more owners", len(others))})
+	}
+	return chart
+}
+
+func (r *Recorder) cells(t Turn, owner string) []string {
+	wait, held, from := "?", "-", t.Queued
+	if d, ok := t.Wait(); ok {
+		wait = display.Duration(d)
+	}
+	if t.Held {
+		held = display.Duration(t.Until - t.Granted)
+		if !t.Waited {
+			from = t.Granted
+		}
+	}
+	return []string{t.Ticket.String(), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.Outcome()}
+}
+
+// bars returns what is drawn of a turn.
+func (t Turn) bars() []timeline.Bar {
+	var bars []timeline.Bar
+	bar := func(kind timeline.Kind, from, to time.Duration) {
+		bars = append(bars, timeline.Bar{Kind: kind, From: max(0, from), To: max(0, to), Label: "ticket " + t.Ticket.String() + ", " + t.Outcome()})
+	}
+	if t.Waited {
+		end := t.Until
+		if t.Held {
+			end = t.Granted
+		}
+		if end > 0 {
+			bar(timeline.Waiting, t.Queued, end)
+		}
+	}
+	if t.Held {
+		bar(timeline.Holding, t.Granted, t.Until)
+	}
+	if t.Expired {
+		bar(timeline.Expired, t.Over, t.Until)
+	}
+	return bars
+}
+
+// Report is a history for machines.
+type Report struct {
+	Name     string    `json:"name"`
+	Began    time.Time `json:"began"`
+	Observed float64   `json:"observed_seconds"`
+	Looks    int       `json:"looks"`
+	Unseen   *int      `json:"unseen_tickets"` // null if other queues use the counter too
+	Turns    []Line    `json:"turns"`
+}
+
+// Line is a turn for machines. Times are seconds since the beginning; what was not seen is
+// null.
+type Line struct {
+	Ticket  string   `json:"ticket"`
+	Owner   string   `json:"owner"`
+	Shared  bool     `json:"shared"`
+	Queued  *float64 `json:"queued"`
+	Granted *float64 `json:"granted"`
+	Expired *float64 `json:"expired"`
+	Until   float64  `json:"until"`
+	Outcome string   `json:"outcome"` // holds, waits, ended, left, evicted
+}
+
+// Report returns the history for machines.
+func (r *Recorder) Report(name string) Report {
+	report := Report{Name: name, Began: r.began.UTC(), Observed: seconds(r.at), Looks: r.looks, Turns: []Line{}}
+	if unseen, ok := r.Unseen(); ok {
+		report.Unseen = &unseen
+	}
+	for _, t := range r.Turns() {
+		line := Line{Ticket: t.Ticket.String(), Owner: t.Owner, Shared: t.Shared, Until: seconds(t.Until), Outcome: t.Outcome()}
+		at := func(known bool, d time.Duration) *float64 {
+			s := seconds(d)
+			if !known {
+				return nil
+			}
+			return &s
+		}
+		line.Queued, line.Granted, line.Expired = at(t.Waited, t.Queued), at(t.Held, t.Granted), at(t.Expired, t.Over)
+		report.Turns = append(report.Turns, line)
+	}
+	return report
+}
+
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

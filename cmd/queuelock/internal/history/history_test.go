@@ -1,0 +1,127 @@
+package history
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+var (
+	n     = ticket.FromUint64
+	begun = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+const sec = time.Second
+
+func holder(number uint64, owner string, age time.Duration) queue.Holder {
+	return queue.Holder{Ticket: n(number), ID: owner, Owner: owner, Since: begun, Age: age, Remaining: sec}
+}
+
+func waiter(number uint64, owner string, age time.Duration) queue.Waiter {
+	return queue.Waiter{Ticket: n(number), ID: owner, Owner: owner, Age: age, Remaining: sec}
+}
+
+// see adds looks a second apart, and returns the lines of the turns that ended.
+func see(r *Recorder, looks ...*queue.State) (ended []string) {
+	for i, s := range looks {
+		for _, t := range r.See(s, begun.Add(time.Duration(i)*sec)) {
+			ended = append(ended, strings.Join(strings.Fields(t.Line()), " "))
+		}
+	}
+	return ended
+}
+
+// TestRecorder checks the turns that looks show.
+func TestRecorder(t *testing.T) {
+	expired := holder(3, "c", 3*sec)
+	expired.Remaining = -200 * time.Millisecond
+	r := New(begun)
+	got := see(r,
+		&queue.State{Issued: n(2), Serving: []queue.Holder{holder(1, "a", 10*sec)}, Waiting: []queue.Waiter{waiter(2, "b", 5*sec)}},
+		&queue.State{Issued: n(3), Serving: []queue.Holder{holder(2, "b", 700*time.Millisecond)}, Waiting: []queue.Waiter{waiter(3, "c", 200*time.Millisecond)}},
+		&queue.State{Issued: n(4), Serving: []queue.Holder{holder(2, "b", 1700*time.Millisecond)}, Waiting: []queue.Waiter{waiter(3, "c", 1200*time.Millisecond), waiter(4, "d", 100*time.Millisecond)}},
+		&queue.State{Issued: n(4), Serving: []queue.Holder{holder(3, "c", 400*time.Millisecond)}}, // d has left
+		&queue.State{Issued: n(9), Serving: []queue.Holder{expired}},
+		&queue.State{Issued: n(9)},
+		&queue.State{Issued: n(10), Serving: []queue.Holder{holder(10, "e", 500*time.Millisecond)}},
+	)
+	want := []string{
+		"0.300 s a ticket 1 waited ? held 10.3s ended",
+		"2.500 s d ticket 4 waited 600ms held - left",
+		"2.600 s b ticket 2 waited 5.3s held 2.3s ended",
+		"4.500 s c ticket 3 waited 1.8s held 1.9s evicted",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if unseen, ok := r.Unseen(); !ok || unseen != 5 {
+		t.Errorf("%d tickets were not seen, %v; want 5 to 9", unseen, ok)
+	}
+	last := r.Turns()[4]
+	if last.Outcome() != "holds" || last.Granted != 5500*time.Millisecond || last.Until != 6*sec {
+		t.Errorf("the last turn: %+v", last)
+	}
+	wantText := `# holding  . waiting  x lease over, not removed yet   (one column is 71 ms; turns within one share it)
+
+a         |####                                                                                |
+b         |....################################                                                |
+c         |           .........................#################xxxxxxxxxx                     |
+d         |                           ........                                                 |
+e         |                                                                             #######|
+           0 s                                                                            6.0 s
+`
+	if diff := cmp.Diff(wantText, r.Chart("x").Text(false)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	var facts []string
+	for _, f := range r.Facts() {
+		facts = append(facts, f.Name+": "+f.Value)
+	}
+	if diff := cmp.Diff([]string{
+		"observed: 6s from 2026-03-01T12:00:00Z, by 7 looks",
+		"turns: 4 seen",
+		"held: 83% of the time; longest 10.3s, by a",
+		"longest wait: 5.3s, by b",
+		"not seen: 5 tickets, which came and went between two looks",
+	}, facts); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestRecorderShared checks that the beginning of a holder does not end another one that
+// shares the lock.
+func TestRecorderShared(t *testing.T) {
+	a, b := holder(1, "a", sec), holder(2, "b", 100*time.Millisecond)
+	a.Shared, b.Shared = true, true
+	got := see(New(begun), &queue.State{Serving: []queue.Holder{a}}, &queue.State{Serving: []queue.Holder{b}})
+	if len(got) != 1 || !strings.HasPrefix(got[0], "0.500 s a ") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestRecorderOwners checks that names are printable, and that rows are bounded.
+func TestRecorderOwners(t *testing.T) {
+	r := New(begun)
+	var s queue.State
+	for i := range maxRows + 5 {
+		s.Waiting = append(s.Waiting, waiter(uint64(i+1), strings.Repeat("\x1b", i+1), sec))
+	}
+	see(r, &s, &s)
+	chart := r.Chart("x")
+	if len(chart.Rows) != maxRows || strings.Contains(chart.Text(true), "\x1b") || chart.Facts[len(chart.Facts)-1].Value != "5 more owners" {
+		t.Errorf("%d rows, facts %v", len(chart.Rows), chart.Facts)
+	}
+}
+
+// TestEmptyHistory checks that a history without a look can be drawn.
+func TestEmptyHistory(t *testing.T) {
+	r := New(begun)
+	if text := r.Chart("x").Text(true); text != "" || len(r.Report("x").Turns) != 0 {
+		t.Errorf("%q", text)
+	}
+}

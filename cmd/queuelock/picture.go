@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/queuelock/queuelock/internal/demo/timeline"
+)
+
+// pictureFlags are the flags of commands that draw a timeline.
+type pictureFlags struct{ svg, html string }
+
+func (f *pictureFlags) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.svg, "svg", "", "draw the timeline into this `FILE` as SVG")
+	flags.StringVar(&f.html, "html", "", "write one HTML page with the timeline and all turns into this `FILE`")
+}
+
+// pictureFiles are open before there is something to draw, so that a wrong name costs no
+// observation.
+type pictureFiles []pictureFile
+
+type pictureFile struct {
+	file *os.File
+	draw func(timeline.Chart, io.Writer) error
+}
+
+func (f *pictureFlags) open() (files pictureFiles, err error) {
+	for _, p := range []struct {
+		flag, name string
+		draw       func(timeline.Chart, io.Writer) error
+	}{{"--svg", f.svg, timeline.Chart.SVG}, {"--html", f.html, timeline.Chart.HTML}} {
+		if p.name == "" {
+			continue
+		}
+		file, err := os.OpenFile(p.name, os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			files.close()
+			return nil, usagef("%s: %w: name a file that can be written", p.flag, err)
+		}
+		files = append(files, pictureFile{file, p.draw})
+	}
+	return files, nil
+}
+
+// write draws the timeline into each file.
+func (f pictureFiles) write(chart timeline.Chart) error {
+	for _, p := range f {
+		if err := p.file.Truncate(0); err != nil {
+			return fmt.Errorf("the picture: %w", err)
+		}
+		if err := p.draw(chart, p.file); err != nil {
+			return fmt.Errorf("the picture: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f pictureFiles) close() {
+	for _, p := range f {
+		_ = p.file.Close() // write has reported what was not written
+	}
+}

@@ -1,0 +1,182 @@
+package timeline
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sizes of the picture, in pixels.
+const (
+	width     = 960
+	nameWidth = 170
+	rowHeight = 22
+	top       = 58
+	bottom    = 30
+	plot      = width - nameWidth - 20
+)
+
+// style has both schemes, because a page shows the picture on its own background.
+const style = `
+text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #24292f }
+.title { font-weight: bold; font-size: 14px }
+.grid { stroke: #d0d7de; stroke-width: 1 }
+.waiting { fill: #b6c6d9 }
+.holding { fill: #1f6feb }
+.expired { fill: #bf8700 }
+.killed { stroke: #cf222e; stroke-width: 2.5; fill: none }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 }
+.grid { stroke: #3d444d }
+.waiting { fill: #3d4f66 }
+.holding { fill: #4493f8 }
+.expired { fill: #d29922 }
+.killed { stroke: #f85149 }
+}
+`
+
+var classes = [kinds]string{"waiting", "holding", "expired", "killed"}
+
+// SVG writes the picture.
+func (c Chart) SVG(w io.Writer) error {
+	var b strings.Builder
+	height := top + len(c.Rows)*rowHeight + bottom
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(c.Title), style)
+	fmt.Fprintf(&b, `<text class="title" x="8" y="20">%s</text>`+"\n", html.EscapeString(c.Title))
+	c.legend(&b)
+	c.grid(&b, height)
+	for i, row := range c.Rows {
+		y := top + i*rowHeight
+		fmt.Fprintf(&b, `<text x="8" y="%d">%s</text>`+"\n", y+15, html.EscapeString(cut(row.Name, maxName-2)))
+		for kind := range kinds {
+			for _, bar := range row.Bars {
+				if bar.Kind == kind {
+					c.bar(&b, bar, y)
+				}
+			}
+		}
+	}
+	b.WriteString("</svg>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c Chart) legend(b *strings.Builder) {
+	x, used := 8, c.used()
+	for _, kind := range legend {
+		if !used[kind] {
+			continue
+		}
+		if kind == Killed {
+			cross(b, float64(x+6), 36)
+			b.WriteString("\n")
+		} else {
+			fmt.Fprintf(b, `<rect class="%s" x="%d" y="30" width="12" height="12"/>`+"\n", classes[kind], x)
+		}
+		fmt.Fprintf(b, `<text x="%d" y="40">%s</text>`+"\n", x+18, names[kind])
+		x += 18 + 8*len(names[kind]) + 16
+	}
+}
+
+// grid draws lines at round times.
+func (c Chart) grid(b *strings.Builder, height int) {
+	step := tick(c.Length)
+	for at := time.Duration(0); at <= c.Length && step > 0; at += step {
+		x := c.x(at)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", x, top-6, x, height-bottom+4)
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, height-10, label(at))
+	}
+}
+
+func (c Chart) x(at time.Duration) float64 {
+	return nameWidth + plot*float64(min(max(at, 0), c.Length))/float64(max(c.Length, 1))
+}
+
+func (c Chart) bar(b *strings.Builder, bar Bar, y int) {
+	from, to := c.x(bar.From), c.x(bar.To)
+	title := html.EscapeString(bar.Label)
+	if bar.Kind == Killed {
+		b.WriteString("<g>")
+		cross(b, from, float64(y+11))
+		fmt.Fprintf(b, "<title>%s</title></g>\n", title)
+		return
+	}
+	h := 14
+	if bar.Kind == Waiting {
+		h = 6
+	}
+	fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"><title>%s</title></rect>`+"\n",
+		classes[bar.Kind], from, y+11-h/2, max(1.2, to-from), h, title)
+}
+
+func cross(b *strings.Builder, x, y float64) {
+	fmt.Fprintf(b, `<path class="killed" d="M%.1f %.1fl10 10m0 -10l-10 10"/>`, x-5, y-5)
+}
+
+// tick returns the step of the grid: a round time, at most ten of them.
+func tick(length time.Duration) time.Duration {
+	for _, unit := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+		for _, n := range []time.Duration{1, 2, 5} {
+			if step := n * unit; length <= 10*step {
+				return step
+			}
+		}
+	}
+	for _, step := range []time.Duration{10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour} {
+		if length <= 10*step {
+			return step
+		}
+	}
+	return (length / 10).Round(time.Hour) + time.Hour
+}
+
+func label(at time.Duration) string {
+	if at < time.Minute {
+		return strconv.FormatFloat(at.Seconds(), 'g', 4, 64) + " s"
+	}
+	return strings.TrimSuffix(at.Round(time.Second).String(), "0s")
+}
+
+const pageStyle = `
+:root { color-scheme: light dark }
+body { font: 14px system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }
+table { border-collapse: collapse; font: 12px ui-monospace, Menlo, Consolas, monospace; margin: 1em 0 }
+td, th { text-align: left; padding: 2px 14px 2px 0; vertical-align: top }
+svg { max-width: 100%; height: auto }
+`
+
+// HTML writes a page with the facts, the picture and the table.
+func (c Chart) HTML(w io.Writer) error {
+	var b strings.Builder
+	title := html.EscapeString(c.Title)
+	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s</h1>\n<table>\n", title, pageStyle, title)
+	for _, fact := range c.Facts {
+		fmt.Fprintf(&b, "<tr><th>%s</th><td>%s</td></tr>\n", html.EscapeString(fact.Name), html.EscapeString(fact.Value))
+	}
+	b.WriteString("</table>\n")
+	if err := c.SVG(&b); err != nil {
+		return err
+	}
+	if len(c.Table) > 0 {
+		b.WriteString("<table>\n<tr>")
+		for _, column := range c.Columns {
+			fmt.Fprintf(&b, "<th>%s</th>", html.EscapeString(column))
+		}
+		b.WriteString("</tr>\n")
+		for _, row := range c.Table {
+			b.WriteString("<tr>")
+			for _, cell := range row {
+				fmt.Fprintf(&b, "<td>%s</td>", html.EscapeString(cell))
+			}
+			b.WriteString("</tr>\n")
+		}
+		b.WriteString("</table>\n")
+	}
+	b.WriteString("</body>\n</html>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}

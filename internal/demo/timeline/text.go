@@ -1,0 +1,145 @@
+// Package timeline draws which clients waited for a lock and held it, and when: as text for
+// a terminal, as SVG, and as one HTML page without references to others.
+//
+// All texts may come from other programs. They are escaped in SVG and HTML. What Text draws
+// must be printable.
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Kind is what a Bar shows. Later kinds are drawn over earlier ones.
+type Kind int
+
+// The kinds.
+const (
+	Waiting Kind = iota
+	Holding
+	Expired // the lease is over, and no client has removed the holder yet
+	Killed  // an instant
+	kinds
+)
+
+// Bar is a time of one row, since the beginning of the chart.
+type Bar struct {
+	Kind     Kind
+	From, To time.Duration
+	Label    string // shown when pointed at
+}
+
+// Row is a client.
+type Row struct {
+	Name string
+	Bars []Bar
+}
+
+// Fact is a line of the summary of a page.
+type Fact struct{ Name, Value string }
+
+// Chart is what is drawn.
+type Chart struct {
+	Title  string
+	Rows   []Row
+	Length time.Duration
+	Facts  []Fact
+	// Columns and Table are a table below the picture of a page.
+	Columns []string
+	Table   [][]string
+}
+
+const (
+	// columns is the width of the text, so that a line stays below 100.
+	columns = 84
+	// nameColumns are the least and the most columns of a name.
+	minName, maxName = 9, 24
+)
+
+// names are what a legend says of each kind.
+var names = [kinds]string{"waiting", "holding", "lease over, not removed yet", "killed while holding"}
+
+// legend is the order of the kinds in a legend.
+var legend = []Kind{Holding, Waiting, Expired, Killed}
+
+// marks are what a column shows of each kind, and the border.
+type marks struct {
+	kinds  [kinds]rune
+	border rune
+}
+
+var (
+	unicodeMarks = marks{[kinds]rune{'·', '█', '▒', '✗'}, '│'}
+	asciiMarks   = marks{[kinds]rune{'.', '#', 'x', 'X'}, '|'}
+)
+
+// Text returns a row for each client; nothing for a chart without a length.
+func (c Chart) Text(unicode bool) string {
+	if c.Length <= 0 {
+		return ""
+	}
+	m := asciiMarks
+	if unicode {
+		m = unicodeMarks
+	}
+	var b strings.Builder
+	step := c.Length/columns + 1
+	used := c.used()
+	for _, kind := range legend {
+		if used[kind] || kind == Holding || kind == Waiting {
+			fmt.Fprintf(&b, "%c %s  ", m.kinds[kind], names[kind])
+		}
+	}
+	fmt.Fprintf(&b, " (one column is %s; turns within one share it)\n\n", column(step))
+	width := minName
+	for _, row := range c.Rows {
+		width = max(width, min(maxName, utf8.RuneCountInString(row.Name)))
+	}
+	for _, row := range c.Rows {
+		fmt.Fprintf(&b, "%-*s %c%s%c\n", width, cut(row.Name, width), m.border, string(row.paint(step, m)), m.border)
+	}
+	end := fmt.Sprintf("%.1f s", c.Length.Seconds())
+	fmt.Fprintf(&b, "%*s%s%*s\n", width+2, "", "0 s", columns-len("0 s"), end)
+	return b.String()
+}
+
+// paint draws the bars. Positions are rounded, so that a turn does not share the last
+// column of the turn before it. A short turn has one column.
+func (r Row) paint(step time.Duration, m marks) []rune {
+	row := []rune(strings.Repeat(" ", columns))
+	for kind := range kinds {
+		for _, bar := range r.Bars {
+			if bar.Kind != kind {
+				continue
+			}
+			begin, end := int(bar.From.Round(step)/step), int(bar.To.Round(step)/step)
+			for c := begin; c < max(end, begin+1); c++ {
+				row[min(c, columns-1)] = m.kinds[kind]
+			}
+		}
+	}
+	return row
+}
+
+// used returns which kinds the chart has.
+func (c Chart) used() (used [kinds]bool) {
+	for _, row := range c.Rows {
+		for _, bar := range row.Bars {
+			used[bar.Kind] = true
+		}
+	}
+	return used
+}
+
+func column(d time.Duration) string {
+	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+}
+
+func cut(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}
