@@ -42,8 +42,9 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Watch processes take turns at one lock while one of them is killed",
 		Long: `Starts worker processes that take turns at one lock, each for so many rounds, with the
-real library over real sockets. One of them is killed (SIGKILL) in the middle of a turn:
-in that turn it does not end by itself, so the kill always hits a holder. That turn
+real library over real sockets. One of them is killed (SIGKILL) in the middle of a turn.
+
+In that turn it does not end by itself, so the kill always hits a holder. That turn
 counts as its grant of the round; it is started again and does the rounds that are left.
 The waiters are served when the killed holder's lease, here of 2 s, is over.
 

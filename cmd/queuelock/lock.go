@@ -40,10 +40,8 @@ func newLock() *cobra.Command {
 		Use:   "lock ENTITY [flags]",
 		Short: "Acquire a lock for a script and print its handle",
 		Long: `Waits for the lock of ENTITY and prints a handle for "queuelock unlock". A keeper process
-renews the lease meanwhile, so that the steps of a CI job hold one lock together. It releases
-the lock after --max-hold, or when the process of --parent-pid has ended.`,
+renews the lease meanwhile, so that the steps of a CI job hold one lock together.`,
 		Example: `  handle=$(queuelock lock deploy/prod -w 10m --parent-pid $$) || exit
-  ./deploy.sh
   queuelock unlock "$handle" || echo "the lock was lost: $?"
 
 Exit codes:
@@ -56,11 +54,12 @@ Exit codes:
 }
 
 func (f *keepFlags) addFlags(cmd *cobra.Command) {
-	f.lockFlags.addFlags(cmd)
+	cmd.Flags().SortFlags = false
 	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
-	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "release it when the process `PID` has ended; $$ is a script's own")
+	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "release it when process `PID` has ended, such as $$")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
-	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and run's variables, one a line")
+	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run")
+	f.lockFlags.addFlags(cmd)
 }
 
 func (f *keepFlags) arguments(args []string) error {

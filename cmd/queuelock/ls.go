@@ -52,7 +52,7 @@ Exit codes:
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock ls deploy/
-  queuelock ls --busy -o json | jq 'select(.longest_wait_seconds > 60) | .entity'
+  queuelock ls --busy -o json | jq 'select(.longest_wait_seconds>60).entity'
   queuelock ls --max-rcu 1000`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {

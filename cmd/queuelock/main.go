@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 )
 
 func main() {
@@ -37,25 +39,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newRoot() *cobra.Command {
+	cobra.EnableCommandSorting = false // the first are those that most users need
 	root := &cobra.Command{
 		Use:   "queuelock",
 		Short: "Fair locks on Amazon DynamoDB: first come, first served",
-		Long: `queuelock gives processes fair access to an entity through Amazon DynamoDB: they take
-a number and are served in its order, one at a time; several at once where they share
-the lock (run --shared) or where it is a semaphore (run --permits). Where one is served
-at a time, the number is a fencing token as well.
-
-AWS settings are those of every AWS tool: the environment, ~/.aws/config and
-~/.aws/credentials, roles. AWS_ENDPOINT_URL_DYNAMODB, or --endpoint before it, names
-another DynamoDB. One at a loopback address needs neither region nor credentials:
-"local" replaces what is not configured.`,
-		Example: `  queuelock demo                                   # eight processes take turns; one is killed
-  queuelock local                                  # an in-memory DynamoDB, for development
-  queuelock create-table                           # once
-  queuelock run deploy/prod -- ./deploy.sh         # one at a time, in order
-  queuelock status deploy/prod                     # who is served, who waits
-  queuelock bench --quick                          # how fast, and what it costs
-  queuelock evict payroll --ticket 7               # a holder without a lease is dead`,
+		Long: `queuelock runs commands under locks of DynamoDB: they take a ticket and are served in its
+order, one at a time, or several with run --shared or run --permits. Where one is served at a
+time, the ticket is a fencing token as well.`,
+		Example: `  queuelock demo                             # eight processes take turns
+  queuelock create-table                     # once
+  queuelock run deploy/prod -- ./deploy.sh   # one at a time, in order
+  queuelock status deploy/prod               # the holders and the waiters`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -74,6 +68,7 @@ another DynamoDB. One at a loopback address needs neither region nor credentials
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), help.Text(cmd)) })
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(),
@@ -109,9 +104,14 @@ func plainly(cmd *cobra.Command, err error) error {
 // newHelp is cobra's own, but one that fails if there is nothing to tell of.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
+		Use:   "help [COMMAND | settings]",
 		Short: "Help about a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "settings" {
+				status, _, _ := cmd.Root().Find([]string{"status"}) // as it has all of them
+				_, err := fmt.Fprint(cmd.OutOrStdout(), help.Settings(status))
+				return err
+			}
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return noCommand(cmd.Root(), strings.Join(args, " "))

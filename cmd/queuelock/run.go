@@ -35,27 +35,28 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run ENTITY [flags] -- COMMAND [ARG]…",
 		Short: "Run a command while holding a lock",
-		Long: `Waits for the lock of ENTITY, runs COMMAND, and releases the lock when COMMAND has ended.
+		Long: `Waits for the lock of ENTITY, runs COMMAND, and releases the lock when COMMAND has ended. The
+command finds its ticket in QUEUELOCK_TICKET.
 
-The command finds its ticket in QUEUELOCK_TICKET. It is greater than that of every holder
-before: send it with each write, and let the resource refuse a ticket lower than the highest
-it has seen. With --shared or --permits several hold at once: then such a check refuses the
-writes of present holders. It also has QUEUELOCK_ENTITY, _REASON, _OWNER and _TABLE.`,
+The ticket is greater than that of every holder before: send it with each write, and let the
+resource refuse a ticket lower than the highest it has seen. With --shared or --permits several
+hold at once: then such a check refuses the writes of present holders. The command also has
+QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.`,
 		Example: `  queuelock run deploy/prod -- ./deploy.sh --fast
-  queuelock run nightly -n -- ./report                  # not at all, if another runs it
+  queuelock run nightly -n -- ./report             # not at all, if another runs it
   queuelock run --all db disk -w 30 -c 'make backup'
 
 Exit codes:
-  the command's own; 128 + n if signal n ended it, or if signal n came while waiting
-  64 wrong usage   69 DynamoDB cannot be used   70 the lock was lost, the command stopped
-  75 not acquired in time (-E changes it)   78 held by a command above this one
-  126 the command cannot be executed   127 the command was not found`,
+  the command's own, or 64 wrong usage, 69 DynamoDB cannot be used, 70 lost,
+  75 not acquired (-E), 78 held by a command above this one, 126 the command
+  cannot be executed, 127 it was not found, 128 + n signal n`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.addFlags(cmd)
-	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
+	cmd.Flags().SortFlags = false // the first are those that most users need
 	cmd.Flags().StringVarP(&f.text, "command", "c", "", "a `TEXT` for /bin/sh -c, in place of COMMAND")
+	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
+	f.addFlags(cmd)
 	return cmd
 }
 
