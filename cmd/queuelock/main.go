@@ -72,7 +72,7 @@ time, the ticket is a fencing token as well.`,
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(),
-		newCreateTable(), newLocal(), newDemo(), newBench(), newVersion(), newKeeper(), newDemoWorker(), newChaosWorker(),
+		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newVersion(), newKeeper(), newDemoWorker(), newChaosWorker(),
 	)
 	return root
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
+)
+
+// TestDoctor checks the report and the exit codes of doctor.
+func TestDoctor(t *testing.T) {
+	newEngine(t)
+	o := invoke(t, "doctor")
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	if o.code != 0 || o.stderr != "" || len(lines) < 10 || !strings.Contains(lines[0], `table "queuelock"`) {
+		t.Errorf("%+v", o)
+	}
+	for _, line := range lines[1:] {
+		if !strings.HasPrefix(line, "ok ") {
+			t.Error(line)
+		}
+	}
+	o = invoke(t, "doctor", "--deep", "--json")
+	var report doctorReport
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != 0 || report.Worst != doctor.OK || len(report.Results) < 20 {
+		t.Errorf("%v: %+v", err, o)
+	}
+	if o := invoke(t, "ls"); o.stdout != "" && strings.Contains(o.stdout, "doctor") {
+		t.Errorf("scratch items are left: %s", o.stdout)
+	}
+
+	o = invoke(t, "doctor", "--deep", "--table", "nosuch")
+	if o.code != exitFailed || !strings.Contains(o.stdout, `there is no table "nosuch"`) || !strings.Contains(o.stdout, "skipped") {
+		t.Errorf("%+v", o)
+	}
+	if o := invoke(t, "doctor", "x"); o.code != exitUsage {
+		t.Errorf("%+v", o)
+	}
+}

@@ -1,0 +1,312 @@
+// Package doctor checks whether a DynamoDB, a table and the rights to them suit the
+// library. Package table of the library creates tables; this one changes nothing but its
+// own scratch items.
+//
+// # What it promises
+//
+//   - [Check] writes nothing. It tries each write with a condition that is false, so an
+//     answer shows that the right is there.
+//   - [Deep] writes scratch items only, under a partition key of its own, and removes
+//     them, also when a check fails or ctx ends.
+//   - Each result says what was found, and what to do if it is not right.
+//
+// # What it does not promise
+//
+// A result is true of the moment of the check. Rights that depend on the key of an item
+// (dynamodb:LeadingKeys) are tried for one key.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// Status is the result of a check.
+type Status string
+
+// The statuses.
+const (
+	OK      Status = "ok"
+	Warning Status = "warning" // it works, and costs something
+	Failed  Status = "failed"  // the library does not work, or not safely
+	Skipped Status = "skipped" // it could not be checked
+)
+
+// Result is what a check has found.
+type Result struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Found  string `json:"found"`
+	Advice string `json:"advice,omitempty"` // what to do, unless Status is OK
+}
+
+// Subject is what is checked.
+type Subject struct {
+	DB                                *dynamodb.Client
+	Table                             string
+	PartitionKey, SortKey, Expiration string // names of attributes
+}
+
+const (
+	// samples is the number of reads that the round trip is measured with.
+	samples = 7
+
+	// slowRoundTrip is the round trip above which a hand-over is felt.
+	slowRoundTrip = 50 * time.Millisecond
+
+	// maxOffset is how far the clock of this host may be off. Requests are signed with it,
+	// and AWS refuses signatures that are five minutes off. The library does not use it.
+	maxOffset = time.Minute
+
+	// resolution is that of a Date header.
+	resolution = time.Second
+)
+
+// Check reads the table and tries the rights, and calls report with each result. Returns
+// an error if the table cannot be reached: the checks after that make no sense.
+func Check(ctx context.Context, s Subject, report func(Result)) error {
+	description, err := s.describe(ctx)
+	if err != nil {
+		return err
+	}
+	if description == nil {
+		report(Result{"table", Failed, fmt.Sprintf("there is no table %q", s.Table), "check --table and --region, or run 'queuelock table create'"})
+		return nil
+	}
+	for _, r := range s.table(description) {
+		report(r)
+	}
+	report(s.expiry(ctx))
+	for _, r := range s.answers(ctx) {
+		report(r)
+	}
+	for _, r := range s.rights(ctx) {
+		report(r)
+	}
+	return nil
+}
+
+// describe returns nil if there is no table.
+func (s Subject) describe(ctx context.Context) (*types.TableDescription, error) {
+	out, err := s.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+		return nil, nil
+	}
+	if denied(err) {
+		return &types.TableDescription{}, nil // reported by rights
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.Table, nil
+}
+
+// table checks the description of the table.
+func (s Subject) table(d *types.TableDescription) (results []Result) {
+	if d.TableName == nil {
+		return []Result{{"table", Skipped, "its description may not be read", "allow dynamodb:DescribeTable to see more"}}
+	}
+	add := func(name string, status Status, found, advice string) {
+		results = append(results, Result{name, status, found, advice})
+	}
+	if d.TableStatus == types.TableStatusActive || d.TableStatus == types.TableStatusUpdating {
+		add("table", OK, fmt.Sprintf("%s, %s", s.Table, strings.ToLower(string(d.TableStatus))), "")
+	} else {
+		add("table", Failed, fmt.Sprintf("%s is %s", s.Table, strings.ToLower(string(d.TableStatus))), "wait until it is active")
+	}
+	found, needed := keysOf(d), fmt.Sprintf("%s (S, HASH), %s (S, RANGE)", s.PartitionKey, s.SortKey)
+	if found == needed {
+		add("keys", OK, found, "")
+	} else {
+		add("keys", Failed, found, "needed are "+needed+": use another table, or --partition-key and --sort-key")
+	}
+	if d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {
+		add("billing", OK, "on demand", "")
+	} else {
+		read, write := int64(0), int64(0)
+		if t := d.ProvisionedThroughput; t != nil {
+			read, write = aws.ToInt64(t.ReadCapacityUnits), aws.ToInt64(t.WriteCapacityUnits)
+		}
+		add("billing", Warning, fmt.Sprintf("provisioned, %d read and %d write units", read, write),
+			"throttled renewals lose locks: use on demand, or alarm on WriteThrottleEvents")
+	}
+	switch {
+	case len(d.Replicas) == 0:
+		add("regions", OK, "one region", "")
+	case d.MultiRegionConsistency == types.MultiRegionConsistencyStrong:
+		add("regions", Warning, "a global table with strong consistency", "not verified with this library; transactions are not supported there")
+	default:
+		add("regions", Failed, "a global table whose replicas may be behind",
+			"two regions can hold one lock: let all clients use one region, or use a table without replicas")
+	}
+	if len(d.GlobalSecondaryIndexes)+len(d.LocalSecondaryIndexes) > 0 {
+		add("indexes", Warning, fmt.Sprintf("%d", len(d.GlobalSecondaryIndexes)+len(d.LocalSecondaryIndexes)), "each costs writes, and the library uses none")
+	}
+	return results
+}
+
+// keysOf returns the key schema in one line.
+func keysOf(d *types.TableDescription) string {
+	var keys []string
+	for _, key := range d.KeySchema {
+		at := slices.IndexFunc(d.AttributeDefinitions, func(a types.AttributeDefinition) bool {
+			return aws.ToString(a.AttributeName) == aws.ToString(key.AttributeName)
+		})
+		kind := types.ScalarAttributeType("?")
+		if at >= 0 {
+			kind = d.AttributeDefinitions[at].AttributeType
+		}
+		keys = append(keys, fmt.Sprintf("%s (%s, %s)", aws.ToString(key.AttributeName), kind, key.KeyType))
+	}
+	return strings.Join(keys, ", ")
+}
+
+// expiry checks the TTL of the table.
+func (s Subject) expiry(ctx context.Context) Result {
+	const name = "ttl"
+	advice := fmt.Sprintf("enable it on %q ('queuelock table create' does): rows of crashed clients are removed by it if no client comes", s.Expiration)
+	out, err := s.DB.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.Table})
+	switch {
+	case denied(err):
+		return Result{name, Skipped, "it may not be read", "allow dynamodb:DescribeTimeToLive to see it"}
+	case err != nil:
+		return Result{name, Skipped, brief(err), "try again"}
+	}
+	d := out.TimeToLiveDescription
+	if d == nil || d.TimeToLiveStatus != types.TimeToLiveStatusEnabled && d.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
+		return Result{name, Warning, "disabled", advice}
+	}
+	if attribute := aws.ToString(d.AttributeName); attribute != s.Expiration {
+		return Result{name, Warning, "on the attribute " + attribute, advice}
+	}
+	return Result{name, OK, "on " + s.Expiration, ""}
+}
+
+// answer is what one read shows of the way to DynamoDB.
+type answer struct {
+	sent, received time.Time
+	date           time.Time // zero: none
+	id             bool      // DynamoDB's request id
+}
+
+// answers checks the time of answers and the Date header, from which the library knows when
+// a lease is over.
+func (s Subject) answers(ctx context.Context) []Result {
+	var all []answer
+	for range samples {
+		a := answer{sent: time.Now()}
+		out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: s.scratch("none"), ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			return []Result{{"round trip", Skipped, brief(err), "see the other checks"}}
+		}
+		a.received = time.Now()
+		a.date, a.id = dateOf(out.ResultMetadata)
+		all = append(all, a)
+	}
+	return []Result{roundTrip(all), dates(all), clock(all)}
+}
+
+func dateOf(metadata middleware.Metadata) (date time.Time, id bool) {
+	date, _ = awsmiddleware.GetServerTime(metadata)
+	text, _ := awsmiddleware.GetRequestIDMetadata(metadata)
+	return date, text != ""
+}
+
+// roundTrip reports the median of the answers but the first, which opened a connection.
+func roundTrip(all []answer) Result {
+	var times []time.Duration
+	for _, a := range all[min(1, len(all)-1):] {
+		times = append(times, a.received.Sub(a.sent))
+	}
+	slices.Sort(times)
+	median := times[len(times)/2]
+	found := fmt.Sprintf("%v (median of %d; the longest %v)", median.Round(10*time.Microsecond), len(times), times[len(times)-1].Round(10*time.Microsecond))
+	if median > slowRoundTrip {
+		return Result{"round trip", Warning, found, "a hand-over takes about two: run clients in the region of the table, or use a VPC endpoint"}
+	}
+	return Result{"round trip", OK, found, ""}
+}
+
+// dates reports whether answers have DynamoDB's date.
+func dates(all []answer) Result {
+	const advice = "a proxy may remove or rewrite headers: without them a crashed holder costs up to one more TTL (Config.ObserveExpiry)"
+	without, withoutID := 0, 0
+	for i, a := range all {
+		if a.date.IsZero() {
+			without++
+		} else if !a.id {
+			withoutID++
+		}
+		if i > 0 && a.date.Before(all[i-1].date) {
+			return Result{"dates", Failed, "the dates of two answers go backwards", advice}
+		}
+	}
+	switch {
+	case without > 0:
+		return Result{"dates", Warning, fmt.Sprintf("%d of %d answers have no Date header", without, len(all)), advice}
+	case withoutID > 0:
+		return Result{"dates", Warning, fmt.Sprintf("%d of %d answers have no request id of DynamoDB, so their dates do not count", withoutID, len(all)), advice}
+	}
+	return Result{"dates", OK, "each answer has one", ""}
+}
+
+// clock compares the clock of this host with the dates.
+func clock(all []answer) Result {
+	low, high := time.Duration(-1<<62), time.Duration(1<<62)
+	for _, a := range all {
+		if a.date.IsZero() {
+			continue
+		}
+		// The answer was made between sent and received, in the second of its date.
+		low, high = max(low, a.date.Sub(a.received)), min(high, a.date.Add(resolution).Sub(a.sent))
+	}
+	if high == time.Duration(1<<62) {
+		return Result{"clock", Skipped, "no answer has a date", "see dates"}
+	}
+	found := fmt.Sprintf("this host is between %v and %v behind DynamoDB", low.Round(time.Millisecond), high.Round(time.Millisecond))
+	switch {
+	case low > high:
+		return Result{"clock", Warning, "the dates of the answers contradict each other", "a proxy may cache answers"}
+	case low <= 0 && high >= 0:
+		return Result{"clock", OK, "right within a second", ""}
+	case low > maxOffset || high < -maxOffset:
+		return Result{"clock", Failed, found, "set the clock: AWS refuses signatures that are five minutes off. Leases do not depend on it"}
+	}
+	return Result{"clock", OK, found + "; leases do not depend on it", ""}
+}
+
+// scratch returns a key that no queue has, because a sort key of a queue ends with digits.
+func (s Subject) scratch(name string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		s.PartitionKey: &types.AttributeValueMemberS{Value: scratchEntity},
+		s.SortKey:      &types.AttributeValueMemberS{Value: name},
+	}
+}
+
+// scratchEntity begins the partition keys of the doctor's items.
+const scratchEntity = "queuelock-doctor"
+
+// denied reports whether the credentials lack a right.
+func denied(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && (api.ErrorCode() == "AccessDeniedException" || api.ErrorCode() == "NotAuthorized")
+}
+
+// brief is an error in one line, without the SDK's introduction.
+func brief(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode() + ": " + api.ErrorMessage()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}

@@ -1,0 +1,257 @@
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// subject returns the table as the default settings see it.
+func subject(table *queuelocktest.Table) doctor.Subject {
+	return doctor.Subject{DB: table.Client("doctor").Client, Table: table.Name(), PartitionKey: "pk", SortKey: "sk", Expiration: "expiresAt"}
+}
+
+// check runs f and returns the results by name.
+func check(t *testing.T, s doctor.Subject, f func(context.Context, doctor.Subject, func(doctor.Result)) error) map[string]doctor.Result {
+	t.Helper()
+	results := map[string]doctor.Result{}
+	if err := f(t.Context(), s, func(r doctor.Result) { results[r.Name] = r }); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range results {
+		if (r.Status == doctor.OK) != (r.Advice == "") || r.Found == "" || strings.Contains(r.String(), "\n") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	return results
+}
+
+// only checks that the named checks have that status, and all others are right.
+func only(t *testing.T, results map[string]doctor.Result, status doctor.Status, names ...string) {
+	t.Helper()
+	wrong := map[string]bool{}
+	for _, name := range names {
+		wrong[name] = true
+		if got := results[name]; got.Status != status {
+			t.Errorf("%s: %v, want %s", name, got, status)
+		}
+	}
+	for name, r := range results {
+		if !wrong[name] && r.Status != doctor.OK {
+			t.Errorf("%v", r)
+		}
+	}
+}
+
+// TestCheck plants what can be wrong, and finds that alone.
+func TestCheck(t *testing.T) {
+	now := func(offset time.Duration) queuelocktest.Option {
+		return queuelocktest.WithClock(func() time.Time { return time.Now().Add(offset) })
+	}
+	for name, test := range map[string]struct {
+		opts   []queuelocktest.Option
+		change func(*doctor.Subject)
+		status doctor.Status
+		names  []string
+	}{
+		"nothing":         {},
+		"no TTL":          {opts: []queuelocktest.Option{queuelocktest.WithTTLAttribute("other")}, status: doctor.Warning, names: []string{"ttl"}},
+		"far away":        {opts: []queuelocktest.Option{queuelocktest.WithLatency(80 * time.Millisecond)}, status: doctor.Warning, names: []string{"round trip"}},
+		"clock behind":    {opts: []queuelocktest.Option{now(2 * time.Minute)}, status: doctor.Failed, names: []string{"clock"}},
+		"clock ahead":     {opts: []queuelocktest.Option{now(-2 * time.Minute)}, status: doctor.Failed, names: []string{"clock"}},
+		"clock off a bit": {opts: []queuelocktest.Option{now(10 * time.Second)}},
+		"other keys":      {change: func(s *doctor.Subject) { s.SortKey = "range" }, status: doctor.Failed, names: []string{"keys"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, test.opts...)
+				s := subject(table)
+				if test.change != nil {
+					test.change(&s)
+					results := map[string]doctor.Result{}
+					_ = doctor.Check(t.Context(), s, func(r doctor.Result) { results[r.Name] = r })
+					if results["keys"].Status != doctor.Failed {
+						t.Errorf("%v", results)
+					}
+					return
+				}
+				only(t, check(t, s, doctor.Check), test.status, test.names...)
+				if len(table.Items()) != 0 {
+					t.Errorf("it has written %v", table.Items())
+				}
+			})
+		})
+	}
+}
+
+// TestDates checks that answers without a Date header are reported.
+func TestDates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		results := check(t, subject(queuelocktest.NewTable(t, queuelocktest.WithoutDate())), doctor.Check)
+		if results["dates"].Status != doctor.Warning || results["clock"].Status != doctor.Skipped {
+			t.Errorf("%v", results)
+		}
+	})
+}
+
+// TestNoTable checks that a missing table is a result, and an engine that does not answer
+// an error.
+func TestNoTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+		results := check(t, subject(table), doctor.Check)
+		if len(results) != 1 || results["table"].Status != doctor.Failed || !strings.Contains(results["table"].Advice, "queuelock table create") {
+			t.Errorf("%v", results)
+		}
+		table.Inject(queuelocktest.LoseRequest())
+		if err := doctor.Check(t.Context(), subject(table), func(doctor.Result) {}); err == nil {
+			t.Error("nothing answers, and there is no error")
+		}
+	})
+}
+
+// TestRights denies each action in turn.
+func TestRights(t *testing.T) {
+	for operation, want := range map[string]doctor.Status{
+		"GetItem": doctor.Failed, "Query": doctor.Failed, "PutItem": doctor.Failed, "UpdateItem": doctor.Failed, "DeleteItem": doctor.Failed,
+		"TransactWriteItems": doctor.Warning, "Scan": doctor.Warning, "DescribeTable": doctor.Warning,
+	} {
+		t.Run(operation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				table.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of(operation))
+				found := false
+				for _, r := range check(t, subject(table), doctor.Check) {
+					found = found || r.Status == want && strings.Contains(r.Advice, "queuelock template iam")
+				}
+				if !found {
+					t.Errorf("it is not reported as %s", want)
+				}
+			})
+		})
+	}
+}
+
+// TestDeep checks that an engine that is right passes, and that nothing is left.
+func TestDeep(t *testing.T) {
+	for name, opts := range map[string][]queuelocktest.Option{"": nil, "without the item of a failed condition": {queuelocktest.WithoutFailedItem()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, append(opts, queuelocktest.WithLatency(time.Millisecond))...)
+				results := check(t, subject(table), doctor.Deep)
+				only(t, results, doctor.OK)
+				if len(results) != 9 || len(table.Items()) != 0 {
+					t.Errorf("%d results, %d items are left", len(results), len(table.Items()))
+				}
+				if told := strings.Contains(results["returned items"].Found, "one read more"); told != (opts != nil) {
+					t.Errorf("%v", results["returned items"])
+				}
+			})
+		})
+	}
+}
+
+// TestDeepInterrupted checks that an interrupted run leaves nothing.
+func TestDeepInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := doctor.Deep(ctx, subject(table), func(r doctor.Result) {
+			if r.Name == "queries" {
+				cancel()
+			}
+		})
+		if err != nil || len(table.Items()) != 0 {
+			t.Errorf("%v, %d items are left", err, len(table.Items()))
+		}
+	})
+}
+
+// TestDeepFindsWrongEngine plants a mistake into the engine. Each must be found.
+func TestDeepFindsWrongEngine(t *testing.T) {
+	for check, mistake := range map[string]func(operation string, in map[string]any){
+		"conditions": func(operation string, in map[string]any) {
+			if operation == "UpdateItem" {
+				delete(in, "ConditionExpression")
+				if values, ok := in["ExpressionAttributeValues"].(map[string]any); ok && in["UpdateExpression"] == "SET x = :x" {
+					delete(values, ":one") // it is not used any more
+				}
+			}
+		},
+		"returned items": func(operation string, in map[string]any) { delete(in, "ReturnValues") },
+		"queries": func(operation string, in map[string]any) {
+			if operation == "Query" {
+				in["ScanIndexForward"] = false
+			}
+		},
+		"transactions": func(operation string, in map[string]any) { delete(in, "ClientRequestToken") },
+		"fencing": func(operation string, in map[string]any) {
+			items, _ := in["TransactItems"].([]any)
+			for _, item := range items {
+				if _, ok := item.(map[string]any)["ConditionCheck"]; ok && len(items) == 2 {
+					in["TransactItems"] = items[1:]
+				}
+			}
+		},
+	} {
+		t.Run(check, func(t *testing.T) {
+			engine := embedded.New(embedded.Config{})
+			wrong := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+				var in map[string]any
+				body, err := io.ReadAll(r.Body)
+				if err == nil && json.Unmarshal(body, &in) == nil {
+					mistake(operation, in)
+					body, _ = json.Marshal(in)
+				}
+				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+				engine.ServeHTTP(w, r)
+			})
+			table := queuelocktest.NewTable(t, queuelocktest.WithEngine(wrong))
+			found := map[string]doctor.Result{}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_ = doctor.Deep(ctx, subject(table), func(r doctor.Result) {
+				found[r.Name] = r
+				if r.Name == check {
+					cancel() // what comes after it may wait for ever
+				}
+			})
+			if found[check].Status != doctor.Failed {
+				t.Errorf("%v", found[check])
+			}
+		})
+	}
+}
+
+// TestWorst checks the order of gravity.
+func TestWorst(t *testing.T) {
+	of := func(all ...doctor.Status) (results []doctor.Result) {
+		for _, s := range all {
+			results = append(results, doctor.Result{Status: s})
+		}
+		return results
+	}
+	for want, all := range map[doctor.Status][]doctor.Result{
+		doctor.OK: nil, doctor.Failed: of(doctor.Warning, doctor.Failed, doctor.OK), doctor.Warning: of(doctor.Skipped, doctor.Warning), doctor.Skipped: of(doctor.OK, doctor.Skipped),
+	} {
+		if got := doctor.Worst(all); got != want {
+			t.Errorf("%v: %s, want %s", all, got, want)
+		}
+	}
+}
