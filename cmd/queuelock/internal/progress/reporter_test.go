@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,8 +106,9 @@ func TestReporter(t *testing.T) {
 func TestRedraw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out written
-		visible := true
-		r := Start(t.Context(), Config{Out: &out, Style: Screen, Width: func() int { return 80 }, Visible: func() bool { return visible }})
+		var visible atomic.Bool
+		visible.Store(true)
+		r := Start(t.Context(), Config{Out: &out, Style: Screen, Width: func() int { return 80 }, Visible: visible.Load})
 		before := 0
 		step := func(d time.Duration, want string) {
 			t.Helper()
@@ -131,9 +133,9 @@ func TestRedraw(t *testing.T) {
 		r.Report(at(1).Progress) // not sooner than a tenth of a second after the last
 		step(50*time.Millisecond, "")
 		step(50*time.Millisecond, "\r\x1b[3A\x1b[J"+lines(1, 0))
-		visible = false // in the background: the shell's lines are not erased
+		visible.Store(false) // in the background: the shell's lines are not erased
 		step(time.Second, "")
-		visible = true
+		visible.Store(true)
 		step(time.Second, lines(1, 2))
 		r.End()
 		step(0, "\r\x1b[3A\x1b[J")
