@@ -105,6 +105,11 @@ lint: ## staticcheck, which must find nothing
 measure: ## size, complexity and wordiness of the code beside their limits; STRICT=1 fails if one is exceeded
 	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
 
+.PHONY: man
+man: bin/queuelock ## write the manual pages into bin/man
+	@mkdir -p bin/man
+	bin/queuelock man bin/man
+
 .PHONY: build
 build: bin/queuelock ## build the command line into bin/
 

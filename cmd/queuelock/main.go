@@ -60,7 +60,7 @@ time, the ticket is a fencing token as well.`,
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w: see '%s --help'", plainly(cmd, err), cmd.CommandPath())
 	})
@@ -72,7 +72,7 @@ time, the ticket is a fencing token as well.`,
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(),
-		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newVersion(), newKeeper(), newDemoWorker(), newChaosWorker(),
+		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(), newChaosWorker(),
 	)
 	return root
 }
