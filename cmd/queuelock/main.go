@@ -74,6 +74,7 @@ time, the ticket is a fencing token as well.`,
 		newStatus(), newLs(), newHistory(),
 		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(), newChaosWorker(),
 	)
+	root.AddCommand(newTemplate())
 	return root
 }
 

@@ -99,12 +99,12 @@ func (f *tableFlags) create(cmd *cobra.Command) error {
 		return err
 	}
 	c := &creation{protection: f.protection}
-	for _, tag := range f.tags {
-		key, value, ok := strings.Cut(tag, "=")
-		if !ok || key == "" || len(key) > 128 || len(value) > 256 {
-			return usagef("--tag %s: need KEY=VALUE, such as team=ops", clip(tag, 60))
-		}
-		c.tags = append(c.tags, types.Tag{Key: &key, Value: &value})
+	tags, err := parseTags(f.tags)
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		c.tags = append(c.tags, types.Tag{Key: &tag.Key, Value: &tag.Value})
 	}
 	db, _, err := f.contact(cmd.Context(), cmd.ErrOrStderr(), f.table)
 	if err != nil {

@@ -1,0 +1,157 @@
+// Package template prints what an account needs for queuelock: the table, and a policy for
+// each role, for CloudFormation, Terraform, the CDK and IAM.
+//
+// # What it promises
+//
+// A role's policy allows the requests that the library and the commands of that role send,
+// and no others; a test records them. The variant with a prefix restricts the requests on
+// items to entities that begin with it, by dynamodb:LeadingKeys. It allows no scan, which
+// has no leading key.
+//
+// # What it does not promise
+//
+// Policies for the tables of LockItem, and for the caller's own items in a transaction:
+// docs/operations.md has them.
+package template
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is a use of the table.
+type Role struct {
+	Name    string
+	Summary string
+	// Items are the actions on items, which a prefix restricts. Table are those on the
+	// table, and scans.
+	Items, Table []string
+}
+
+// Roles are the roles, by growing power.
+var Roles = []Role{
+	{
+		Name: "observer", Summary: "looks at queues: status, ls, history, table describe",
+		Items: []string{"Query"},
+		Table: []string{"DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "Scan"},
+	},
+	{
+		Name: "worker", Summary: "uses locks: the library, run, lock and unlock",
+		Items: []string{"ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
+	},
+	{
+		Name: "operator", Summary: "repairs queues: status, ls, evict, sweep",
+		Items: []string{"DeleteItem", "GetItem", "Query", "UpdateItem"},
+		Table: []string{"DescribeTable", "Scan"},
+	},
+	{
+		Name: "admin", Summary: "creates and deletes the table: table create, describe and delete",
+		Table: []string{
+			"CreateTable", "DeleteTable", "DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "Scan", "TagResource",
+			"UpdateContinuousBackups", "UpdateTimeToLive",
+		},
+	},
+}
+
+// Find returns the role of that name.
+func Find(name string) (Role, bool) {
+	i := slices.IndexFunc(Roles, func(r Role) bool { return r.Name == name })
+	if i < 0 {
+		return Role{}, false
+	}
+	return Roles[i], true
+}
+
+// Config says what the templates are for. The zero value is not valid.
+type Config struct {
+	Table, PartitionKey, SortKey, TTLAttribute string
+	// Prefix begins the entities that the policies allow. Empty means all.
+	Prefix string
+	// CounterKey is the partition key of a counter of the whole table, which a prefix must
+	// not exclude. Empty means that there is none.
+	CounterKey string
+	Protection bool // of the table against its deletion
+	Recovery   bool // to a point in time
+	Tags       []Tag
+}
+
+// Tag is a tag of the table.
+type Tag struct{ Key, Value string }
+
+// Statement is a statement of a policy.
+type Statement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  any
+	Condition map[string]map[string][]string `json:",omitempty"`
+}
+
+// Policy is an IAM policy.
+type Policy struct {
+	Version   string
+	Statement []Statement
+}
+
+// policy returns the policy of a role for the table with that name or reference.
+func (c Config) policy(r Role, resource any) Policy {
+	p := Policy{Version: "2012-10-17"}
+	items, table := r.Items, r.Table
+	if c.Prefix == "" {
+		items, table = slices.Concat(items, table), nil
+		slices.Sort(items)
+	}
+	table = slices.DeleteFunc(slices.Clone(table), func(action string) bool { return action == "Scan" })
+	add := func(sid string, actions []string, condition map[string]map[string][]string) {
+		if len(actions) > 0 {
+			p.Statement = append(p.Statement, Statement{
+				Sid: sid, Effect: "Allow", Action: prefixed(actions), Resource: resource, Condition: condition,
+			})
+		}
+	}
+	if c.Prefix == "" {
+		add("Queuelock"+title(r.Name), items, nil)
+		return p
+	}
+	keys := []string{literal(c.Prefix) + "*"}
+	if c.CounterKey != "" {
+		keys = append(keys, literal(c.CounterKey))
+	}
+	add("Queuelock"+title(r.Name)+"Items", items, map[string]map[string][]string{
+		"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys},
+	})
+	add("Queuelock"+title(r.Name)+"Table", table, nil)
+	return p
+}
+
+func prefixed(actions []string) []string {
+	var all []string
+	for _, action := range actions {
+		all = append(all, "dynamodb:"+action)
+	}
+	return all
+}
+
+// literal escapes the wildcards and variables of IAM.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html
+func literal(text string) string {
+	return strings.NewReplacer("$", "${$}", "*", "${*}", "?", "${?}").Replace(text)
+}
+
+func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// IAM returns the policy of a role as JSON. Empty region and account allow all.
+func IAM(c Config, r Role, region, account string) string {
+	arn := fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", cmp.Or(region, "*"), cmp.Or(account, "*"), c.Table)
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(c.policy(r, arn)); err != nil {
+		panic(err) // strings and lists of them
+	}
+	return text.String()
+}

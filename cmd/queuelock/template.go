@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
+)
+
+type templateFlags struct {
+	settings
+	role, prefix, account, scope string
+	protection, recovery         bool
+	tags                         []string
+}
+
+var accountID = regexp.MustCompile(`^[0-9]{12}$`)
+
+func newTemplate() *cobra.Command {
+	var f templateFlags
+	formats := []string{"cloudformation", "terraform", "cdk", "iam"}
+	cmd := &cobra.Command{
+		Use:   "template cloudformation|terraform|cdk|iam",
+		Short: "Print the table and its policies for CloudFormation, Terraform, the CDK or IAM",
+		Long: `Prints the table, and a least-privilege policy for each role, as a template of CloudFormation, a
+module of Terraform, or a construct of the CDK in TypeScript. "iam" prints the policy of --role:
+
+  worker     uses locks: the library, run, lock and unlock
+  observer   looks at queues: status, ls, history, table describe
+  operator   repairs queues: status, ls, evict, sweep
+  admin      creates and deletes the table
+
+--prefix restricts the policies to entities that begin with it (dynamodb:LeadingKeys). They then
+allow no scan, so no "ls" and "sweep --all". --scope table adds the counter of the table.
+It makes no request. Locks on items (LockItem) need more: see docs/operations.md.
+
+Exit codes:
+  64   wrong usage`,
+		Example: `  queuelock template cloudformation --table locks > locks.yaml
+  queuelock template iam --role worker --prefix ci/ --account 123456789012`,
+		ValidArgs: formats,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usagef("the format is missing: name one of %s", strings.Join(formats, ", "))
+			case len(args) > 1:
+				return tooMany(cmd, args[1], "")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.table, "table", defaultTable(), "the `NAME` of the table; QUEUELOCK_TABLE sets it too")
+	f.addKeys(cmd)
+	flags.StringVar(&f.role, "role", "worker", "of iam: worker, observer, operator or admin")
+	flags.StringVar(&f.region, "region", "", "of iam: the `REGION` of the table (default: any)")
+	flags.StringVar(&f.account, "account", "", "of iam: the `NUMBER` of the account (default: any)")
+	flags.StringVar(&f.prefix, "prefix", "", "only entities that begin with this `TEXT`")
+	flags.StringVar(&f.scope, "scope", "queue", "the counter of the tickets: queue, entity or table")
+	flags.BoolVar(&f.protection, "deletion-protection", false, "let AWS refuse to delete the table")
+	flags.BoolVar(&f.recovery, "point-in-time-recovery", false, "back up continuously")
+	flags.StringArrayVar(&f.tags, "tag", nil, "a tag of the table, `KEY=VALUE`; may be repeated")
+	return cmd
+}
+
+// regionName is a region's name as AWS gives it.
+var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+func (f *templateFlags) run(cmd *cobra.Command, format string) error {
+	c := template.Config{
+		Table: f.table, PartitionKey: f.partitionKey, SortKey: f.sortKey, TTLAttribute: "expiresAt",
+		Prefix: f.prefix, Protection: f.protection, Recovery: f.recovery,
+	}
+	if err := checkTable("--table", f.table); err != nil {
+		return err
+	}
+	if _, err := queuelock.New(nowhere{}, f.table, f.config(queuelock.Config{})); err != nil {
+		return usagef("%w", err)
+	}
+	role, ok := template.Find(f.role)
+	scope, err := parseScope(f.scope)
+	switch {
+	case strings.HasPrefix(f.table, "arn:"):
+		return usagef("--table %.40s: need the name of the table, not its ARN", f.table)
+	case !ok:
+		return usagef("--role %.40s: need worker, observer, operator or admin", f.role)
+	case f.account != "" && !accountID.MatchString(f.account):
+		return usagef("--account %.40s: need the 12 digits of an AWS account", f.account)
+	case f.region != "" && !regionName.MatchString(f.region):
+		return usagef("--region %.40q: need a region such as eu-north-1", f.region)
+	case err != nil:
+		return err
+	}
+	if scope == queuelock.ScopeTable {
+		c.CounterKey = "ticket-master"
+	}
+	if c.Tags, err = parseTags(f.tags); err != nil {
+		return err
+	}
+	var text string
+	switch format {
+	case "cloudformation":
+		text = template.CloudFormation(c)
+	case "terraform":
+		text = template.Terraform(c)
+	case "cdk":
+		text = template.CDK(c)
+	case "iam":
+		text = template.IAM(c, role, f.region, f.account)
+	default:
+		return usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
+	}
+	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+	return err
+}
+
+// parseTags reads what --tag gives.
+func parseTags(texts []string) (tags []template.Tag, err error) {
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" || len(key) > 128 || len(value) > 256 {
+			return nil, usagef("--tag %s: need KEY=VALUE, such as team=ops", clip(text, 60))
+		}
+		tags = append(tags, template.Tag{Key: key, Value: value})
+	}
+	return tags, nil
+}

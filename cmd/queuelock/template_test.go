@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// recorder is an engine that records the actions that AWS would check.
+type recorder struct {
+	url     string
+	mu      sync.Mutex
+	actions map[string]bool // guarded by mu
+}
+
+// unknownHere are the operations that the embedded engine does not have.
+var unknownHere = []string{"UpdateContinuousBackups", "DescribeContinuousBackups"}
+
+func newRecorder(t *testing.T) *recorder {
+	t.Helper()
+	isolate(t)
+	r := &recorder{actions: map[string]bool{}}
+	tables := embedded.New(embedded.Config{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, _ := io.ReadAll(request.Body)
+		request.Body = io.NopCloser(strings.NewReader(string(body)))
+		_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
+		r.record(operation, body)
+		if slices.Contains(unknownHere, operation) {
+			fmt.Fprint(w, "{}")
+			return
+		}
+		tables.ServeHTTP(w, request)
+	}))
+	t.Cleanup(s.Close)
+	r.url = s.URL
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", s.URL)
+	return r
+}
+
+// record records an operation. A transaction is checked as the operations in it.
+func (r *recorder) record(operation string, body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var in struct {
+		TransactItems []map[string]any
+		Tags          []any
+	}
+	_ = json.Unmarshal(body, &in)
+	switch operation {
+	case "TransactWriteItems", "TransactGetItems":
+		for _, item := range in.TransactItems {
+			for kind := range item {
+				action := map[string]string{"ConditionCheck": "ConditionCheckItem", "Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "Get": "GetItem"}[kind]
+				r.actions[action] = true
+			}
+		}
+		return
+	case "CreateTable":
+		if len(in.Tags) > 0 {
+			r.actions["TagResource"] = true
+		}
+	}
+	r.actions[operation] = true
+}
+
+// used returns the actions since the last call.
+func (r *recorder) used() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	used := slices.Sorted(maps.Keys(r.actions))
+	r.actions = map[string]bool{}
+	return used
+}
+
+// TestRoles checks that the policy of each role has the actions that its commands, and the
+// library, are checked for, and no others.
+func TestRoles(t *testing.T) {
+	r := newRecorder(t)
+	must := func(code int, args ...string) {
+		t.Helper()
+		if o := invoke(t, args...); o.code != code {
+			t.Fatalf("%q: %+v", args, o)
+		}
+	}
+	compare := func(name string) {
+		t.Helper()
+		role, ok := template.Find(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		want := slices.Sorted(slices.Values(slices.Concat(role.Items, role.Table)))
+		if used := r.used(); !slices.Equal(used, want) {
+			t.Errorf("%s: used are %q, allowed are %q", name, used, want)
+		}
+	}
+	must(0, "table", "create", "--tag", "a=b", "--point-in-time-recovery")
+	must(0, "table", "describe")
+	must(0, "table", "delete", "--yes")
+	must(0, "table", "create")
+	compare("admin")
+
+	must(0, "run", "x", "--", "true")
+	db := connectLocal(r.url)
+	defer db.close()
+	useLibrary(t, db)
+	compare("worker")
+
+	must(0, "status", "x")
+	must(0, "ls")
+	must(0, "table", "describe")
+	compare("observer")
+
+	e := &engine{db: db}
+	locks := e.client(t)
+	held, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "held"}, waitpolicy.NoWait, queuelock.FailClosed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hung, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "hung"}, waitpolicy.NoWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.crashed(t, "crashed")
+	r.used()
+	must(0, "evict", "held", "--ticket", held.Ticket().String())
+	must(0, "evict", "hung", "--ticket", hung.Ticket().String(), "--force", "--yes")
+	must(0, "status", "held")
+	must(0, "sweep", "--all")
+	compare("operator")
+	for _, lock := range []*queuelock.Lock{held, hung} {
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Error(err)
+		}
+	}
+}
+
+// useLibrary uses each kind of request of the library that a worker may send.
+func useLibrary(t *testing.T, db *database) {
+	t.Helper()
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := queuelock.Key{Entity: "library"}
+	first, err := locks.Acquire(t.Context(), key, waitpolicy.Forever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued, next := make(chan struct{}, 16), make(chan error, 1)
+	go func() {
+		lock, err := locks.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { queued <- struct{}{} }))
+		if err == nil {
+			err = lock.Release(t.Context())
+		}
+		next <- err
+	}()
+	<-queued
+	condition := first.Condition()
+	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "own"}, "sk": &types.AttributeValueMemberS{Value: "item"}}
+	_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{ConditionCheck: &condition}, {Put: &types.Put{TableName: aws.String("queuelock"), Item: item}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.IsLocked(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{first.Extend(t.Context()), first.SetData(t.Context(), []byte("x")), first.Release(t.Context()), <-next, locks.Close(t.Context())} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTemplate checks what the command makes of its flags.
+func TestTemplate(t *testing.T) {
+	isolate(t)
+	for command, parts := range map[string][]string{
+		"template cloudformation --table locks --tag a=b":                         {"TableName: locks", "DeletionPolicy: Retain", "dynamodb:ConditionCheckItem"},
+		"template terraform --deletion-protection":                                {`name         = "queuelock"`, "deletion_protection_enabled = true"},
+		"template cdk --partition-key p":                                          {`partitionKey: { name: "p"`},
+		"template iam --role observer --region eu-north-1 --account 123456789012": {`"arn:aws:dynamodb:eu-north-1:123456789012:table/queuelock"`, `"dynamodb:Query"`},
+		"template iam --prefix ci/ --scope table":                                 {`"ci/*"`, `"ticket-master"`},
+	} {
+		o := invoke(t, strings.Fields(command)...)
+		if o.code != 0 || o.stderr != "" {
+			t.Errorf("%s: %+v", command, o)
+		}
+		for _, part := range parts {
+			if !strings.Contains(o.stdout, part) {
+				t.Errorf("%s prints no %s:\n%s", command, part, o.stdout)
+			}
+		}
+	}
+	for command, part := range map[string]string{
+		"template":                  "the format is missing: name one of cloudformation, terraform, cdk, iam",
+		"template pulumi":           `there is no template "pulumi": need cloudformation`,
+		"template iam --role root":  "--role root: need worker, observer, operator or admin",
+		"template iam --account 1":  "--account 1: need the 12 digits",
+		"template iam --region EU!": `--region "EU!": need a region`,
+		"template cdk --table arn:aws:dynamodb:a:b:table/abc": "need the name of the table, not its ARN",
+	} {
+		mustBeShort(t, invoke(t, strings.Fields(command)...), exitUsage, part)
+	}
+}
