@@ -2,90 +2,324 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"os/exec"
+	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/queuelock/queuelock/internal/child"
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
+	"github.com/queuelock/queuelock/internal/lease"
 )
+
+// maxKillAfter is the bound of --kill-after.
+const maxKillAfter = time.Hour
+
+// margin is the part of a lease for ending the command. The library reports a loss at least
+// so long before the lease ends.
+func margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second) }
+
+// grace is the most time that a command has from SIGTERM to SIGKILL when its lock was
+// lost. The library reports a loss a margin before the lease ends. Three quarters of that
+// are for the command to clean up. The last quarter is for the kernel to kill it, and for
+// this process to be late. After an eviction another client may hold the lock at once. The
+// command has the same time then, because a clean end is worth more than half a second of
+// overlap that fencing must cover anyhow.
+func grace(ttl time.Duration) time.Duration { return margin(ttl) * 3 / 4 }
+
+// guard is the time after a loss at which the supervisor kills the command, if this process
+// has not: it is stopped.
+func guard(ttl time.Duration) time.Duration { return margin(ttl) * 17 / 20 }
 
 const (
-	// pipeGrace is for how long output is still copied once the command has
-	// ended, where it is no file: what it left running may hold the pipe open.
-	pipeGrace = time.Second
+	// leftAfter is how long run waits for what the command has left before it says so.
+	leftAfter = time.Second
 
-	// groupPoll is how often a group that was asked to end is checked for remaining
-	// processes. No event reports that a group is empty.
-	groupPoll = 10 * time.Millisecond
+	// overdueAfter is how long a renewal may take before it is reported; an eighth of a
+	// short lease.
+	overdueAfter = 3 * time.Second
 )
 
-// grace is how long a command has from SIGTERM to SIGKILL when its lock was lost. The
-// library reports a loss a margin before the lease ends: a tenth of it, at most 2 s.
-// Three quarters of that are for the command to clean up. The last quarter is for the
-// kernel to kill it, and for this process to be late. After an eviction another client
-// may hold the lock at once. The command has the same time then, because a clean end is
-// worth more than half a second of overlap that fencing must cover anyhow.
-func grace(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second) * 3 / 4 }
+// processFlags say how the command is ended.
+type processFlags struct {
+	killAfter time.Duration
+	leave     bool
+
+	lossReported bool // why the lock was lost
+	keep         bool // leave the lock to its lease
+}
+
+func (p *processFlags) addFlags(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, "after a loss, from SIGTERM to SIGKILL; never beyond the lease")
+	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
+}
+
+func (p *processFlags) check() error {
+	if p.killAfter < 0 || p.killAfter > maxKillAfter {
+		return usagef("--kill-after %v: need a duration from 0s to %v, such as 5s", p.killAfter, maxKillAfter)
+	}
+	return nil
+}
+
+// passedOn are the signals that the command receives from this process. nohup(1) lets
+// SIGHUP be ignored, and so does the command then.
+func passedOn() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// errStuck says that processes under the lock could not be ended.
+var errStuck = errors.New("processes of the command cannot be ended")
+
+// holding is a command that runs under a lock.
+type holding struct {
+	flags    *runFlags
+	turn     *turn
+	tree     *process.Tree
+	terminal *process.Terminal
+	stderr   io.Writer
+
+	ended     bool           // the command, but not what it has left
+	stopped   syscall.Signal // that stopped the command; 0: it runs
+	asked     syscall.Signal // the last that was passed on
+	end       time.Time      // when the leases end, as the supervisor knows it
+	overdue   time.Duration  // what was left of the leases when it was last reported
+	lost      bool
+	termed    bool        // the command's group has received SIGTERM
+	killAt    time.Time   // zero: not
+	killTimer *time.Timer // for SIGKILL
+	stuck     *time.Timer // for giving up after it
+	left      *time.Timer // for saying what is waited for
+}
 
 // hold runs the command while the lock is held, and returns its exit code.
 func (f *runFlags) hold(cmd *cobra.Command, lock *turn, owner string, signals <-chan os.Signal) (int, error) {
-	command := exec.Command(f.path, f.command[1:]...)
-	command.Args[0] = f.command[0]
-	command.Stdin, command.Stdout, command.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	command.WaitDelay = pipeGrace
-	command.Env = f.environment(lock, owner)
-	terminal := foreground(command)
-	defer terminal.restore()
-	started, err := child.Start(command)
+	h := &holding{
+		flags: f, turn: lock, terminal: process.OpenTerminal(), stderr: cmd.ErrOrStderr(),
+		killTimer: idle(), stuck: idle(), left: idle(),
+	}
+	defer h.terminal.Close()
+	command := process.Command{
+		Path: f.path, Args: f.command, Env: f.environment(lock, owner),
+		Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
+		Leave: f.leave, Grace: f.killAfter,
+	}
+	command.Foreground = h.terminal.Interactive(command.Stdin, command.Stdout)
+	if !f.failClosed {
+		left := lock.Remaining()
+		command.Until, h.end = left+guard(f.ttl), time.Now().Add(left)
+	}
+	tree, err := process.Start(command)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // such as the interpreter of a script
 		return 0, &exitError{exitNotFound, err}
 	case err != nil:
 		return 0, notRunnable(err)
 	}
+	h.tree = tree
+	if command.Foreground {
+		h.terminal.Started()
+	}
+	return h.wait(cmd, signals)
+}
+
+// idle is a timer that waits to be set.
+func idle() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// wait handles what happens until nothing of the command is left.
+func (h *holding) wait(cmd *cobra.Command, signals <-chan os.Signal) (int, error) {
+	tick := time.NewTicker(min(h.flags.ttl/20, 250*time.Millisecond))
+	defer tick.Stop()
+	loss, cancelled := h.turn.Done(), cmd.Context().Done()
 	for {
 		select {
 		case sig := <-signals:
-			_ = started.Signal(sig.(syscall.Signal)) // it may have ended just now
-		case <-lock.Done():
-			end(started, grace(f.ttl))
-			return started.Code(), nil
-		case <-cmd.Context().Done():
-			end(started, grace(f.ttl))
-			return started.Code(), nil
-		case <-started.Exited():
-			return started.Code(), nil
+			h.signal(sig.(syscall.Signal))
+		case event := <-h.tree.Events():
+			h.event(event)
+		case <-loss:
+			loss = nil
+			h.lose()
+		case <-cancelled:
+			cancelled = nil
+			h.terminate(h.flags.killAfter)
+		case <-tick.C:
+			h.look()
+		case <-h.left.C:
+			h.sayLeft()
+		case <-h.killTimer.C:
+			h.say("SIGKILL was sent to the command: it has not ended in time")
+			h.tree.Kill()
+			h.stuck.Reset(closeLimit)
+		case <-h.stuck.C:
+			return h.giveUp()
+		case <-h.tree.Done():
+			return h.tree.Code(), nil
 		}
 	}
 }
 
-// end brings a command and its group to their end: SIGTERM, and after the
-// grace SIGKILL, to what is left of the group. It waits for the command.
-func end(c *child.Child, grace time.Duration) {
-	over := time.NewTimer(grace)
-	defer over.Stop()
-	_ = c.Signal(syscall.SIGTERM)
-	_ = c.Signal(syscall.SIGCONT) // one that was stopped cannot end
-	defer func() {
-		_ = c.Signal(syscall.SIGKILL)
-		<-c.Exited()
-	}()
-	select {
-	case <-c.Exited():
-	case <-over.C:
+// signal passes on a signal. After the end of the command, it ends what that has left.
+func (h *holding) signal(sig syscall.Signal) {
+	h.asked = sig
+	if h.ended {
+		h.terminate(h.flags.killAfter)
 		return
 	}
-	look := time.NewTicker(groupPoll)
-	defer look.Stop()
-	for !c.Gone() {
-		select {
-		case <-look.C:
-		case <-over.C:
+	h.tree.Signal(sig)
+	h.termed = h.termed || sig == syscall.SIGTERM
+}
+
+// event handles a change of the command's state.
+func (h *holding) event(e process.Event) {
+	switch e.Kind {
+	case process.Stopped:
+		h.stopped = e.Signal
+		h.resume(true)
+	case process.Continued:
+		h.stopped = 0
+	case process.Ended:
+		h.ended, h.stopped = true, 0
+		if h.tree.Code() > exitSignal {
+			h.terminal.Restore()
+		}
+		h.terminal.TakeBack() // what is left must not have it
+		h.left.Reset(leftAfter)
+		if h.asked != 0 && !h.lost {
+			h.terminate(h.flags.killAfter)
+		}
+	}
+}
+
+// resume gives the terminal to a command that was stopped because it needs it. Otherwise
+// it says why the command is stopped, the first time.
+func (h *holding) resume(first bool) {
+	wants := process.WantsTerminal(h.stopped)
+	var err error
+	if wants {
+		if err = h.terminal.Lend(h.tree.Pid()); err == nil {
+			h.stopped = 0
+			h.tree.Continue()
 			return
 		}
 	}
+	if !first {
+		return
+	}
+	h.terminal.TakeBack() // for Ctrl-C
+	if wants {
+		h.say("the command is stopped: it needs the terminal. Bring queuelock to the foreground (fg), or end it (kill %d)", os.Getpid())
+		return
+	}
+	h.say("the command is stopped by %v and keeps the lock. Continue it with 'kill -CONT -- -%d', or end it with 'kill %d'",
+		process.SignalName(h.stopped), h.tree.Pid(), os.Getpid())
+}
+
+// look is called a few times in each lease.
+func (h *holding) look() {
+	if h.stopped != 0 && process.WantsTerminal(h.stopped) {
+		h.resume(false)
+	}
+	if h.flags.failClosed || h.lost {
+		h.tree.Wake()
+		return
+	}
+	left := h.turn.Remaining()
+	if left <= 0 {
+		return // Done says so
+	}
+	const noise = 5 * time.Millisecond
+	if end := time.Now().Add(left); end.Sub(h.end) > noise {
+		h.end = end
+		h.tree.Until(left + guard(h.flags.ttl))
+	}
+	h.tree.Wake()
+	h.report(left)
+}
+
+// report says when renewals fail: first when one is overdue, and then each time that half
+// of the rest has passed.
+func (h *holding) report(left time.Duration) {
+	ttl := h.flags.ttl
+	// A renewal is sent after half of the lease at the latest.
+	late := ttl/2 - lease.Margin(ttl) - left
+	switch {
+	case late < min(overdueAfter, ttl/8):
+		if h.overdue > 0 {
+			h.say("the lock was renewed, and expires in %v", rough(left))
+		}
+		h.overdue = 0
+	case h.overdue == 0 || left < h.overdue/2:
+		h.say("renewals have failed for %v; the lock expires in %v", rough(late), rough(left))
+		h.overdue = left
+	}
+}
+
+// rough is a duration as people say it.
+func rough(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// lose ends the command because its lock was lost.
+func (h *holding) lose() {
+	h.lost, h.flags.lossReported = true, true
+	limit := min(h.flags.killAfter, grace(h.flags.ttl))
+	err := h.turn.Err()
+	why := "lock lost"
+	if e, ok := errors.AsType[*queuelock.LostError](err); ok {
+		why = fmt.Sprintf("lock lost: %s: %s", brief(e.Key), e.Cause)
+	}
+	h.say("%s; SIGTERM was sent to the command, SIGKILL follows in %v", why, limit)
+	h.terminate(limit)
+}
+
+// terminate sends SIGTERM to everything that has not received it, and SIGKILL after a while.
+func (h *holding) terminate(limit time.Duration) {
+	h.tree.Terminate(h.termed)
+	h.termed = true
+	if at := time.Now().Add(limit); h.killAt.IsZero() || at.Before(h.killAt) {
+		h.killAt = at
+		h.killTimer.Reset(limit)
+	}
+}
+
+// sayLeft says what keeps the lock.
+func (h *holding) sayLeft() {
+	what := "the processes that it has started"
+	if names := h.tree.Left(); len(names) > 0 {
+		what = clip(strings.Join(names, ", "), 60)
+	}
+	h.say("the command has ended; waiting for %s. Ctrl-C ends that, --no-wait-children does not wait", what)
+}
+
+// giveUp leaves the lock to its lease: what could not be ended may still work under it.
+func (h *holding) giveUp() (int, error) {
+	h.flags.keep = true
+	next := "the lock is not released, and its lease ends by itself"
+	if h.flags.failClosed {
+		next = "the lock is not released: when they have ended, evict it"
+	}
+	what := clip(strings.Join(h.tree.Left(), ", "), 50)
+	return 0, &exitError{exitLost, fmt.Errorf("%w: %s: %s", errStuck, what, next)}
+}
+
+// say prints a line.
+func (h *holding) say(format string, args ...any) {
+	fmt.Fprintln(h.stderr, clip("queuelock: "+fmt.Sprintf(format, args...), maxLine))
 }

@@ -69,6 +69,7 @@ time, the ticket is a fencing token as well.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), help.Text(cmd)) })
+	root.AddCommand(newSupervise()) // hidden
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(),

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -32,7 +33,7 @@ const testLimit = 30 * time.Second
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
 	switch {
-	case os.Getenv(asProgram) != "":
+	case os.Getenv(asProgram) != "", len(os.Args) > 1 && os.Args[1] == process.Name:
 		main()
 	case len(os.Args) > 1 && os.Args[1] == demoWorkerName:
 		// A worker, started by a test that wants it to fail. The tests must not

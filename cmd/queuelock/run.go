@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 )
 
 // closeLimit bounds the requests of release and of leaving the queue. What
@@ -23,6 +24,7 @@ var closeLimit = 10 * time.Second
 
 type runFlags struct {
 	lockFlags
+	processFlags
 	all  bool
 	text string // for the shell; empty: there is a command
 
@@ -35,8 +37,8 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run ENTITY [flags] -- COMMAND [ARG]…",
 		Short: "Run a command while holding a lock",
-		Long: `Waits for the lock of ENTITY, runs COMMAND, and releases the lock when COMMAND has ended. The
-command finds its ticket in QUEUELOCK_TICKET.
+		Long: `Waits for the lock of ENTITY, runs COMMAND with its ticket in QUEUELOCK_TICKET, and releases
+the lock when all that COMMAND has started has ended. ` + process.Limits + `
 
 The ticket is greater than that of every holder before: send it with each write, and let the
 resource refuse a ticket lower than the highest it has seen. With --shared or --permits several
@@ -56,7 +58,8 @@ Exit codes:
 	cmd.Flags().SortFlags = false // the first are those that most users need
 	cmd.Flags().StringVarP(&f.text, "command", "c", "", "a `TEXT` for /bin/sh -c, in place of COMMAND")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
-	f.addFlags(cmd)
+	f.lockFlags.addFlags(cmd)
+	f.processFlags.addFlags(cmd)
 	return cmd
 }
 
@@ -117,6 +120,9 @@ func tookDash(cmd *cobra.Command) string {
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
+	if err := f.processFlags.check(); err != nil {
+		return err
+	}
 	plan, err := f.plan(cmd, f.title())
 	if err != nil {
 		return err
@@ -125,7 +131,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, passedOn()...)
 	defer signal.Stop(signals)
 	// A closed standard error must not end the process while it waits or holds.
 	// With this channel, a write to it is an error and no signal.
@@ -143,6 +149,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return usagef("%w", err)
 	}
 	defer func() {
+		if f.keep {
+			return
+		}
 		ctx, cancel := f.ending(cmd)
 		defer cancel()
 		f.warn(cmd, client.Close(ctx))
@@ -152,7 +161,14 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	code, err := f.hold(cmd, turn, plan.cfg.Owner, signals)
-	return f.release(cmd, turn, code, err)
+	if f.keep {
+		return err
+	}
+	err = f.release(cmd, turn, code, err)
+	if f.lossReported && !f.verbose && codeOf(err) == exitLost {
+		return &exitError{code: exitLost}
+	}
+	return err
 }
 
 // release releases the locks after a command that returned code, or failed.

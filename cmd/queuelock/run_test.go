@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/queuelock/queuelock/internal/child"
 )
 
 // TestRunExitCode checks that run returns the exit code of its command.
@@ -259,8 +255,11 @@ func TestLossKillsGroup(t *testing.T) {
 					if o.code != exitLost || !strings.Contains(o.stderr, "lock lost") {
 						t.Errorf("exit code %d, stderr %q; want %d", o.code, o.stderr, exitLost)
 					}
-					if strings.Count(o.stderr, "queuelock:") != 1 { // beside what the shell may say
-						t.Errorf("stderr is not one line: %q", o.stderr)
+					if strings.Count(o.stderr, "lock lost") != 1 {
+						t.Errorf("stderr does not name the loss once: %q", o.stderr)
+					}
+					if killed := strings.Contains(o.stderr, "SIGKILL was sent"); killed != (name != "well-bred") {
+						t.Errorf("stderr reports a SIGKILL: %v: %q", killed, o.stderr)
 					}
 					b.mustEnd(t)
 					t.Logf("the program ended %v after the loss began", time.Since(begun).Round(time.Millisecond))
@@ -273,26 +272,21 @@ func TestLossKillsGroup(t *testing.T) {
 // TestGroupMayCleanUp checks that the processes that the command has started may clean up
 // too.
 func TestGroupMayCleanUp(t *testing.T) {
+	e := newEngine(t)
 	// The shell dies of SIGTERM at once; what it has started takes a moment.
-	cmd := exec.Command("sh", "-c", `(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`)
-	out, write, err := os.Pipe()
-	if err != nil {
+	b := start(t, t.Context(), "run", "x", "--kill-after", testLimit.String(), "--", "sh", "-c",
+		`(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`)
+	b.expect(t, "ready\n")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
-	cmd.Stdout = write
-	started, err := child.Start(cmd)
-	if err := errors.Join(err, write.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, out, "ready\n")
-	end(started, testLimit) // with time enough, however slow the machine is
-	if rest, err := io.ReadAll(out); err != nil || string(rest) != "tidied\n" {
+	if rest, err := io.ReadAll(b.out); err != nil || string(rest) != "tidied\n" {
 		t.Errorf("it wrote %q, %v, want that it tidied up", rest, err)
 	}
+	if o := b.wait(t); o.code != 143 {
+		t.Errorf("exit code %d, want 143 (stderr %q)", o.code, o.stderr)
+	}
+	e.mustBeIdle(t, "x")
 }
 
 // evict takes an entity's lock away, as an operator would.
@@ -324,7 +318,7 @@ func TestGraceBeforeLease(t *testing.T) {
 func TestRunContext(t *testing.T) {
 	e := newEngine(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	b := start(t, ctx, "run", "x", "--ttl", "10s", "--", "sh", "-c", stubborn)
+	b := start(t, ctx, "run", "x", "--ttl", "10s", "--kill-after", "100ms", "--", "sh", "-c", stubborn)
 	b.expect(t, "ready")
 	cancel()
 	if o := b.wait(t); o.code != 137 {

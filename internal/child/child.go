@@ -1,6 +1,7 @@
 // Package child starts processes that do not outlive their parent. On Linux the kernel
 // kills a child when its parent dies, even by SIGKILL. It does not kill the processes that
-// the child has started.
+// the child has started. On Windows a job object ends them all. On other systems a child
+// outlives a parent that was killed.
 //
 // A child leads a process group of its own. A signal reaches the processes that it has
 // started as well, and a Ctrl-C at the terminal reaches it only through its parent.
@@ -17,6 +18,7 @@ import (
 // Child is a process that was started with Start.
 type Child struct {
 	cmd    *exec.Cmd
+	group  group
 	exited chan struct{}
 }
 
@@ -25,9 +27,8 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setpgid = true
-	dieWithParent(cmd.SysProcAttr)
 	c := &Child{cmd: cmd, exited: make(chan struct{})}
+	c.group.prepare(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
 		// The kernel kills the child when the thread that started it ends, and Go may end
@@ -35,6 +36,13 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 		// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
 		runtime.LockOSThread()
 		err := cmd.Start()
+		if err == nil {
+			err = c.group.started(cmd.Process)
+			if err != nil {
+				_ = cmd.Process.Kill() // it has not begun
+				_ = cmd.Wait()
+			}
+		}
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // ProcessState has the result
@@ -73,24 +81,19 @@ func (c *Child) Pid() int { return c.cmd.Process.Pid }
 // Exited is closed when the child is gone.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Signal sends a signal to the whole group. A group that is gone is no error.
-func (c *Child) Signal(sig syscall.Signal) error {
-	err := syscall.Kill(-c.Pid(), sig)
-	if errors.Is(err, syscall.ESRCH) {
-		return nil
-	}
-	return err
-}
+// Signal sends a signal to the whole group. A group that is gone is no error. On Windows
+// SIGKILL ends the group, and any other signal is a Ctrl-Break.
+func (c *Child) Signal(sig syscall.Signal) error { return c.group.signal(c.Pid(), sig) }
 
 // Gone reports whether no process of the group is left. Call it after Exited.
-func (c *Child) Gone() bool { return errors.Is(syscall.Kill(-c.Pid(), 0), syscall.ESRCH) }
+func (c *Child) Gone() bool { return c.group.gone(c.Pid()) }
 
 // Code waits until the child is gone, and returns its exit code as a shell does: the
 // child's own, or 128 and the number of the signal that ended it.
 func (c *Child) Code() int {
 	<-c.exited
 	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if ok && status.Signaled() {
+	if ok && status.Signaled() { // never on Windows
 		return 128 + int(status.Signal())
 	}
 	return c.cmd.ProcessState.ExitCode()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -114,14 +113,4 @@ func (w Work) Do(ctx context.Context, client Locker) (Done, error) {
 	default:
 		return all, nil
 	}
-}
-
-// processorSeconds returns what this process has used so far.
-func processorSeconds() float64 {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return 0
-	}
-	seconds := func(t syscall.Timeval) float64 { return time.Duration(t.Nano()).Seconds() }
-	return seconds(used.Utime) + seconds(used.Stime)
 }
