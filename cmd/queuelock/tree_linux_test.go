@@ -1,0 +1,237 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// Tests of what becomes of processes that a command has started.
+
+// offspring is a script that starts processes in and out of its group, which ignore
+// SIGTERM. Each keeps its output open.
+const offspring = `(trap "" TERM; sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000' & setsid sleep 1000 &); echo ready; `
+
+// offspringOf runs a command under the lock of x, after offspring, by the program as a
+// process group of its own. The output of all of them, but not of the program, is returned:
+// it ends when they have ended.
+func offspringOf(t *testing.T, command string, flags ...string) (cmd *exec.Cmd, out *os.File) {
+	t.Helper()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"run", "x"}, flags...)
+	cmd = program(t, append(args, "--", "sh", "-c", `exec >"$PIPE"; `+offspring+command)...)
+	cmd.Env = append(cmd.Env, "PIPE="+pipe)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	cmd.Stderr = file
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out, err = os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, out, "ready\n")
+	return cmd, out
+}
+
+// said is what a program wrote to standard error.
+func said(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	text, err := os.ReadFile(cmd.Stderr.(*os.File).Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// supervisorOf is the process id of the only child of a process.
+func supervisorOf(t *testing.T, parent int) int {
+	t.Helper()
+	text, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(parent)).Output()
+	pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || notNumber != nil {
+		t.Fatalf("children of %d: %q, %v", parent, text, err)
+	}
+	return pid
+}
+
+// mustEnd fails the test unless every process with the output ends.
+func mustEnd(t *testing.T, out *os.File) {
+	t.Helper()
+	if rest, err := io.ReadAll(out); err != nil {
+		t.Errorf("a process is still running: %v (rest of the output: %q)", err, rest)
+	}
+}
+
+// TestKilledRun checks that nothing that the command has started outlives run, or its
+// supervisor, when one of them is killed or stopped.
+func TestKilledRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		kill func(t *testing.T, run int)
+		code int // of run; -1 if it is killed
+		says string
+	}{
+		"run is killed":         {func(_ *testing.T, run int) { _ = syscall.Kill(run, syscall.SIGKILL) }, -1, "run was killed"},
+		"run's group is killed": {func(_ *testing.T, run int) { _ = syscall.Kill(-run, syscall.SIGKILL) }, -1, "run was killed"},
+		"run is stopped":        {func(_ *testing.T, run int) { _ = syscall.Kill(run, syscall.SIGSTOP) }, exitLost, "run is stopped"},
+		"supervisor is killed": {func(t *testing.T, run int) {
+			_ = syscall.Kill(supervisorOf(t, run), syscall.SIGKILL)
+		}, 137, ""},
+		"supervisor is stopped": {func(t *testing.T, run int) {
+			_ = syscall.Kill(supervisorOf(t, run), syscall.SIGSTOP)
+			_ = syscall.Kill(run, syscall.SIGTERM)
+		}, 143, "SIGKILL was sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			cmd, out := offspringOf(t, "exec sleep 1000", "--ttl", "2s", "--kill-after", "300ms")
+			c.kill(t, cmd.Process.Pid)
+			mustEnd(t, out)
+			if c.code == exitLost {
+				if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+					t.Error(err)
+				}
+			}
+			if code := codeAfter(t, cmd); code != c.code || !strings.Contains(said(t, cmd), c.says) {
+				t.Errorf("exit code %d, stderr %q; want %d, %q", code, said(t, cmd), c.code, c.says)
+			}
+			if c.code > exitSignal {
+				e.mustBeIdle(t, "x")
+			}
+		})
+	}
+}
+
+// TestRunIsStopped checks that the supervisor of a stopped run ends the command before
+// another client may hold the lock.
+func TestRunIsStopped(t *testing.T) {
+	e := newEngine(t)
+	cmd, out := offspringOf(t, "exec sleep 1000", "--ttl", "2s")
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan time.Time, 1)
+	go func() { _, _ = io.ReadAll(out); ended <- time.Now() }()
+	lock, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.Forever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	acquired := time.Now()
+	if end := <-ended; end.After(acquired) {
+		t.Errorf("the command ended %v after another client had the lock", end.Sub(acquired))
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if code := codeAfter(t, cmd); code != exitLost {
+		t.Errorf("exit code %d, want %d", code, exitLost)
+	}
+}
+
+// TestWaitsForChildren checks that run holds the lock until all that the command has started
+// has ended, and says so.
+func TestWaitsForChildren(t *testing.T) {
+	e := newEngine(t)
+	cmd, out := offspringOf(t, "exit 3", "--ttl", "2s", "--kill-after", "100ms")
+	for !strings.Contains(said(t, cmd), "the command has ended; waiting for sleep (") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if s := e.state(t, "x"); len(s.Serving) != 1 {
+		t.Errorf("%d hold the lock, want 1", len(s.Serving))
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, out)
+	if code := codeAfter(t, cmd); code != 3 {
+		t.Errorf("exit code %d, want 3 (stderr %q)", code, said(t, cmd))
+	}
+	e.mustBeIdle(t, "x")
+}
+
+// TestNoWaitChildren checks that with --no-wait-children the lock ends with the command.
+func TestNoWaitChildren(t *testing.T) {
+	e := newEngine(t)
+	cmd := program(t, "run", "x", "-o", "--", "sh", "-c", "sleep 1000 >&- 2>&- & echo $!; setsid sleep 1000 >&- 2>&- & echo $!")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.mustBeIdle(t, "x")
+	for _, line := range strings.Fields(string(out)) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Errorf("what the command has left is gone: %v", err)
+		}
+	}
+}
+
+// TestStoppedCommand checks that signals reach a command that is stopped, and that run says
+// that it is.
+func TestStoppedCommand(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			e := newEngine(t)
+			cmd, out := offspringOf(t, "kill -STOP $$; echo not reached", "--ttl", "2s", "--kill-after", "100ms")
+			for !strings.Contains(said(t, cmd), "the command is stopped by SIGSTOP and keeps the lock") {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			mustEnd(t, out)
+			if code := codeAfter(t, cmd); code != 128+int(sig) {
+				t.Errorf("exit code %d, want %d (stderr %q)", code, 128+int(sig), said(t, cmd))
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
+}
+
+// TestExtraFiles checks that the command inherits the files of run's caller, such as those
+// of make's job server, and none of run's.
+func TestExtraFiles(t *testing.T) {
+	newEngine(t)
+	cmd := program(t, "run", "x", "--", "sh", "-c", `cat <&3; for f in /proc/$$/fd/*; do readlink $f; done; true`)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(write, "token\n"); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	cmd.ExtraFiles = []*os.File{read}
+	out, err := cmd.Output()
+	read.Close()
+	if err != nil || !strings.HasPrefix(string(out), "token\n") || strings.Contains(string(out), "socket:") {
+		t.Errorf("output %q, %v", out, err)
+	}
+}
