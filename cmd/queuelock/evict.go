@@ -252,7 +252,7 @@ func (e *evicter) refused(err error) error {
 	case errors.Is(err, queuelock.ErrRenewed):
 		text = fmt.Sprintf("%s: this holder has renewed its lease since: look again with 'queuelock status -o json', or pass --yes", name)
 	case len(refused.Serving) == 0:
-		text = fmt.Sprintf("%s: no holder has this ticket: the lock has no holder", name)
+		text = fmt.Sprintf("%s: no holder has this ticket: the lock has no holder: see 'queuelock status'", name)
 	default:
 		first := refused.Serving[0]
 		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Ticket.Short())

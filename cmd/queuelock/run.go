@@ -85,7 +85,7 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	case dash < 0:
 		return usagef(`the command is missing: write it after "--", as in 'queuelock run %s -- COMMAND'`, clipped(entities[0], 40))
 	case len(f.command) == 0:
-		return usagef(`the command is missing after "--"`)
+		return usagef(`the command is missing after "--": write it there, as in 'queuelock run %s -- COMMAND'`, clipped(entities[0], 40))
 	}
 	if len(entities) > 1 && !f.all {
 		where := ""
@@ -222,11 +222,11 @@ func find(name string) (string, error) {
 	case err == nil, errors.Is(err, exec.ErrDot): // in a PATH with a dot: so be it
 		return path, nil
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s", name)}
+		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s: check its name, and PATH", clip(name, 80))}
 	}
 	return "", notRunnable(err)
 }
 
 func notRunnable(err error) error {
-	return &exitError{exitNotRunnable, fmt.Errorf("the command cannot be executed: %w", err)}
+	return &exitError{exitNotRunnable, fmt.Errorf("the command cannot be executed: %w: name a program or script that may be run", err)}
 }

@@ -28,9 +28,13 @@ func noFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		return fmt.Errorf("there is no flag -%s", clip(name, 40))
 	}
-	best, distance := "", near+1
+	best, distance := "", 2*near+1
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := changes(name, f.Name); !f.Hidden && d < distance {
+		d := 2 * changes(name, f.Name)
+		if name != "" && f.Name[0] == name[0] {
+			d-- // of names that differ as much: a first letter is seldom wrong
+		}
+		if !f.Hidden && d < distance {
 			best, distance = f.Name, d
 		}
 	})

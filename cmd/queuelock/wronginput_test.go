@@ -1,0 +1,136 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// nextStep is what a line must have to help: what is needed, or where to look.
+var nextStep = regexp.MustCompile(`need|name |use |see '|see "|check |write |give |set |run '|choose |try |make |did you mean|there is no|add |at least|at most|possible|once`)
+
+// TestWrongInput checks that each wrong input gives one clear line on standard error, with
+// a next step, nothing on standard output, and the exit code of its kind.
+func TestWrongInput(t *testing.T) {
+	newEngine(t)
+	const sh = "-- true"
+	for _, test := range []struct {
+		line  string // split at spaces; '' is an empty argument
+		words string // that the message has
+		code  int    // zero: exitUsage
+	}{
+		// Commands.
+		{"", "a command is missing", 0},
+		{"statsu x", "status", 0},
+		{"run-all x", "there is no command", 0},
+		{"help nosuch", "there is no command", 0},
+		{"completion", "SHELL is missing", 0},
+		{"completion tcsh", "bash, zsh", 0},
+		{"completion bash zsh", "one argument too many", 0},
+		{"man", "DIR is missing", 0},
+		{"man /nosuch/dir", "is no folder", 0},
+		{"version now", "one argument too many", 0},
+		// run.
+		{"run", "ENTITY is missing", 0},
+		{"run x", "the command is missing", 0},
+		{"run x --", "the command is missing", 0},
+		{"run x y " + sh, "one argument too many", 0},
+		{"run '' " + sh, "ENTITY is empty", 0},
+		{"run --wait x " + sh, "ENTITY is missing", 0},
+		{"run x --wait soon " + sh, "--wait soon", 0},
+		{"run x --wait -5 " + sh, "--wait", 0},
+		{"run x -n -w 5 " + sh, "use one", 0},
+		{"run x --ttl 10 " + sh, "--ttl", 0},
+		{"run x --ttl 0s " + sh, "--ttl 0s", 0},
+		{"run x --ttl 200h " + sh, "--ttl 200h", 0},
+		{"run x --permits 501 " + sh, "--permits 501", 0},
+		{"run x --permits many " + sh, "whole number", 0},
+		{"run x --shared --permits 2 " + sh, "use one of them", 0},
+		{"run x --scope galaxy " + sh, "queue, entity or table", 0},
+		{"run x --lock-delay 25h " + sh, "--lock-delay 25h", 0},
+		{"run x --lock-delay 5s --fail-closed " + sh, "use one of them", 0},
+		{"run x -E 300 " + sh, "300", 0},
+		{"run x --progress=loud " + sh, "loud", 0},
+		{"run x -c true " + sh, "use one of them", 0},
+		{"run x -c ''", "-c is empty", 0},
+		{"run x --tll 5s " + sh, "--ttl", 0},
+		{"run x -- nosuchcommand", "command not found", exitNotFound},
+		{"run x -- /", "cannot be executed", exitNotRunnable},
+		{"run x --table a " + sh, "3 to 255", 0},
+		{"run x --table '' " + sh, "--table is empty", 0},
+		{"run x --table nosuch " + sh, "there is no table", exitUnavailable},
+		{"run x --endpoint 127.0.0.1:8000 " + sh, "--endpoint", 0},
+		{"run x --endpoint ftp://h " + sh, "--endpoint", 0},
+		{"run x --profile nosuch " + sh, "nosuch", exitUnavailable},
+		// lock and unlock.
+		{"lock", "ENTITY is missing", 0},
+		{"lock x y", "one argument too many", 0},
+		{"lock x --max-hold -1s", "--max-hold", 0},
+		{"lock x --parent-pid 99999999", "no such process", 0},
+		{"unlock", "HANDLE is missing", 0},
+		{"unlock ''", "HANDLE is empty", 0},
+		{"unlock nosuch", "no lock has this handle", exitFailed},
+		{"unlock a b", "one argument too many", 0},
+		// status, ls and history.
+		{"status", "ENTITY is missing", 0},
+		{"status x y", "one argument too many", 0},
+		{"status x -o xml", "xml", 0},
+		{"status x --watch --interval 1ms", "--interval", 0},
+		{"status --item orders", "--key", 0},
+		{"status x --item orders --key id=1", "--item", 0},
+		{"status --item orders --key {", "--key", 0},
+		{"ls a b", "one argument too many", 0},
+		{"ls -o xml", "xml", 0},
+		{"ls --max-rcu -1", "--max-rcu", 0},
+		{"history", "ENTITY is missing", 0},
+		{"history x --for 1ms", "--for", 0},
+		{"history x --for 1s --interval 1ms", "--interval", 0},
+		// evict and sweep.
+		{"evict x", "--ticket is missing", 0},
+		{"evict x --ticket 0", "--ticket 0", 0},
+		{"evict x --ticket seven", "--ticket seven", 0},
+		{"evict x --ticket 7", "no holder", exitFailed},
+		{"evict x --ticket 7 --beat 3", "--force", 0},
+		{"sweep", "ENTITY", 0},
+		{"sweep x --all", "--all", 0},
+		// The table, and what runs beside it.
+		{"table", "missing", 0},
+		{"table destroy", "destroy", 0},
+		{"table create --tag x", "KEY=VALUE", 0},
+		{"create-table --table a/b", "3 to 255", 0},
+		{"doctor x", "one argument too many", 0},
+		{"local --port 70000", "--port", 0},
+		{"demo --workers 0", "--workers", 0},
+		{"bench --quick x", "one argument too many", 0},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			args := strings.Fields(test.line)
+			for i, arg := range args {
+				if arg == "''" {
+					args[i] = ""
+				}
+			}
+			o := invoke(t, args...)
+			if code := test.code; o.code != code && !(code == 0 && o.code == exitUsage) {
+				t.Errorf("exit code %d", o.code)
+			}
+			if o.stdout != "" {
+				t.Errorf("on standard output: %q", o.stdout)
+			}
+			line, more, _ := strings.Cut(o.stderr, "\n")
+			if more != "" || utf8.RuneCountInString(line) > maxLine || !strings.HasPrefix(line, "queuelock: ") {
+				t.Errorf("no line of at most %d characters: %q", maxLine, o.stderr)
+			}
+			if !strings.Contains(line, test.words) {
+				t.Errorf("%q is not in %q", test.words, line)
+			}
+			if !nextStep.MatchString(line) {
+				t.Errorf("there is no next step in %q", line)
+			}
+			if strings.Contains(line, "waitpolicy") || strings.Contains(line, "strconv") || strings.Contains(line, "Config.") {
+				t.Errorf("a Go name is in %q", line)
+			}
+		})
+	}
+}
