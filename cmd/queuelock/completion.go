@@ -51,4 +51,3 @@ Load it in the shell's start file, or install it where the shell looks for compl
 		},
 	}
 }
-
