@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestEveryCommand runs each command in this process and as a process of its own, and
+// wants the same exit code, and the same first words.
+func TestEveryCommand(t *testing.T) {
+	newEngine(t)
+	keepers(t)
+	// Those that run until they are stopped, or for long, have tests of their own.
+	tested := map[string]bool{"local": true, "demo": true, "bench": true, "top": true, "help": true}
+	for _, test := range []struct {
+		line  string
+		code  int
+		words string // that standard output begins with, or standard error if the code is not 0
+	}{
+		{"version", 0, "queuelock"},
+		{"completion zsh", 0, "#compdef queuelock"},
+		{"template iam", 0, ""},
+		{"create-table", 0, `table "queuelock"`},
+		{"table describe", 0, ""},
+		{"doctor", 0, "queuelock"},
+		{"run x -- echo ran", 0, "ran\n"},
+		{"status x", 0, `"x" (lock): idle`},
+		{"ls", 0, "ENTITY"},
+		{"sweep x", 0, ""},
+		{"history x --for 1s", 0, ""},
+		{"evict x --ticket 7", exitFailed, "queuelock: "},
+		{"lock y --max-hold 1s", 0, "/"},
+		{"unlock /nosuch", exitFailed, "queuelock: "},
+		{"table delete --yes --force --table none", exitUnavailable, "queuelock: "},
+	} {
+		args := strings.Fields(test.line)
+		tested[args[0]] = true
+		t.Run(test.line, func(t *testing.T) {
+			begins := func(code int, stdout, stderr string) {
+				t.Helper()
+				said := stdout
+				if test.code != 0 {
+					said = stderr
+				}
+				if code != test.code || !strings.HasPrefix(said, test.words) {
+					t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+				}
+			}
+			if args[0] != "lock" { // whose keeper is a process of its own in any case
+				o := invoke(t, args...)
+				begins(o.code, o.stdout, o.stderr)
+			}
+			cmd := program(t, args...)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			if _, exited := err.(*exec.ExitError); err != nil && !exited {
+				t.Fatal(err)
+			}
+			begins(cmd.ProcessState.ExitCode(), stdout.String(), stderr.String())
+		})
+	}
+	for _, cmd := range newRoot().Commands() {
+		if !cmd.Hidden && !tested[cmd.Name()] {
+			t.Errorf("%s is not tested", cmd.Name())
+		}
+	}
+}
