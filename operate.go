@@ -152,7 +152,11 @@ type Swept struct{ Waiters, Holders int }
 //   - *EvictError, which matches ErrNotServed or ErrLeased, if nothing was done.
 //   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
 func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
-	return c.evict(ctx, key, t, "a fail-closed holder", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
+	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
+	if err != nil {
+		return err
+	}
+	return c.evict(ctx, q, t, "a fail-closed holder", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
 		return eviction.FailClosed(ctx, q, t, minRetryTimeout)
 	})
 }
@@ -164,14 +168,32 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 // and the Beat of h, so it never evicts another holder. Its results are those of Evict, but *EvictError matches
 // ErrNotServed, or ErrRenewed if the holder has renewed its lease since it was read.
 func (c *Client) EvictHolder(ctx context.Context, key Key, h queue.Holder) error {
-	return c.evict(ctx, key, h.Ticket, "a holder with a lease", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
+	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
+	if err != nil {
+		return err
+	}
+	return c.evictShown(ctx, q, h)
+}
+
+// EvictItemHolder is EvictHolder for the lock of an item, with a holder that InspectItem has shown. An
+// UpdateAndRelease of that holder is refused from now on.
+func (c *Client) EvictItemHolder(ctx context.Context, item ItemKey, h queue.Holder) error {
+	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
+	if err != nil {
+		return err
+	}
+	return c.evictShown(ctx, q, h)
+}
+
+func (c *Client) evictShown(ctx context.Context, q table.Queue, h queue.Holder) error {
+	return c.evict(ctx, q, h.Ticket, "a holder with a lease", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
 		return eviction.Shown(ctx, q, h.ID, h.Ticket, h.Beat, minRetryTimeout)
 	})
 }
 
-func (c *Client) evict(ctx context.Context, key Key, t ticket.Number, what string,
+func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, what string,
 	evict func(context.Context, table.Queue) (serving.Holder, serving.Record, error)) error {
-	ctx, q, end, err := c.enter(ctx, key)
+	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
 	if err != nil {
 		return err
 	}

@@ -26,12 +26,14 @@ type evictFlags struct {
 	reason, ticket   string
 	beat             int64
 	force, yes, json bool
+	item, itemPrefix string
+	key              []string
 }
 
 func newEvict() *cobra.Command {
 	var f evictFlags
 	cmd := &cobra.Command{
-		Use:   "evict ENTITY --ticket N",
+		Use:   "evict ENTITY | evict --item TABLE --key KEY",
 		Short: "Take the lock from a holder",
 		Long: `Ends the turn of the holder with ticket N, which took the lock of ENTITY without a lease
 ("run --fail-closed"): no other client would ever end it. The next waiter is served. A holder
@@ -43,7 +45,8 @@ are refused from now on; its other work overlaps with that of the next holder.
 
 --force shows the holder and asks for a confirmation. --yes answers it, and --beat N is one: it
 evicts the holder only if that is still its beat ("queuelock status -o json"). In no case is
-another holder evicted. A repeated call is safe.
+another holder evicted. A repeated call is safe. --item and --key name an item that the
+library's LockItem locks, instead of ENTITY.
 
 Exit codes:
   1    nothing was done: no holder has this ticket, or it has a lease, or has renewed it
@@ -51,10 +54,8 @@ Exit codes:
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock evict payroll --ticket 7
   queuelock evict deploy/prod --ticket 12 --force`,
-		Args: oneEntity,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, queuelock.Key{Entity: args[0], Reason: f.reason})
-		},
+		Args: f.arguments,
+		RunE: f.run,
 	}
 	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
 	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the ticket of the holder, as status shows it")
@@ -62,8 +63,29 @@ Exit codes:
 	cmd.Flags().Int64Var(&f.beat, "beat", 0, "with --force: only if this is the holder's beat")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "with --force: do not ask")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	cmd.Flags().StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
+	cmd.Flags().StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
+	cmd.Flags().StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")
 	f.addFlags(cmd)
 	return cmd
+}
+
+func (f *evictFlags) arguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.item == "" && len(f.key) > 0:
+		return usagef("--key is the key of an item: name its table with --item")
+	case f.item == "":
+		return oneEntity(cmd, args)
+	case len(args) > 0:
+		return usagef("%.60q and --item exclude each other: name an entity, or an item by --item and --key", args[0])
+	case f.reason != "":
+		return usagef("--reason and --item exclude each other: an item has one lock")
+	case len(f.key) == 0:
+		return usagef("--key is missing: name the item, as in --key id=order-7")
+	case !f.force:
+		return usagef("--item needs --force: each lock of an item has a lease")
+	}
+	return nil
 }
 
 // evictReport is an eviction for machines.
@@ -74,11 +96,46 @@ type evictReport struct {
 	Evicted bool   `json:"evicted"`
 }
 
-func (f *evictFlags) run(cmd *cobra.Command, key queuelock.Key) error {
+// evictee is the queue of the holder to evict.
+type evictee struct {
+	name        string
+	key         queuelock.Key // of the report
+	look        look
+	evict       func(context.Context, *queuelock.Client, ticket.Number) error
+	evictHolder func(context.Context, *queuelock.Client, queue.Holder) error
+}
+
+func (f *evictFlags) evictee(args []string) (*evictee, error) {
+	if f.item == "" {
+		key := queuelock.Key{Entity: args[0], Reason: f.reason}
+		return &evictee{
+			name: key.String(), key: key,
+			look:  func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.Inspect(ctx, key) },
+			evict: func(ctx context.Context, c *queuelock.Client, n ticket.Number) error { return c.Evict(ctx, key, n) },
+			evictHolder: func(ctx context.Context, c *queuelock.Client, h queue.Holder) error {
+				return c.EvictHolder(ctx, key, h)
+			},
+		}, nil
+	}
+	itemKey, err := parseItemKey(f.key)
+	if err != nil {
+		return nil, err
+	}
+	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
+	return &evictee{
+		name: "item " + item.String(), key: queuelock.Key{Entity: item.String(), Reason: queuelock.ItemReason},
+		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.InspectItem(ctx, item) },
+		evictHolder: func(ctx context.Context, c *queuelock.Client, h queue.Holder) error {
+			return c.EvictItemHolder(ctx, item, h)
+		},
+	}, nil
+}
+
+func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	beat := cmd.Flags().Changed("beat")
 	switch {
 	case f.ticket == "":
-		return usagef("--ticket is missing: name the holder, as 'queuelock status %s' shows it", clip(quoted(key.Entity), 40))
+		return usagef("--ticket is missing: name the holder, as 'queuelock status' shows it")
 	case !f.force && (beat || f.yes):
 		return usagef("--beat and --yes are for --force: add it to evict a holder with a lease")
 	case f.beat < 0:
@@ -88,20 +145,21 @@ func (f *evictFlags) run(cmd *cobra.Command, key queuelock.Key) error {
 	if err != nil || number.IsZero() {
 		return usagef("--ticket %s: need a whole number from 1, as 'queuelock status' shows it", clip(f.ticket, 40))
 	}
-	if err := checkArguments(cmd.Context(), key, f.table, f.config(queuelock.Config{})); err != nil {
+	what, err := f.evictee(args)
+	if err != nil {
 		return err
 	}
-	e := &evicter{cmd: cmd, settings: &f.settings, key: key, ticket: number}
+	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix}, ticket: number}
 	defer e.close()
-	holder, err := e.look()
+	holder, err := e.find()
 	switch {
 	case err != nil:
 		return err
 	case !f.force:
-		err = e.evict(func(ctx context.Context) error { return e.client.Evict(ctx, key, number) })
+		err = e.attempt(func(ctx context.Context) error { return e.evict(ctx, e.client, number) })
 	case beat:
 		holder.Beat = f.beat
-		err = e.evictHolder(holder)
+		err = e.force(holder)
 	default:
 		err = e.insist(holder, f.yes)
 	}
@@ -109,42 +167,40 @@ func (f *evictFlags) run(cmd *cobra.Command, key queuelock.Key) error {
 		return e.refused(err)
 	}
 	if f.json {
-		report := evictReport{Entity: key.Entity, Reason: key.Reason, Ticket: number.String(), Evicted: true}
+		report := evictReport{Entity: e.key.Entity, Reason: e.key.Reason, Ticket: number.String(), Evicted: true}
 		if report.Reason == "" {
 			report.Reason = queuelock.DefaultReason
 		}
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", key, number)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", e.name, number)
 	return err
 }
 
 // evicter evicts one holder.
 type evicter struct {
+	*evictee
 	cmd      *cobra.Command
 	settings *settings
-	key      queuelock.Key
+	cfg      queuelock.Config
 	ticket   ticket.Number
-	db       *database
-	client   *queuelock.Client
+	client   *queuelock.Client // nil before look
+	closed   func()
 }
 
 func (e *evicter) patience() *patience {
 	return e.settings.patience(e.cmd.Context(), e.cmd.ErrOrStderr(), evictLimit)
 }
 
-// look connects, and finds the holder. An eviction is repeated while DynamoDB does not
-// answer; a wrong address is noticed by this look at once.
-func (e *evicter) look() (holder queue.Holder, err error) {
+// find connects, and finds the holder. An eviction is repeated while DynamoDB does not
+// answer; a wrong address is noticed at once.
+func (e *evicter) find() (holder queue.Holder, err error) {
 	p := e.patience()
 	defer p.end()
-	if e.db, err = e.settings.connect(p.ctx); err != nil {
+	if e.client, e.closed, err = e.settings.open(p.ctx, e.look, e.cfg); err != nil {
 		return holder, err
 	}
-	if e.client, err = queuelock.New(e.db, e.settings.table, e.settings.config(queuelock.Config{})); err != nil {
-		return holder, usagef("%w", err)
-	}
-	state, err := e.client.Inspect(p.ctx, e.key)
+	state, err := e.look(p.ctx, e.client)
 	if err != nil {
 		return holder, p.unavailable(err)
 	}
@@ -156,17 +212,17 @@ func (e *evicter) look() (holder queue.Holder, err error) {
 }
 
 func (e *evicter) close() {
-	if e.client != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(e.cmd.Context()), evictLimit)
-		defer cancel()
-		_ = e.client.Close(ctx) // of what runs in the background nothing depends
+	if e.client == nil {
+		return
 	}
-	if e.db != nil {
-		e.db.close()
-	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.cmd.Context()), evictLimit)
+	defer cancel()
+	_ = e.client.Close(ctx) // nothing depends on what runs in the background
+	e.closed()
 }
 
-func (e *evicter) evict(call func(context.Context) error) error {
+// attempt makes a call of the client.
+func (e *evicter) attempt(call func(context.Context) error) error {
 	p := e.patience()
 	defer p.end()
 	err := call(p.ctx)
@@ -176,8 +232,9 @@ func (e *evicter) evict(call func(context.Context) error) error {
 	return p.unavailable(err)
 }
 
-func (e *evicter) evictHolder(h queue.Holder) error {
-	return e.evict(func(ctx context.Context) error { return e.client.EvictHolder(ctx, e.key, h) })
+// force evicts a holder as it was shown.
+func (e *evicter) force(h queue.Holder) error {
+	return e.attempt(func(ctx context.Context) error { return e.evictHolder(ctx, e.client, h) })
 }
 
 // insist evicts the holder that was confirmed. If that has renewed its lease since, it asks
@@ -191,7 +248,7 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 				return err
 			}
 		}
-		err := e.evictHolder(h)
+		err := e.force(h)
 		refused, ok := errors.AsType[*queuelock.EvictError](err)
 		if !ok || !errors.Is(err, queuelock.ErrRenewed) {
 			return err
@@ -207,7 +264,7 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 // describe prints what the operator decides about.
 func (e *evicter) describe(h queue.Holder) {
 	out := e.cmd.ErrOrStderr()
-	fmt.Fprintf(out, "%s: ticket %s is held by %.200q", e.key, h.Ticket, h.Owner)
+	fmt.Fprintf(out, "%s: ticket %s is held by %.200q", e.name, h.Ticket, h.Owner)
 	if h.Age > 0 {
 		fmt.Fprintf(out, ", for %v", h.Age.Round(time.Second))
 	}
@@ -244,7 +301,7 @@ func (e *evicter) refused(err error) error {
 	if !ok {
 		return err
 	}
-	name := clip(e.key.String(), 60)
+	name := clip(e.name, 60)
 	var text string
 	switch {
 	case errors.Is(err, queuelock.ErrLeased):

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -100,4 +103,83 @@ func TestEvictForceRenewed(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// TestEvictForceOfProcess evicts a process that hangs, as an operator does.
+func TestEvictForceOfProcess(t *testing.T) {
+	e := newEngine(t)
+	hung := program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 100")
+	var stderr bytes.Buffer
+	hung.Stderr = &stderr
+	out := launch(t, hung)
+	expect(t, out, "ready")
+	client := e.client(t)
+	for beat := int64(0); beat < 2; { // it renews its lease
+		state, err := client.Inspect(t.Context(), queuelock.Key{Entity: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		beat = state.Serving[0].Beat
+	}
+	operator := program(t, "evict", "x", "--ticket", "1", "--force")
+	operator.Stdin = strings.NewReader(strings.Repeat("y\n", 100)) // it may be asked again
+	text, err := operator.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(text), "\"x\" (lock): ticket 1 is evicted\n") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if code := codeAfter(t, hung); code != exitLost || !strings.Contains(stderr.String(), "evicted") {
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
+	}
+	e.mustBeIdle(t, "x")
+}
+
+// TestOutageOfProcess checks what processes report of a DynamoDB that does not answer.
+func TestOutageOfProcess(t *testing.T) {
+	isolate(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://"+listener.Addr().String())
+	cmd := program(t, "create-table")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, stderr, "waiting for DynamoDB at "+listener.Addr().String()+", for at most 30s\n")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	codeAfter(t, cmd)
+	listener.Close()
+	var text bytes.Buffer
+	cmd = program(t, "run", "x", "-w", "0", "--", "true")
+	cmd.Stderr = &text
+	launch(t, cmd)
+	code := codeAfter(t, cmd)
+	mustBeShort(t, outcome{code: code, stderr: text.String()}, exitUnavailable, "nothing listens at "+listener.Addr().String())
+}
+
+// TestEvictForceOfItem checks that evict --item ends the turn of an item's holder.
+func TestEvictForceOfItem(t *testing.T) {
+	e := newEngine(t)
+	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"}}
+	lock, err := e.client(t).LockItem(t.Context(), queuelock.ItemKey{Table: "queuelock", Key: key}, waitpolicy.NoWait, queuelock.CreateItem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	evict := []string{"evict", "--item", "queuelock", "--key", "pk=order", "--key", "sk=7", "--ticket", "1"}
+	mustBeShort(t, invoke(t, evict...), exitUsage, "--item needs --force")
+	mustBeShort(t, invoke(t, append(evict, "--force", "x")...), exitUsage, "exclude each other")
+	o := answer(t, "y\n", append(evict, "--force")...)
+	if o.code != 0 || !strings.HasPrefix(o.stdout, "item ") || !strings.HasSuffix(o.stdout, ": ticket 1 is evicted\n") {
+		t.Errorf("%+v", o)
+	}
+	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+		t.Errorf("%v", err)
+	}
+	mustBeShort(t, answer(t, "y\n", append(evict, "--force")...), exitFailed, "no holder has this ticket")
 }

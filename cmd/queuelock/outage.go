@@ -100,6 +100,9 @@ func refusal(err error, api smithy.APIError) string {
 	return fmt.Sprintf("DynamoDB refused the request: %s (%s); --verbose prints the details", clip(api.ErrorMessage(), 60), clip(code, 30))
 }
 
+// refusedOnWindows is WSAECONNREFUSED, which no other system has.
+const refusedOnWindows = syscall.Errno(10061)
+
 // unreachable is the line of a request without an answer; "" for any other failure.
 func unreachable(err error) string {
 	dns, noName := errors.AsType[*net.DNSError](err)
@@ -119,7 +122,7 @@ func unreachable(err error) string {
 		return "the endpoint does not speak TLS: check whether --endpoint needs http in place of https"
 	case noName:
 		return fmt.Sprintf("the host %q is not known: check --endpoint, --region and the network", clip(dns.Name, 60))
-	case errors.Is(err, syscall.ECONNREFUSED) && onNetwork && operation.Addr != nil:
+	case (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, refusedOnWindows)) && onNetwork && operation.Addr != nil:
 		return fmt.Sprintf("nothing listens at %s: start DynamoDB there, or correct --endpoint or AWS_ENDPOINT_URL_DYNAMODB", operation.Addr)
 	case timeout:
 		return "no answer from DynamoDB in time: check the network, --endpoint and --region, and repeat the command"

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -186,5 +189,47 @@ func TestEvictHolderFaults(t *testing.T) {
 			t.Errorf("after %v", took)
 		}
 		locktest.Release(t, lock)
+	})
+}
+
+// TestEvictItemHolder checks that an operator ends the turn of an item's holder, whose
+// updates are refused then.
+func TestEvictItemHolder(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		item := queuelock.ItemKey{Table: table.Name(), Key: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"},
+		}}
+		lock, err := c.LockItem(t.Context(), item, waitpolicy.Forever, queuelock.CreateItem())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan *queuelock.ItemLock, 1)
+		go func() {
+			lock, err := operator.LockItem(t.Context(), item, waitpolicy.Forever)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- lock
+		}()
+		time.Sleep(time.Minute + time.Second)
+		before := locktest.Must(operator.InspectItem(t.Context(), item)).Serving[0]
+		time.Sleep(locktest.TTL)
+		if err := operator.EvictItemHolder(t.Context(), item, before); !errors.Is(err, queuelock.ErrRenewed) {
+			t.Errorf("%v, want ErrRenewed", err)
+		}
+		before = locktest.Must(operator.InspectItem(t.Context(), item)).Serving[0]
+		if err := operator.EvictItemHolder(t.Context(), item, before); err != nil {
+			t.Fatal(err)
+		}
+		got := <-next
+		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("the update of the evicted holder: %v", err)
+		}
+		if err := got.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
