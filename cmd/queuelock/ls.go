@@ -223,7 +223,7 @@ func (o *opened) cost(rate float64) string {
 		return fmt.Sprintf("a scan of the table: one read unit for each 4 KB, %s; its size is not known without dynamodb:DescribeTable", bound)
 	}
 	size := aws.ToInt64(o.table.TableSizeBytes)
-	units := max(1, float64((size+4095)/4096))
+	units := max(4, float64((size+4095)/4096)) // each segment has a last page
 	text := fmt.Sprintf("a scan of about %s (%s): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), units, bound)
 	if rate > 0 {
 		text += fmt.Sprintf(", %v", max(time.Second, time.Duration(units/rate*float64(time.Second)).Round(time.Second)))

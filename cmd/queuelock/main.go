@@ -72,7 +72,7 @@ time, the ticket is a fencing token as well.`,
 	root.AddCommand(newSupervise()) // hidden
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
-		newStatus(), newLs(), newHistory(),
+		newStatus(), newLs(), newHistory(), newTop(),
 		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(), newChaosWorker(),
 	)
 	root.AddCommand(newTemplate())

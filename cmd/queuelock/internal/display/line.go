@@ -75,6 +75,9 @@ func NewLine(s *queue.State, err error) Line {
 	return l
 }
 
+// Times returns HeldFor and LongestWait, zero for null.
+func (l Line) Times() (held, longest time.Duration) { return l.heldFor, l.longestWait }
+
 // Compare orders lines by entity and reason.
 func (l Line) Compare(o Line) int {
 	return cmp.Or(cmp.Compare(l.Entity, o.Entity), cmp.Compare(l.Reason, o.Reason))

@@ -92,7 +92,7 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 		if !h.Since.IsZero() {
 			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
 		}
-		row("served", h.Ticket, Owner(h.Owner), modeOf(h.Shared), age, leftOf(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		row("served", h.Ticket, Owner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
 		place := strconv.Itoa(p.Position)
@@ -101,7 +101,7 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 			continue
 		}
 		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
-		row(place, p.Ticket, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), left(p.Remaining, p.TTL), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
+		row(place, p.Ticket, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
 	}
 	_ = w.Flush() // to a Builder, which takes all
 }
@@ -170,8 +170,8 @@ func Printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// leftOf returns what is left of a holder's lease, and of its lock delay.
-func leftOf(h queue.Holder) string {
+// LeaseLeft returns what is left of a holder's lease, and of its lock delay.
+func LeaseLeft(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
 		return h.Problem.Error()
@@ -181,6 +181,14 @@ func leftOf(h queue.Holder) string {
 		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))
 	}
 	return left(h.Remaining, h.TTL)
+}
+
+// WaiterLeft returns what is left of a waiter's lease, or what is wrong with its row.
+func WaiterLeft(w queue.Waiter) string {
+	if w.Problem != nil {
+		return w.Problem.Error()
+	}
+	return left(w.Remaining, w.TTL)
 }
 
 func left(remaining, ttl time.Duration) string {

@@ -1,0 +1,333 @@
+// Package top is the live view of a table's queues.
+//
+// Model is the state, and Update and View are functions of it: they send nothing and know no
+// terminal. Update returns the requests that are to be sent as effects. Run connects a Model
+// to a terminal and to a Source, scans without a pause beyond the interval, and keeps to a
+// rate of read units: nine tenths are for scans, one tenth for the queue that is inspected.
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// The messages that Update takes, beside those of the terminal.
+type (
+	// Key is a key that was pressed, by its name.
+	Key string
+	// Resized is the size of the terminal.
+	Resized struct{ Width, Height int }
+	// Tick is the time.
+	Tick time.Time
+	// Progress is what the scan under way has used of about Of units.
+	Progress struct{ Units, Of float64 }
+	// Scanned is the result of a scan.
+	Scanned struct {
+		At     time.Time
+		Lines  []display.Line // up to maxQueues
+		Total  int            // number of queues, also of those that are not in Lines
+		Busy   int            // of them, with a holder or a waiter
+		Units  float64        // used since the scan before, for all purposes
+		Passed time.Duration  // since the scan before
+		Err    error
+	}
+	// Inspected is a look at one queue.
+	Inspected struct {
+		Key   queuelock.Key
+		State *queue.State
+		Err   error
+	}
+	// Evicted is the result of an eviction.
+	Evicted struct {
+		Holder queue.Holder
+		Err    error
+	}
+)
+
+// The effects that Update returns.
+type (
+	// Effect is something to do.
+	Effect interface{ effect() }
+	// Quit ends the program.
+	Quit struct{}
+	// Inspect looks at a queue.
+	Inspect struct{ Key queuelock.Key }
+	// Evict evicts a holder that was shown.
+	Evict struct {
+		Key    queuelock.Key
+		Holder queue.Holder
+	}
+)
+
+func (Quit) effect()    {}
+func (Inspect) effect() {}
+func (Evict) effect()   {}
+
+const (
+	// maxQueues bounds the list.
+	maxQueues = 1000
+	// samples is the length of a sparkline.
+	samples = 7
+)
+
+// entry is a queue of the list.
+type entry struct {
+	display.Line
+	held, waits []time.Duration // of the last scans
+}
+
+func (e entry) key() queuelock.Key { return queuelock.Key{Entity: e.Entity, Reason: e.Reason} }
+
+// Model is the state of the view.
+type Model struct {
+	Table   string
+	Rate    float64 // the read units that are allowed in a second; zero: no bound
+	Unicode bool
+
+	width, height int
+	now           time.Time
+
+	entries     []entry // those that were scanned last, by name
+	total, busy int
+	all         bool // the list has idle queues too
+	selected    queuelock.Key
+	scanned     time.Time
+	used        float64 // units in a second
+	progress    Progress
+	failure     string // of the last scan or look
+	message     string // the result of a key
+
+	inspecting bool
+	looking    bool // a look is under way
+	subject    queuelock.Key
+	state      *queue.State
+	moved      map[string]int // places that waiters have moved up, by id
+	holder     int            // the holder that is chosen
+	evicting   bool           // once the look is there
+	confirm    *queue.Holder  // the holder about which the user is asked
+}
+
+// Update returns the state after a message, and what is to be done.
+func (m Model) Update(msg any) (Model, []Effect) {
+	switch msg := msg.(type) {
+	case Resized:
+		m.width, m.height = msg.Width, msg.Height
+	case Progress:
+		m.progress = msg
+	case Scanned:
+		return m.scan(msg), nil
+	case Inspected:
+		return m.inspected(msg), nil
+	case Evicted:
+		return m.evicted(msg)
+	case Tick:
+		m.now = time.Time(msg)
+		return m.look()
+	case Key:
+		return m.press(string(msg))
+	}
+	return m, nil
+}
+
+// scan takes the result of a scan.
+func (m Model) scan(s Scanned) Model {
+	m.progress = Progress{}
+	if m.failure = ""; s.Err != nil {
+		m.failure = s.Err.Error()
+		return m
+	}
+	before := map[queuelock.Key]entry{}
+	for _, e := range m.entries {
+		before[e.key()] = e
+	}
+	m.entries = nil
+	for _, line := range s.Lines {
+		e := entry{Line: line}
+		old := before[e.key()]
+		held, longest := line.Times()
+		e.held, e.waits = push(old.held, held), push(old.waits, longest)
+		m.entries = append(m.entries, e)
+	}
+	slices.SortFunc(m.entries, func(a, b entry) int {
+		_, x := a.Times()
+		_, y := b.Times()
+		return cmp.Or(cmp.Compare(y, x), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Holders, a.Holders), a.Compare(b.Line))
+	})
+	m.total, m.busy, m.scanned, m.now = s.Total, s.Busy, s.At, s.At
+	if s.Passed > 0 {
+		m.used = s.Units / s.Passed.Seconds()
+	}
+	return m
+}
+
+// push adds a sample, in a list of its own.
+func push(list []time.Duration, d time.Duration) []time.Duration {
+	if len(list) == samples {
+		list = list[1:]
+	}
+	return append(slices.Clone(list), d)
+}
+
+// shown returns the entries of the list.
+func (m Model) shown() []entry {
+	if m.all {
+		return m.entries
+	}
+	return slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool { return e.State == display.Idle })
+}
+
+// cursor returns the place of the selected queue; 0 if it has left the list.
+func (m Model) cursor(list []entry) int {
+	return max(0, slices.IndexFunc(list, func(e entry) bool { return e.key() == m.selected }))
+}
+
+// look asks for a look at the queue that is inspected, unless one is under way.
+func (m Model) look() (Model, []Effect) {
+	if !m.inspecting || m.looking {
+		return m, nil
+	}
+	m.looking = true
+	return m, []Effect{Inspect{m.subject}}
+}
+
+// inspected takes a look.
+func (m Model) inspected(s Inspected) Model {
+	m.looking = false
+	if !m.inspecting || s.Key != m.subject {
+		return m
+	}
+	if m.failure = ""; s.Err != nil {
+		m.failure = s.Err.Error()
+		return m
+	}
+	places := map[string]int{}
+	if m.state != nil {
+		for _, w := range m.state.Waiting {
+			places[w.ID] = w.Position
+		}
+	}
+	moved := map[string]int{}
+	for _, w := range s.State.Waiting {
+		if was, ok := places[w.ID]; ok {
+			moved[w.ID] = was - w.Position + max(0, m.moved[w.ID])
+		}
+	}
+	m.state, m.moved = s.State, moved
+	m.holder = min(m.holder, max(0, len(s.State.Serving)-1))
+	if m.evicting {
+		m.evicting = false
+		m = m.ask()
+	}
+	return m
+}
+
+// ask asks whether to evict the chosen holder.
+func (m Model) ask() Model {
+	switch {
+	case m.subject.Reason == queuelock.ItemReason:
+		m.message = "the holder of an item is in the item, and is not evicted"
+	case m.state == nil:
+		m.evicting = true
+	case len(m.state.Serving) == 0:
+		m.message = "there is no holder to evict"
+	default:
+		holder := m.state.Serving[m.holder]
+		m.confirm = &holder
+	}
+	return m
+}
+
+// evicted takes the result of an eviction, and looks at the queue again.
+func (m Model) evicted(e Evicted) (Model, []Effect) {
+	m.message = fmt.Sprintf("ticket %s is evicted", e.Holder.Ticket.Short())
+	if e.Err != nil {
+		m.message = e.Err.Error()
+	}
+	return m.look()
+}
+
+// press reacts to a key.
+func (m Model) press(key string) (Model, []Effect) {
+	m.message = ""
+	if m.confirm != nil {
+		holder := *m.confirm
+		m.confirm = nil
+		if key == "y" || key == "Y" {
+			m.message = fmt.Sprintf("evicting ticket %s …", holder.Ticket.Short())
+			return m, []Effect{Evict{m.subject, holder}}
+		}
+		m.message = "nothing was evicted"
+		return m, nil
+	}
+	switch key {
+	case "q", "ctrl+c":
+		return m, []Effect{Quit{}}
+	case "e":
+		if m.inspecting {
+			return m.ask(), nil
+		}
+		m.evicting = true
+		return m.open()
+	}
+	if m.inspecting {
+		return m.pressInspecting(key), nil
+	}
+	list := m.shown()
+	at := m.cursor(list)
+	switch key {
+	case "up", "k":
+		at--
+	case "down", "j":
+		at++
+	case "pgup":
+		at -= m.rows()
+	case "pgdown", "space":
+		at += m.rows()
+	case "home", "g":
+		at = 0
+	case "end", "G":
+		at = len(list)
+	case "a":
+		m.all = !m.all
+		return m, nil
+	case "enter":
+		return m.open()
+	}
+	if len(list) > 0 {
+		m.selected = list[min(max(at, 0), len(list)-1)].key()
+	}
+	return m, nil
+}
+
+func (m Model) pressInspecting(key string) Model {
+	switch key {
+	case "esc", "backspace", "left", "h":
+		m.inspecting, m.looking, m.state, m.moved, m.evicting = false, false, nil, nil, false
+	case "up", "k":
+		m.holder = max(0, m.holder-1)
+	case "down", "j":
+		if m.state != nil {
+			m.holder = min(m.holder+1, max(0, len(m.state.Serving)-1))
+		}
+	}
+	return m
+}
+
+// open inspects the selected queue.
+func (m Model) open() (Model, []Effect) {
+	list := m.shown()
+	if len(list) == 0 {
+		m.evicting = false
+		m.message = "there is no queue to choose"
+		return m, nil
+	}
+	m.selected = list[m.cursor(list)].key()
+	m.inspecting, m.looking, m.subject, m.state, m.moved, m.holder = true, false, m.selected, nil, nil, 0
+	return m.look()
+}

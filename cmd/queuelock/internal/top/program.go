@@ -1,0 +1,267 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// Source is the table.
+type Source struct {
+	// Scan lists the queues at that rate, and reports the units of each page.
+	Scan     func(ctx context.Context, rate float64, onPage func(units float64)) iter.Seq2[*queue.State, error]
+	Inspect  func(context.Context, queuelock.Key) (*queue.State, error)
+	Evict    func(context.Context, queuelock.Key, queue.Holder) error
+	Describe func(error) string // in one line, for a person
+}
+
+// Config says what to show, and how often.
+type Config struct {
+	Source
+	Table    string
+	Rate     float64       // read units in a second; zero: no bound
+	Interval time.Duration // from one scan to the next, at least
+	Expected float64       // units of a scan; zero: not known
+	Unicode  bool
+	Plain    bool // no reverse video
+}
+
+// scanRate and lookInterval share the rate.
+func (c Config) scanRate() float64 { return c.Rate * 0.9 }
+
+func (c Config) lookInterval() time.Duration {
+	if c.Rate <= 0 {
+		return time.Second
+	}
+	return max(time.Second, time.Duration(10/c.Rate*float64(time.Second)))
+}
+
+// meter counts the units that were used.
+type meter struct {
+	units atomic.Int64 // in tenths
+	began time.Time    // of the scan before
+}
+
+func (m *meter) add(units float64) { m.units.Add(int64(units*10 + 0.5)) }
+
+// scans scans again and again until ctx ends, and gives each result to report.
+func (c Config) scans(ctx context.Context, m *meter, progress func(Progress), report func(Scanned)) {
+	m.began = time.Now()
+	for ctx.Err() == nil {
+		begun := time.Now()
+		s := c.scan(ctx, m, progress)
+		if ctx.Err() != nil {
+			return
+		}
+		pause := time.NewTimer(c.Interval - time.Since(begun))
+		s.At = time.Now()
+		report(s)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// scan makes one scan. Of idle queues it keeps only as many as there is room for.
+func (c Config) scan(ctx context.Context, m *meter, progress func(Progress)) Scanned {
+	var s Scanned
+	var idle []display.Line
+	var units float64
+	onPage := func(u float64) {
+		m.add(u)
+		units += u
+		progress(Progress{units, c.Expected})
+	}
+	for state, err := range c.Scan(ctx, c.scanRate(), onPage) {
+		if state == nil {
+			s.Err = errors.New(c.Describe(err))
+			break
+		}
+		line := display.NewLine(state, err)
+		s.Total++
+		switch {
+		case line.State != display.Idle:
+			if s.Busy++; len(s.Lines) < maxQueues {
+				s.Lines = append(s.Lines, line)
+			}
+		case len(idle) < maxQueues:
+			idle = append(idle, line)
+		}
+	}
+	s.Lines = append(s.Lines, idle[:min(len(idle), maxQueues-len(s.Lines))]...)
+	now := time.Now()
+	s.Units, s.Passed = float64(m.units.Swap(0))/10, now.Sub(m.began)
+	m.began = now
+	return s
+}
+
+// Lines prints the busy queues whenever they have changed, until ctx ends: top without a
+// terminal.
+func Lines(ctx context.Context, out io.Writer, c Config) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	shown, first := "", true
+	var failed error
+	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
+		text, essence := describe(s)
+		if essence == shown && !first {
+			return
+		}
+		shown, first = essence, false
+		if _, err := fmt.Fprintf(out, "%s %s", s.At.UTC().Format(time.RFC3339), text); err != nil {
+			failed = err
+			cancel(err)
+		}
+	})
+	return failed
+}
+
+// Once prints the view after one scan, in the size of a terminal of 80 by 24, without the
+// lines that are empty.
+func Once(ctx context.Context, out io.Writer, c Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode}
+	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
+		m = m.scan(s)
+		cancel()
+	})
+	if m.failure != "" {
+		return errors.New(m.failure)
+	}
+	lines, _ := m.View()
+	var b strings.Builder
+	for _, line := range lines {
+		if line = strings.TrimRight(line, " "); line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// describe prints a scan, and what of it does not change by itself.
+func describe(s Scanned) (text, essence string) {
+	m := Model{}.scan(s)
+	if s.Err != nil {
+		return m.failure + "\n", m.failure
+	}
+	var busy []display.Line
+	for _, e := range m.shown() {
+		busy = append(busy, e.Line)
+		essence += fmt.Sprintf("%q %d %d %t\n", e.key(), e.Holders, e.Waiting, e.Expired)
+		if e.Ticket != nil {
+			essence += *e.Ticket
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d queues busy, %.3g RCU/s\n", s.Busy, s.Total, m.used)
+	if len(busy) > 0 {
+		_ = display.Lines(&b, busy, false) // to a Builder, which takes all
+	}
+	return b.String(), essence
+}
+
+// program is a Model for bubbletea.
+type program struct {
+	Model
+	ctx    context.Context
+	config Config
+	meter  *meter
+}
+
+// Run shows the view until the user or ctx ends it.
+func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var scanning sync.WaitGroup
+	defer func() { cancel(); scanning.Wait() }()
+	m := &meter{}
+	p := tea.NewProgram(program{
+		Model: Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode, now: time.Now()},
+		ctx:   ctx, config: c, meter: m,
+	}, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	scanning.Go(func() {
+		c.scans(ctx, m, func(pr Progress) { p.Send(pr) }, func(s Scanned) { p.Send(s) })
+	})
+	unhook := context.AfterFunc(ctx, p.Quit)
+	defer unhook()
+	_, err := p.Run()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Init implements tea.Model, as do the methods below.
+func (p program) Init() tea.Cmd { return p.tick() }
+
+func (p program) tick() tea.Cmd {
+	return tea.Tick(p.config.lookInterval(), func(now time.Time) tea.Msg { return Tick(now) })
+}
+
+func (p program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmds []tea.Cmd
+	switch m := msg.(type) {
+	case tea.KeyPressMsg:
+		msg = Key(m.String())
+	case tea.WindowSizeMsg:
+		msg = Resized{m.Width, m.Height}
+	case Tick:
+		cmds = append(cmds, p.tick())
+	}
+	model, effects := p.Model.Update(msg)
+	p.Model = model
+	for _, e := range effects {
+		cmds = append(cmds, p.run(e))
+	}
+	return p, tea.Batch(cmds...)
+}
+
+// run returns the command of an effect.
+func (p program) run(e Effect) tea.Cmd {
+	described := func(err error) error {
+		if err == nil {
+			return nil
+		}
+		return errors.New(p.config.Describe(err))
+	}
+	switch e := e.(type) {
+	case Inspect:
+		return func() tea.Msg {
+			state, err := p.config.Inspect(p.ctx, e.Key)
+			if err == nil {
+				p.meter.add(float64(1 + len(state.Waiting)/12)) // a row has about 300 bytes
+			}
+			return Inspected{e.Key, state, described(err)}
+		}
+	case Evict:
+		return func() tea.Msg { return Evicted{e.Holder, described(p.config.Evict(p.ctx, e.Key, e.Holder))} }
+	}
+	return tea.Quit
+}
+
+func (p program) View() tea.View {
+	lines, selected := p.Model.View()
+	if selected >= 0 && !p.config.Plain {
+		width, _ := p.size()
+		lines[selected] = "\x1b[7m" + pad(lines[selected], width) + "\x1b[m"
+	}
+	view := tea.NewView(strings.Join(lines, "\n"))
+	view.AltScreen = true
+	return view
+}

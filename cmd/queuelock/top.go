@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/top"
+	"github.com/queuelock/queuelock/queue"
+)
+
+type topFlags struct {
+	settings
+	rate     float64
+	interval time.Duration
+	once     bool
+}
+
+func newTop() *cobra.Command {
+	var f topFlags
+	cmd := &cobra.Command{
+		Use:   "top [PREFIX]",
+		Short: "Watch the queues of the table live",
+		Long: `Shows the queues of the table, or those whose entities begin with PREFIX, again and again: holders,
+waiters, and how hold and wait times have developed. Queues with the longest waits are first.
+
+Keys: up and down choose a queue, Enter inspects it, "a" shows idle queues too, "q" quits. "e" evicts a
+holder, and asks first; the help of "evict" describes what that means for a holder that runs.
+
+Each refresh scans the table: one read unit for each 4 KB. --max-rcu bounds the units in a second, so
+that a large table is refreshed less often. The last line shows the use. Without a terminal, top prints
+the busy queues whenever they have changed, until it is interrupted.
+
+Exit codes:
+  0    quit or interrupted
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+		Example: `  queuelock top
+  queuelock top deploy/ --max-rcu 20 --interval 10s`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return tooMany(cmd, args[1], "")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, strings.Join(args, "")) },
+	}
+	addRate(cmd.Flags().Float64Var, &f.rate)
+	cmd.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "the time from one scan to the next, at least; from 100ms")
+	cmd.Flags().BoolVar(&f.once, "once", false, "print the view once, after one scan")
+	f.addFlags(cmd)
+	return cmd
+}
+
+func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
+	if err := checkRate(f.rate); err != nil {
+		return err
+	}
+	if f.interval < 100*time.Millisecond {
+		return usagef("--interval %v: at least 100ms is needed", f.interval)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	o, err := f.openTable(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	config := top.Config{
+		Table: f.table, Rate: f.rate, Interval: f.interval, Unicode: isUTF8(), Plain: os.Getenv("NO_COLOR") != "",
+		Source: top.Source{
+			Scan: func(ctx context.Context, rate float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
+				return o.client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: rate, OnPage: onPage})
+			},
+			Inspect:  o.client.Inspect,
+			Evict:    o.evict,
+			Describe: func(err error) string { return strings.TrimPrefix(message(shortened(err)), "queuelock: ") },
+		},
+	}
+	if o.table != nil {
+		config.Expected = float64(aws.ToInt64(o.table.TableSizeBytes)/4096 + 1)
+	}
+	switch in, out := cmd.InOrStdin(), cmd.OutOrStdout(); {
+	case f.once:
+		if err = top.Once(ctx, out, config); err != nil {
+			err = &exitError{exitUnavailable, err}
+		}
+	case isTerminal(in) && isTerminal(out):
+		err = top.Run(ctx, in, out, config)
+	default:
+		fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: each refresh is", o.cost(f.rate))
+		err = top.Lines(ctx, out, config)
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusLimit)
+	defer cancel()
+	_ = o.client.Close(closing) // of what an eviction left in the background nothing depends
+	return err
+}
+
+// evict evicts a holder that was shown.
+func (o *opened) evict(ctx context.Context, key queuelock.Key, h queue.Holder) error {
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	if h.FailClosed {
+		return o.client.Evict(ctx, key, h.Ticket)
+	}
+	return o.client.EvictHolder(ctx, key, h)
+}
+
+// isTerminal reports whether an input or output is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/queuelock/queuelock"
+)
+
+// screenOf starts the program on a terminal of 80 by 24. It returns what that shows, a
+// function that waits until it shows a text, and one that types.
+func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write func(string)) {
+	t.Helper()
+	shown = &terminalScreen{}
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "LC_ALL=C.UTF-8")
+	terminal, slave := pty(t)
+	size := [4]uint16{24, 80} // of struct winsize: rows, columns, and pixels
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, slave.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); errno != 0 {
+		t.Fatal(errno)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close() // so that the terminal ends with the program
+	changes, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		chunk := make([]byte, 4096)
+		for {
+			n, err := terminal.Read(chunk)
+			_, _ = shown.Write(chunk[:n])
+			select {
+			case changes <- struct{}{}:
+			default:
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	expect = func(text string) {
+		t.Helper()
+		limit := time.After(testLimit)
+		for !strings.Contains(shown.String(), text) {
+			select {
+			case <-changes:
+			case <-ended:
+				if !strings.Contains(shown.String(), text) {
+					t.Fatalf("the program has ended: want %q in\n%s", text, shown)
+				}
+			case <-limit:
+				t.Fatalf("want %q in\n%s", text, shown)
+			}
+		}
+	}
+	write = func(keys string) {
+		t.Helper()
+		if _, err := terminal.Write([]byte(keys)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return shown, expect, write
+}
+
+// TestTopTerminal checks that top on a terminal shows the queues, inspects one, evicts its
+// holder after a question, and quits by a key and by a signal.
+func TestTopTerminal(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "deploy/prod")
+	cmd := program(t, "top", "--interval", "200ms", "--max-rcu", "0")
+	_, expect, write := screenOf(t, cmd)
+	expect("1 of 1 queues busy")
+	write("\r")
+	expect("LEASE LEFT")
+	write("e")
+	expect("evict ticket 1?")
+	write("n")
+	expect("nothing was evicted")
+	write("e")
+	expect("evict ticket 1?")
+	write("y")
+	expect("ticket 1 is evicted")
+	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+		t.Errorf("the lock was not evicted: %v", err)
+	}
+	e.mustBeIdle(t, "deploy/prod")
+	write("q")
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+
+	cmd = program(t, "top")
+	_, expect, _ = screenOf(t, cmd)
+	expect("0 of 1 queues busy")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("after SIGINT: exit code %d", code)
+	}
+}
+
+// TestStatusTerminal checks that status --watch redraws in place on a terminal.
+func TestStatusTerminal(t *testing.T) {
+	e := newEngine(t)
+	cmd := program(t, "status", "x", "--watch", "--interval", "100ms", "--exit-code")
+	_, expect, write := screenOf(t, cmd)
+	expect("Ctrl-C ends")
+	expect("no such queue")
+	lock := e.occupied(t, "x")
+	expect("1 served")
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect("idle; the last ticket was 1")
+	write("\x03")
+	if code := codeAfter(t, cmd); code != exitIdle {
+		t.Errorf("exit code %d", code)
+	}
+}

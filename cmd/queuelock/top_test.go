@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// TestTop checks that top prints changes without a terminal, and ends with its context.
+func TestTop(t *testing.T) {
+	e := newEngine(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := start(t, ctx, "top", "--interval", "100ms", "--max-rcu", "0")
+	b.expect(t, " 0 of 0 queues busy")
+	lock := e.occupied(t, "deploy")
+	b.expect(t, "deploy  lock    exclusive  other owner")
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(t, " 0 of 1 queues busy")
+	cancel()
+	if o := b.wait(t); o.code != 0 || !strings.HasPrefix(o.stderr, "queuelock: each refresh is a scan of about") || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestTopOnce checks the view of one scan, and the errors of top.
+func TestTopOnce(t *testing.T) {
+	e := newEngine(t)
+	e.occupied(t, "deploy")
+	o := invoke(t, "top", "--once")
+	if o.code != 0 || o.stderr != "" || !strings.HasPrefix(o.stdout, `queuelock top: table "queuelock", 1 of 1 queues busy`) || !strings.Contains(o.stdout, "\n> deploy  ") {
+		t.Errorf("%+v", o)
+	}
+	for _, test := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--max-rcu -1", exitUsage, "a number from 0"},
+		{"--interval 1ms", exitUsage, "at least 100ms"},
+		{"a b", exitUsage, "one argument too many"},
+		{"--table missing", exitUnavailable, `there is no table "missing"`},
+	} {
+		if o := invoke(t, append([]string{"top"}, strings.Fields(test.args)...)...); o.code != test.code || !strings.Contains(o.stderr, test.want) {
+			t.Errorf("%s: %+v", test.args, o)
+		}
+	}
+}
