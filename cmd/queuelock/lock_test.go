@@ -127,7 +127,7 @@ func TestKeptLockIsRenewed(t *testing.T) {
 
 func TestKeeperKilled(t *testing.T) {
 	e := newEngine(t)
-	handle := e.locked(t)
+	handle := e.locked(t, "--ttl", "1s")
 	if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestKeptLockLost(t *testing.T) {
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
 func TestPausedKeeper(t *testing.T) {
 	e := newEngine(t)
-	handle := e.locked(t)
+	handle := e.locked(t, "--ttl", "1s")
 	pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func newParts(cmd *cobra.Command) *parts {
 		}
 	}
 	p.usage = []string{"Usage: " + cmd.UseLine()}
-	if !cmd.HasParent() {
+	if !cmd.HasParent() && cmd.HasSubCommands() {
 		p.usage[0] = "Usage: " + cmd.Name() + " COMMAND [ARG]… [flags]"
 	}
 	for _, sub := range cmd.Commands() {
