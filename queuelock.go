@@ -43,6 +43,7 @@
 //	| an answer is lost            | found out by id, never granted twice              |
 //	| the table does not answer    | retried for one TTL, at least 30 s, then an error |
 //	| a fail-closed holder crashes | all wait for an operator (Client.Evict)           |
+//	| a holder hangs and renews    | all wait for an operator (Client.EvictHolder)     |
 //
 // # Outcomes
 //
@@ -55,7 +56,7 @@
 //   - Any other error comes from the table, the arguments or ctx. The lock is held as before, unless the call
 //     was to release it, and the call may be repeated.
 //
-// Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and docs/errors.md
+// Release, Close, Sweep, Evict and EvictHolder may be repeated after any error. The pages docs/costs.md and docs/errors.md
 // list the requests and errors of each call.
 //
 // # Packages

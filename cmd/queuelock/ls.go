@@ -91,7 +91,7 @@ func (f *lsFlags) run(cmd *cobra.Command, prefix string) error {
 	}
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()
-	o, err := f.openTable(ctx)
+	o, err := f.openTable(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -180,7 +180,7 @@ func (o *opened) close() { o.db.close() }
 
 // openTable returns a client for scans. It describes the table, which fails early if there
 // is none. The right to do so is not needed.
-func (s *settings) openTable(ctx context.Context) (*opened, error) {
+func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, error) {
 	if err := checkTable("--table", s.table); err != nil {
 		return nil, err
 	}
@@ -196,10 +196,10 @@ func (s *settings) openTable(ctx context.Context) (*opened, error) {
 		db.close()
 		return nil, usagef("%w", err)
 	}
-	bounded, cancel := context.WithTimeout(ctx, statusLimit)
-	defer cancel()
+	p := s.patience(ctx, stderr, statusLimit)
+	defer p.end()
 	o := &opened{client: client, db: db}
-	out, err := db.DescribeTable(bounded, &dynamodb.DescribeTableInput{TableName: &s.table})
+	out, err := db.DescribeTable(p.ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
 	switch {
 	case err == nil:
 		o.table = out.Table
@@ -208,7 +208,7 @@ func (s *settings) openTable(ctx context.Context) (*opened, error) {
 		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 			err = &queuelock.TableError{Table: s.table, Err: err}
 		}
-		return nil, unavailable(err)
+		return nil, p.unavailable(err)
 	}
 	return o, nil
 }

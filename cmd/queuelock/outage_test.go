@@ -113,7 +113,8 @@ func TestPatience(t *testing.T) {
 	shorten(t, &noticeAfter, 20*time.Millisecond)
 	shorten(t, &answerLimit, 300*time.Millisecond)
 	shorten(t, &evictLimit, 300*time.Millisecond)
-	for _, command := range []string{"create-table", "demo", "evict x --ticket 1"} {
+	shorten(t, &statusLimit, 300*time.Millisecond)
+	for _, command := range []string{"create-table", "demo", "evict x --ticket 1", "status x", "ls", "sweep x", "table describe"} {
 		o := invoke(t, append(strings.Fields(command), "--endpoint", "http://"+listener.Addr().String())...)
 		notice, rest, _ := strings.Cut(o.stderr, "\n")
 		if want := fmt.Sprintf("queuelock: waiting for DynamoDB at %s, for at most 300ms", listener.Addr()); notice != want {

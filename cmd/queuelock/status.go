@@ -16,8 +16,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// statusLimit bounds the look at the queue, the SDK's repetitions included.
-const statusLimit = 15 * time.Second
+// statusLimit bounds the look at the queue, the SDK's repetitions included. Tests shorten it.
+var statusLimit = 15 * time.Second
 
 // Exit codes of --exit-code.
 const (
@@ -161,9 +161,11 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if f.watch {
 		return f.watching(cmd, client, s, print)
 	}
-	state, err := lookOnce(cmd.Context(), client, s.look)
+	p := f.patience(cmd.Context(), cmd.ErrOrStderr(), statusLimit)
+	state, err := lookOnce(p.ctx, client, s.look)
+	p.end()
 	if err != nil {
-		return err
+		return p.unavailable(err)
 	}
 	if err := print(cmd.OutOrStdout(), state); err != nil {
 		return err

@@ -98,7 +98,7 @@ func (f *sweepFlags) run(ctx context.Context, cmd *cobra.Command, entity string)
 			return err
 		}
 	}
-	o, err := f.openTable(ctx)
+	o, err := f.openTable(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

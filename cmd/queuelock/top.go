@@ -71,7 +71,7 @@ func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	o, err := f.openTable(ctx)
+	o, err := f.openTable(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

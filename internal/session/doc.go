@@ -4,7 +4,8 @@
 // # What it promises
 //
 // The holder learns of expiry first: the context of a session ends before any other
-// client may evict it, on a process that runs and a host that is not suspended. Err and
+// client may evict it, on a process that runs and a host that is not suspended. An
+// operator's eviction of a live holder is the exception. Err and
 // Release agree: if Release has returned nil, Err does not report a loss, and if Release
 // has returned a loss, Err reports it too.
 //
