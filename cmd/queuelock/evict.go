@@ -35,7 +35,7 @@ func newEvict() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evict ENTITY | evict --item TABLE --key KEY",
 		Short: "Take the lock from a holder",
-		Long: `Ends the turn of the holder with ticket N, which took the lock of ENTITY without a lease
+		Long: `Ends the turn of the holder with that ticket, which took the lock of ENTITY without a lease
 ("run --fail-closed"): no other client would ever end it. The next waiter is served. A holder
 with a lease needs --force: its process hangs, say, while it renews its lease.
 
@@ -57,11 +57,12 @@ Exit codes:
 		Args: f.arguments,
 		RunE: f.run,
 	}
-	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
-	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the ticket of the holder, as status shows it")
+	cmd.Flags().SortFlags = false // the help has room for the first
+	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the `NUMBER` of the holder, also as …123456; --force needs none for the only holder")
 	cmd.Flags().BoolVar(&f.force, "force", false, "evict a holder that has a lease, too")
 	cmd.Flags().Int64Var(&f.beat, "beat", 0, "with --force: only if this is the holder's beat")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "with --force: do not ask")
+	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
 	cmd.Flags().StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
@@ -134,29 +135,29 @@ func (f *evictFlags) evictee(args []string) (*evictee, error) {
 func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	beat := cmd.Flags().Changed("beat")
 	switch {
-	case f.ticket == "":
+	case f.ticket == "" && (!f.force || f.yes || beat):
 		return usagef("--ticket is missing: name the holder, as 'queuelock status' shows it")
 	case !f.force && (beat || f.yes):
 		return usagef("--beat and --yes are for --force: add it to evict a holder with a lease")
 	case f.beat < 0:
 		return usagef("--beat %d: need a number from 0, as 'queuelock status -o json' shows it", f.beat)
 	}
-	number, err := ticket.Parse(f.ticket)
-	if err != nil || number.IsZero() {
-		return usagef("--ticket %s: need a whole number from 1, as 'queuelock status' shows it", clip(f.ticket, 40))
+	chosen, err := parseChoice(f.ticket)
+	if err != nil {
+		return err
 	}
 	what, err := f.evictee(args)
 	if err != nil {
 		return err
 	}
-	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix}, ticket: number}
+	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix}}
 	defer e.close()
-	holder, err := e.find()
+	holder, err := e.find(chosen)
 	switch {
 	case err != nil:
 		return err
 	case !f.force:
-		err = e.attempt(func(ctx context.Context) error { return e.evict(ctx, e.client, number) })
+		err = e.attempt(func(ctx context.Context) error { return e.evict(ctx, e.client, holder.Ticket) })
 	case beat:
 		holder.Beat = f.beat
 		err = e.force(holder)
@@ -167,13 +168,13 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 		return e.refused(err)
 	}
 	if f.json {
-		report := evictReport{Entity: e.key.Entity, Reason: e.key.Reason, Ticket: number.String(), Evicted: true}
+		report := evictReport{Entity: e.key.Entity, Reason: e.key.Reason, Ticket: holder.Ticket.String(), Evicted: true}
 		if report.Reason == "" {
 			report.Reason = queuelock.DefaultReason
 		}
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", e.name, number)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", e.name, holder.Ticket)
 	return err
 }
 
@@ -183,7 +184,6 @@ type evicter struct {
 	cmd      *cobra.Command
 	settings *settings
 	cfg      queuelock.Config
-	ticket   ticket.Number
 	client   *queuelock.Client // nil before look
 	closed   func()
 }
@@ -194,7 +194,7 @@ func (e *evicter) patience() *patience {
 
 // find connects, and finds the holder. An eviction is repeated while DynamoDB does not
 // answer; a wrong address is noticed at once.
-func (e *evicter) find() (holder queue.Holder, err error) {
+func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	p := e.patience()
 	defer p.end()
 	if e.client, e.closed, err = e.settings.open(p.ctx, e.look, e.cfg); err != nil {
@@ -204,11 +204,39 @@ func (e *evicter) find() (holder queue.Holder, err error) {
 	if err != nil {
 		return holder, p.unavailable(err)
 	}
-	holder, ok := state.Holder(e.ticket)
-	if !ok {
-		return holder, e.refused(&queuelock.EvictError{Key: e.key, Ticket: e.ticket, Serving: state.Serving, Err: queuelock.ErrNotServed})
+	var found []queue.Holder
+	for _, h := range state.Serving {
+		if chosen(h.Ticket) {
+			found = append(found, h)
+		}
 	}
-	return holder, nil
+	switch len(found) {
+	case 0:
+		return holder, e.refused(&queuelock.EvictError{Key: e.key, Serving: state.Serving, Err: queuelock.ErrNotServed})
+	case 1:
+		return found[0], nil
+	}
+	return holder, &exitError{exitFailed, fmt.Errorf("%s: %d holders are possible: name one by its whole --ticket, as 'queuelock status -o json' shows it",
+		clip(e.name, 40), len(found))}
+}
+
+// choice reports whether the operator means the holder of a ticket.
+type choice func(ticket.Number) bool
+
+// parseChoice reads what --ticket gives: a number, its last digits after "…", or nothing for
+// any.
+func parseChoice(text string) (choice, error) {
+	digits := strings.TrimPrefix(strings.TrimPrefix(text, "…"), "...")
+	number, err := ticket.Parse(digits)
+	switch {
+	case text == "":
+		return func(ticket.Number) bool { return true }, nil
+	case digits != text && digits != "" && !strings.ContainsFunc(digits, func(r rune) bool { return r < '0' || r > '9' }):
+		return func(n ticket.Number) bool { return strings.HasSuffix(n.String(), digits) }, nil
+	case err != nil || number.IsZero():
+		return nil, usagef("--ticket %s: need a whole number from 1, as 'queuelock status' shows it", clip(text, 40))
+	}
+	return func(n ticket.Number) bool { return n == number }, nil
 }
 
 func (e *evicter) close() {
@@ -274,7 +302,7 @@ func (e *evicter) describe(h queue.Holder) {
 	case h.Expired():
 		fmt.Fprintln(out, ". Its lease has ended, and the next client evicts it.")
 	default:
-		fmt.Fprintf(out, ", with %v left of a lease of %v.\n", h.Remaining.Round(100*time.Millisecond), h.TTL)
+		fmt.Fprintf(out, ", with %v left of a lease of %v.\n", max(0, h.Remaining-h.Delay).Round(100*time.Millisecond), h.TTL)
 	}
 	fmt.Fprintln(out, "If its process runs, it works on until its next heartbeat, beside the next holder. Its fenced writes are refused at once.")
 	if h.Delay > 0 {

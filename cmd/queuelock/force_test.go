@@ -183,3 +183,47 @@ func TestEvictForceOfItem(t *testing.T) {
 	}
 	mustBeShort(t, answer(t, "y\n", append(evict, "--force")...), exitFailed, "no holder has this ticket")
 }
+
+// TestEvictTicket checks how --ticket names a holder: whole, by its last digits as status
+// shows them, or not at all where there is one holder to confirm.
+func TestEvictTicket(t *testing.T) {
+	e := newEngine(t)
+	key := queuelock.Key{Entity: "x"}
+	var locks []*queuelock.Lock
+	for range 12 {
+		lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.For(testLimit), queuelock.Permits(20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		locks = append(locks, lock)
+	}
+	force := []string{"evict", "x", "--force"}
+	mustBeShort(t, invoke(t, append(force, "--ticket", "…2", "--yes")...), exitFailed, "2 holders are possible: name one")
+	mustBeShort(t, invoke(t, force...), exitFailed, "12 holders are possible")
+	mustBeShort(t, invoke(t, append(force, "--yes")...), exitUsage, "--ticket is missing")
+	for _, wrong := range []string{"…", "...x", "…2…", "0"} {
+		mustBeShort(t, invoke(t, append(force, "--ticket", wrong)...), exitUsage, "need a whole number")
+	}
+	for _, given := range []string{"2", "…12", "...11"} {
+		o := invoke(t, append(force, "--yes", "--ticket", given)...)
+		if whole := strings.TrimLeft(given, "….") + " is evicted\n"; o.code != 0 || !strings.HasSuffix(o.stdout, "ticket "+whole) {
+			t.Errorf("%s: %+v", given, o)
+		}
+	}
+	for i, lock := range locks {
+		err := lock.Release(t.Context())
+		if evicted := i == 1 || i == 10 || i == 11; (err != nil) != evicted {
+			t.Errorf("ticket %d: %v", i+1, err)
+		}
+	}
+	lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := answer(t, "y\n", force...); o.code != 0 || !strings.HasSuffix(o.stdout, "ticket 13 is evicted\n") {
+		t.Errorf("%+v", o)
+	}
+	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+		t.Errorf("%v", err)
+	}
+}
