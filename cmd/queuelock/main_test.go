@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +41,9 @@ func TestMain(m *testing.M) {
 		// A worker, started by a test that wants it to fail. The tests must not
 		// be run in its place, as they would start more of its kind.
 		os.Exit(3)
+	}
+	if signal.Ignored(syscall.SIGHUP) { // by nohup: the programs that tests start would ignore it too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	goleak.VerifyTestMain(m)
 }
