@@ -98,19 +98,61 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestErrors finds each exported error in a row of docs/errors.md, and each error
-// of a row in the code.
-func TestErrors(t *testing.T) {
-	text, code := read(t, "docs/errors.md"), sources(t, ".", ".go")
-	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= |struct)`)
+// publicErrors returns the exported errors of the public packages, as callers name them, and the
+// text of each sentinel.
+func publicErrors(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "*/*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|= |struct)`)
+	all := map[string]string{}
 	for _, e := range declared.FindAllStringSubmatch(library(t), -1) {
-		if !regexp.MustCompile("(?m)^\\| `\\*?" + e[1] + "`").MatchString(text) {
-			t.Errorf("docs/errors.md has no row for %s", e[1])
+		all[e[1]] = e[2]
+	}
+	for _, name := range names {
+		dir := filepath.Base(filepath.Dir(name))
+		text := read(t, dir+"/"+filepath.Base(name))
+		if strings.HasSuffix(name, "_test.go") || !regexp.MustCompile(`(?m)^package `+dir+`$`).MatchString(text) {
+			continue // a package of tests, or a program
+		}
+		for _, e := range declared.FindAllStringSubmatch(text, -1) {
+			if _, alias := all[e[1]]; dir != "queue" || !alias {
+				all[dir+"."+e[1]] = e[2]
+			}
 		}
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `\\*?(?:\\w+\\.)?(\\w+)`").FindAllStringSubmatch(text, -1) {
-		if !regexp.MustCompile(`(?m)^(?:var |type |\t)` + row[1] + ` +(?:= |struct)`).MatchString(code) {
+	return all
+}
+
+// TestErrors finds each exported error in a row of docs/errors.md, each error of a row in the
+// code, a cause and a remedy in each row, and the text of each sentinel.
+func TestErrors(t *testing.T) {
+	text, declared := read(t, "docs/errors.md"), publicErrors(t)
+	for _, name := range []string{"ErrLost", "LostError", "MalformedError", "ticket.ErrExhausted", "optimistic.MalformedError"} {
+		if _, found := declared[name]; !found {
+			t.Errorf("%s was not found in the code", name)
+		}
+	}
+	index, byMessage, _ := strings.Cut(text, "\n## By message\n")
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `\\*?([\\w.]+)` \\|(.*)\\|$").FindAllStringSubmatch(index, -1) {
+		listed[row[1]] = true
+		if _, exists := declared[row[1]]; !exists {
 			t.Errorf("docs/errors.md has a row for %s, which does not exist", row[1])
+		}
+		cells := strings.Split(row[2], " | ")
+		if len(cells) != 2 || strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
+			t.Errorf("docs/errors.md has no cause and remedy of %s", row[1])
+		}
+	}
+	for name, message := range declared {
+		if !listed[name] {
+			t.Errorf("docs/errors.md has no row for %s", name)
+		}
+		if message != "" && !strings.Contains(byMessage, "\n| `"+message+"` | `"+name+"` |\n") {
+			t.Errorf("docs/errors.md does not lead from %q to %s", message, name)
 		}
 	}
 }
