@@ -25,14 +25,17 @@ type page struct {
 	lines []string
 }
 
-// pages reads README.md, CHANGELOG.md and docs/.
+// pages reads the pages of the module's directory, and docs/.
 func pages(t *testing.T) []page {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []page{readPage(t, "README.md"), readPage(t, "CHANGELOG.md"), readPage(t, "docs/spec/README.md")}
+	all := []page{readPage(t, "docs/spec/README.md")}
+	for _, name := range []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"} {
+		all = append(all, readPage(t, name))
+	}
 	for _, name := range names {
 		all = append(all, readPage(t, "docs/"+filepath.Base(name)))
 	}

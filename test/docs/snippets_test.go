@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,11 +11,12 @@ import (
 )
 
 // TestGoSnippets finds every Go block of the pages, line for line, in code that
-// the module compiles: a file with an Example, or a program under examples/.
+// is compiled: a file with an Example, a program under examples/, or the tests of the
+// migration in the module bench.
 func TestGoSnippets(t *testing.T) {
 	compiled := map[string][]string{}
 	files(t, ".", ".go", func(name, text string) {
-		if !strings.HasPrefix(name, "examples/") && !regexp.MustCompile(`(?m)^func Example`).MatchString(text) {
+		if !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/internal/migrate/") && !regexp.MustCompile(`(?m)^func Example`).MatchString(text) {
 			return
 		}
 		var lines []string
@@ -60,7 +62,7 @@ func contains(whole, part []string) bool {
 // TestSnippetLanguages admits only blocks that a test checks, and plain text.
 func TestSnippetLanguages(t *testing.T) {
 	for _, s := range snippets(t) {
-		if !slices.Contains([]string{"go", "sh", "sql", "json", "expression", "text"}, s.language) {
+		if !slices.Contains(append([]string{"go", "sql", "json", "expression", "text"}, shells...), s.language) {
 			t.Errorf("%s: no test checks blocks of language %q", s.where, s.language)
 		}
 	}
@@ -76,11 +78,17 @@ func TestSQLSnippets(t *testing.T) {
 	}
 }
 
+// shells are the languages of blocks that have commands. In all but the first, a command may
+// be anywhere in a line.
+var shells = []string{"sh", "crontab", "ini", "yaml"}
+
+func isCommand(word string) bool { return path.Base(word) == "queuelock" }
+
 // TestShellSnippets checks that targets, subcommands, flags and tests exist.
 func TestShellSnippets(t *testing.T) {
 	makefile, command := read(t, "Makefile"), sources(t, "cmd/queuelock", ".go")
 	for _, s := range snippets(t) {
-		if s.language != "sh" {
+		if !slices.Contains(shells, s.language) {
 			continue
 		}
 		for _, line := range s.lines {
@@ -91,7 +99,7 @@ func TestShellSnippets(t *testing.T) {
 				switch {
 				case word == "make" && !strings.Contains(makefile, "\n"+next+":"):
 					t.Errorf("%s: the Makefile has no target %q", s.where, next)
-				case (word == "queuelock" || word == "bin/queuelock") && i == 0 && !regexp.MustCompile(`Use:\s+"`+regexp.QuoteMeta(next)+`[" ]`).MatchString(command):
+				case isCommand(word) && (i == 0 || s.language != "sh") && !regexp.MustCompile(`Use:\s+"`+regexp.QuoteMeta(next)+`[" ]`).MatchString(command):
 					t.Errorf("%s: the command line has no subcommand %q", s.where, next)
 				case word == "-run":
 					for _, name := range strings.Split(strings.Trim(next, "'"), "|") {
@@ -101,7 +109,7 @@ func TestShellSnippets(t *testing.T) {
 					}
 				}
 			}
-			if !slices.ContainsFunc(words, func(w string) bool { return w == "queuelock" || w == "bin/queuelock" }) {
+			if !slices.ContainsFunc(words, isCommand) {
 				continue
 			}
 			for _, flag := range regexp.MustCompile(`(?:^| )--([a-z][a-z-]*)`).FindAllStringSubmatch(strings.Split(line, " -- ")[0], -1) {
