@@ -56,6 +56,10 @@ pictures: bin/queuelock ## draw docs/pictures/demo.svg by a run of the demo
 	@mkdir -p docs/pictures
 	bin/queuelock demo --svg docs/pictures/demo.svg
 
+.PHONY: captures
+captures: ## write docs/captures and what docs/observe.md shows of them, from the commands themselves
+	$(GO) test -run TestCaptures -count=1 ./cmd/queuelock -update
+
 .PHONY: spec
 spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)
 	sh docs/spec/run.sh quick

@@ -6,8 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestDocumentedCommands runs the commands of docs/cli.md in a shell. Stubs stand
@@ -77,5 +81,42 @@ func TestDocumentedCommands(t *testing.T) {
 	// No holder has the ticket that is evicted.
 	if failed != 1 || !strings.Contains(string(out), "no holder has this ticket") {
 		t.Errorf("%d of %d commands failed, want the eviction alone:\n%s\n%s", failed, len(codes), pasted.String(), out)
+	}
+}
+
+// TestObservePage checks that docs/observe.md has each flag and each exit code of the
+// commands that it describes, and no other exit code.
+func TestObservePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/observe.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := invoke(t, "help", "settings").stdout
+	for _, cmd := range []*cobra.Command{newStatus(), newLs(), newTop(), newHistory()} {
+		section := regexp.MustCompile("(?s)\n## " + cmd.Name() + "\n(.*?)(\n## |$)").FindString(string(page))
+		if section == "" {
+			t.Errorf("there is no section %s", cmd.Name())
+		}
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			form := "`--" + flag.Name
+			if flag.Shorthand != "" {
+				form = "`-" + flag.Shorthand + "`"
+			}
+			if !strings.Contains(section, form) && !strings.Contains(section, "`--"+flag.Name) && !strings.Contains(common, "--"+flag.Name+" ") {
+				t.Errorf("%s: --%s is missing", cmd.Name(), flag.Name)
+			}
+		})
+		codes := func(text string, row *regexp.Regexp) (found []string) {
+			for _, code := range row.FindAllStringSubmatch(text, -1) {
+				found = append(found, code[1])
+			}
+			return found
+		}
+		_, help, _ := strings.Cut(cmd.Long, "Exit codes:")
+		_, table, _ := strings.Cut(section, "exit code of `"+cmd.Name()+"`")
+		inHelp, inPage := codes(help, regexp.MustCompile(`(?m)^  (\d+)  `)), codes(table, regexp.MustCompile(`(?m)^\| (\d+) \|`))
+		if !slices.Equal(inHelp, inPage) || len(inHelp) == 0 {
+			t.Errorf("%s: the help has exit codes %v, the page %v", cmd.Name(), inHelp, inPage)
+		}
 	}
 }

@@ -224,11 +224,11 @@ func (o *opened) cost(rate float64) string {
 	}
 	size := aws.ToInt64(o.table.TableSizeBytes)
 	units := max(4, float64((size+4095)/4096)) // each segment has a last page
-	text := fmt.Sprintf("a scan of about %s (%s): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), units, bound)
+	text := fmt.Sprintf("a scan of %s (%s, as DynamoDB counted some hours ago): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), units, bound)
 	if rate > 0 {
 		text += fmt.Sprintf(", %v", max(time.Second, time.Duration(units/rate*float64(time.Second)).Round(time.Second)))
 	}
-	return text + ". DynamoDB updates the size about every six hours"
+	return text
 }
 
 // denied reports whether AWS refused a request for want of a permission.

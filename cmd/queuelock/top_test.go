@@ -20,7 +20,7 @@ func TestTop(t *testing.T) {
 	}
 	b.expect(t, " 0 of 1 queues busy")
 	cancel()
-	if o := b.wait(t); o.code != 0 || !strings.HasPrefix(o.stderr, "queuelock: each refresh is a scan of about") || strings.Count(o.stderr, "\n") != 1 {
+	if o := b.wait(t); o.code != 0 || !strings.HasPrefix(o.stderr, "queuelock: each refresh is a scan of ") || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("%+v", o)
 	}
 }

@@ -66,7 +66,12 @@ func (c Config) scans(ctx context.Context, m *meter, progress func(Progress), re
 		if ctx.Err() != nil {
 			return
 		}
-		pause := time.NewTimer(c.Interval - time.Since(begun))
+		length := c.Interval
+		if c.Rate > 0 { // a scan does not wait for its last pages
+			length = max(length, time.Duration(s.Units/c.scanRate()*float64(time.Second)))
+		}
+		s.Passed = max(s.Passed, length)
+		pause := time.NewTimer(length - time.Since(begun))
 		s.At = time.Now()
 		report(s)
 		select {
@@ -170,7 +175,7 @@ func describe(s Scanned) (text, essence string) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d queues busy, %.3g RCU/s\n", s.Busy, s.Total, m.used)
+	fmt.Fprintf(&b, "%d of %d queues busy, %s RCU/s\n", s.Busy, s.Total, units(m.used))
 	if len(busy) > 0 {
 		_ = display.Lines(&b, busy, false) // to a Builder, which takes all
 	}

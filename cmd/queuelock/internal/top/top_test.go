@@ -282,7 +282,7 @@ func TestLines(t *testing.T) {
 				}
 			},
 		}})
-		want := `2000-01-01T00:00:00Z 0 of 1 queues busy, 0 RCU/s
+		want := `2000-01-01T00:00:00Z 0 of 1 queues busy, 10 RCU/s
 2000-01-01T00:00:04Z 1 of 1 queues busy, 10 RCU/s
 ENTITY  REASON  MODE       HOLDER  HELD FOR  WAITING  LONGEST WAIT
 a       lock    exclusive  vm:1    <1s       0        -
@@ -293,6 +293,25 @@ a       lock    exclusive  vm:1    <1s       0        -
 `
 		if diff := cmp.Diff(want, out.String()); err != nil || diff != "" {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+	})
+}
+
+// TestRate checks that scans of a small table keep to the rate, whatever the interval.
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		used := 0.0
+		err := Lines(ctx, new(strings.Builder), Config{Rate: 10, Interval: 100 * time.Millisecond, Source: Source{
+			Scan: func(_ context.Context, _ float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
+				used += 4
+				onPage(4)
+				return func(func(*queue.State, error) bool) {}
+			},
+		}})
+		if err != nil || used < 800 || used > 910 {
+			t.Errorf("%v units in 100 s, want 9 a second; %v", used, err)
 		}
 	})
 }

@@ -166,9 +166,9 @@ func (m Model) footer(width int) string {
 	case m.all:
 		keys = "enter inspect  e evict  a busy only  q quit"
 	}
-	usage := fmt.Sprintf("%.3g RCU/s", m.used)
+	usage := units(m.used) + " RCU/s"
 	if m.Rate > 0 {
-		usage = fmt.Sprintf("%.3g of %.4g RCU/s", m.used, m.Rate)
+		usage = fmt.Sprintf("%s of %s RCU/s", units(m.used), units(m.Rate))
 	}
 	switch {
 	case m.scanned.IsZero() && m.progress.Of > 0:
@@ -178,6 +178,14 @@ func (m Model) footer(width int) string {
 	}
 	gap := width - utf8.RuneCountInString(keys) - utf8.RuneCountInString(usage)
 	return keys + strings.Repeat(" ", max(2, gap)) + usage
+}
+
+// units prints a rate, with three digits.
+func units(rate float64) string {
+	if rate >= 100 {
+		return fmt.Sprintf("%.0f", rate)
+	}
+	return fmt.Sprintf("%.3g", rate)
 }
 
 // spark draws the last samples, by their share of the largest.
