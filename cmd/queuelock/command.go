@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -86,7 +85,7 @@ type holding struct {
 	turn     *turn
 	tree     *process.Tree
 	terminal *process.Terminal
-	stderr   io.Writer
+	lines    *process.Lines
 
 	ended     bool           // the command, but not what it has left
 	stopped   syscall.Signal // that stopped the command; 0: it runs
@@ -104,9 +103,10 @@ type holding struct {
 // hold runs the command while the lock is held, and returns its exit code.
 func (f *runFlags) hold(cmd *cobra.Command, lock *turn, owner string, signals <-chan os.Signal) (int, error) {
 	h := &holding{
-		flags: f, turn: lock, terminal: process.OpenTerminal(), stderr: cmd.ErrOrStderr(),
+		flags: f, turn: lock, terminal: process.OpenTerminal(), lines: process.NewLines(cmd.ErrOrStderr()),
 		killTimer: idle(), stuck: idle(), left: idle(),
 	}
+	defer h.lines.Close()
 	defer h.terminal.Close()
 	command := process.Command{
 		Path: f.path, Args: f.command, Env: f.environment(lock, owner),
@@ -321,5 +321,5 @@ func (h *holding) giveUp() (int, error) {
 
 // say prints a line.
 func (h *holding) say(format string, args ...any) {
-	fmt.Fprintln(h.stderr, clip("queuelock: "+fmt.Sprintf(format, args...), maxLine))
+	h.lines.Print(clip("queuelock: "+fmt.Sprintf(format, args...), maxLine))
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -233,5 +236,85 @@ func TestExtraFiles(t *testing.T) {
 	read.Close()
 	if err != nil || !strings.HasPrefix(string(out), "token\n") || strings.Contains(string(out), "socket:") {
 		t.Errorf("output %q, %v", out, err)
+	}
+}
+
+// TestLossIsReported checks that run says that renewals fail, why the command is ended, and
+// that it was killed.
+func TestLossIsReported(t *testing.T) {
+	e := newEngine(t)
+	cmd, out := offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "2s")
+	close(e.stuck)
+	mustEnd(t, out)
+	if code := codeAfter(t, cmd); code != exitLost {
+		t.Errorf("exit code %d, want %d", code, exitLost)
+	}
+	lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
+	for _, want := range []string{
+		`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
+		`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 150ms$`,
+		`^queuelock: SIGKILL was sent to the command: it has not ended in time$`,
+	} {
+		if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
+			t.Errorf("stderr %q lacks, in this order, %s", lines, want)
+		} else {
+			lines = lines[n+1:]
+		}
+	}
+}
+
+// TestBlockedErrorOutput checks that a standard error that is not read delays nothing.
+func TestBlockedErrorOutput(t *testing.T) {
+	e := newEngine(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	_ = write.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := write.Write(make([]byte, 1<<20)); err == nil {
+		t.Fatalf("a pipe takes %d bytes", n)
+	}
+	cmd := program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", `trap "" TERM; echo ready; while :; do sleep 0.05; done`)
+	cmd.Stderr = write
+	out := launch(t, cmd)
+	write.Close()
+	expect(t, out, "ready")
+	e.evict(t, "x")
+	mustEnd(t, out)
+	if code := codeAfter(t, cmd); code != exitLost {
+		t.Errorf("exit code %d, want %d", code, exitLost)
+	}
+}
+
+// TestCommandGetsBytes checks that arguments and variables may have any bytes, and that a
+// variable is set once.
+func TestCommandGetsBytes(t *testing.T) {
+	newEngine(t)
+	cmd := program(t, "run", "x", "--data", "", "--", "sh", "-c", `printf %s "$1"; env | grep -c ^QUEUELOCK_REASON=; printenv QUEUELOCK_REASON ODD`, "sh", "a\xffb ")
+	cmd.Env = append(cmd.Env, "QUEUELOCK_REASON=outer", "ODD=\xfe")
+	out, err := cmd.Output()
+	if want := "a\xffb 1\nlock\n\xfe\n"; err != nil || string(out) != want {
+		t.Errorf("output %q, %v; want %q", out, err, want)
+	}
+}
+
+// TestRenewalReports checks when failing renewals are reported, and that they work again.
+func TestRenewalReports(t *testing.T) {
+	var out strings.Builder
+	f := &runFlags{}
+	f.ttl = time.Minute
+	h := &holding{flags: f, lines: process.NewLines(&out)}
+	for _, left := range []time.Duration{57, 40, 28, 25, 24, 20, 13, 12, 11, 6, 5, 58, 57, 24} {
+		h.report(left * time.Second)
+	}
+	h.lines.Close()
+	want := "renewals have failed for 3.9s; the lock expires in 24s\n" +
+		"renewals have failed for 17s; the lock expires in 11s\n" +
+		"renewals have failed for 23s; the lock expires in 5s\n" +
+		"the lock was renewed, and expires in 58s\n" +
+		"renewals have failed for 3.9s; the lock expires in 24s\n"
+	if got := strings.ReplaceAll(out.String(), "queuelock: ", ""); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
 	}
 }

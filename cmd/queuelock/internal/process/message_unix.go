@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// order is what the supervisor receives first.
+// order is what the supervisor receives first. Arguments may have any bytes, which strings
+// of JSON may not.
 type order struct {
-	Path       string
-	Args, Env  []string
+	Path       []byte
+	Args, Env  [][]byte
 	Leave      bool
 	Foreground bool
 	Grace      time.Duration
@@ -43,6 +44,15 @@ func send(w io.Writer, message any) error {
 	}
 	_, err = w.Write(append(text, '\n'))
 	return err
+}
+
+// convert changes a list of strings to one of bytes, or back.
+func convert[To, From ~string | ~[]byte](from []From) []To {
+	to := make([]To, len(from))
+	for i, f := range from {
+		to[i] = To(f)
+	}
+	return to
 }
 
 // code is the exit code of a process as a shell gives it.

@@ -28,6 +28,7 @@ type supervisor struct {
 	limit  atomic.Int64 // until
 	ended  atomic.Bool  // the command, but not all of the tree
 	orphan chan struct{}
+	lines  *Lines
 }
 
 // Supervise is the whole program of a supervisor. Its argument is the number of the file
@@ -40,7 +41,7 @@ func Supervise(file string) int {
 	unix.CloseOnExec(fd)
 	_ = unix.SetNonblock(fd, true)
 	disguise("lock-supervisor")
-	s := &supervisor{holder: os.NewFile(uintptr(fd), "holder"), orphan: make(chan struct{})}
+	s := &supervisor{holder: os.NewFile(uintptr(fd), "holder"), orphan: make(chan struct{}), lines: NewLines(os.Stderr)}
 	// The kernel kills the command when the thread that started it ends.
 	runtime.LockOSThread()
 	deaf(unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
@@ -75,18 +76,19 @@ func Supervise(file string) int {
 	_ = send(s.holder, report{Done: true})
 	close(over)
 	<-watched
+	s.lines.Close()
 	return 0
 }
 
 // start starts the command as the leader of a group.
 func (s *supervisor) start() (int, error) {
-	attr := &syscall.ProcAttr{Env: s.order.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	attr := &syscall.ProcAttr{Env: convert[string](s.order.Env), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	if s.order.Foreground {
 		attr.Sys.Foreground, attr.Sys.Ctty = true, 0
 		signal.Ignore(unix.SIGTSTP) // a Ctrl-Z would stop the command while its lease goes on
 	}
 	dieWithParent(attr.Sys)
-	return syscall.ForkExec(s.order.Path, s.order.Args, attr)
+	return syscall.ForkExec(string(s.order.Path), convert[string](s.order.Args), attr)
 }
 
 // listen receives until the holder is gone.
@@ -168,9 +170,9 @@ func (s *supervisor) left() time.Duration {
 // end brings the tree to its end, within what is left of the lease.
 func (s *supervisor) end(over <-chan struct{}, why string) {
 	grace := max(0, min(s.order.Grace, s.left()))
-	s.say(fmt.Sprintf("%s: SIGTERM was sent to the command, SIGKILL follows in %v", why, grace.Round(10*time.Millisecond)))
 	s.signal(unix.SIGTERM)
 	s.signal(unix.SIGCONT) // a process that is stopped cannot end
+	s.say(fmt.Sprintf("%s: SIGTERM was sent to the command, SIGKILL follows in %v", why, grace.Round(10*time.Millisecond)))
 	select {
 	case <-over:
 	case <-time.After(grace):
@@ -200,9 +202,9 @@ func (s *supervisor) signal(sig unix.Signal) {
 	signalAll(s.pid, root, !s.ended.Load(), sig)
 }
 
-// say prints a line where the holder's would be. A terminal must not stop this process,
-// which is in its background.
+// say prints a line where run's would be. A terminal must not stop this process, which is
+// in its background.
 func (s *supervisor) say(line string) {
 	signal.Ignore(unix.SIGTTOU)
-	fmt.Fprintln(os.Stderr, "queuelock: "+line)
+	s.lines.Print("queuelock: " + line)
 }

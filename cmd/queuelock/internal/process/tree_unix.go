@@ -114,7 +114,11 @@ func socketpair() (ours, theirs int, err error) {
 // ask lets the supervisor start the command.
 func (t *Tree) ask(reports *bufio.Reader) error {
 	c := t.command
-	o := order{Path: c.Path, Args: c.Args, Env: c.Env, Leave: c.Leave, Foreground: c.Foreground, Grace: c.Grace}
+	env := (&exec.Cmd{Env: c.Env}).Environ() // of two settings of one variable, the last
+	o := order{
+		Path: []byte(c.Path), Args: convert[[]byte](c.Args), Env: convert[[]byte](env),
+		Leave: c.Leave, Foreground: c.Foreground, Grace: c.Grace,
+	}
 	if c.Until > 0 {
 		o.Clock = clock() + c.Until
 	}
