@@ -3,6 +3,7 @@ package docs_test
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,20 @@ func TestRounding(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 7: "7", 129: "130", 4035: "4,000", 5184000: "5,200,000"} {
 		if got := whole(significant(v)); got != want {
 			t.Errorf("%v is printed %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestQuotedFigures finds each figure of docs/faq.md in the page that it is from.
+func TestQuotedFigures(t *testing.T) {
+	costs, faq := read(t, "docs/costs.md"), read(t, "docs/faq.md")
+	figures := regexp.MustCompile(`\$\d[\d.]*\d|\d[\d.]* ms|\d,\d{3}`).FindAllString(faq, -1)
+	if len(figures) < 5 {
+		t.Errorf("docs/faq.md has the figures %q", figures)
+	}
+	for _, figure := range figures {
+		if !strings.Contains(costs, figure) {
+			t.Errorf("docs/faq.md says %s, which is not in docs/costs.md", figure)
 		}
 	}
 }
