@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -38,19 +40,36 @@ type heldLock struct {
 	Table  string `json:"table"`
 	Entity string `json:"entity"`
 	Reason string `json:"reason"`
+	Handle string `json:"handle,omitempty"` // of one that a keeper holds
+}
+
+// same reports whether it is the same lock.
+func (h heldLock) same(other heldLock) bool {
+	return h.Table == other.Table && h.Entity == other.Entity && h.Reason == other.Reason
+}
+
+// unlocked reports whether its keeper has ended: variables outlive it, as those of a CI job.
+func (h heldLock) unlocked() bool {
+	if h.Handle == "" {
+		return false
+	}
+	_, err := os.Lstat(h.Handle)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (f *lockFlags) held(key queuelock.Key) heldLock {
-	return heldLock{f.table, key.Entity, cmp.Or(key.Reason, queuelock.DefaultReason)}
+	return heldLock{f.table, key.Entity, cmp.Or(key.Reason, queuelock.DefaultReason), f.handle}
 }
 
-// inherited are the locks of the processes above this one. A command may have changed
-// the variable: what cannot be read says nothing.
-func inherited() []heldLock {
-	var held []heldLock
-	_ = json.Unmarshal([]byte(os.Getenv(envHeld)), &held)
+// inherited are the locks of the processes above this one, and of keepers. A command may
+// have changed the variable: what cannot be read says nothing.
+func inherited() (held []heldLock) {
+	if text, ok := os.LookupEnv(envHeld); ok {
+		_ = json.Unmarshal([]byte(text), &held)
+		return slices.DeleteFunc(held, heldLock.unlocked)
+	}
 	if entity := os.Getenv(envEntity); entity != "" {
-		held = append(held, heldLock{os.Getenv(envTable), entity, cmp.Or(os.Getenv(envReason), queuelock.DefaultReason)})
+		held = append(held, heldLock{os.Getenv(envTable), entity, cmp.Or(os.Getenv(envReason), queuelock.DefaultReason), ""})
 	}
 	return held
 }
@@ -60,7 +79,7 @@ func inherited() []heldLock {
 func (f *lockFlags) refuseNested() error {
 	above := inherited()
 	for _, key := range f.keys {
-		if slices.Contains(above, f.held(key)) {
+		if slices.ContainsFunc(above, f.held(key).same) {
 			return &exitError{exitNested, fmt.Errorf("%s is held by a command above this one: it would wait for itself; use another entity or --reason", brief(key))}
 		}
 	}
@@ -72,7 +91,7 @@ func (f *lockFlags) environment(t *turn, owner string) []string {
 	held := inherited()
 	var entities, tickets []string
 	for _, lock := range t.locks {
-		if h := f.held(lock.Key()); !slices.Contains(held, h) {
+		if h := f.held(lock.Key()); !slices.ContainsFunc(held, h.same) {
 			held = append(held, h)
 		}
 		entities, tickets = append(entities, lock.Key().Entity), append(tickets, lock.Ticket().String())

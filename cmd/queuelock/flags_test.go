@@ -120,6 +120,7 @@ func TestHolderData(t *testing.T) {
 		"Nothing":        {[]string{"--data", ""}, ""},
 		"Shared":         {[]string{"--shared", "--data", strings.Repeat("x", 256)}, strings.Repeat("x", 256)},
 		"ManyPermits":    {[]string{"--permits", "250"}, ""},
+		"SharedTitle":    {[]string{"--shared"}, "sh -c echo ready; read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := fifo(t)
@@ -134,6 +135,9 @@ func TestHolderData(t *testing.T) {
 			data := string(e.state(t, name).Serving[0].Data)
 			if !strings.HasPrefix(data, test.want) || (data == "") != (test.want == "") && name != "ManyPermits" {
 				t.Errorf("the data is %q, want %q", data, test.want)
+			}
+			if name == "SharedTitle" && len(data) > maxSharedTitle {
+				t.Errorf("%d bytes of data, want at most %d", len(data), maxSharedTitle)
 			}
 			openFIFO(t)
 			if o := b.wait(t); o.code != 0 {

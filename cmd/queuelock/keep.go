@@ -77,6 +77,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		k.Discard()
 		return f.refuse(answers, err)
 	}
+	f.handle = k.Handle()
 	if err := answers.Encode(keeperAnswer{Handle: k.Handle(), Env: settingsOf(f.environment(turn, plan.cfg.Owner))}); err != nil || !<-known {
 		k.Discard()
 		return f.release(cmd, turn, exitFailed, nil)

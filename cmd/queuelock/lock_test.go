@@ -269,6 +269,9 @@ func TestLockEnvironment(t *testing.T) {
 	if o := execute(t, "unlock"); o.code != 0 {
 		t.Errorf("unlock: %+v", o)
 	}
+	if o := execute(t, "run", "x", "--", "true"); o.code != 0 {
+		t.Errorf("after the unlock, with the same variables: %+v", o)
+	}
 	e.mustBeIdle(t, "x")
 }
 

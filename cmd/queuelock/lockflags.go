@@ -48,14 +48,15 @@ type lockFlags struct {
 	permits                   int // zero: a lock
 	conflict                  int // the exit code of a busy lock
 
-	keys  []queuelock.Key // of the arguments
-	hurry bool            // end at once: clean up no more
+	keys   []queuelock.Key // of the arguments
+	handle string          // of a keeper
+	hurry  bool            // end at once: clean up no more
 }
 
 func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if the lock is busy, as with --wait 0")
-	flags.StringVarP(&f.wait, "wait", "w", "forever", "how long: `SECONDS`, 5m, 0, forever, or tries: 5x2s")
+	flags.StringVarP(&f.wait, "wait", "w", "forever", "how long: `SECONDS`, 5m, 0, forever, 5x2s")
 	flags.BoolVarP(&f.shared, "shared", "s", false, "together with other shared holders")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing while waiting, nor if the lock is busy")
 	flags.DurationVar(&f.ttl, "ttl", time.Minute, "the lease: a crashed holder delays others for so long")
@@ -167,6 +168,9 @@ func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
 	text := f.data
 	if !given {
 		text = clipped(title, maxTitle)
+		if f.shared || f.permits > 1 {
+			text = clipped(title, maxSharedTitle)
+		}
 	}
 	for {
 		options := append(p.options[:len(p.options):len(p.options)], queuelock.WithData([]byte(text)))
@@ -201,9 +205,13 @@ func (f *lockFlags) checkOptions(ctx context.Context, cfg queuelock.Config, opti
 	return err
 }
 
-// maxTitle is the most bytes of a command line that are published. All holders of a
-// shared lock may have as much, and the record stays within one write unit.
-const maxTitle = 256
+// maxTitle is the most bytes of a command line that are published. With it the record of
+// one holder stays within a write unit. Each heartbeat writes the data of all holders, so
+// those of a lock that is shared have less.
+const (
+	maxTitle       = 256
+	maxSharedTitle = 64
+)
 
 // clipped returns the text in one line of at most that many bytes.
 func clipped(text string, most int) string {

@@ -49,9 +49,8 @@ QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.`,
   queuelock run --all db disk -w 30 -c 'make backup'
 
 Exit codes:
-  the command's own, or 64 wrong usage, 69 DynamoDB cannot be used, 70 lost,
-  75 not acquired (-E), 78 held by a command above this one, 126 the command
-  cannot be executed, 127 it was not found, 128 + n signal n`,
+  the command's own, or 64 wrong usage, 69 no DynamoDB, 70 lost, 75 busy (-E),
+  78 held by a command above, 126 not executable, 127 not found, 128+n signal`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
