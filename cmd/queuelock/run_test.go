@@ -247,7 +247,7 @@ func TestLossKillsGroup(t *testing.T) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					e := newEngine(t)
-					b := start(t, t.Context(), "run", "x", "--ttl", "2s", "--", "sh", "-c", script)
+					b := start(t, t.Context(), "run", "x", "--ttl", "1s", "--", "sh", "-c", script)
 					b.expect(t, "ready")
 					begun := time.Now()
 					lose(t, e)
@@ -455,7 +455,7 @@ func TestRunWrongUsage(t *testing.T) {
 // from the lock.
 func TestCrashedRun(t *testing.T) {
 	newEngine(t)
-	cmd := program(t, "run", "x", "--ttl", "2s", "--", "sh", "-c", "echo ready; exec sleep 1000")
+	cmd := program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	expect(t, launch(t, cmd), "ready")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -164,11 +164,9 @@ func (k *Keeper) Serve(ctx context.Context, held Held, limit time.Duration) Outc
 	case conn := <-k.requests:
 		defer conn.Close()
 		outcome := release(ctx, held, limit)
+		_ = os.Remove(k.path) // before the answer: then the handle is no more
 		_ = conn.SetWriteDeadline(time.Now().Add(messageLimit))
-		err := json.NewEncoder(conn).Encode(outcome)
-		if err == nil || outcome.Result == Released {
-			_ = os.Remove(k.path)
-		} else {
+		if err := json.NewEncoder(conn).Encode(outcome); err != nil && outcome.Result != Released {
 			k.leave(outcome)
 		}
 		return outcome
