@@ -126,6 +126,7 @@ func TestRoles(t *testing.T) {
 	must(0, "status", "x")
 	must(0, "ls")
 	must(0, "table", "describe")
+	must(0, "history", "x", "--for", "1s")
 	compare("observer")
 
 	e := &engine{db: db}
