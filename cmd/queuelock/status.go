@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -130,7 +131,14 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 	}
 	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
 	return &subject{
-		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.InspectItem(ctx, item) },
+		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
+			state, err := c.InspectItem(ctx, item)
+			_, missing := errors.AsType[*types.ResourceNotFoundException](err)
+			if wrong, ok := errors.AsType[*queuelock.TableError](err); ok && missing && wrong.Table == f.item && f.item != table {
+				err = &briefError{fmt.Sprintf("there is no table %q here: check --item, --region and --endpoint", clip(f.item, 60)), err}
+			}
+			return state, err
+		},
 		name: "item " + item.String(), none: "no such item, or it was never locked",
 	}, nil
 }

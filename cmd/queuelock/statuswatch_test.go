@@ -122,6 +122,9 @@ func TestStatusItem(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
+	if o := invoke(t, "status", "--item", "nosuch", "--key", "id=7"); o.code != exitUnavailable || o.stderr != "queuelock: there is no table \"nosuch\" here: check --item, --region and --endpoint\n" {
+		t.Errorf("%+v", o)
+	}
 	for _, test := range []struct {
 		args string
 		want string

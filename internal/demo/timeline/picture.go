@@ -134,11 +134,21 @@ func tick(length time.Duration) time.Duration {
 	return (length / 10).Round(time.Hour) + time.Hour
 }
 
+// label prints a time of the grid: 2.5 s, 1m30s, 2h, 1h10m.
 func label(at time.Duration) string {
 	if at < time.Minute {
 		return strconv.FormatFloat(at.Seconds(), 'g', 4, 64) + " s"
 	}
-	return strings.TrimSuffix(at.Round(time.Second).String(), "0s")
+	var b strings.Builder
+	for _, part := range []struct {
+		n    time.Duration
+		unit string
+	}{{at / time.Hour, "h"}, {at % time.Hour / time.Minute, "m"}, {at % time.Minute / time.Second, "s"}} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, "%d%s", part.n, part.unit)
+		}
+	}
+	return b.String()
 }
 
 const pageStyle = `

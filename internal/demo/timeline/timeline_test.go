@@ -101,3 +101,13 @@ func TestTick(t *testing.T) {
 		}
 	}
 }
+
+func TestLabel(t *testing.T) {
+	for at, want := range map[time.Duration]string{
+		0: "0 s", 2500 * time.Millisecond: "2.5 s", time.Minute: "1m", 90 * time.Second: "1m30s", 2 * time.Hour: "2h", 70 * time.Minute: "1h10m",
+	} {
+		if got := label(at); got != want {
+			t.Errorf("%v is %q, want %q", at, got, want)
+		}
+	}
+}

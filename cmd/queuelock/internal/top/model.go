@@ -231,7 +231,7 @@ func (m Model) inspected(s Inspected) Model {
 func (m Model) ask() Model {
 	switch {
 	case m.subject.Reason == queuelock.ItemReason:
-		m.message = "the holder of an item is in the item, and is not evicted"
+		m.message = "the holder is in the item: evict it with 'queuelock evict --item'"
 	case m.state == nil:
 		m.evicting = true
 	case len(m.state.Serving) == 0:
