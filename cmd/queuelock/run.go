@@ -194,8 +194,16 @@ func (f *lockFlags) release(cmd *cobra.Command, t *turn, code int, err error) er
 // report prints what --verbose asks for.
 func (f *lockFlags) report(cmd *cobra.Command, format string, args ...any) {
 	if f.verbose {
-		fmt.Fprintf(cmd.ErrOrStderr(), "queuelock: "+format+"\n", args...)
+		say(cmd, fmt.Sprintf("queuelock: "+format, args...))
 	}
+}
+
+// say prints a line to standard error, and does not wait long for its reader: while the
+// lock is held, others wait.
+func say(cmd *cobra.Command, line string) {
+	lines := process.NewLines(cmd.ErrOrStderr())
+	lines.Print(line)
+	lines.Close()
 }
 
 // ending bounds requests that are made whatever has happened.

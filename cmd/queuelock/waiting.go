@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -65,12 +64,12 @@ func (f *lockFlags) conclude(cmd *cobra.Command, t *turn, begun time.Time, err e
 		for _, key := range f.keys {
 			entities = append(entities, key.Entity)
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), progress.NotAcquired(now, now.Sub(begun), entities, err.Error()))
+		say(cmd, progress.NotAcquired(now, now.Sub(begun), entities, err.Error()))
 		return
 	}
 	var entities, tickets []string
 	for _, lock := range t.locks {
 		entities, tickets = append(entities, lock.Key().Entity), append(tickets, lock.Ticket().String())
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), progress.Acquired(now, now.Sub(begun), entities, tickets))
+	say(cmd, progress.Acquired(now, now.Sub(begun), entities, tickets))
 }

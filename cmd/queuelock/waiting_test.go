@@ -146,3 +146,29 @@ func TestSignalAfterLine(t *testing.T) {
 		t.Errorf("%d wait", len(s.Waiting))
 	}
 }
+
+// clogged is output that takes nothing until it is closed.
+type clogged chan struct{}
+
+func (c clogged) Write(p []byte) (int, error) {
+	<-c
+	return len(p), nil
+}
+
+// TestUnreadReport checks that the command runs although what --verbose and --progress=json
+// report is not read.
+func TestUnreadReport(t *testing.T) {
+	newEngine(t)
+	out := make(clogged)
+	defer close(out)
+	read, write := errorPipe(t)
+	done := make(chan int, 1)
+	go func() {
+		done <- run(t.Context(), []string{"run", "x", "-v", "--progress=json", "--", "echo", "it runs"}, strings.NewReader(""), write, out)
+	}()
+	expect(t, read, "it runs")
+	if code := <-done; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	write.Close()
+}
