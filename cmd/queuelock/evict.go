@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,13 +135,8 @@ func (f *evictFlags) evictee(args []string) (*evictee, error) {
 
 func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	beat := cmd.Flags().Changed("beat")
-	switch {
-	case f.ticket == "" && (!f.force || f.yes || beat):
-		return usagef("--ticket is missing: name the holder, as 'queuelock status' shows it")
-	case !f.force && (beat || f.yes):
-		return usagef("--beat and --yes are for --force: add it to evict a holder with a lease")
-	case f.beat < 0:
-		return usagef("--beat %d: need a number from 0, as 'queuelock status -o json' shows it", f.beat)
+	if err := f.check(beat); err != nil {
+		return err
 	}
 	chosen, err := parseChoice(f.ticket)
 	if err != nil {
@@ -168,14 +164,24 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 		return e.refused(err)
 	}
 	if f.json {
-		report := evictReport{Entity: e.key.Entity, Reason: e.key.Reason, Ticket: holder.Ticket.String(), Evicted: true}
-		if report.Reason == "" {
-			report.Reason = queuelock.DefaultReason
-		}
+		report := evictReport{Entity: e.key.Entity, Reason: cmp.Or(e.key.Reason, queuelock.DefaultReason), Ticket: holder.Ticket.String(), Evicted: true}
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", e.name, holder.Ticket)
 	return err
+}
+
+// check checks flags that depend on each other.
+func (f *evictFlags) check(beat bool) error {
+	switch {
+	case f.ticket == "" && (!f.force || f.yes || beat):
+		return usagef("--ticket is missing: name the holder, as 'queuelock status' shows it")
+	case !f.force && (beat || f.yes):
+		return usagef("--beat and --yes are for --force: add it to evict a holder with a lease")
+	case f.beat < 0:
+		return usagef("--beat %d: need a number from 0, as 'queuelock status -o json' shows it", f.beat)
+	}
+	return nil
 }
 
 // evicter evicts one holder.

@@ -43,7 +43,7 @@ func TestDefaultWait(t *testing.T) {
 		if err := cmd.ParseFlags(strings.Fields(flags)); err != nil {
 			t.Fatal(err)
 		}
-		f := lockFlags{wait: cmd.Flag("wait").Value.String(), nonblock: flags == "-n"}
+		f := lockFlags{waitFlags: waitFlags{wait: cmd.Flag("wait").Value.String(), nonblock: flags == "-n"}}
 		if got, err := f.waiting(cmd); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", flags, got, err, want)
 		}

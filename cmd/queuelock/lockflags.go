@@ -39,18 +39,28 @@ const maxCode = 255
 // lockFlags are the flags that say which lock is acquired, and how.
 type lockFlags struct {
 	settings
-	reason, wait, scope, data string
-	progress                  string
-	ttl, delay                time.Duration
-	nonblock, shared          bool
-	failClosed                bool
-	quiet, verbose            bool
-	permits                   int // zero: a lock
-	conflict                  int // the exit code of a busy lock
+	modeFlags
+	waitFlags
+	reason, data string
 
 	keys   []queuelock.Key // of the arguments
 	handle string          // of a keeper
 	hurry  bool            // end at once: clean up no more
+}
+
+// modeFlags say what kind of lock it is.
+type modeFlags struct {
+	scope              string
+	ttl, delay         time.Duration
+	shared, failClosed bool
+	permits            int // zero: a lock
+}
+
+// waitFlags say how to wait, and what to print meanwhile.
+type waitFlags struct {
+	wait, progress           string
+	nonblock, quiet, verbose bool
+	conflict                 int // the exit code of a busy lock
 }
 
 func (f *lockFlags) addFlags(cmd *cobra.Command) {

@@ -107,19 +107,15 @@ const refusedOnWindows = syscall.Errno(10061)
 func unreachable(err error) string {
 	dns, noName := errors.AsType[*net.DNSError](err)
 	operation, onNetwork := errors.AsType[*net.OpError](err)
-	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unknownCA := errors.AsType[x509.UnknownAuthorityError](err)
-	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	_, unreadable := errors.AsType[*smithy.DeserializationError](err)
 	request, onTable := errors.AsType[*table.Error](err)
 	timeout := errors.Is(err, context.DeadlineExceeded) || onTable && request.Timeout > 0
+	if text := insecure(err); text != "" {
+		return text
+	}
 	switch {
 	case unreadable:
 		return notDynamoDB
-	case badCertificate || unknownCA:
-		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"
-	case noTLS:
-		return "the endpoint does not speak TLS: check whether --endpoint needs http in place of https"
 	case noName:
 		return fmt.Sprintf("the host %q is not known: check --endpoint, --region and the network", clip(dns.Name, 60))
 	case (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, refusedOnWindows)) && onNetwork && operation.Addr != nil:
@@ -128,6 +124,20 @@ func unreachable(err error) string {
 		return "no answer from DynamoDB in time: check the network, --endpoint and --region, and repeat the command"
 	case onNetwork || onTable || errors.Is(err, io.EOF) || errors.Is(err, queuelock.ErrUnavailable):
 		return "the connection to DynamoDB fails: check the network and --endpoint; --verbose prints the details"
+	}
+	return ""
+}
+
+// insecure is the line of a failure of TLS.
+func insecure(err error) string {
+	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unknownCA := errors.AsType[x509.UnknownAuthorityError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case badCertificate || unknownCA:
+		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"
+	case noTLS:
+		return "the endpoint does not speak TLS: check whether --endpoint needs http in place of https"
 	}
 	return ""
 }

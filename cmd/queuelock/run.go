@@ -72,19 +72,11 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	if dash >= 0 {
 		entities, f.command = args[:dash], args[dash:]
 	}
-	switch {
-	case len(entities) == 0:
+	if len(entities) == 0 {
 		return usagef("ENTITY is missing: name what is to be locked")
-	case given && dash >= 0:
-		return usagef(`-c and a command after "--": use one of them`)
-	case given && strings.TrimSpace(f.text) == "":
-		return usagef("-c is empty: write a command, as in -c 'make deploy'")
-	case given:
-		f.command = shell(f.text)
-	case dash < 0:
-		return usagef(`the command is missing: write it after "--", as in 'queuelock run %s -- COMMAND'`, clipped(entities[0], 40))
-	case len(f.command) == 0:
-		return usagef(`the command is missing after "--": write it there, as in 'queuelock run %s -- COMMAND'`, clipped(entities[0], 40))
+	}
+	if err := f.commandOf(entities[0], given, dash >= 0); err != nil {
+		return err
 	}
 	if len(entities) > 1 && !f.all {
 		where := ""
@@ -95,6 +87,23 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	}
 	for _, entity := range entities {
 		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})
+	}
+	return nil
+}
+
+// commandOf checks the command, which -c or the arguments after "--" give.
+func (f *runFlags) commandOf(entity string, given, dash bool) error {
+	switch {
+	case given && dash:
+		return usagef(`-c and a command after "--": use one of them`)
+	case given && strings.TrimSpace(f.text) == "":
+		return usagef("-c is empty: write a command, as in -c 'make deploy'")
+	case given:
+		f.command = shell(f.text)
+	case !dash:
+		return usagef(`the command is missing: write it after "--", as in 'queuelock run %s -- COMMAND'`, clipped(entity, 40))
+	case len(f.command) == 0:
+		return usagef(`the command is missing after "--": write it there, as in 'queuelock run %s -- COMMAND'`, clipped(entity, 40))
 	}
 	return nil
 }

@@ -102,21 +102,27 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	if c.Tags, err = parseTags(f.tags); err != nil {
 		return err
 	}
-	var text string
-	switch format {
-	case "cloudformation":
-		text = template.CloudFormation(c)
-	case "terraform":
-		text = template.Terraform(c)
-	case "cdk":
-		text = template.CDK(c)
-	case "iam":
-		text = template.IAM(c, role, f.region, f.account)
-	default:
-		return usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
+	text, err := f.text(format, c, role)
+	if err != nil {
+		return err
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 	return err
+}
+
+// text returns the template in a format.
+func (f *templateFlags) text(format string, c template.Config, role template.Role) (string, error) {
+	switch format {
+	case "cloudformation":
+		return template.CloudFormation(c), nil
+	case "terraform":
+		return template.Terraform(c), nil
+	case "cdk":
+		return template.CDK(c), nil
+	case "iam":
+		return template.IAM(c, role, f.region, f.account), nil
+	}
+	return "", usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
 }
 
 // parseTags reads what --tag gives.

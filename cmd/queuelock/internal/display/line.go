@@ -32,8 +32,11 @@ type Line struct {
 	HoldTime    *HoldTime `json:"hold_time"`
 	Problem     *string   `json:"problem"`
 
-	heldFor, longestWait time.Duration
+	spans
 }
+
+// spans are the durations of a Line for people.
+type spans struct{ heldFor, longestWait time.Duration }
 
 // NewLine returns the line of a queue. err is the problem of a record that cannot be read.
 func NewLine(s *queue.State, err error) Line {

@@ -84,16 +84,7 @@ func newParts(cmd *cobra.Command) *parts {
 	if last != "" {
 		p.codes = codes(append([]string{"Exit codes:"}, strings.Split(last, "\n")...))
 	}
-	for line := range strings.Lines(examples) {
-		line = strings.TrimRight(line, "\n ")
-		if utf8.RuneCountInString(line) > Columns {
-			line, _, _ = strings.Cut(line, "  # ") // it says what the command says
-			line = strings.TrimRight(line, " ")
-		}
-		if line != "" {
-			p.examples = append(p.examples, line)
-		}
-	}
+	p.examples = short(examples)
 	p.usage = []string{"Usage: " + cmd.UseLine()}
 	if !cmd.HasParent() && cmd.HasSubCommands() {
 		p.usage[0] = "Usage: " + cmd.Name() + " COMMAND [ARG]… [flags]"
@@ -117,6 +108,22 @@ func newParts(cmd *cobra.Command) *parts {
 	cmd.InheritedFlags().VisitAll(add)
 	slices.SortFunc(p.common, func(a, b string) int { return slices.Index(settings, a) - slices.Index(settings, b) })
 	return p
+}
+
+// short returns the lines of the examples. A line that is too long loses its comment, which
+// says what the command says.
+func short(examples string) (lines []string) {
+	for line := range strings.Lines(examples) {
+		line = strings.TrimRight(line, "\n ")
+		if utf8.RuneCountInString(line) > Columns {
+			line, _, _ = strings.Cut(line, "  # ")
+			line = strings.TrimRight(line, " ")
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // lines returns the text, in which only the first commands and flags are described.

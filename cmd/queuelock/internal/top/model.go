@@ -92,7 +92,15 @@ type Model struct {
 
 	width, height int
 	now           time.Time
+	failure       string // of the last scan or look
+	message       string // the result of a key
 
+	queues
+	inspection
+}
+
+// queues is the view of all queues.
+type queues struct {
 	entries     []entry // those that were scanned last, by name
 	total, busy int
 	all         bool // the list has idle queues too
@@ -100,9 +108,10 @@ type Model struct {
 	scanned     time.Time
 	used        float64 // units in a second
 	progress    Progress
-	failure     string // of the last scan or look
-	message     string // the result of a key
+}
 
+// inspection is the view of one queue.
+type inspection struct {
 	inspecting bool
 	looking    bool // a look is under way
 	subject    queuelock.Key
@@ -256,14 +265,7 @@ func (m Model) evicted(e Evicted) (Model, []Effect) {
 func (m Model) press(key string) (Model, []Effect) {
 	m.message = ""
 	if m.confirm != nil {
-		holder := *m.confirm
-		m.confirm = nil
-		if key == "y" || key == "Y" {
-			m.message = fmt.Sprintf("evicting ticket %s …", holder.Ticket.Short())
-			return m, []Effect{Evict{m.subject, holder}}
-		}
-		m.message = "nothing was evicted"
-		return m, nil
+		return m.answer(key)
 	}
 	switch key {
 	case "q", "ctrl+c":
@@ -278,8 +280,8 @@ func (m Model) press(key string) (Model, []Effect) {
 	if m.inspecting {
 		return m.pressInspecting(key), nil
 	}
-	list := m.shown()
-	at := m.cursor(list)
+	shown := m.shown()
+	at := m.cursor(shown)
 	switch key {
 	case "up", "k":
 		at--
@@ -292,16 +294,28 @@ func (m Model) press(key string) (Model, []Effect) {
 	case "home", "g":
 		at = 0
 	case "end", "G":
-		at = len(list)
+		at = len(shown)
 	case "a":
 		m.all = !m.all
 		return m, nil
 	case "enter":
 		return m.open()
 	}
-	if len(list) > 0 {
-		m.selected = list[min(max(at, 0), len(list)-1)].key()
+	if len(shown) > 0 {
+		m.selected = shown[min(max(at, 0), len(shown)-1)].key()
 	}
+	return m, nil
+}
+
+// answer is the answer to the question whether a holder is to be evicted.
+func (m Model) answer(key string) (Model, []Effect) {
+	holder := *m.confirm
+	m.confirm = nil
+	if key == "y" || key == "Y" {
+		m.message = fmt.Sprintf("evicting ticket %s …", holder.Ticket.Short())
+		return m, []Effect{Evict{m.subject, holder}}
+	}
+	m.message = "nothing was evicted"
 	return m, nil
 }
 
