@@ -19,6 +19,9 @@ func TestHistory(t *testing.T) {
 	e := newEngine(t)
 	dir := t.TempDir()
 	svg, page := filepath.Join(dir, "x.svg"), filepath.Join(dir, "x.html")
+	if err := os.WriteFile(svg, []byte(strings.Repeat("old ", 10_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	looks := make(chan struct{}, 4096)
 	e.after = func(operation string) {
 		if operation == "Query" {
@@ -64,6 +67,9 @@ func TestHistory(t *testing.T) {
 			if !strings.Contains(string(content), part) {
 				t.Errorf("no %q in %s", part, content)
 			}
+		}
+		if strings.Contains(string(content), "old old") {
+			t.Errorf("%s has a part of the file that it replaces", name)
 		}
 	}
 }
