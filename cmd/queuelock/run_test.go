@@ -210,6 +210,9 @@ func TestSignalWhileWaiting(t *testing.T) {
 	e.occupied(t, "x")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
+			for len(queued) > 0 {
+				<-queued // a row that was put once more: this process must not be signalled before run listens
+			}
 			b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "echo", "ran")
 			<-queued
 			if err := syscall.Kill(os.Getpid(), sig); err != nil {
