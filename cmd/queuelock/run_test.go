@@ -510,7 +510,7 @@ func TestTableFailsWhileWaiting(t *testing.T) {
 			}
 		}
 	}
-	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "2s", "--", "echo", "ran")
+	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "500ms", "--", "echo", "ran")
 	if o.code != exitUnavailable || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stdout %q, stderr %q; want %d", o.code, o.stdout, o.stderr, exitUnavailable)
 	}

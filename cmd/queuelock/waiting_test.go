@@ -155,8 +155,8 @@ func (c clogged) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestUnreadReport checks that the command runs although what --verbose and --progress=json
-// report is not read.
+// TestUnreadReport checks that the command runs although what --progress=json
+// reports is not read.
 func TestUnreadReport(t *testing.T) {
 	newEngine(t)
 	out := make(clogged)
@@ -164,7 +164,7 @@ func TestUnreadReport(t *testing.T) {
 	read, write := errorPipe(t)
 	done := make(chan int, 1)
 	go func() {
-		done <- run(t.Context(), []string{"run", "x", "-v", "--progress=json", "--", "echo", "it runs"}, strings.NewReader(""), write, out)
+		done <- run(t.Context(), []string{"run", "x", "--progress=json", "--", "echo", "it runs"}, strings.NewReader(""), write, out)
 	}()
 	expect(t, read, "it runs")
 	if code := <-done; code != 0 {
