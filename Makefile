@@ -105,6 +105,10 @@ vet:
 lint: ## staticcheck, which must find nothing
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK) ./...
 
+.PHONY: cross
+cross: ## build and vet the command and the public packages for Linux, macOS and Windows on amd64 and arm64
+	GO=$(GO) sh internal/tools/cross.sh
+
 .PHONY: measure
 measure: ## size, complexity and wordiness of the code beside their limits; STRICT=1 fails if one is exceeded
 	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
