@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,20 @@ import (
 // Limits is for help texts: what is not ended here.
 const Limits = "Not ended with queuelock: what docker, at or ssh start, and all if kill -9 hits its supervisor too."
 
-// seesOrphans says that descendants are known wherever they are.
-const seesOrphans = true
+// seesOrphans reports whether descendants are known wherever they are.
+func seesOrphans() bool {
+	_, err := os.Stat("/proc/self/stat")
+	return err == nil
+}
 
 // program is the path by which this program is started again. It is the same file even
 // if another version was installed meanwhile.
-func program() (string, error) { return "/proc/self/exe", nil }
+func program() (string, error) {
+	if !seesOrphans() {
+		return exec.LookPath(os.Args[0])
+	}
+	return "/proc/self/exe", nil
+}
 
 // disguise changes the name by which killall and pkill find this process, so that they do
 // not kill both processes at once.

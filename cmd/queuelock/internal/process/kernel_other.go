@@ -12,7 +12,7 @@ import (
 // Limits is for help texts: what is not ended here.
 const Limits = "Not ended with queuelock here: processes that leave the group of COMMAND, as by setsid."
 
-const seesOrphans = false
+func seesOrphans() bool { return false }
 
 func program() (string, error) { return os.Executable() }
 

@@ -21,7 +21,7 @@ const poll = 10 * time.Millisecond
 // another's: then it is signalled only if it has a process of the tree.
 func signalAll(group, root int, leader bool, sig unix.Signal) {
 	below := descendants(root)
-	if leader || !seesOrphans || slices.ContainsFunc(below, func(m member) bool { return m.group == group }) {
+	if leader || !seesOrphans() || slices.ContainsFunc(below, func(m member) bool { return m.group == group }) {
 		_ = unix.Kill(-group, sig)
 	}
 	for _, m := range below {

@@ -211,7 +211,7 @@ func (t *Tree) sweep() {
 				left++
 			}
 		}
-		if (t.command.Leave || !seesOrphans) && t.pid > 0 && !empty(t.pid) {
+		if (t.command.Leave || !seesOrphans()) && t.pid > 0 && !empty(t.pid) {
 			_ = unix.Kill(-t.pid, unix.SIGKILL)
 			left++
 		}
