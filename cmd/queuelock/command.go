@@ -87,13 +87,19 @@ type holding struct {
 	terminal *process.Terminal
 	lines    *process.Lines
 
-	ended     bool           // the command, but not what it has left
-	stopped   syscall.Signal // that stopped the command; 0: it runs
-	asked     syscall.Signal // the last that was passed on
-	end       time.Time      // when the leases end, as the supervisor knows it
-	overdue   time.Duration  // what was left of the leases when it was last reported
-	lost      bool
-	termed    bool        // the command's group has received SIGTERM
+	ended   bool           // the command, but not what it has left
+	stopped syscall.Signal // that stopped the command; 0: it runs
+	asked   syscall.Signal // the last that was passed on
+	end     time.Time      // when the leases end, as the supervisor knows it
+	overdue time.Duration  // what was left of the leases when it was last reported
+	lost    bool
+	termed  bool // the command's group has received SIGTERM
+
+	timers
+}
+
+// timers are those of a command that is ended, or has ended.
+type timers struct {
 	killAt    time.Time   // zero: not
 	killTimer *time.Timer // for SIGKILL
 	stuck     *time.Timer // for giving up after it
@@ -104,7 +110,7 @@ type holding struct {
 func (f *runFlags) hold(cmd *cobra.Command, lock *turn, owner string, signals <-chan os.Signal) (int, error) {
 	h := &holding{
 		flags: f, turn: lock, terminal: process.OpenTerminal(), lines: process.NewLines(cmd.ErrOrStderr()),
-		killTimer: idle(), stuck: idle(), left: idle(),
+		timers: timers{killTimer: idle(), stuck: idle(), left: idle()},
 	}
 	defer h.lines.Close()
 	defer h.terminal.Close()
