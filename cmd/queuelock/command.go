@@ -69,7 +69,7 @@ func (p *processFlags) check() error {
 // passedOn are the signals that the command receives from this process. nohup(1) lets
 // SIGHUP be ignored, and so does the command then.
 func passedOn() []os.Signal {
-	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
@@ -290,6 +290,9 @@ func (h *holding) lose() {
 	why := "lock lost"
 	if e, ok := errors.AsType[*queuelock.LostError](err); ok {
 		why = fmt.Sprintf("lock lost: %s: %s", brief(e.Key), e.Cause)
+		if text := remedy(e.Err); text != "" {
+			h.say("%s", text)
+		}
 	}
 	h.say("%s; SIGTERM was sent to the command, SIGKILL follows in %v", why, limit)
 	h.terminate(limit)

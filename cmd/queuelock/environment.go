@@ -61,10 +61,10 @@ func (f *lockFlags) held(key queuelock.Key) heldLock {
 	return heldLock{f.table, key.Entity, cmp.Or(key.Reason, queuelock.DefaultReason), f.handle}
 }
 
-// inherited are the locks of the processes above this one, and of keepers. A command may
-// have changed the variable: what cannot be read says nothing.
+// inherited are the locks of the processes above this one, and of keepers. A variable
+// that a shell has spoilt is refused before, by refuseNested.
 func inherited() (held []heldLock) {
-	if text, ok := os.LookupEnv(envHeld); ok {
+	if text := os.Getenv(envHeld); text != "" {
 		_ = json.Unmarshal([]byte(text), &held)
 		return slices.DeleteFunc(held, heldLock.unlocked)
 	}
@@ -77,6 +77,9 @@ func inherited() (held []heldLock) {
 // refuseNested refuses a lock that a process above this one holds: it would wait for
 // itself. A shared lock may do so too, behind a writer between the two.
 func (f *lockFlags) refuseNested() error {
+	if text := os.Getenv(envHeld); text != "" && !json.Valid([]byte(text)) {
+		return usagef("%s cannot be read: set it as 'queuelock lock --export' prints it, or unset it", envHeld)
+	}
 	above := inherited()
 	for _, key := range f.keys {
 		if slices.ContainsFunc(above, f.held(key).same) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -174,8 +175,10 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 // check checks flags that depend on each other.
 func (f *evictFlags) check(beat bool) error {
 	switch {
-	case f.ticket == "" && (!f.force || f.yes || beat):
+	case f.ticket == "" && !f.force:
 		return usagef("--ticket is missing: name the holder, as 'queuelock status' shows it")
+	case f.ticket == "" && (f.yes || beat):
+		return usagef("--ticket is missing: --yes and --beat need it, so that no other holder is evicted unseen: see 'queuelock status'")
 	case !f.force && (beat || f.yes):
 		return usagef("--beat and --yes are for --force: add it to evict a holder with a lease")
 	case f.beat < 0:
@@ -215,6 +218,9 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 		if chosen(h.Ticket) {
 			found = append(found, h)
 		}
+	}
+	if display.StateOf(state) == display.Unused {
+		return holder, &exitError{exitFailed, fmt.Errorf("%s: there is no such queue: see 'queuelock ls'", clip(e.name, 60))}
 	}
 	switch len(found) {
 	case 0:
@@ -341,7 +347,7 @@ func (e *evicter) refused(err error) error {
 	case errors.Is(err, queuelock.ErrLeased):
 		text = fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", name)
 	case errors.Is(err, queuelock.ErrRenewed):
-		text = fmt.Sprintf("%s: this holder has renewed its lease since: look again with 'queuelock status -o json', or pass --yes", name)
+		text = fmt.Sprintf("%s: this holder has another beat: it has renewed its lease since: see 'queuelock status -o json', and repeat the command", name)
 	case len(refused.Serving) == 0:
 		text = fmt.Sprintf("%s: no holder has this ticket: the lock has no holder: see 'queuelock status'", name)
 	default:

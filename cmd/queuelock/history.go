@@ -110,9 +110,15 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %d read units, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
 		f.interval, f.length, reads)
 	// The first look is not a part of the history: it may wait for credentials.
-	if _, err := lookOnce(ctx, client, s.look); err != nil && ctx.Err() == nil {
+	last, err := lookOnce(ctx, client, s.look)
+	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
+	defer func() {
+		if last != nil && display.StateOf(last) == display.Unused {
+			fmt.Fprintln(stderr, "queuelock:", s.none) // and was not used meanwhile
+		}
+	}()
 	recorder := history.New(time.Now())
 	ticks, over := time.NewTicker(f.interval), time.NewTimer(f.length)
 	defer ticks.Stop()
@@ -126,6 +132,7 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 		case err != nil && !failed:
 			fmt.Fprintln(stderr, message(err))
 		case err == nil:
+			last = state
 			for _, turn := range recorder.See(state, time.Now()) {
 				if _, err := fmt.Fprintln(out, turn.Line()); err != nil {
 					return nil, err

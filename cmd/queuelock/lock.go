@@ -31,7 +31,7 @@ const kept = "kept\n"
 type keepFlags struct {
 	lockFlags
 	keeper.Limits
-	all, env bool
+	all, env, export bool
 }
 
 func newLock() *cobra.Command {
@@ -58,7 +58,8 @@ func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
 	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "release it when process `PID` has ended, such as $$")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
-	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run")
+	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
+	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")
 	f.lockFlags.addFlags(cmd)
 }
 
@@ -104,7 +105,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, passedOn()...)
 	defer signal.Stop(signals)
 	begun := time.Now()
 	k, err := f.startKeeper(cmd, args)
@@ -146,8 +147,16 @@ func (a keeperAnswer) failure() error {
 // print prints the handle, or the variables.
 func (f *keepFlags) print(out io.Writer, a keeperAnswer) error {
 	text := a.Handle + "\n"
-	if f.env {
-		text = strings.Join(append([]string{"QUEUELOCK_HANDLE=" + a.Handle}, a.Env...), "\n") + "\n"
+	all := append([]string{"QUEUELOCK_HANDLE=" + a.Handle}, a.Env...)
+	switch {
+	case f.export:
+		text = ""
+		for _, variable := range all {
+			name, value, _ := strings.Cut(variable, "=")
+			text += "export " + name + "=" + quoted(value) + "\n"
+		}
+	case f.env:
+		text = strings.Join(all, "\n") + "\n"
 	}
 	_, err := io.WriteString(out, text)
 	return err

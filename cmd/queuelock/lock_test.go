@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -273,6 +274,33 @@ func TestLockEnvironment(t *testing.T) {
 		t.Errorf("after the unlock, with the same variables: %+v", o)
 	}
 	e.mustBeIdle(t, "x")
+}
+
+// TestLockExport checks that a shell takes the variables as they are.
+func TestLockExport(t *testing.T) {
+	newEngine(t)
+	keepers(t)
+	const entity = "a b; echo 'no' $(echo no)"
+	cmd := program(t, "lock", entity, "--export")
+	lines, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("/bin/sh", "-c", `eval "$1"; printf '%s\n%s\n%s\n' "$QUEUELOCK_ENTITY" "$QUEUELOCK_HELD" "$QUEUELOCK_HANDLE"`, "sh", string(lines)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(string(out), "\n")
+	if len(got) != 4 || got[0] != entity || !json.Valid([]byte(got[1])) {
+		t.Fatalf("%q", got)
+	}
+	t.Setenv("QUEUELOCK_HELD", strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
+	if o := execute(t, "run", entity, "-n", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "QUEUELOCK_HELD cannot be read") {
+		t.Errorf("%+v", o)
+	}
+	if o := execute(t, "unlock", got[2]); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
 }
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.

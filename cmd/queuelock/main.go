@@ -83,6 +83,9 @@ time, the ticket is a fencing token as well.`,
 // another form is left as it is.
 func plainly(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if before := cmd.Flags().Args(); cmd.Name() == "run" && len(before) > 1 {
+			return fmt.Errorf(`the command must be after "--", as in 'queuelock run %s -- %s …'`, clip(before[0], 40), clip(before[1], 40))
+		}
 		return noFlag(cmd, unknown)
 	}
 	var value, name string

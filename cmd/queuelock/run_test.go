@@ -208,7 +208,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	e.occupied(t, "x")
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			for len(queued) > 0 {
 				<-queued // a row that was put once more: this process must not be signalled before run listens
@@ -245,12 +245,16 @@ func TestLossKillsGroup(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			for name, script := range map[string]string{
 				"stubborn":    stubborn,
-				"well-bred":   `trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done`,
+				"well-bred":   `trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done`,
 				"left behind": `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`,
 			} {
 				t.Run(name, func(t *testing.T) {
 					e := newEngine(t)
-					b := start(t, t.Context(), "run", "x", "--ttl", "1s", "--", "sh", "-c", script)
+					ttl := "1s"
+					if name == "well-bred" {
+						ttl = "4s" // which leaves it 300 ms, also on a busy machine
+					}
+					b := start(t, t.Context(), "run", "x", "--ttl", ttl, "--", "sh", "-c", script)
 					b.expect(t, "ready")
 					begun := time.Now()
 					lose(t, e)

@@ -122,7 +122,7 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 		return &subject{
 			look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.Inspect(ctx, key) },
 			name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
-			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name", table),
+			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name (see 'queuelock ls')", table),
 		}, nil
 	}
 	itemKey, err := parseItemKey(f.key)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -122,6 +123,9 @@ func (f *sweepFlags) run(ctx context.Context, cmd *cobra.Command, entity string)
 	used := meter.Count()
 	report.Requests, report.WriteUnits = used.Requests, used.WriteUnits
 	report.ReadUnits += used.ReadUnits // those of a scan are counted by its pages
+	if err != nil && report.Queues == 0 {
+		return err
+	}
 	// What was removed is reported after a failure, too.
 	if printErr := report.print(cmd.OutOrStdout(), f.json); err == nil {
 		err = printErr
@@ -149,6 +153,9 @@ func (f *sweepFlags) sweepOne(ctx context.Context, client *queuelock.Client, key
 	state, err := client.Inspect(ctx, key)
 	if err != nil {
 		return unavailable(err)
+	}
+	if display.StateOf(state) == display.Unused {
+		return &exitError{exitFailed, fmt.Errorf("%s: there is no such queue: see 'queuelock ls'", clip(key.String(), 60))}
 	}
 	return f.sweep(ctx, client, state, report)
 }

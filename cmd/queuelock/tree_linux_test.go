@@ -203,7 +203,7 @@ func TestNoWaitChildren(t *testing.T) {
 // TestStoppedCommand checks that signals reach a command that is stopped, and that run says
 // that it is.
 func TestStoppedCommand(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			e := newEngine(t)
 			cmd, out := offspringOf(t, "kill -STOP $$; echo not reached", "--ttl", "2s", "--kill-after", "100ms")

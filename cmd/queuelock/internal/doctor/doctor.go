@@ -81,7 +81,7 @@ func Check(ctx context.Context, s Subject, report func(Result)) error {
 		return err
 	}
 	if description == nil {
-		report(Result{"table", Failed, fmt.Sprintf("there is no table %q", s.Table), "check --table and --region, or run 'queuelock table create'"})
+		report(Result{"table", Failed, fmt.Sprintf("there is no table %q", s.Table), fmt.Sprintf("check --table and --region, or run 'queuelock table create --table %s'", s.Table)})
 		return nil
 	}
 	for _, r := range s.table(description) {
