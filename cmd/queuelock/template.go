@@ -26,9 +26,11 @@ func newTemplate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "template cloudformation|terraform|cdk|iam",
 		Short: "Print the table and its policies for CloudFormation, Terraform, the CDK or IAM",
-		Long: `Prints the table, and a least-privilege policy for each role, as a template of CloudFormation, a
-module of Terraform, or a construct of the CDK in TypeScript. "iam" prints the policy of --role:
+		Long: `Prints the table and least-privilege policies for worker, observer and operator, as a template of
+CloudFormation, a module of Terraform, or a construct of the CDK in TypeScript. The deployment
+itself needs the rights of admin. "iam" prints the policy of --role as JSON.
 
+The roles:
   worker     uses locks: the library, run, lock and unlock
   observer   looks at queues: status, ls, history, table describe
   operator   repairs queues: status, ls, evict, sweep
@@ -82,6 +84,9 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	if _, err := queuelock.New(nowhere{}, f.table, f.config(queuelock.Config{})); err != nil {
 		return usagef("%w", err)
 	}
+	if err := forIAM(cmd, format); err != nil {
+		return err
+	}
 	role, ok := template.Find(f.role)
 	scope, err := parseScope(f.scope)
 	switch {
@@ -108,6 +113,19 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 	return err
+}
+
+// forIAM refuses flags that only the format iam uses.
+func forIAM(cmd *cobra.Command, format string) error {
+	if format == "iam" {
+		return nil
+	}
+	for _, name := range []string{"role", "region", "account"} {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s is only for 'template iam': the other formats have policies for worker, observer and operator", name)
+		}
+	}
+	return nil
 }
 
 // text returns the template in a format.

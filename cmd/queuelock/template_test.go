@@ -212,12 +212,23 @@ func TestTemplate(t *testing.T) {
 			}
 		}
 	}
+	for format, form := range map[string]string{"cloudformation": "A queuelock %s ", "terraform": "A queuelock %s ", "cdk": "readonly %s: iam.ManagedPolicy"} {
+		printed := invoke(t, "template", format).stdout
+		for _, role := range template.Roles {
+			if has := strings.Contains(printed, fmt.Sprintf(form, role.Name)); has != (role.Name != "admin") {
+				t.Errorf("%s: has a policy for %s: %t", format, role.Name, has)
+			}
+		}
+	}
 	for command, part := range map[string]string{
-		"template":                  "the format is missing: name one of cloudformation, terraform, cdk, iam",
-		"template pulumi":           `there is no template "pulumi": need cloudformation`,
-		"template iam --role root":  "--role root: need worker, observer, operator or admin",
-		"template iam --account 1":  "--account 1: need the 12 digits",
-		"template iam --region EU!": `--region "EU!": need a region`,
+		"template":                                            "the format is missing: name one of cloudformation, terraform, cdk, iam",
+		"template terraform --role worker":                    "--role is only for 'template iam'",
+		"template cloudformation --account 1":                 "--account is only for 'template iam'",
+		"template cdk --region eu-north-1":                    "--region is only for 'template iam'",
+		"template pulumi":                                     `there is no template "pulumi": need cloudformation`,
+		"template iam --role root":                            "--role root: need worker, observer, operator or admin",
+		"template iam --account 1":                            "--account 1: need the 12 digits",
+		"template iam --region EU!":                           `--region "EU!": need a region`,
 		"template cdk --table arn:aws:dynamodb:a:b:table/abc": "need the name of the table, not its ARN",
 	} {
 		mustBeShort(t, invoke(t, strings.Fields(command)...), exitUsage, part)

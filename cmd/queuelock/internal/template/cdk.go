@@ -9,7 +9,7 @@ import (
 func CDK(c Config) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("// The table of queuelock, and a policy for each role.")
+	p("// The table of queuelock, and policies for workers, observers and operators.")
 	p("import { RemovalPolicy, Tags } from 'aws-cdk-lib';")
 	p("import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';")
 	p("import * as iam from 'aws-cdk-lib/aws-iam';")

@@ -87,7 +87,7 @@ func CloudFormation(c Config) string {
 	e.SetIndent(2)
 	err := e.Encode(section{
 		{"AWSTemplateFormatVersion", "2010-09-09"},
-		{"Description", fmt.Sprintf("The table %s of queuelock, and a policy for each role", c.Table)},
+		{"Description", fmt.Sprintf("The table %s of queuelock, and policies for workers, observers and operators", c.Table)},
 		{"Resources", resources},
 		{"Outputs", outputs},
 	})

@@ -10,7 +10,7 @@ import (
 func Terraform(c Config) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("# The table of queuelock, and a policy for each role.")
+	p("# The table of queuelock, and policies for workers, observers and operators.")
 	p("resource \"aws_dynamodb_table\" \"queuelock\" {")
 	p("  name         = %s", hcl(c.Table))
 	p("  billing_mode = \"PAY_PER_REQUEST\"")
