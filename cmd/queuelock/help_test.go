@@ -50,11 +50,42 @@ func TestHelpFits(t *testing.T) {
 			case common, flag.Hidden, flag.Name == "help", flag.Name == "version":
 			case !regexp.MustCompile(`--` + flag.Name + `\b`).MatchString(o.stdout):
 				t.Errorf("%v: --%s is missing", words, flag.Name)
+			case flag.Shorthand != "" && !regexp.MustCompile(`-`+flag.Shorthand+`(, |/)--`+flag.Name+`\b`).MatchString(o.stdout):
+				t.Errorf("%v: -%s is missing", words, flag.Shorthand)
 			}
 		})
+		if hint := fmt.Sprintf("'%s'", strings.Join(append(append([]string{"queuelock", "help"}, words...), "--all"), " ")); strings.Contains(o.stdout, "More ") && !strings.Contains(o.stdout, hint) {
+			t.Errorf("%v: %s is missing", words, hint)
+		}
 	})
 	if n := strings.Count(invoke(t, "help", "settings").stdout, "\n"); n < 8 || n > help.Lines {
 		t.Errorf("help settings has %d lines", n)
+	}
+}
+
+// TestHelpAll checks that the whole text of each command describes each flag, and has each
+// example.
+func TestHelpAll(t *testing.T) {
+	eachCommand(func(words []string, cmd *cobra.Command) {
+		o := invoke(t, append(append([]string{"help"}, words...), "--all")...)
+		if o.code != 0 || o.stderr != "" || strings.Contains(o.stdout, "More ") {
+			t.Errorf("%v: %+v", words, o)
+		}
+		check := func(flag *pflag.Flag) {
+			_, usage := pflag.UnquoteUsage(flag)
+			described := regexp.MustCompile(`(?m)^  (    |-` + flag.Shorthand + `, )--` + flag.Name + `( [A-Z=]+)?  +` + regexp.QuoteMeta(strings.Fields(usage)[0]))
+			if !flag.Hidden && flag.Name != "help" && flag.Name != "version" && !described.MatchString(o.stdout) {
+				t.Errorf("%v: --%s is not described", words, flag.Name)
+			}
+		}
+		cmd.LocalFlags().VisitAll(check)
+		cmd.InheritedFlags().VisitAll(check)
+	})
+	if o := invoke(t, "--help"); !strings.Contains(o.stdout, "\nSettings: --table, --endpoint, --region, …: see 'queuelock help settings'\n") {
+		t.Errorf("the help of the program does not name the settings: %s", o.stdout)
+	}
+	if o := invoke(t, "help", "run", "--all"); strings.Count(o.stdout, "\n") <= help.Lines || !strings.Contains(o.stdout, "QUEUELOCK_OWNER") {
+		t.Errorf("%+v", o)
 	}
 }
 

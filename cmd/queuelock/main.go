@@ -108,7 +108,8 @@ func plainly(cmd *cobra.Command, err error) error {
 
 // newHelp is cobra's own, but one that fails if there is nothing to tell of.
 func newHelp() *cobra.Command {
-	return &cobra.Command{
+	var whole bool
+	cmd := &cobra.Command{
 		Use:   "help [COMMAND | settings]",
 		Short: "Help about a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,7 +123,13 @@ func newHelp() *cobra.Command {
 				return noCommand(cmd.Root(), strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
+			if whole {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), help.Whole(about))
+				return err
+			}
 			return about.Help()
 		},
 	}
+	cmd.Flags().BoolVar(&whole, "all", false, "describe every flag, in more than a screen")
+	return cmd
 }

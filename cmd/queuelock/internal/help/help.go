@@ -4,8 +4,8 @@
 // A text begins with the first paragraph of the command's Long, and has its usage, flags,
 // examples and exit codes. What does not fit is left out, in this order: the other
 // paragraphs of Long, examples after the second, what the last flags mean, and the second
-// example. Each flag is named in any case, but for the settings, which most commands
-// share: Settings describes them.
+// example. Each flag is named in any case, with its letter, but for the settings, which most
+// commands share: Settings describes them. Whole leaves nothing out, and needs more lines.
 package help
 
 import (
@@ -34,13 +34,26 @@ type parts struct {
 	usage    []string
 	commands []entry
 	flags    []entry
-	common   []string // the names of the settings
+	common   []entry // the settings
+	whole    string  // the command that prints the whole text
 	examples []string
 	codes    []string
 }
 
 // entry is a command or a flag and what it means.
 type entry struct{ name, short, meaning string }
+
+// Whole returns the help text of a command with all that Text leaves out.
+func Whole(cmd *cobra.Command) string {
+	p := newParts(cmd)
+	p.common = slices.DeleteFunc(p.common, func(e entry) bool {
+		if e.meaning != "" {
+			p.flags = append(p.flags, e)
+		}
+		return e.meaning != ""
+	})
+	return strings.Join(p.lines(len(p.flags)+len(p.commands)), "\n") + "\n"
+}
 
 // Text returns the help text of a command.
 func Text(cmd *cobra.Command) string {
@@ -67,7 +80,8 @@ func Text(cmd *cobra.Command) string {
 }
 
 func newParts(cmd *cobra.Command) *parts {
-	p := &parts{}
+	path := strings.Fields(cmd.CommandPath())
+	p := &parts{whole: strings.Join(slices.Concat(path[:1], []string{"help"}, path[1:], []string{"--all"}), " ")}
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short + "."
@@ -99,14 +113,22 @@ func newParts(cmd *cobra.Command) *parts {
 		switch {
 		case flag.Hidden || flag.Name == "help" || flag.Name == "version":
 		case slices.Contains(settings, flag.Name) && flag.Shorthand == "":
-			p.common = append(p.common, flag.Name)
+			p.common = append(p.common, entry{name, short, meaning(flag)})
 		default:
 			p.flags = append(p.flags, entry{name, short, meaning(flag)})
 		}
 	}
 	cmd.LocalFlags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
-	slices.SortFunc(p.common, func(a, b string) int { return slices.Index(settings, a) - slices.Index(settings, b) })
+	if !cmd.HasParent() && cmd.HasSubCommands() {
+		for _, name := range settings { // those of the commands
+			if cmd.Flag(name) == nil {
+				p.common = append(p.common, entry{short: "--" + name})
+			}
+		}
+	}
+	order := func(e entry) int { return slices.Index(settings, strings.TrimPrefix(e.short, "--")) }
+	slices.SortFunc(p.common, func(a, b entry) int { return order(a) - order(b) })
 	return p
 }
 
@@ -138,11 +160,17 @@ func (p *parts) lines(described int) (all []string) {
 		section(paragraph...)
 	}
 	section(p.usage...)
-	section(list("Commands:", "More commands:", p.commands, min(described, len(p.commands)))...)
-	section(list("Flags:", "More flags:", p.flags, max(0, described-len(p.commands)))...)
+	section(p.list("Commands:", "More commands:", p.commands, min(described, len(p.commands)))...)
+	section(p.list("Flags:", "More flags:", p.flags, max(0, described-len(p.commands)))...)
 	if len(p.common) > 0 {
-		names := p.common[:min(len(p.common), 3)]
-		all = append(all, "Settings: --"+strings.Join(names, ", --")+dots(names, p.common)+": see 'queuelock help settings'")
+		var names []string
+		for _, e := range p.common[:min(len(p.common), 3)] {
+			names = append(names, e.short)
+		}
+		if len(names) < len(p.common) {
+			names = append(names, "…")
+		}
+		all = append(all, "Settings: "+strings.Join(names, ", ")+": see 'queuelock help settings'")
 	}
 	if len(p.examples) > 0 {
 		section(append([]string{"Examples:"}, p.examples...)...)
@@ -151,16 +179,8 @@ func (p *parts) lines(described int) (all []string) {
 	return all
 }
 
-// dots returns what shows that names are missing.
-func dots(some, all []string) string {
-	if len(some) < len(all) {
-		return ", …"
-	}
-	return ""
-}
-
 // list describes the first n entries, and names the others.
-func list(title, more string, entries []entry, n int) (lines []string) {
+func (p *parts) list(title, more string, entries []entry, n int) (lines []string) {
 	width := 0
 	for _, e := range entries[:n] {
 		width = max(width, utf8.RuneCountInString(e.name))
@@ -178,16 +198,19 @@ func list(title, more string, entries []entry, n int) (lines []string) {
 		for _, e := range entries[n:] {
 			names = append(names, e.short)
 		}
-		text := strings.Join(names, " ") + " (see docs/cli.md)"
 		if n == 0 {
 			more = title
 		}
-		lines = append(lines, fold(more+" "+text, "  ")...)
+		const noBreak = "\u00a0" // the command is to be copied
+		hint := strings.ReplaceAll("(see '"+p.whole+"')", " ", noBreak)
+		for _, line := range fold(more+" "+strings.Join(names, " ")+" "+hint, "  ") {
+			lines = append(lines, strings.ReplaceAll(line, noBreak, " "))
+		}
 	}
 	return lines
 }
 
-// names returns a flag as its line begins, and its name alone.
+// names returns a flag as its line begins, and its letter and name alone.
 func names(flag *pflag.Flag) (name, short string) {
 	value, _ := pflag.UnquoteUsage(flag)
 	switch value {
@@ -196,11 +219,11 @@ func names(flag *pflag.Flag) (name, short string) {
 	case "int", "float":
 		value = "N"
 	}
-	letter := "    "
+	letter, short := "    ", "--"+flag.Name
 	if flag.Shorthand != "" {
-		letter = "-" + flag.Shorthand + ", "
+		letter, short = "-"+flag.Shorthand+", ", "-"+flag.Shorthand+"/--"+flag.Name
 	}
-	return strings.TrimRight(letter+"--"+flag.Name+" "+strings.ToUpper(value), " "), "--" + flag.Name
+	return strings.TrimRight(letter+"--"+flag.Name+" "+strings.ToUpper(value), " "), short
 }
 
 // meaning returns the usage of a flag with its default.
@@ -274,6 +297,6 @@ func Settings(cmd *cobra.Command) string {
 	}
 	lines := fold("AWS settings are those of every AWS tool: the environment, ~/.aws/config and ~/.aws/credentials, roles. "+
 		"A flag goes before them. DynamoDB at a loopback address needs neither a region nor credentials.", "")
-	lines = append(append(lines, ""), list("Flags of most commands:", "", entries, len(entries))...)
+	lines = append(append(lines, ""), (&parts{}).list("Flags of most commands:", "", entries, len(entries))...)
 	return strings.Join(lines, "\n") + "\n"
 }
