@@ -28,7 +28,8 @@ func newCompletion() *cobra.Command {
 		Use:   "completion SHELL",
 		Short: "Print a script that completes commands and flags",
 		Long: `Prints a script for SHELL, which is one of ` + one + `.
-Load it in the shell's start file, or install it where the shell looks for completions.`,
+Load it in the shell's start file, or install it where the shell looks for completions. That of
+bash needs the package bash-completion, loaded before it.`,
 		Example: `  source <(queuelock completion bash)
   queuelock completion fish > ~/.config/fish/completions/queuelock.fish`,
 		ValidArgs: names,

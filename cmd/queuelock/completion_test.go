@@ -15,6 +15,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: exit code %d, stderr %q", shell.name, o.code, o.stderr)
 		}
 	}
+	if o := invoke(t, "completion", "--help"); !strings.Contains(o.stdout, "bash needs the package bash-completion") {
+		t.Errorf("the help does not say what bash needs: %s", o.stdout)
+	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash on this machine")
