@@ -7,9 +7,29 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 )
+
+// reason is the value of --reason. Given, it is not empty: the variable of a script that is
+// not set would name the lock of another reason.
+type reason string
+
+func addReason(flags *pflag.FlagSet, text *string) {
+	flags.Var((*reason)(text), "reason", `what the lock is for (default "lock")`)
+}
+
+func (r *reason) String() string { return string(*r) }
+func (r *reason) Type() string   { return "reason" }
+
+func (r *reason) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*r = reason(text)
+	return nil
+}
 
 // checkArguments asks the library what it thinks of a key and a configuration:
 // whatever it refuses before its first request is the caller's to mend. So is a

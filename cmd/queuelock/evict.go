@@ -64,7 +64,7 @@ Exit codes:
 	cmd.Flags().BoolVar(&f.force, "force", false, "evict a holder that has a lease, too")
 	cmd.Flags().Int64Var(&f.beat, "beat", 0, "with --force: only if this is the holder's beat")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "with --force: do not ask")
-	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
+	addReason(cmd.Flags(), &f.reason)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
 	cmd.Flags().StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")

@@ -72,7 +72,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.ttl, "ttl", time.Minute, "the lease: a crashed holder delays others for so long")
 	flags.StringVar(&f.progress, "progress", "auto", "how to report the wait: auto, plain, json or none")
 	flags.IntVarP(&f.conflict, "conflict-exit-code", "E", exitNotAcquired, "the exit `CODE` if the lock was not acquired in time")
-	flags.StringVar(&f.reason, "reason", "", "what the lock is for (default \"lock\")")
+	addReason(flags, &f.reason)
 	flags.StringVar(&f.data, "data", "", "the `TEXT` that status shows (default: the command line)")
 	flags.IntVar(&f.permits, "permits", 0, "a semaphore of `N` holders, at most 500")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")

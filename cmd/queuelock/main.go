@@ -102,6 +102,8 @@ func plainly(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s %s: need a duration such as 5s", name, value)
 	case "int":
 		return fmt.Errorf("%s %s: need a whole number", name, value)
+	case "reason":
+		return fmt.Errorf("%s is empty: name what the lock is for, or leave the flag out", name)
 	}
 	return err
 }

@@ -42,7 +42,7 @@ type target struct {
 }
 
 func (f *target) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
+	addReason(flags, &f.reason)
 	flags.StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
 	flags.StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
 	flags.StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")

@@ -64,7 +64,7 @@ units that were used. --json prints one object. --dry-run removes nothing.
 			return interrupted(ctx, f.run(ctx, cmd, strings.Join(args, "")))
 		},
 	}
-	cmd.Flags().StringVar(&f.reason, "reason", "", `what the lock is for (default "lock")`)
+	addReason(cmd.Flags(), &f.reason)
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the table")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only print what would be removed")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")

@@ -67,6 +67,13 @@ func TestWrongInput(t *testing.T) {
 		{"run x --endpoint 127.0.0.1:8000 " + sh, "--endpoint", 0},
 		{"run x --endpoint ftp://h " + sh, "--endpoint", 0},
 		{"run x --profile nosuch " + sh, "nosuch", exitUnavailable},
+		{"run x --reason '' " + sh, "--reason is empty", 0},
+		{"run x --reason= " + sh, "--reason is empty", 0},
+		{"lock x --reason ''", "--reason is empty", 0},
+		{"status x --reason ''", "--reason is empty", 0},
+		{"history x --reason ''", "--reason is empty", 0},
+		{"evict x --ticket 1 --reason ''", "--reason is empty", 0},
+		{"sweep x --reason ''", "--reason is empty", 0},
 		// lock and unlock.
 		{"lock", "ENTITY is missing", 0},
 		{"lock x y", "one argument too many", 0},
