@@ -236,7 +236,7 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 type choice func(ticket.Number) bool
 
 // parseChoice reads what --ticket gives: a number, its last digits after "…", or nothing for
-// any.
+// any. The short form of a number that lost its "…" on the way names the ticket as well.
 func parseChoice(text string) (choice, error) {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "…"), "...")
 	number, err := ticket.Parse(digits)
@@ -248,7 +248,7 @@ func parseChoice(text string) (choice, error) {
 	case err != nil || number.IsZero():
 		return nil, usagef("--ticket %s: need a whole number from 1, as 'queuelock status' shows it", clip(text, 40))
 	}
-	return func(n ticket.Number) bool { return n == number }, nil
+	return func(n ticket.Number) bool { return n == number || n.Short() == "…"+digits }, nil
 }
 
 func (e *evicter) close() {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -182,6 +183,29 @@ func TestEvictForceOfItem(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	mustBeShort(t, answer(t, "y\n", append(evict, "--force")...), exitFailed, "no holder has this ticket")
+}
+
+// TestEvictShortTicket checks that the digits of a ticket's short form name it without the
+// ellipsis, too.
+func TestEvictShortTicket(t *testing.T) {
+	e := newEngine(t)
+	small := counter.Epoch
+	counter.Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	t.Cleanup(func() { counter.Epoch = small })
+	lock := e.failClosed(t, queuelock.Key{Entity: "x"})
+	digits, isShort := strings.CutPrefix(lock.Ticket().Short(), "…")
+	if !isShort {
+		t.Fatalf("the ticket %s is not shortened", lock.Ticket())
+	}
+	if o := invoke(t, "evict", "x", "--ticket", digits+"1"); o.code != exitFailed || !strings.Contains(o.stderr, "no holder has this ticket") {
+		t.Errorf("%+v", o)
+	}
+	if o := invoke(t, "evict", "x", "--ticket", digits); o.code != 0 || o.stdout != fmt.Sprintf("\"x\" (lock): ticket %s is evicted\n", lock.Ticket()) {
+		t.Errorf("%+v", o)
+	}
+	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestEvictTicket checks how --ticket names a holder: whole, by its last digits as status
