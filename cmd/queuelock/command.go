@@ -173,6 +173,9 @@ func (h *holding) wait(cmd *cobra.Command, signals <-chan os.Signal) (int, error
 		case <-h.stuck.C:
 			return h.giveUp()
 		case <-h.tree.Done():
+			if h.tree.Expired() && !h.lost {
+				return 0, &exitError{exitLost, errors.New("lock lost: this process was stopped until its lease ended; the command was killed")}
+			}
 			return h.tree.Code(), nil
 		}
 	}

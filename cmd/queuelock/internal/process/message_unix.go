@@ -32,6 +32,7 @@ type report struct {
 	Continued bool          `json:",omitempty"`
 	Ended     bool          `json:",omitempty"` // the command alone
 	Code      int           `json:",omitempty"` // of the command that has ended
+	Expired   bool          `json:",omitempty"` // the supervisor kills, because the lease ends
 	Done      bool          `json:",omitempty"` // the whole tree
 }
 

@@ -151,6 +151,7 @@ func (s *supervisor) watch(over <-chan struct{}) {
 			// Often near the end, and sometimes before: the host may have been suspended.
 			left := s.left()
 			if left <= 0 {
+				_ = send(s.holder, report{Expired: true})
 				s.kill(over, "run is stopped, and its lease ends")
 				return
 			}

@@ -39,6 +39,7 @@ type Tree struct {
 	done       chan struct{}
 	code       int // read it after Ended or done
 	ended      atomic.Bool
+	expired    atomic.Bool
 	kill       sync.Once
 }
 
@@ -188,6 +189,9 @@ func (t *Tree) hear(ctx context.Context, reports *bufio.Reader) bool {
 			t.code = r.Code
 			t.ended.Store(true)
 			e.Kind = Ended
+		case r.Expired:
+			t.expired.Store(true)
+			continue
 		case r.Done:
 			return true
 		default:
@@ -251,6 +255,10 @@ func (t *Tree) Done() <-chan struct{} { return t.done }
 
 // Code is the exit code of the command as a shell gives it. Call it after Ended or Done.
 func (t *Tree) Code() int { return t.code }
+
+// Expired reports whether the supervisor killed the tree because the time of Until was
+// over: this process was stopped.
+func (t *Tree) Expired() bool { return t.expired.Load() }
 
 // Wake lets a supervisor continue that was stopped. Call it now and then.
 func (t *Tree) Wake() { _ = t.supervisor.Process.Signal(unix.SIGCONT) }

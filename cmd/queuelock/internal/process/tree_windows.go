@@ -63,6 +63,9 @@ func (t *Tree) Done() <-chan struct{} { return t.done }
 // Code is the exit code of the command. Call it after Ended or Done.
 func (t *Tree) Code() int { return t.child.Code() }
 
+// Expired is always false: there is no supervisor.
+func (t *Tree) Expired() bool { return false }
+
 // Wake does nothing: there is no supervisor.
 func (t *Tree) Wake() {}
 
