@@ -113,6 +113,10 @@ cross: ## build and vet the command and the public packages for Linux, macOS and
 measure: ## size, complexity and wordiness of the code beside their limits; STRICT=1 fails if one is exceeded
 	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
 
+.PHONY: release
+release: ## build archives for six platforms with checksums and SBOMs into bin/release
+	$(GO) run ./internal/tools/release
+
 .PHONY: man
 man: bin/queuelock ## write the manual pages into bin/man
 	@mkdir -p bin/man
