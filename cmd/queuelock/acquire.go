@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -160,9 +162,24 @@ func busy(err error) error {
 	if !ok {
 		return err
 	}
-	text := brief(e.Key) + " is busy"
+	if e.Serving == nil || !e.Serving.FailClosed {
+		return errors.New(busyLine(e, brief(e.Key), 40))
+	}
+	// The next step must not be cut off: no other client ends this turn. The names give way.
+	room := func(next string) int { return maxLine - len("queuelock: ") - utf8.RuneCountInString(next) }
+	shortest := queuelock.Key{Entity: clipped(e.Key.Entity, 14), Reason: clipped(e.Key.Reason, 10)}
+	line, next := busyLine(e, brief(e.Key), 40), ": see '"+statusCommand(e.Key)+"'"
+	if utf8.RuneCountInString(line) > room(next) {
+		line, next = busyLine(e, shortest.String(), 14), ": see 'queuelock status'"
+	}
+	return errors.New(clip(line, room(next)) + next)
+}
+
+// busyLine says which lock is busy, by its name, and its holder, by so much of the owner's.
+func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
+	text := name + " is busy"
 	if h := e.Serving; h != nil {
-		text = fmt.Sprintf("%s is held by %s (ticket %s)", brief(e.Key), clipped(named(h.Owner), 40), h.Ticket.Short())
+		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(named(h.Owner), most), h.Ticket.Short())
 		if h.FailClosed {
 			text += ", without a lease"
 		}
@@ -173,5 +190,18 @@ func busy(err error) error {
 	if e.Blocked != nil {
 		text += "; behind an entry that cannot be read"
 	}
-	return fmt.Errorf("lock not acquired after %v: %s", e.Waited.Round(time.Millisecond), text)
+	return fmt.Sprintf("lock not acquired after %v: %s", e.Waited.Round(time.Millisecond), text)
+}
+
+// statusCommand is what shows a queue. It has the names only if they need no quotes: the
+// command is quoted itself.
+func statusCommand(key queuelock.Key) string {
+	command := "queuelock status " + quoted(key.Entity)
+	if key.Reason != "" && key.Reason != queuelock.DefaultReason {
+		command += " --reason " + quoted(key.Reason)
+	}
+	if strings.Contains(command, "'") {
+		return "queuelock status"
+	}
+	return command
 }

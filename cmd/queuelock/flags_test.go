@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -83,6 +84,26 @@ func TestBusyLine(t *testing.T) {
 	o := invoke(t, "run", entity, "-w", "0.02", "--progress", "none", "--", "true")
 	if n := len([]rune(strings.TrimSpace(o.stderr))); o.code != exitNotAcquired || n > 160 {
 		t.Errorf("exit code %d, a line of %d characters: %s", o.code, n, o.stderr)
+	}
+}
+
+// TestBusyFailClosed checks that the line about a holder without a lease ends with a next
+// step, however long the names are.
+func TestBusyFailClosed(t *testing.T) {
+	e := newEngine(t)
+	long := strings.Repeat("very/long/name/", 20)
+	for entity, want := range map[string]string{"x": "queuelock status x", "pay roll": "queuelock status", long: "queuelock status"} {
+		e.failClosed(t, queuelock.Key{Entity: entity})
+		o := invoke(t, "run", entity, "-n", "--", "true")
+		mustBeShort(t, o, exitNotAcquired, "is held by other owner (ticket 1)", "without a lease")
+		if !strings.HasSuffix(o.stderr, ": see '"+want+"'\n") {
+			t.Errorf("%s", o.stderr)
+		}
+	}
+	key := queuelock.Key{Entity: "x", Reason: "backup"}
+	e.failClosed(t, key)
+	if o := invoke(t, "run", "x", "--reason", "backup", "-n", "--", "true"); !strings.HasSuffix(o.stderr, " see 'queuelock status x --reason backup'\n") {
+		t.Errorf("%+v", o)
 	}
 }
 
