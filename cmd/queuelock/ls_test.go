@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -103,6 +104,21 @@ func TestLs(t *testing.T) {
 	waiter.wait(t)
 }
 
+// TestLsExpired checks that ls marks holders and waiters whose leases are over.
+func TestLsExpired(t *testing.T) {
+	e := newEngine(t)
+	e.crashed(t, "x")
+	o := invoke(t, "ls", "-q")
+	if line := strings.Join(strings.Fields(o.stdout), " "); !strings.Contains(line, "other owner (lease over)") || !strings.Contains(line, " 1 (lease over) ") {
+		t.Errorf("%+v", o)
+	}
+	var line display.Line
+	o = invoke(t, "ls", "-q", "-o", "json")
+	if err := json.Unmarshal([]byte(o.stdout), &line); err != nil || !line.Expired || line.Waiting != 1 || line.ExpiredWaiting != 1 {
+		t.Errorf("%v: %+v", err, o)
+	}
+}
+
 // TestLsOtherItems checks what ls shows of an unreadable record and of an item's lock.
 func TestLsOtherItems(t *testing.T) {
 	e := newEngine(t)
@@ -116,7 +132,7 @@ func TestLsOtherItems(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	var out strings.Builder
-	line := display.NewLine(&queue.State{Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item", Waiting: []queue.Waiter{{}}}, nil)
+	line := display.NewLine(&queue.State{Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item", Waiting: []queue.Waiter{{Remaining: time.Second}}}, nil)
 	if err := display.Lines(&out, []display.Line{line}, false); err != nil || !strings.Contains(out.String(), `item "orders" {id S:"7"}  item    item  in the item  ?         1        <1s`) {
 		t.Errorf("%q", out.String())
 	}

@@ -27,6 +27,8 @@ type Line struct {
 	HeldFor *float64 `json:"held_seconds"`
 	Expired bool     `json:"expired"` // the lease of a holder is over
 	Waiting int      `json:"waiting"`
+	// ExpiredWaiting is how many of Waiting have a lease that is over.
+	ExpiredWaiting int `json:"expired_waiting"`
 	// LongestWait is the longest age of a waiter.
 	LongestWait *float64  `json:"longest_wait_seconds"`
 	HoldTime    *HoldTime `json:"hold_time"`
@@ -73,6 +75,9 @@ func NewLine(s *queue.State, err error) Line {
 			l.longestWait = max(l.longestWait, w.Age)
 			age := tenths(l.longestWait)
 			l.LongestWait = &age
+			if w.Expired() {
+				l.ExpiredWaiting++
+			}
 		}
 	}
 	return l
@@ -146,6 +151,13 @@ func Lines(out io.Writer, lines []Line, wide bool) error {
 	fmt.Fprintln(w, "ENTITY\tREASON\tMODE\tHOLDER\tHELD FOR\tWAITING\tLONGEST WAIT")
 	for _, l := range lines {
 		mode, holder, held, waiting, longest := l.Cells(owner)
+		switch {
+		case l.Problem != nil || l.ExpiredWaiting == 0:
+		case l.ExpiredWaiting == l.Waiting:
+			waiting += " (lease over)"
+		default:
+			waiting += fmt.Sprintf(" (lease of %d over)", l.ExpiredWaiting)
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name(name), Cut(Owner(l.Reason), name), mode, holder, held, waiting, longest)
 	}
 	_ = w.Flush() // to a Builder, which takes all

@@ -169,7 +169,7 @@ func describe(s Scanned) (text, essence string) {
 	var busy []display.Line
 	for _, e := range m.shown() {
 		busy = append(busy, e.Line)
-		essence += fmt.Sprintf("%q %d %d %t\n", e.key(), e.Holders, e.Waiting, e.Expired)
+		essence += fmt.Sprintf("%q %d %d %t %d\n", e.key(), e.Holders, e.Waiting, e.Expired, e.ExpiredWaiting)
 		if e.Ticket != nil {
 			essence += *e.Ticket
 		}

@@ -96,6 +96,22 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestExpiredWaiter checks that waiters whose leases are over are marked in the list, and in
+// the lines without a terminal, which are printed again for such a change.
+func TestExpiredWaiter(t *testing.T) {
+	state := held("deploy", time.Minute, time.Second, time.Second)
+	_, before := describe(scanned(state))
+	state.Waiting[0].Remaining = 0
+	m, _ := play(scanned(state))
+	if text := screen(m); !strings.Contains(text, "   2      1s 1 over\n") {
+		t.Errorf("%s", text)
+	}
+	text, essence := describe(scanned(state))
+	if !strings.Contains(text, "  2 (lease of 1 over)  1s\n") || essence == before {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestFits checks that the view fits every terminal, with any names.
 func TestFits(t *testing.T) {
 	var states []*queue.State

@@ -98,7 +98,11 @@ func (m Model) list(width int) (title string, body []string, selected int) {
 		if e.Reason != "lock" && e.Mode != "item" {
 			entity = e.Name(max(8, name-len(e.Reason)-3)) + " (" + display.Owner(e.Reason) + ")"
 		}
-		body = append(body, row(mark, entity, mode, holder, held, m.spark(e.held), waiting, longest, m.spark(e.waits)))
+		waits := m.spark(e.waits)
+		if e.ExpiredWaiting > 0 { // which says more than a chart
+			waits = display.Cut(fmt.Sprintf("%d over", e.ExpiredWaiting), samples)
+		}
+		body = append(body, row(mark, entity, mode, holder, held, m.spark(e.held), waiting, longest, waits))
 	}
 	return title, body, selected
 }
