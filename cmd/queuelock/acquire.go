@@ -165,7 +165,7 @@ func busy(err error) error {
 	if e.Serving == nil || !e.Serving.FailClosed {
 		return errors.New(busyLine(e, brief(e.Key), 40))
 	}
-	// The next step must not be cut off: no other client ends this turn. The names give way.
+	// The next step must be whole: no other client ends this turn. The names give way.
 	room := func(next string) int { return maxLine - len("queuelock: ") - utf8.RuneCountInString(next) }
 	shortest := queuelock.Key{Entity: clipped(e.Key.Entity, 14), Reason: clipped(e.Key.Reason, 10)}
 	line, next := busyLine(e, brief(e.Key), 40), ": see '"+statusCommand(e.Key)+"'"
