@@ -107,6 +107,26 @@ func TestBusyFailClosed(t *testing.T) {
 	}
 }
 
+// TestExclusive checks that run and lock accept the flag of flock that is their default, and
+// that no help names it.
+func TestExclusive(t *testing.T) {
+	newEngine(t)
+	keepers(t)
+	if o := invoke(t, "run", "x", "-x", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" || o.stderr != "" {
+		t.Errorf("%+v", o)
+	}
+	o := execute(t, "lock", "x", "--exclusive")
+	if o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	if o := execute(t, "unlock", strings.TrimSpace(o.stdout)); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
+	if o := invoke(t, "help", "run", "--all"); strings.Contains(o.stdout, "--exclusive") {
+		t.Errorf("%s", o.stdout)
+	}
+}
+
 // TestShellText checks that -c runs a text by the shell.
 func TestShellText(t *testing.T) {
 	newEngine(t)

@@ -86,6 +86,7 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 	if err := files.write(chart); err != nil {
 		return err
 	}
+	files.report(cmd.ErrOrStderr())
 	out := cmd.OutOrStdout()
 	if f.json {
 		return display.JSON(out, recorder.Report(s.name))
@@ -107,8 +108,8 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 		out = io.Discard
 	}
 	reads := int(f.length/f.interval) + 1
-	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %d read units, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
-		f.interval, f.length, reads)
+	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
+		f.interval, f.length, count(reads, "read unit"))
 	// The first look is not a part of the history: it may wait for credentials.
 	last, err := lookOnce(ctx, client, s.look)
 	if err != nil && ctx.Err() == nil {

@@ -55,7 +55,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	o := b.wait(t)
-	if want := "queuelock: a consistent read every 50ms for 1m0s: 1201 read units"; o.code != 0 || !strings.HasPrefix(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+	if want := "queuelock: a consistent read every 50ms for 1m0s: 1201 read units"; o.code != 0 || !strings.HasPrefix(o.stderr, want) || !strings.HasSuffix(o.stderr, "\nqueuelock: wrote "+svg+"\nqueuelock: wrote "+page+"\n") || strings.Count(o.stderr, "\n") != 3 {
 		t.Errorf("%+v, want %q", o, want)
 	}
 	for name, parts := range map[string][]string{svg: {"<svg ", `class="holding"`, "other owner", "</svg>"}, page: {"<html", "<td>1</td><td>other owner</td>", "<svg ", "</html>"}} {

@@ -53,7 +53,8 @@ type modeFlags struct {
 	scope              string
 	ttl, delay         time.Duration
 	shared, failClosed bool
-	permits            int // zero: a lock
+	exclusive          bool // the default, which scripts for flock may spell out
+	permits            int  // zero: a lock
 }
 
 // waitFlags say how to wait, and what to print meanwhile.
@@ -68,6 +69,8 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if the lock is busy, as with --wait 0")
 	flags.StringVarP(&f.wait, "wait", "w", "forever", "how long: `SECONDS`, 5m, 0, forever, 5x2s")
 	flags.BoolVarP(&f.shared, "shared", "s", false, "together with other shared holders")
+	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "one holder at a time, which is the default")
+	_ = flags.MarkHidden("exclusive") // there is such a flag
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing while waiting, nor if the lock is busy")
 	flags.DurationVar(&f.ttl, "ttl", time.Minute, "the lease: a crashed holder delays others for so long")
 	flags.StringVar(&f.progress, "progress", "auto", "how to report the wait: auto, plain, json or none")
@@ -147,6 +150,8 @@ func (f *lockFlags) options() ([]queuelock.Option, error) {
 		return nil, usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
 	case f.permits < 0 || f.permits > maxPermits:
 		return nil, usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
+	case f.exclusive && (f.shared || f.permits > 0):
+		return nil, usagef("--exclusive excludes --shared and --permits: use one of them")
 	case f.shared && f.permits > 0:
 		return nil, usagef("--shared and --permits: a semaphore has no writers; use one of them")
 	}

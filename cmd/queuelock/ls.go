@@ -132,7 +132,7 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 	if err := flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(stderr, "queuelock: %s; %.4g read units in %v\n", count(printed, "queue"), units, display.Duration(time.Since(begun)))
+	_, err := fmt.Fprintf(stderr, "queuelock: %s; %s in %v\n", count(printed, "queue"), measure(units, "read unit"), display.Duration(time.Since(begun)))
 	return err
 }
 
@@ -167,6 +167,15 @@ func count(n int, thing string) string {
 		thing += "s"
 	}
 	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// measure prints an amount of a unit, with four digits.
+func measure(n float64, unit string) string {
+	number := fmt.Sprintf("%.4g", n)
+	if number != "1" {
+		unit += "s"
+	}
+	return number + " " + unit
 }
 
 // opened is a table to scan.

@@ -153,6 +153,9 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if f.interval < 100*time.Millisecond {
 		return usagef("--interval %v: at least 100ms is needed", f.interval)
 	}
+	if cmd.Flags().Changed("interval") && !f.watch {
+		return usagef("--interval is only for --watch: add that to look again and again")
+	}
 	s, err := f.subject(args, f.table)
 	if err != nil {
 		return err

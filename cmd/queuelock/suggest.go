@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,15 +17,37 @@ const near = 2
 func noCommand(parent *cobra.Command, name string) error {
 	parent.SuggestionsMinimumDistance = near
 	name = clip(name, 40)
-	if similar := parent.SuggestionsFor(name); len(similar) > 0 {
+	// Of names that differ by more than a letter, the first letter is seldom wrong.
+	unlikely := func(other string) bool {
+		sub, _, _ := parent.Find([]string{other})
+		synonym := slices.Contains(sub.SuggestFor, strings.ToLower(name))
+		return !synonym && changes(name, other) > 1 && !strings.EqualFold(name[:1], other[:1])
+	}
+	if similar := slices.DeleteFunc(parent.SuggestionsFor(name), unlikely); name != "" && len(similar) > 0 {
 		return usagef("there is no command %q: did you mean '%s %s'?", name, parent.CommandPath(), similar[0])
 	}
 	return usagef("there is no command %q: see '%s --help'", name, parent.CommandPath())
 }
 
+// flockFlags are flags of flock(1) that run and lock do not have, and what does the same.
+var flockFlags = map[string]string{
+	"timeout": "-w/--wait",
+	"F":       "-o/--no-wait-children",
+	"no-fork": "-o/--no-wait-children",
+	"u":       "'queuelock unlock'",
+	"unlock":  "'queuelock unlock'",
+}
+
 // noFlag is the error of a flag that the command does not have.
 func noFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	name := unknown.GetSpecifiedName()
+	if means := flockFlags[name]; means != "" && (cmd.Name() == "run" || cmd.Name() == "lock") {
+		dash := "--"
+		if len(name) == 1 {
+			dash = "-"
+		}
+		return fmt.Errorf("there is no flag %s%s: did you mean %s?", dash, name, means)
+	}
 	if unknown.GetSpecifiedShortnames() != "" {
 		return fmt.Errorf("there is no flag -%s", clip(name, 40))
 	}

@@ -204,7 +204,7 @@ func (r *sweepReport) print(out io.Writer, asJSON bool) error {
 	for _, q := range r.Swept {
 		fmt.Fprintf(out, "%s: %s %s and %s\n", queuelock.Key{Entity: q.Entity, Reason: q.Reason}, removed, count(q.Waiters, "waiter"), count(q.Holders, "holder"))
 	}
-	_, err := fmt.Fprintf(out, "%s looked at: %s %s and %s; %s, %.4g read units, %.4g write units\n", count(r.Queues, "queue"), removed,
-		count(r.Waiters, "waiter"), count(r.Holders, "holder"), count(r.Requests, "request"), r.ReadUnits, r.WriteUnits)
+	_, err := fmt.Fprintf(out, "%s looked at: %s %s and %s; %s, %s, %s\n", count(r.Queues, "queue"), removed,
+		count(r.Waiters, "waiter"), count(r.Holders, "holder"), count(r.Requests, "request"), measure(r.ReadUnits, "read unit"), measure(r.WriteUnits, "write unit"))
 	return err
 }

@@ -85,7 +85,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	e.mustBeIdle(t, "x")
-	if o := invoke(t, "sweep", "x"); o.code != 0 || !strings.HasPrefix(o.stdout, "1 queue looked at: removed 0 waiters and 0 holders; 1 request, ") {
+	if o := invoke(t, "sweep", "x"); o.code != 0 || !strings.HasPrefix(o.stdout, "1 queue looked at: removed 0 waiters and 0 holders; 1 request, 1 read unit, 0 write units\n") {
 		t.Errorf("again: %+v", o)
 	}
 	var report sweepReport

@@ -346,8 +346,9 @@ func newTableDelete() *cobra.Command {
 	var f tableFlags
 	var yes, force bool
 	cmd := &cobra.Command{
-		Use:   "delete",
-		Short: "Delete the table, and all locks in it",
+		Use:        "delete",
+		SuggestFor: []string{"drop", "remove", "rm", "destroy"},
+		Short:      "Delete the table, and all locks in it",
 		Long: `Deletes the table with all its locks and tickets, and waits until it is gone. A table that is
 created again begins with higher tickets, by DynamoDB's clock.
 
@@ -388,7 +389,7 @@ func (f *tableFlags) delete(cmd *cobra.Command, yes, force bool) error {
 		}
 	}
 	if !yes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "This deletes the table %q with about %d items. Type its name to confirm: ", f.table, aws.ToInt64(found.ItemCount))
+		fmt.Fprintf(cmd.ErrOrStderr(), "This deletes the table %q with about %s. Type its name to confirm: ", f.table, count(int(aws.ToInt64(found.ItemCount)), "item"))
 		answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 		if strings.TrimSpace(answer) != f.table {
 			fmt.Fprintln(cmd.ErrOrStderr())

@@ -114,5 +114,6 @@ func TestTableDelete(t *testing.T) {
 		t.Error("the lock was released in a table that is deleted")
 	}
 	mustBeShort(t, invoke(t, "table"), exitUsage, "a command is missing: create")
+	mustBeShort(t, invoke(t, "table", "drop"), exitUsage, "did you mean 'queuelock table delete'?")
 	mustBeShort(t, invoke(t, "table", "creat"), exitUsage, "did you mean 'queuelock table create'?")
 }

@@ -3,7 +3,7 @@
 //
 // The same commit and the same Go give the same bytes: paths are trimmed, cgo is off, and
 // the files of an archive have the time of the commit. A tree with uncommitted changes is
-// refused, because nobody could build it again. Publishing is not its work.
+// refused, because it could not be built again. Publishing is not its work.
 package main
 
 import (
