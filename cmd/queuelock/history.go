@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/history"
+	"github.com/queuelock/queuelock/queue"
 )
 
 type historyFlags struct {
@@ -121,6 +122,15 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 		}
 	}()
 	recorder := history.New(time.Now())
+	see := func(state *queue.State) (err error) {
+		last = state
+		for _, turn := range recorder.See(state, time.Now()) {
+			if _, err = fmt.Fprintln(out, turn.Line()); err != nil {
+				break
+			}
+		}
+		return err
+	}
 	ticks, over := time.NewTicker(f.interval), time.NewTimer(f.length)
 	defer ticks.Stop()
 	defer over.Stop()
@@ -133,11 +143,8 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 		case err != nil && !failed:
 			fmt.Fprintln(stderr, message(err))
 		case err == nil:
-			last = state
-			for _, turn := range recorder.See(state, time.Now()) {
-				if _, err := fmt.Fprintln(out, turn.Line()); err != nil {
-					return nil, err
-				}
+			if err := see(state); err != nil {
+				return nil, err
 			}
 		}
 		failed = err != nil

@@ -143,17 +143,8 @@ func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
 
 // options are those of the acquire, without its data.
 func (f *lockFlags) options() ([]queuelock.Option, error) {
-	switch {
-	case f.delay < 0 || f.delay > maxDelay || f.delay%time.Millisecond != 0:
-		return nil, usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
-	case f.failClosed && f.delay > 0:
-		return nil, usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
-	case f.permits < 0 || f.permits > maxPermits:
-		return nil, usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
-	case f.exclusive && (f.shared || f.permits > 0):
-		return nil, usagef("--exclusive excludes --shared and --permits: use one of them")
-	case f.shared && f.permits > 0:
-		return nil, usagef("--shared and --permits: a semaphore has no writers; use one of them")
+	if err := f.checkMode(); err != nil {
+		return nil, err
 	}
 	var options []queuelock.Option
 	if f.shared {
@@ -166,6 +157,23 @@ func (f *lockFlags) options() ([]queuelock.Option, error) {
 		return append(options, queuelock.FailClosed()), nil
 	}
 	return append(options, queuelock.LockDelay(f.delay)), nil
+}
+
+// checkMode checks flags that exclude each other, and the bounds of others.
+func (f *modeFlags) checkMode() error {
+	switch {
+	case f.delay < 0 || f.delay > maxDelay || f.delay%time.Millisecond != 0:
+		return usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
+	case f.failClosed && f.delay > 0:
+		return usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
+	case f.permits < 0 || f.permits > maxPermits:
+		return usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
+	case f.exclusive && (f.shared || f.permits > 0):
+		return usagef("--exclusive excludes --shared and --permits: use one of them")
+	case f.shared && f.permits > 0:
+		return usagef("--shared and --permits: a semaphore has no writers; use one of them")
+	}
+	return nil
 }
 
 // publish adds the data of the holder, which is part of the request that grants the lock,

@@ -26,9 +26,7 @@ type Line struct {
 	// HeldFor is the longest age of a holder. Null if there is none, or if it is not known.
 	HeldFor *float64 `json:"held_seconds"`
 	Expired bool     `json:"expired"` // the lease of a holder is over
-	Waiting int      `json:"waiting"`
-	// ExpiredWaiting is how many of Waiting have a lease that is over.
-	ExpiredWaiting int `json:"expired_waiting"`
+	Waiters
 	// LongestWait is the longest age of a waiter.
 	LongestWait *float64  `json:"longest_wait_seconds"`
 	HoldTime    *HoldTime `json:"hold_time"`
@@ -37,12 +35,18 @@ type Line struct {
 	spans
 }
 
+// Waiters are the numbers of a Line.
+type Waiters struct {
+	Waiting        int `json:"waiting"`
+	ExpiredWaiting int `json:"expired_waiting"` // of those, how many have a lease that is over
+}
+
 // spans are the durations of a Line for people.
 type spans struct{ heldFor, longestWait time.Duration }
 
 // NewLine returns the line of a queue. err is the problem of a record that cannot be read.
 func NewLine(s *queue.State, err error) Line {
-	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Holders: len(s.Serving), Waiting: len(s.Waiting)}
+	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Holders: len(s.Serving), Waiters: Waiters{Waiting: len(s.Waiting)}}
 	switch {
 	case s.Reason == queuelock.ItemReason:
 		l.Mode, l.State = "item", Held // its waiters wait for a holder that is in the item

@@ -108,6 +108,12 @@ func newParts(cmd *cobra.Command) *parts {
 			p.commands = append(p.commands, entry{sub.Name(), sub.Name(), sub.Short})
 		}
 	}
+	p.addFlags(cmd)
+	return p
+}
+
+// addFlags adds the flags of a command, and at the top the names of those that all share.
+func (p *parts) addFlags(cmd *cobra.Command) {
 	add := func(flag *pflag.Flag) {
 		name, short := names(flag)
 		switch {
@@ -129,7 +135,6 @@ func newParts(cmd *cobra.Command) *parts {
 	}
 	order := func(e entry) int { return slices.Index(settings, strings.TrimPrefix(e.short, "--")) }
 	slices.SortFunc(p.common, func(a, b entry) int { return order(a) - order(b) })
-	return p
 }
 
 // short returns the lines of the examples. A line that is too long loses its comment, which
