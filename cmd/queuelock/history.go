@@ -101,6 +101,26 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// sayUnused says at the end of an observation that there is no such queue.
+func sayUnused(stderr io.Writer, s *subject, last *queue.State) {
+	if last != nil && display.StateOf(last) == display.Unused {
+		fmt.Fprintln(stderr, "queuelock:", s.none)
+	}
+}
+
+// begin says what the observation costs, and looks once. That look is not a part of the
+// history: it may wait for credentials. The state is nil if ctx ended.
+func (f *historyFlags) begin(ctx context.Context, stderr io.Writer, client *queuelock.Client, s *subject) (*queue.State, error) {
+	reads := int(f.length/f.interval) + 1
+	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
+		f.interval, f.length, count(reads, "read unit"))
+	state, err := lookOnce(ctx, client, s.look)
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	return state, err
+}
+
 // observe looks at the queue until the time is over. An outage after the first look is
 // reported, and the looks go on.
 func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *queuelock.Client, s *subject) (*history.Recorder, error) {
@@ -108,19 +128,11 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 	if f.json {
 		out = io.Discard
 	}
-	reads := int(f.length/f.interval) + 1
-	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
-		f.interval, f.length, count(reads, "read unit"))
-	// The first look is not a part of the history: it may wait for credentials.
-	last, err := lookOnce(ctx, client, s.look)
-	if err != nil && ctx.Err() == nil {
+	last, err := f.begin(ctx, stderr, client, s)
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if last != nil && display.StateOf(last) == display.Unused {
-			fmt.Fprintln(stderr, "queuelock:", s.none) // and was not used meanwhile
-		}
-	}()
+	defer func() { sayUnused(stderr, s, last) }()
 	recorder := history.New(time.Now())
 	see := func(state *queue.State) (err error) {
 		last = state
