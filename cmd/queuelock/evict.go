@@ -25,11 +25,10 @@ var evictLimit = 30 * time.Second
 
 type evictFlags struct {
 	settings
-	reason, ticket   string
+	target
+	ticket           string
 	beat             int64
 	force, yes, json bool
-	item, itemPrefix string
-	key              []string
 }
 
 func newEvict() *cobra.Command {
@@ -64,31 +63,18 @@ Exit codes:
 	cmd.Flags().BoolVar(&f.force, "force", false, "evict a holder that has a lease, too")
 	cmd.Flags().Int64Var(&f.beat, "beat", 0, "with --force: only if this is the holder's beat")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "with --force: do not ask")
-	addReason(cmd.Flags(), &f.reason)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
-	cmd.Flags().StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
-	cmd.Flags().StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
-	cmd.Flags().StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")
-	f.addFlags(cmd)
+	f.target.addFlags(cmd.Flags())
+	f.settings.addFlags(cmd)
 	return cmd
 }
 
 func (f *evictFlags) arguments(cmd *cobra.Command, args []string) error {
-	switch {
-	case f.item == "" && len(f.key) > 0:
-		return usagef("--key is the key of an item: name its table with --item")
-	case f.item == "":
-		return oneEntity(cmd, args)
-	case len(args) > 0:
-		return usagef("%.60q and --item exclude each other: name an entity, or an item by --item and --key", args[0])
-	case f.reason != "":
-		return usagef("--reason and --item exclude each other: an item has one lock")
-	case len(f.key) == 0:
-		return usagef("--key is missing: name the item, as in --key id=order-7")
-	case !f.force:
+	err := f.target.arguments(cmd, args)
+	if err == nil && f.item != "" && !f.force {
 		return usagef("--item needs --force: each lock of an item has a lease")
 	}
-	return nil
+	return err
 }
 
 // evictReport is an eviction for machines.

@@ -91,7 +91,7 @@ func (f *target) arguments(cmd *cobra.Command, args []string) error {
 	case f.item == "":
 		return oneEntity(cmd, args)
 	case len(args) > 0:
-		return usagef("%q and --item exclude each other: name an entity, or an item by --item and --key", args[0])
+		return usagef("%.60q and --item exclude each other: name an entity, or an item by --item and --key", args[0])
 	case f.reason != "":
 		return usagef("--reason and --item exclude each other: an item has one lock")
 	case len(f.key) == 0:
