@@ -160,22 +160,9 @@ func TestEchoAfterKill(t *testing.T) {
 // TestTerminal checks that the command can use the terminal.
 func TestTerminal(t *testing.T) {
 	newEngine(t)
-	master, slave := pty(t)
 	// Twice in a row, by a shell that stays: the terminal must come back.
-	cmd := program(t)
-	script := `"$0" run x -- sh -c 'read -r line; echo "got $line"' && read -r line && echo "shell got $line"`
-	cmd.Args = []string{"sh", "-c", script, cmd.Path}
-	cmd.Path = "/bin/sh"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
-	defer timer.Stop()
-	if _, err := io.WriteString(master, "one\ntwo\n"); err != nil {
-		t.Fatal(err)
-	}
+	cmd, master := atTerminal(t, `"$Q" run x -- sh -c 'read -r line; echo "got $line"' && read -r line && echo "shell got $line"`)
+	typed(t, master, "one\ntwo\n")
 	expect(t, master, "got one")
 	expect(t, master, "shell got two")
 	if code := codeAfter(t, cmd); code != 0 {

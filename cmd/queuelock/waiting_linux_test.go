@@ -47,18 +47,7 @@ func TestProgressScreen(t *testing.T) {
 func TestProgressInBackground(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
-	t.Setenv("TERM", "xterm")
-	master, slave := pty(t)
-	cmd := program(t)
-	cmd.Args = []string{"sh", "-mc", `"$0" run x -- true & wait; echo end`, cmd.Path}
-	cmd.Path = "/bin/sh"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
-	defer timer.Stop()
+	cmd, master := atTerminal(t, `set -m; "$Q" run x -- true & wait; echo end`)
 	expect(t, master, "position 1, held by other owner")
 	if err := lock.Release(t.Context()); err != nil {
 		t.Fatal(err)

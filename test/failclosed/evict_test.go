@@ -99,15 +99,20 @@ func TestEvictRefusals(t *testing.T) {
 	})
 }
 
-// TestEvictOutlastsFaults checks that Evict outlasts transient faults.
-func TestEvictOutlastsFaults(t *testing.T) {
-	for name, fault := range map[string]queuelocktest.Fault{
+// evictionFaults are faults that an eviction outlasts.
+func evictionFaults() map[string]queuelocktest.Fault {
+	return map[string]queuelocktest.Fault{
 		"request lost":         queuelocktest.LoseRequest().Times(5),
 		"response lost":        queuelocktest.LoseResponse().Times(5),
 		"response never comes": queuelocktest.SwallowResponse().Times(3),
 		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
 		"twice":                queuelocktest.Duplicate(10 * time.Second),
-	} {
+	}
+}
+
+// TestEvictOutlastsFaults checks that Evict outlasts transient faults.
+func TestEvictOutlastsFaults(t *testing.T) {
+	for name, fault := range evictionFaults() {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -128,13 +128,7 @@ func TestEvictHolderSpares(t *testing.T) {
 // TestEvictHolderFaults checks that EvictHolder outlasts transient faults, and that a
 // request that arrives late or twice evicts no other holder.
 func TestEvictHolderFaults(t *testing.T) {
-	for name, fault := range map[string]queuelocktest.Fault{
-		"request lost":         queuelocktest.LoseRequest().Times(5),
-		"response lost":        queuelocktest.LoseResponse().Times(5),
-		"response never comes": queuelocktest.SwallowResponse().Times(3),
-		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
-		"twice":                queuelocktest.Duplicate(10 * time.Second),
-	} {
+	for name, fault := range evictionFaults() {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
