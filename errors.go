@@ -60,8 +60,10 @@ type NotAcquiredError struct {
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
 	// when the error was made.
 	Serving *queue.Holder
-	Err     error // the context's, if that ended the wait
-	Blocked error // a *MalformedError about a row ahead or a holder's entry, or nil
+	// EstimatedWait is how long the wait would have gone on, as Progress.EstimatedWait.
+	EstimatedWait time.Duration
+	Err           error // the context's, if that ended the wait
+	Blocked       error // a *MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -268,7 +270,9 @@ func (c *Client) acquireError(ctx context.Context, cfg settings, q table.Queue, 
 	default:
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
-	e := &NotAcquiredError{Key: key, Waited: waited, Serving: c.served(q, last), Blocked: last.Blocked, Err: ended}
+	e := &NotAcquiredError{
+		Key: key, Waited: waited, Serving: c.served(q, last), EstimatedWait: last.Wait, Blocked: last.Blocked, Err: ended,
+	}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1
 	}

@@ -17,9 +17,10 @@ type Status struct {
 	Ticket  ticket.Number // zero: none was taken
 	Ahead   int           // waiters ahead, see localqueue.Waiter.Ahead
 	Serving []serving.Holder
-	SeenAt  time.Time // on the local clock
-	Blocked error     // problem of a row ahead or a holder that cannot be read
-	Failure error     // of the last request, CLEAN UP included, if the table did not answer
+	SeenAt  time.Time     // on the local clock
+	Blocked error         // problem of a row ahead or a holder that cannot be read
+	Failure error         // of the last request, CLEAN UP included, if the table did not answer
+	Wait    time.Duration // estimated when Status was called; zero if unknown
 }
 
 // Progress is a waiter's place in its queue and the estimated wait.

@@ -361,7 +361,12 @@ func (w *Waiter) report() {
 		return
 	}
 	p.update(w.turn.local)
+	p.send(w.ticket, rec, w.estimate())
+}
+
+// estimate returns how long the turns before the waiter's own are likely to take. Zero: unknown.
+func (w *Waiter) estimate() time.Duration {
 	now := time.Now()
 	earliest, _, _ := w.cfg.Queue.Clock().At(now)
-	p.send(w.ticket, rec, p.pace.estimate(rec, w.Mode().Permits, earliest, now))
+	return w.progress.pace.estimate(w.snapshot.Record, w.Mode().Permits, earliest, now)
 }

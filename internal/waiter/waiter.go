@@ -209,7 +209,7 @@ func (w *Waiter) Wait() { w.places.Wait() }
 // Status returns what the waiter last saw, after Run, Await or Leave.
 func (w *Waiter) Status() Status {
 	status := w.progress.status
-	status.Failure = w.failure
+	status.Failure, status.Wait = w.failure, w.estimate()
 	return status
 }
 

@@ -112,6 +112,13 @@ func TestProgressEstimate(t *testing.T) {
 		if all := late.Seen(); len(all) != 1 || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {
 			t.Errorf("%+v, want an estimate of at most a turn, %v", all, mean)
 		}
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
+			_, err := first.Acquire(t.Context(), locktest.Order, wait)
+			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+			if !ok || busy.EstimatedWait <= 0 || busy.EstimatedWait > 2*mean {
+				t.Errorf("%v: %v, with an estimate of %v", wait, err, busy.EstimatedWait)
+			}
+		}
 		locktest.Release(t, held)
 		<-end
 	})
