@@ -63,8 +63,8 @@
 //
 // Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture that [Client.Inspect]
 // returns, and heartbeat the renewal of leases. Package sweeper removes what crashed clients left in idle
-// queues. Package optimistic is for changes that need no lock. Package queuelocktest has a table in memory,
-// with faults, for tests of your own code.
+// queues. Package httplock serves HTTP requests under locks. Package optimistic is for changes that need no lock.
+// Package queuelocktest has a table in memory, with faults, for tests of your own code.
 package queuelock
 
 import (

@@ -19,6 +19,7 @@ const module = "github.com/queuelock/queuelock"
 // for all.
 var floors = []string{
 	"optimistic",
+	"httplock",
 	"sweeper",
 	"",
 	"internal/picture",
