@@ -25,19 +25,21 @@ type page struct {
 	lines []string
 }
 
-// pages reads the pages of the module's directory, and docs/.
+// pages reads the pages of the module's directory, docs/ and examples/.
 func pages(t *testing.T) []page {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := []page{readPage(t, "docs/spec/README.md")}
 	for _, name := range []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"} {
 		all = append(all, readPage(t, name))
 	}
-	for _, name := range names {
-		all = append(all, readPage(t, "docs/"+filepath.Base(name)))
+	for _, pattern := range []string{"docs/*.md", "examples/*/README.md", "examples/*/*/README.md"} {
+		names, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			all = append(all, readPage(t, name))
+		}
 	}
 	return all
 }
