@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/multilock"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
@@ -35,7 +36,13 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 	if err != nil {
 		return nil, err
 	}
-	return attempt(ctx, c, s.cfg, wait, s.try)
+	acquire := acquires.Add(1)
+	for _, q := range s.queues {
+		s.logs = append(s.logs, c.logOf(ctx, s.cfg, q, acquire))
+	}
+	locks, err := attempt(ctx, c, s.cfg, wait, s.try)
+	s.in(s.failed).reportFailure(err)
+	return locks, err
 }
 
 // several is one AcquireAll.
@@ -44,6 +51,15 @@ type several struct {
 	cfg    settings
 	given  []Key         // as they were given, each once
 	queues []table.Queue // in the order in which they are entered
+	logs   []*notify.Log // by queue
+	failed int           // the queue that was in the way last
+}
+
+// in returns the settings in a queue.
+func (s *several) in(queue int) settings {
+	cfg := s.cfg
+	cfg.log = s.logs[queue]
+	return cfg
 }
 
 func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*several, error) {
@@ -81,7 +97,7 @@ func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpoli
 	config := multilock.Config{
 		Numbered: s.cfg.Scope != ScopeQueue, Log: s.cfg.Logger,
 		Hold: func(ctx context.Context, i int, grant waiter.Grant) multilock.Held {
-			return s.client.hold(ctx, s.cfg, s.queues[i], grant)
+			return s.client.hold(ctx, s.in(i), s.queues[i], grant)
 		},
 		Ready: func() error {
 			if calls.Close() {
@@ -93,11 +109,12 @@ func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpoli
 			return nil
 		},
 	}
-	for _, q := range s.queues {
-		config.Waiters = append(config.Waiters, *s.client.waiter(s.cfg, q, calls))
+	for i, q := range s.queues {
+		config.Waiters = append(config.Waiters, *s.client.waiter(s.in(i), q, calls))
 	}
 	held, err := multilock.Acquire(ctx, config, wait)
 	if failed, ok := errors.AsType[*multilock.Error](err); ok {
+		s.failed = failed.Queue
 		return nil, failed.Tried, s.failure(ctx, failed)
 	}
 	locks := make([]*Lock, len(held))

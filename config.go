@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/lease"
@@ -55,9 +56,12 @@ type Config struct {
 	Forget time.Duration
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
-	// Logger receives evictions, sweeps, lost locks and failed clean-up. A Logger that blocks delays nothing:
+	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A Logger that blocks delays nothing:
 	// the oldest of more than 256 records are dropped. Nil means none.
 	Logger *slog.Logger
+	// Observer receives typed events, from one goroutine. An Observer that blocks or panics delays nothing: see
+	// package event. Nil means none.
+	Observer event.Observer
 }
 
 // Scope says which counter issues the tickets of a client's queues. An Acquire by a client of another scope

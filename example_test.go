@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -40,6 +41,38 @@ func Example() {
 	if err := shipOrder(context.Background()); err != nil {
 		fmt.Println(err)
 	}
+}
+
+// One goroutine calls the Observer, so it needs no mutex.
+func ExampleConfig_observer() {
+	ctx := context.Background()
+	losses := 0
+	locks, err := queuelock.New(newMemoryTable(), "queuelock", queuelock.Config{
+		Observer: event.Func(func(e event.Event) {
+			switch e := e.(type) {
+			case event.Granted:
+				fmt.Printf("granted %s (%s), %s\n", e.Entity, e.Reason, e.Mode)
+			case event.Released:
+				fmt.Println("released")
+			case event.Lost:
+				losses++
+			}
+		}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	work := func(context.Context, *queuelock.Lock) error { return nil }
+	err = locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, work)
+	if err := errors.Join(err, locks.Close(ctx)); err != nil { // Close waits up to a second for the Observer
+		fmt.Println(err)
+	}
+	fmt.Println("losses:", losses)
+	// Output:
+	// granted order-7 (lock), exclusive
+	// released
+	// losses: 0
 }
 
 // Renewals fail, and the lock is about to be lost. The callback saves results while the

@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
@@ -30,8 +32,34 @@ func (c *Client) hold(ctx context.Context, cfg settings, q table.Queue, grant wa
 	if q.Forget > 0 && q.Home == nil {
 		c.checkTTL.Do(func() { c.background.Run(func() { c.warnOfTTL(context.WithoutCancel(ctx)) }) })
 	}
-	terms := session.Config{Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins}
+	notify.Send(cfg.log, event.Granted{
+		Origin: cfg.log.Origin(grant.Ticket), Waited: time.Since(cfg.begun), Handover: grant.Handover,
+	})
+	terms := session.Config{
+		Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins, Log: cfg.log,
+	}
 	return c.sessions.Hold(ctx, terms, grant)
+}
+
+// logOf returns the Log of a call that acquires the lock of a queue.
+func (c *Client) logOf(ctx context.Context, cfg settings, q table.Queue, acquire uint64) *notify.Log {
+	mode := event.Exclusive
+	switch {
+	case cfg.mode.Shared:
+		mode = event.Shared
+	case cfg.mode.Permits > 0:
+		mode = event.Semaphore
+	}
+	return c.log.Of(event.Origin{
+		Context: ctx, Acquire: acquire, Entity: q.Entity, Reason: q.Reason, Mode: mode, Owner: cfg.Owner,
+	})
+}
+
+// reportFailure reports the error of a call that acquires a lock.
+func (s settings) reportFailure(err error) {
+	if err != nil {
+		notify.Send(s.log, event.NotAcquired{Origin: s.log.Origin(ticket.Number{}), Waited: time.Since(s.begun), Err: err})
+	}
 }
 
 // warnOfTTL logs if the table's TTL will not delete idle records. It says nothing if the SDK client cannot ask.

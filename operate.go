@@ -8,8 +8,10 @@ import (
 	"iter"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/eviction"
 	"github.com/queuelock/queuelock/internal/listing"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -134,7 +136,14 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 		return Swept{}, err
 	}
 	defer end()
+	log := c.logOf(ctx, settings{Config: c.cfg}, q, 0)
 	swept, err := sweep.Queue(ctx, q, c.observer)
+	if swept.Waiters > 0 {
+		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
+	}
+	if swept.Holders > 0 {
+		notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: swept.Holders})
+	}
 	if err != nil {
 		err = fmt.Errorf("queuelock: sweep %s: %w", key, err)
 	}
@@ -156,7 +165,7 @@ func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
 	if err != nil {
 		return err
 	}
-	return c.evict(ctx, q, t, "a fail-closed holder", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
+	return c.evict(ctx, q, t, event.ByOperator, func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
 		return eviction.FailClosed(ctx, q, t, minRetryTimeout)
 	})
 }
@@ -186,12 +195,12 @@ func (c *Client) EvictItemHolder(ctx context.Context, item ItemKey, h queue.Hold
 }
 
 func (c *Client) evictShown(ctx context.Context, q table.Queue, h queue.Holder) error {
-	return c.evict(ctx, q, h.Ticket, "a holder with a lease", func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
+	return c.evict(ctx, q, h.Ticket, event.ByOperatorForce, func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
 		return eviction.Shown(ctx, q, h.ID, h.Ticket, h.Beat, minRetryTimeout)
 	})
 }
 
-func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, what string,
+func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, by event.By,
 	evict func(context.Context, table.Queue) (serving.Holder, serving.Record, error)) error {
 	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
 	if err != nil {
@@ -214,8 +223,8 @@ func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, what
 		refused.Serving = picture.Holders(q, rec.Holders, c.observer)
 		return refused
 	}
-	c.cfg.Logger.Warn("queuelock: evicted "+what+" on an operator's request",
-		"queue", q.String(), "ticket", t, "owner", holder.Owner)
+	log := c.logOf(ctx, settings{Config: c.cfg}, q, 0)
+	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: t, Owner: holder.Owner, By: by})
 	c.local.Wake(q)
 	if rec.Resettable(t) {
 		q.Forget = 0 // the record may be of another scope

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -25,6 +27,7 @@ type Option func(*settings)
 type settings struct {
 	Config
 	begun  time.Time
+	log    *notify.Log    // of the call in one queue
 	resume *waiter.Handle // nil: the call is not Resume
 
 	data                   []byte
@@ -253,19 +256,29 @@ type Progress struct {
 // waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
 func (c *Client) waiter(cfg settings, q table.Queue, calls *callback.Caller) *waiter.Config {
 	config := &waiter.Config{
-		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.Logger,
+		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:      lease.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: lease.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 	}
 	key := keyOf(q)
-	if cfg.progress != nil {
+	if cfg.progress != nil || cfg.log.Observed() {
+		queued := false
 		config.Progress = func(w waiter.Progress) {
 			p := Progress{
 				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
 				Serving: c.served(q, w.Status), Waited: time.Since(cfg.begun), EstimatedWait: w.Wait,
 			}
-			calls.Call(key, func() { cfg.progress(p) })
+			if cfg.progress != nil {
+				calls.Call(key, func() { cfg.progress(p) })
+			}
+			place := event.Queued{Origin: cfg.log.Origin(p.Ticket), Ahead: w.Status.Ahead, Serving: p.Serving}
+			if queued {
+				notify.Send(cfg.log, event.Moved(place))
+			} else {
+				queued = true
+				notify.Send(cfg.log, place)
+			}
 		}
 	}
 	if cfg.placed != nil {

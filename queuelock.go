@@ -62,9 +62,10 @@
 // # Packages
 //
 // Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture that [Client.Inspect]
-// returns, and heartbeat the renewal of leases. Package sweeper removes what crashed clients left in idle
-// queues. Package httplock serves HTTP requests under locks. Package optimistic is for changes that need no lock.
-// Package queuelocktest has a table in memory, with faults, for tests of your own code.
+// returns, event what Config.Observer receives, and heartbeat the renewal of leases. Package sweeper removes
+// what crashed clients left in idle queues. Package httplock serves HTTP requests under locks. Package
+// optimistic is for changes that need no lock. Package queuelocktest has a table in memory, with faults, for
+// tests of your own code.
 package queuelock
 
 import (
@@ -72,8 +73,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -81,7 +82,7 @@ import (
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
-	"github.com/queuelock/queuelock/internal/logqueue"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
@@ -94,7 +95,7 @@ import (
 // Close closes.
 type Client struct {
 	cfg      Config
-	logs     logqueue.Queue // behind cfg.Logger
+	log      *notify.Log // to cfg.Logger and cfg.Observer
 	store    *table.Store
 	observer *lease.Observer
 	local    *localqueue.Queues
@@ -122,10 +123,8 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	if err := cmp.Or(layout.Validate(), cfg.validate()); err != nil {
 		return nil, fmt.Errorf("queuelock: %w", err)
 	}
-	c := &Client{cfg: cfg, local: localqueue.New(cfg.attention())}
-	if h := cfg.Logger.Handler(); h != slog.DiscardHandler {
-		c.cfg.Logger = slog.New(c.logs.Handler(h))
-	}
+	c := &Client{cfg: cfg, log: notify.New(cfg.Logger, cfg.Observer), local: localqueue.New(cfg.attention())}
+	c.cfg.Logger = c.log.Logger
 	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
 	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -160,8 +159,12 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	return c.serve(ctx, cfg, q, wait)
 }
 
+// acquires counts the calls of this process, also for an Observer of several Clients.
+var acquires atomic.Uint64
+
 // serve waits in the queue and returns the lock.
 func (c *Client) serve(ctx context.Context, cfg settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
+	cfg.log = c.logOf(ctx, cfg, q, acquires.Add(1))
 	try := func(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (*Lock, bool, error) {
 		w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, calls), wait)
 		last := w.Status()
@@ -187,7 +190,9 @@ func (c *Client) serve(ctx context.Context, cfg settings, q table.Queue, wait wa
 		}
 		return c.deliver(held, cfg), true, nil
 	}
-	return attempt(ctx, c, cfg, wait, try)
+	lock, err := attempt(ctx, c, cfg, wait, try)
+	cfg.reportFailure(err)
+	return lock, err
 }
 
 // attempt makes an attempt within the wait, and one without waiting if the wait was over before the first
@@ -237,9 +242,9 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 }
 
 // Close cancels all waiters, releases all locks, and waits for background work until ctx ends. The releases
-// have Config.RequestTimeout even then, and the Logger has one second. Other calls then return ErrClosed.
-// Returns the errors of the releases, and one for each kind of work that still runs. Leases end what was not
-// released, unless it fails closed. Another call repeats what failed.
+// have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
+// return ErrClosed. Returns the errors of the releases, and one for each kind of work that still runs. Leases
+// end what was not released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
@@ -259,8 +264,8 @@ func (c *Client) Close(ctx context.Context) error {
 	const logGrace = time.Second
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), logGrace)
 	defer cancel()
-	if err := c.logs.Wait(patient); err != nil {
-		errs = append(errs, fmt.Errorf("queuelock: close: the Logger still has records to take: %w", err))
+	if err := c.log.Wait(patient); err != nil {
+		errs = append(errs, fmt.Errorf("queuelock: close: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -13,8 +13,8 @@
 //	lease       decides when a lease has ended
 //	itemkey     names the items that carry locks
 //	table       sends the requests
+//	notify      reports events to the Logger and the Observer, which it keeps from delaying the library
 //	dbclock     estimates DynamoDB's time
-//	logqueue    keeps a slow logger from delaying the library
 //	callback    calls the caller's functions
 //	group       counts what is under way
 //	retry       repeats requests

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
 )
@@ -72,7 +74,24 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 	if !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()) {
 		return errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
 	}
+	s.renewed()
 	return nil
+}
+
+// renewed reports a renewal that was answered, before it moves the deadline.
+func (s *Session) renewed() {
+	if !s.config.Log.Observed() {
+		return
+	}
+	s.mu.Lock()
+	keeper := s.keeper // see keep
+	s.mu.Unlock()
+	terms, e := s.config.Terms, event.Renewed{Origin: s.config.Log.Origin(s.grant.Ticket)}
+	if !terms.FailClosed {
+		e.Margin = time.Until(keeper.Deadline())
+		e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
+	}
+	notify.Send(s.config.Log, e)
 }
 
 // saw keeps a record with the lock that a request has returned, perhaps an older one than the last.
@@ -90,9 +109,7 @@ func (s *Session) saw(rec serving.Record) {
 
 // lose ends a session that is still held (see moves), because its lease is lost.
 func (s *Session) lose(loss *heartbeat.LossError) {
-	if s.move(s.lost(Lost, loss)) {
-		s.client.Log.Error("queuelock: lost a lock", "queue", s.config.Queue.String(), "ticket", s.grant.Ticket, "cause", loss.Cause, "error", loss.Err)
-	}
+	s.move(s.lost(Lost, loss))
 }
 
 // lost returns the state of a session that was lost.

@@ -7,21 +7,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 )
 
-// Config describes a lock. Warnings are optional.
+// Config describes a lock. Warnings and Log are optional.
 type Config struct {
 	Name     fmt.Stringer // of the lock, in errors
 	Queue    table.Queue
 	Terms    lease.Terms
 	Mode     serving.Mode    // as it was acquired
 	Warnings []time.Duration // margins of the lease; see Deliver
+	Log      *notify.Log     // receives the events of the lock; nil: nothing does
 }
 
 // Session is one lock, from its grant to its end. Its methods are safe for concurrent use.
@@ -157,6 +160,7 @@ type State struct {
 	Reason  error                // the Client's, of the loss or the release; nil while the lock is held
 	Loss    *heartbeat.LossError // how the lock was lost; nil if it was not
 	unknown error                // the Client's, of the phase Unknown; else nil
+	since   time.Time            // of the phase; see move
 }
 
 // result returns the result of Release in a final state.
@@ -179,12 +183,13 @@ func (p Phase) Final() bool { return len(moves[p]) == 0 }
 // move changes the state if that is possible, and reports whether it was. A session that is
 // not held any more ends its context with the reason. No other function changes the state.
 func (s *Session) move(to State) bool {
+	to.since = time.Now()
 	s.mu.Lock()
-	from := s.state.Phase
-	possible := slices.Contains(moves[from], to.Phase)
+	from := s.state
+	possible := slices.Contains(moves[from.Phase], to.Phase)
 	if possible {
 		s.state = to
-		if from.held() && !to.Phase.held() {
+		if from.Phase.held() && !to.Phase.held() {
 			s.ctx.cancel(to.Reason)
 			if to.Phase != Releasing { // Release stops the heartbeat itself
 				s.client.Background(s.keeper.Stop)
@@ -198,7 +203,26 @@ func (s *Session) move(to State) bool {
 	if possible && (to.Phase == Lost || to.Phase.Final()) {
 		s.client.unlist(s)
 	}
+	if possible && !from.Phase.Lost() {
+		s.report(from, to)
+	}
 	return possible
+}
+
+// report reports the end of the lock.
+func (s *Session) report(from, to State) {
+	o, begun := s.config.Log.Origin(s.grant.Ticket), to.since
+	if from.Phase != Held {
+		begun = from.since // of the call that released it
+	}
+	switch {
+	case to.Phase.Lost():
+		notify.Send(s.config.Log, event.Lost{Origin: o, Held: to.since.Sub(s.grant.Sent), Cause: to.Loss.Cause, Err: to.Loss.Err})
+	case to.Phase.Final():
+		notify.Send(s.config.Log, event.Released{
+			Origin: o, Held: begun.Sub(s.grant.Sent), Took: to.since.Sub(begun), Err: to.unknown,
+		})
+	}
 }
 
 // State returns the state. It reads the clock first.

@@ -23,6 +23,7 @@ type Grant struct {
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
 	// have acted under it.
 	Claimed, Resumed bool
+	Handover         time.Duration   // see event.Granted
 	Record           *serving.Record // with the grant; a pointer keeps the stacks of waiters small
 }
 

@@ -190,6 +190,22 @@ func (p *pace) timed(sent time.Time) {
 	}
 }
 
+// handover returns the time from the last snapshot of the turn before a grant, or from its end in this process, to now.
+// Zero: it is not known.
+func (p *pace) handover(ended, now time.Time) time.Duration {
+	since := p.still
+	if p.holder != "" {
+		since = p.last
+	}
+	if since.Before(ended) {
+		since = ended
+	}
+	if since.IsZero() {
+		return 0
+	}
+	return now.Sub(since)
+}
+
 // elapsed returns how long the present turn has lasted at least: since the time in the holder's entry, on
 // DynamoDB's clock, or since this waiter first saw it.
 func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duration {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -34,7 +35,7 @@ func answers(calls *int, all ...error) func(context.Context) error {
 func newTestWaiter(t *testing.T, c Config) *Waiter {
 	c.Queue = table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: "e", Reason: "lock"}
 	c.Local = localqueue.New(time.Minute)
-	c.Log, c.RetryTimeout = slog.New(slog.DiscardHandler), 10*time.Second
+	c.Log, c.RetryTimeout = notify.New(slog.New(slog.DiscardHandler), nil), 10*time.Second
 	c.Observer = lease.NewObserver(c.Queue.Clock(), false)
 	return New(t.Context(), &c)
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -153,8 +155,7 @@ func (w *Waiter) decide(t ticket.Number, ids []string) rows.Decision {
 func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 	if len(d.ExpiredRows) > 0 {
 		removed, err := sweep.Rows(ctx, w.cfg.Queue, d.ExpiredRows)
-		w.cfg.Log.Info("queuelock: swept expired queue rows",
-			"queue", w.cfg.Queue.String(), "expired", len(d.ExpiredRows), "removed", removed)
+		notify.Send(w.cfg.Log, event.Swept{Origin: w.cfg.Log.Origin(w.ticket), Expired: len(d.ExpiredRows), Removed: removed})
 		switch {
 		case err != nil:
 			return w.failed(ctx, "sweep", err)
@@ -231,8 +232,9 @@ func (w *Waiter) failed(ctx context.Context, what string, err error) (step, erro
 func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.Record, error) {
 	rec, evicted, err := sweep.Holders(ctx, w.cfg.Queue, expired)
 	if evicted > 0 {
-		w.cfg.Log.Warn("queuelock: evicted holders whose leases had ended", "queue", w.cfg.Queue.String(),
-			"ticket", expired[0].Ticket, "owner", expired[0].Owner, "evicted", evicted)
+		notify.Send(w.cfg.Log, event.Evicted{
+			Origin: w.cfg.Log.Origin(w.ticket), Count: evicted, Holder: expired[0].Ticket, Owner: expired[0].Owner,
+		})
 	}
 	return rec, err
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -35,7 +35,7 @@ type Config struct {
 	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
 	Observer *lease.Observer
 	Local    *localqueue.Queues
-	Log      *slog.Logger
+	Log      *notify.Log
 
 	Entry Entry
 	Row   lease.Terms // of the row's lease
@@ -157,6 +157,9 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, grant
 	default:
 		err = w.enter(ctx, t)
 	}
+	if err == nil && ticketed && w.cfg.Resume == nil {
+		w.cfg.Log.Ticket(w.ticket)
+	}
 	if err == nil && !granted {
 		grant, granted = w.adopt(ctx)
 	}
@@ -182,6 +185,7 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	w.leave()
 	switch {
 	case err == nil:
+		grant.Handover = w.progress.pace.handover(w.cfg.Local.Ended(w.cfg.Queue), time.Now())
 		return w.granted(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
 		return Grant{}, &GoneError{w.ticket, "its place was lost, or resumed by another process"}

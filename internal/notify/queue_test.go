@@ -1,4 +1,4 @@
-package logqueue_test
+package notify_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/queuelock/queuelock/internal/logqueue"
+	"github.com/queuelock/queuelock/internal/notify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +39,7 @@ func (p *pipe) messages() []string {
 func TestQueue(t *testing.T) {
 	t.Run("PassesRecordsInOrder", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var q logqueue.Queue
+			q := notify.Queue{Capacity: 256}
 			p := &pipe{open: make(chan struct{})}
 			close(p.open)
 			log := slog.New(q.Handler(slog.NewTextHandler(p, nil)))
@@ -56,12 +56,12 @@ func TestQueue(t *testing.T) {
 	})
 	t.Run("DropsTheOldestOfABlockedHandler", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var q logqueue.Queue
+			q := notify.Queue{Capacity: 256}
 			p := &pipe{open: make(chan struct{})}
 			log := slog.New(q.Handler(slog.NewTextHandler(p, nil)))
 			log.Info("taken")
 			synctest.Wait() // the handler has it, and blocks
-			for i := range logqueue.Capacity + 3 {
+			for i := range q.Capacity + 3 {
 				log.Info(fmt.Sprint(i))
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -74,7 +74,7 @@ func TestQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := p.messages()
-			if len(got) != 2+logqueue.Capacity || got[0] != "taken" || !strings.HasSuffix(got[1], "dropped=3") || got[2] != "3" {
+			if len(got) != 2+q.Capacity || got[0] != "taken" || !strings.HasSuffix(got[1], "dropped=3") || got[2] != "3" {
 				t.Errorf("%d records, the first are %q", len(got), got[:3])
 			}
 		})

@@ -1,0 +1,64 @@
+package notify_test
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestSilence checks that a report without a receiver costs no memory.
+func TestSilence(t *testing.T) {
+	for name, log := range map[string]*notify.Log{"NoLog": nil, "NoReceiver": notify.New(slog.New(slog.DiscardHandler), nil)} {
+		t.Run(name, func(t *testing.T) {
+			if n := testing.AllocsPerRun(100, func() {
+				notify.Send(log, event.Queued{Origin: log.Origin(ticket.FromUint64(7)), Ahead: 3})
+			}); n != 0 {
+				t.Errorf("%v allocations", n)
+			}
+		})
+	}
+}
+
+func TestDroppedEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open, dropped, all := make(chan struct{}), 0, 0
+		log := notify.New(slog.New(slog.DiscardHandler), event.Func(func(e event.Event) {
+			<-open
+			all++
+			if d, ok := e.(event.Dropped); ok {
+				dropped += d.Count
+			}
+		}))
+		notify.Send(log, event.Granted{})
+		synctest.Wait() // the Observer has it, and blocks
+		for range notify.Events + 3 {
+			notify.Send(log, event.Granted{})
+		}
+		close(open)
+		if err := log.Wait(t.Context()); err != nil || dropped != 3 || all != 1+1+notify.Events {
+			t.Errorf("%v: %d events, %d dropped", err, all, dropped)
+		}
+	})
+}
+
+func TestTicketAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var again []bool
+		log := notify.New(slog.New(slog.DiscardHandler), event.Func(func(e event.Event) {
+			again = append(again, e.(event.Ticketed).Again)
+		}))
+		for range 2 {
+			acquire := log.Of(event.Origin{Context: t.Context()})
+			acquire.Ticket(ticket.FromUint64(1))
+			acquire.Ticket(ticket.FromUint64(2))
+		}
+		synctest.Wait()
+		if len(again) != 4 || again[0] || !again[1] || again[2] || !again[3] {
+			t.Errorf("%v", again)
+		}
+	})
+}
