@@ -121,7 +121,8 @@ type Cause = heartbeat.Cause
 const (
 	// Evicted: another client evicted the holder after its lease had ended, or an operator did.
 	Evicted = heartbeat.Evicted
-	// Expired: the lease ended on the process's own clock and no renewal had failed, so the process was paused.
+	// Expired: the lease ended on the process's own clock and no renewal had failed: the process was paused, or
+	// had NoHeartbeat.
 	Expired = heartbeat.Expired
 	// Unreachable: the lease ended because renewals failed or hung.
 	Unreachable = heartbeat.Unreachable

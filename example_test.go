@@ -140,6 +140,29 @@ func ExampleLock_Extend() {
 	// there is time: true
 }
 
+// An invocation of a function that may take 30 s has a lease of 36 s, and sends nothing
+// between the two requests of its lock.
+func ExampleNoHeartbeat() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "function-1", time.Minute)
+	defer closed()
+
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // the deadline of the invocation
+	defer cancel()
+	work := func(ctx context.Context, lock *queuelock.Lock) error {
+		deadline, _ := ctx.Deadline()
+		fmt.Println("the lease is longer:", lock.Remaining() > time.Until(deadline))
+		return ctx.Err()
+	}
+	err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, work,
+		queuelock.WithTTL(36*time.Second), queuelock.NoHeartbeat())
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// the lease is longer: true
+}
+
 // The protected resource checks no token. The next holder waits for as long as a
 // request of a lost holder may be on its way.
 func ExampleLockDelay() {

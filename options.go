@@ -34,6 +34,7 @@ type settings struct {
 	mode                   serving.Mode
 	delay                  time.Duration
 	failClosed, createItem bool
+	noHeartbeat            bool
 	warnings               []warning
 	progress               func(Progress)
 	placed                 func(Handle)
@@ -91,6 +92,12 @@ func LockDelay(d time.Duration) Option { return func(s *settings) { s.delay = d 
 // LockDelay and Client.Resume.
 func FailClosed() Option { return func(s *settings) { s.failClosed = true } }
 
+// NoHeartbeat sends no heartbeats, for a process that is frozen between calls, as in AWS Lambda. The lock is lost
+// when TTL less its margin has passed, with the cause Expired, unless Lock.Extend renews it: choose a TTL longer
+// than the deadline of the work, and release before the freeze. An eviction shows only in Extend and in writes:
+// fence them, as a process that was thawed may believe that it still holds the lock. FailClosed excludes it.
+func NoHeartbeat() Option { return func(s *settings) { s.noHeartbeat = true } }
+
 // CreateItem lets LockItem create a missing item, with only its key and the lock's attributes. A late copy of
 // the request may create an item again that was deleted meanwhile.
 func CreateItem() Option { return func(s *settings) { s.createItem = true } }
@@ -109,8 +116,8 @@ func OnHandle(f func(Handle)) Option { return func(s *settings) { s.placed = f }
 // OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or the process was paused.
 // The lock may still be renewed: stop long work and save results. f runs in its own goroutine, once until a
 // renewal succeeds, and may find the lock lost. Close waits for f, so f must not call Close. Each OnExpiring
-// counts. margin is more than zero and at most TTL less its own margin, HeartbeatInterval and RequestTimeout:
-// 24.19 s by default.
+// counts. margin is more than zero and at most TTL less its own margin, and without NoHeartbeat less
+// HeartbeatInterval and RequestTimeout: 24.19 s by default.
 func OnExpiring(margin time.Duration, f func(*Lock)) Option {
 	return func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) }
 }
@@ -156,6 +163,8 @@ func (s settings) validEnd() error {
 		return fmt.Errorf("LockDelay is %v: whole milliseconds are needed", s.delay)
 	case s.failClosed && len(s.warnings) > 0:
 		return errors.New("FailClosed and OnExpiring cannot be combined: a lock without a lease has no deadline")
+	case s.failClosed && s.noHeartbeat:
+		return errors.New("FailClosed and NoHeartbeat cannot be combined: a lock without a lease learns of an eviction by its heartbeats")
 	case s.failClosed && s.delay > 0:
 		return errors.New("FailClosed and LockDelay cannot be combined: a lock without a lease is not lost by itself")
 	case s.failClosed && s.resume != nil:
@@ -165,7 +174,12 @@ func (s settings) validEnd() error {
 }
 
 func (s settings) validWarnings() error {
-	most := s.TTL - lease.Margin(s.TTL) - s.HeartbeatInterval - s.RequestTimeout
+	most, less := s.TTL-lease.Margin(s.TTL), "" // what is left when a renewal is confirmed at its latest
+	if !s.noHeartbeat {
+		most -= s.HeartbeatInterval + s.RequestTimeout
+		less = fmt.Sprintf(", HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would cause a warning",
+			s.HeartbeatInterval, s.RequestTimeout)
+	}
 	for _, w := range s.warnings {
 		switch {
 		case w.call == nil:
@@ -173,9 +187,8 @@ func (s settings) validWarnings() error {
 		case w.margin <= 0:
 			return fmt.Errorf("OnExpiring: the margin is %v: more than zero is needed", w.margin)
 		case w.margin > most:
-			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v, "+
-				"HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would cause a warning",
-				w.margin, most, s.TTL, lease.Margin(s.TTL), s.HeartbeatInterval, s.RequestTimeout)
+			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v%s",
+				w.margin, most, s.TTL, lease.Margin(s.TTL), less)
 		}
 	}
 	return nil
@@ -220,9 +233,13 @@ func (s settings) waiterMode() serving.Mode {
 }
 
 func (s settings) holderTerms() lease.Terms {
-	return lease.Terms{
+	terms := lease.Terms{
 		TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed,
 	}
+	if s.noHeartbeat {
+		terms.Interval = 0
+	}
+	return terms
 }
 
 // grantTerms returns the terms of the lease with which a grant begins.

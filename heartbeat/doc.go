@@ -23,6 +23,7 @@
 //
 // The cause of a loss is Evicted if the store says that another client removed the
 // lease. Otherwise the deadline passed: after renewals had failed or hung
-// (Unreachable), or without a failure, as in a paused process (Expired). A lease
-// without an end (Config.Endless) has no deadline. Only an eviction ends it.
+// (Unreachable), or without a failure, as in a paused process or without an Interval
+// (Expired). A lease without an end (Config.Endless) has no deadline. Only an eviction
+// ends it.
 package heartbeat

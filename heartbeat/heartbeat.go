@@ -54,11 +54,11 @@ func (e *LossError) Unwrap() error { return e.Err }
 // error is retried.
 type Renew func(ctx context.Context) error
 
-// Config is the rhythm of a Keeper. TTL and Interval are required, and so is Margin for
-// a lease with an end.
+// Config is the rhythm of a Keeper. TTL is required, and so is Margin for a lease with an
+// end.
 type Config struct {
 	TTL      time.Duration // length of the lease
-	Interval time.Duration // from a renewal to the next; less than TTL
+	Interval time.Duration // from a renewal to the next; less than TTL; zero: only Extend renews
 	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
 	First    time.Duration // from the start to the first renewal; zero: at once
 	Spread   float64       // a renewal comes earlier by up to this part of its wait, at random; zero: none
@@ -168,7 +168,8 @@ func (k *Keeper) Stop() {
 //
 //   - ctx's error, or ErrStopped after Stop.
 //   - *LossError if the lease is lost.
-//   - any other error of the renewal, which is retried. The lease is as before.
+//   - any other error of the renewal, which is retried unless Interval is zero. The
+//     lease is as before.
 func (k *Keeper) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -257,6 +258,8 @@ func (k *Keeper) run() {
 		switch wait := time.Until(k.due); {
 		case k.asked != nil:
 			k.current, k.asked = k.asked, nil
+		case k.config.Interval == 0:
+			return
 		case wait > 0:
 			k.next.Reset(wait)
 			return

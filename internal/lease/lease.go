@@ -130,7 +130,7 @@ func (l Lease) Fill(item table.Item) {
 // Terms describe an owner's own lease.
 type Terms struct {
 	TTL      time.Duration
-	Interval time.Duration // from one renewal to the next
+	Interval time.Duration // from one renewal to the next; zero: only the caller renews
 	// Margin is how much earlier the owner's deadline is than the end of the lease for
 	// other clients. It covers the time between a check and an action, and the difference
 	// between the clocks of DynamoDB's own hosts.

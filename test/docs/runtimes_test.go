@@ -91,7 +91,8 @@ func (f *function) handle(ctx context.Context, order string) error {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-reserve))
 		defer cancel()
 	}
-	return f.locks.Do(ctx, queuelock.Key{Entity: order}, waitpolicy.For(2*time.Second), f.work)
+	return f.locks.Do(ctx, queuelock.Key{Entity: order}, waitpolicy.For(2*time.Second), f.work,
+		queuelock.WithTTL(36*time.Second), queuelock.NoHeartbeat()) // the timeout is 30 s
 }
 
 // TestReserve checks that the handler returns before its deadline, and leaves nothing, when
