@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
 export GOGC=400 # fewer collections in the compiler
-packages=$($go list . ./cmd/queuelock/... ./heartbeat ./httplock ./optimistic ./queue ./queuelocktest ./sweeper ./ticket ./waitpolicy)
+packages=$($go list . ./cmd/queuelock/... ./failfast ./heartbeat ./httplock ./optimistic ./queue ./queuelocktest ./sweeper ./ticket ./waitpolicy)
 
 host=$($go env GOHOSTOS)/$($go env GOHOSTARCH)
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/signal"
@@ -15,11 +13,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/failfast"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -27,21 +25,6 @@ import (
 )
 
 // docs/operations-runtimes.md repeats parts of this file.
-
-// forLocks returns an SDK client for locks.
-func forLocks(cfg aws.Config) *dynamodb.Client {
-	base, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // has the certificates of AWS_CA_BUNDLE
-	if !ok {
-		base = awshttp.NewBuildableClient()
-	}
-	cfg.HTTPClient = base.
-		WithDialerOptions(func(d *net.Dialer) { d.Timeout = time.Second }).
-		WithTransportOptions(func(t *http.Transport) {
-			t.TLSHandshakeTimeout = 2 * time.Second
-			t.MaxIdleConnsPerHost = 100
-		})
-	return dynamodb.NewFromConfig(cfg)
-}
 
 // serveUntilSignal is the life of a program.
 func serveUntilSignal(db queuelock.DynamoDB, serve func(context.Context, *queuelock.Client) error) error {
@@ -61,9 +44,10 @@ func serveUntilSignal(db queuelock.DynamoDB, serve func(context.Context, *queuel
 func Example_shuttingDown() {
 	server := httptest.NewServer(embedded.New(embedded.Config{}))
 	defer server.Close()
-	db := forLocks(aws.Config{
+	cfg := aws.Config{
 		Region: "local", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
+	}
+	db := dynamodb.NewFromConfig(failfast.Config(cfg))
 	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
 		fmt.Println(err)
 		return

@@ -47,6 +47,7 @@ var floors = []string{
 	"internal/grace",
 	"heartbeat",
 	"waitpolicy",
+	"failfast",
 	"internal/random",
 }
 

@@ -1,0 +1,337 @@
+package failfast_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/failfast"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// pool is how many idle connections the SDK keeps for a host.
+const pool = 10
+
+// host serves a table on connections in memory, so that its clients can be in a bubble.
+type host struct {
+	*embedded.Engine
+	accepted chan net.Conn
+	closed   chan struct{}
+
+	mu      sync.Mutex
+	gate    chan struct{}                    // guarded by mu; requests wait for it
+	waiting int                              // guarded by mu
+	all     []*wire                          // guarded by mu
+	faults  []func(context.Context) net.Conn // guarded by mu; for the next connections
+}
+
+// wire is the server's end of a connection.
+type wire struct {
+	net.Conn
+	mu   sync.Mutex
+	dead bool // guarded by mu; what arrives is lost, and nothing is answered
+}
+
+func newHost(t *testing.T) *host {
+	h := &host{Engine: embedded.New(embedded.Config{}), accepted: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: h}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(h)
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-served
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, w := range h.all {
+			_ = w.Conn.Close()
+		}
+	})
+	return h
+}
+
+func (h *host) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.accepted:
+		return c, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *host) Close() error   { close(h.closed); return nil }
+func (h *host) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	gate := h.gate
+	h.waiting++
+	h.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	h.Engine.ServeHTTP(w, r)
+}
+
+// dial is the network.
+func (h *host) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	h.mu.Lock()
+	if len(h.faults) > 0 {
+		fault := h.faults[0]
+		h.faults = h.faults[1:]
+		h.mu.Unlock()
+		if c := fault(ctx); c != nil {
+			return c, nil
+		}
+		return nil, &net.OpError{Op: "dial", Err: errors.Join(ctx.Err(), syscall.ECONNREFUSED)}
+	}
+	near, far := net.Pipe()
+	w := &wire{Conn: far}
+	h.all = append(h.all, w)
+	h.mu.Unlock()
+	h.accepted <- w
+	return near, nil
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	for {
+		n, err := w.Conn.Read(p)
+		w.mu.Lock()
+		dead := w.dead
+		w.mu.Unlock()
+		if err != nil || !dead {
+			return n, err
+		}
+	}
+}
+
+// cut makes all connections dead, as a firewall does that forgets them. It returns how many
+// there were.
+func (h *host) cut() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.all {
+		w.mu.Lock()
+		w.dead = true
+		w.mu.Unlock()
+	}
+	return len(h.all)
+}
+
+// config is what a program would load. The endpoint's scheme chooses TLS.
+func (h *host) config(scheme string) aws.Config {
+	return aws.Config{
+		Region: "local", BaseEndpoint: aws.String(scheme + "://dynamodb.local"),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		HTTPClient:  awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DialContext = h.dial }),
+	}
+}
+
+// TestDroppedConnections fills the pool, and drops all of it while a lock is held. With the
+// SDK's defaults the lock is lost, which shows that the test can fail.
+func TestDroppedConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings func(aws.Config) aws.Config
+		kept     bool
+	}{
+		"LosesLockWithSDKDefaults": {func(cfg aws.Config) aws.Config { return cfg }, false},
+		"KeepsLockWithConfig":      {failfast.Config, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHost(t)
+				db := dynamodb.NewFromConfig(c.settings(h.config("http")))
+				if err := queuelock.CreateTable(t.Context(), db, "locks", queuelock.Config{}); err != nil {
+					t.Fatal(err)
+				}
+				locks, err := queuelock.New(db, "locks", queuelock.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				lock, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Second) // until after the first heartbeat, which comes early
+				h.fill(t, db)
+				if n := h.cut(); n < pool {
+					t.Fatalf("%d connections were dropped, want at least %d", n, pool)
+				}
+				select {
+				case <-lock.Done():
+				case <-time.After(3 * time.Minute):
+				}
+				if err := lock.Err(); (err == nil) != c.kept || err != nil && !errors.Is(err, queuelock.ErrLost) {
+					t.Errorf("the lock reports %v, want it to be kept: %v", err, c.kept)
+				}
+				_ = locks.Close(t.Context())
+			})
+		})
+	}
+}
+
+// fill leaves the pool full of idle connections.
+func (h *host) fill(t *testing.T, db *dynamodb.Client) {
+	gate := make(chan struct{})
+	h.mu.Lock()
+	h.gate, h.waiting = gate, 0
+	h.mu.Unlock()
+	var all sync.WaitGroup
+	for range pool {
+		all.Go(func() {
+			if _, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("locks")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	synctest.Wait()
+	h.mu.Lock()
+	h.gate = nil
+	if h.waiting != pool {
+		t.Errorf("%d requests at a time, want %d", h.waiting, pool)
+	}
+	h.mu.Unlock()
+	close(gate)
+	all.Wait()
+}
+
+// silent is a connection whose other end reads and never answers.
+func silent(t *testing.T) func(context.Context) net.Conn {
+	return func(context.Context) net.Conn {
+		near, far := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, far) }()
+		t.Cleanup(func() { _ = near.Close() })
+		return near
+	}
+}
+
+// TestFaults measures a call whose first connection fails. It succeeds on the next one, well
+// within RequestTimeout, or fails when its limit has passed.
+func TestFaults(t *testing.T) {
+	const defaultRequestTimeout = 3750 * time.Millisecond
+	hanging := func(ctx context.Context) net.Conn { <-ctx.Done(); return nil }
+	refused := func(context.Context) net.Conn { return nil }
+	closed := func(context.Context) net.Conn {
+		near, far := net.Pipe()
+		go func() { _, _ = far.Read(make([]byte, 1)); _ = far.Close() }()
+		return near
+	}
+	for name, c := range map[string]struct {
+		scheme      string
+		fault       func(*testing.T) func(context.Context) net.Conn
+		attempts    int
+		most, least time.Duration
+		works       bool
+	}{
+		"ConnectsAgainAfterHang":    {"http", func(*testing.T) func(context.Context) net.Conn { return hanging }, 0, 1200 * time.Millisecond, 1100 * time.Millisecond, true},
+		"ConnectsAgainAfterRefusal": {"http", func(*testing.T) func(context.Context) net.Conn { return refused }, 0, 100 * time.Millisecond, 0, true},
+		"AsksAgainAfterSilence":     {"http", silent, 0, 1600 * time.Millisecond, 1500 * time.Millisecond, true},
+		"AsksAgainAfterClose":       {"http", func(*testing.T) func(context.Context) net.Conn { return closed }, 0, 100 * time.Millisecond, 0, true},
+		"EndsSilentHandshake":       {"https", silent, 1, 1100 * time.Millisecond, 1100 * time.Millisecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHost(t)
+				h.faults = []func(context.Context) net.Conn{c.fault(t)}
+				cfg := h.config(c.scheme)
+				cfg.RetryMaxAttempts = c.attempts
+				ctx, cancel := context.WithTimeout(t.Context(), defaultRequestTimeout)
+				defer cancel()
+				begun := time.Now()
+				_, err := dynamodb.NewFromConfig(failfast.Config(cfg)).ListTables(ctx, &dynamodb.ListTablesInput{})
+				if took := time.Since(begun); took < c.least || took > c.most {
+					t.Errorf("took %v, want %v to %v", took, c.least, c.most)
+				}
+				if (err == nil) != c.works || ctx.Err() != nil {
+					t.Errorf("error %v, want success: %v", err, c.works)
+				}
+			})
+		})
+	}
+}
+
+// TestCallersSettings checks that what the caller has set stays.
+func TestCallersSettings(t *testing.T) {
+	own := &http.Client{}
+	if got := failfast.Config(aws.Config{HTTPClient: own}).HTTPClient; got != own {
+		t.Errorf("the HTTP client is %v", got)
+	}
+	mine := awshttp.NewBuildableClient().WithTimeout(time.Hour).WithReadTimeout(time.Minute).
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = 5 * time.Second }).
+		WithTransportOptions(func(t *http.Transport) {
+			t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				end, limited := ctx.Deadline()
+				t := time.Until(end)
+				return nil, errors.Join(errors.New("mine"), map[bool]error{true: errors.New(t.String())}[limited])
+			}
+			t.TLSHandshakeTimeout, t.ResponseHeaderTimeout, t.MaxIdleConnsPerHost = 7*time.Second, 9*time.Second, 77
+		})
+	got := failfast.Config(aws.Config{HTTPClient: mine}).HTTPClient.(*awshttp.BuildableClient)
+	was, is := mine.GetTransport(), got.GetTransport()
+	if is.TLSHandshakeTimeout != was.TLSHandshakeTimeout || is.ResponseHeaderTimeout != was.ResponseHeaderTimeout || is.MaxIdleConnsPerHost != 77 {
+		t.Errorf("the transport has %v, %v and %d", is.TLSHandshakeTimeout, is.ResponseHeaderTimeout, is.MaxIdleConnsPerHost)
+	}
+	if _, err := is.DialContext(t.Context(), "tcp", "x:1"); err == nil || err.Error() != "mine" {
+		t.Errorf("dialing: %v", err)
+	}
+	if read, _ := got.GetReadTimeout(); got.GetTimeout() != time.Hour || read != time.Minute || got.GetDialer().Timeout != 5*time.Second {
+		t.Errorf("timeouts %v, %v, %v", got.GetTimeout(), read, got.GetDialer().Timeout)
+	}
+
+	retryer := func() aws.Retryer { return aws.NopRetryer{} }
+	for name, cfg := range map[string]aws.Config{
+		"Retryer":  {Retryer: retryer},
+		"Adaptive": {RetryMode: aws.RetryModeAdaptive},
+	} {
+		if got := failfast.Config(cfg); reflect.ValueOf(got.Retryer).Pointer() != reflect.ValueOf(cfg.Retryer).Pointer() || got.RetryMode != cfg.RetryMode {
+			t.Errorf("%s: another retryer, or mode %q", name, got.RetryMode)
+		}
+	}
+	attempts := dynamodb.NewFromConfig(failfast.Config(aws.Config{RetryMaxAttempts: 7})).Options().Retryer.MaxAttempts()
+	if attempts != 7 {
+		t.Errorf("%d attempts, want 7", attempts)
+	}
+}
+
+// TestPauses checks that pauses after throttles are those of the SDK, and others short.
+func TestPauses(t *testing.T) {
+	r := failfast.Config(aws.Config{}).Retryer()
+	if got := r.MaxAttempts(); got != retry.DefaultMaxAttempts {
+		t.Errorf("%d attempts", got)
+	}
+	longest := func(err error) (d time.Duration) {
+		for range 200 {
+			pause, failure := r.RetryDelay(1, err)
+			if failure != nil {
+				t.Fatal(failure)
+			}
+			d = max(d, pause)
+		}
+		return d
+	}
+	if d := longest(syscall.ECONNRESET); d > 50*time.Millisecond {
+		t.Errorf("a pause of %v after a reset", d)
+	}
+	if d := longest(&types.ProvisionedThroughputExceededException{}); d < 200*time.Millisecond {
+		t.Errorf("pauses of at most %v after throttles", d)
+	}
+}
