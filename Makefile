@@ -130,6 +130,10 @@ bin/queuelock:
 	@mkdir -p bin
 	$(GO) build -o $@ ./cmd/queuelock
 
+.PHONY: snapshot
+snapshot: ## write the library of the tag or commit REV into test/previous/testdata, in place of the one before
+	sh internal/tools/snapshot.sh $(REV)
+
 .PHONY: bin/chaos
 bin/chaos:
 	@mkdir -p bin
