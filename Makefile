@@ -6,6 +6,9 @@ CHAOS   ?= 2m
 SEEDS   ?= 250
 
 STATICCHECK = v0.8.2
+GO_LICENSES = v1.6.0
+GOVULNCHECK = v1.9.0
+APIDIFF     = v0.0.0-20261014143641-f0251eb4aa3e
 
 .PHONY: help
 help: ## list the targets
@@ -102,8 +105,18 @@ vet:
 	$(GO) vet ./...
 
 .PHONY: lint
-lint: ## staticcheck, which must find nothing
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK) ./...
+lint: ## gofmt, vet, staticcheck and "go mod verify" for each module, and the licences of dependencies
+	GO=$(GO) sh internal/tools/lint.sh $(STATICCHECK) $(GO_LICENSES)
+
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, or a copy of it in VULNDB
+	for file in $$(git ls-files '*go.mod'); do \
+		(cd $$(dirname $$file) && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; \
+	done
+
+.PHONY: api
+api: ## changes of the exported API since test/previous/testdata; fails if an incompatible one is not in the changelog
+	GO=$(GO) sh internal/tools/api.sh $(APIDIFF)
 
 .PHONY: cross
 cross: ## build and vet the command and the public packages for Linux, macOS and Windows on amd64 and arm64
@@ -117,6 +130,10 @@ measure: ## size, complexity and wordiness of the code beside their limits; STRI
 release: ## build archives for six platforms with checksums and SBOMs into bin/release
 	$(GO) run ./internal/tools/release
 
+.PHONY: snapshot
+snapshot: ## write the library of the tag or commit REV into test/previous/testdata, in place of the one before
+	sh internal/tools/snapshot.sh $(REV)
+
 .PHONY: man
 man: bin/queuelock ## write the manual pages into bin/man
 	@mkdir -p bin/man
@@ -129,10 +146,6 @@ build: bin/queuelock ## build the command line into bin/
 bin/queuelock:
 	@mkdir -p bin
 	$(GO) build -o $@ ./cmd/queuelock
-
-.PHONY: snapshot
-snapshot: ## write the library of the tag or commit REV into test/previous/testdata, in place of the one before
-	sh internal/tools/snapshot.sh $(REV)
 
 .PHONY: bin/chaos
 bin/chaos:

@@ -1,0 +1,69 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDependencies compares docs/dependencies.md with each go.mod: every direct dependency
+// is in the section of its file, with a reason, and no other.
+func TestDependencies(t *testing.T) {
+	page := readPage(t, "docs/dependencies.md")
+	found := 0
+	files(t, "", "go.mod", func(name, _ string) {
+		found++
+		out, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(root, name)).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var mod struct {
+			Require []struct {
+				Path     string
+				Indirect bool
+			}
+		}
+		if err := json.Unmarshal(out, &mod); err != nil {
+			t.Fatal(err)
+		}
+		listed := dependencies(t, page, name)
+		for _, m := range mod.Require {
+			at := slices.Index(listed, m.Path)
+			switch {
+			case !m.Indirect && at < 0:
+				t.Errorf("%s: section %q does not list %s", page.name, name, m.Path)
+			case !m.Indirect:
+				listed = slices.Delete(listed, at, at+1)
+			}
+		}
+		if len(listed) > 0 {
+			t.Errorf("%s: section %q lists %q, which are no direct dependencies", page.name, name, listed)
+		}
+	})
+	if found < 2 {
+		t.Errorf("found %d go.mod", found)
+	}
+}
+
+// dependencies returns the modules of a section of the page.
+func dependencies(t *testing.T, p page, section string) (modules []string) {
+	t.Helper()
+	inside := false
+	for i, line := range p.lines {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			inside = heading == section
+		}
+		cells := strings.Split(line, "|")
+		if !inside || len(cells) != 5 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		if strings.TrimSpace(cells[2]) == "" || strings.TrimSpace(cells[3]) == "" {
+			t.Errorf("%s:%d has no reason", p.name, i+1)
+		}
+		modules = append(modules, strings.Trim(cells[1], " `"))
+	}
+	return modules
+}
