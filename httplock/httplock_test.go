@@ -80,8 +80,8 @@ func TestRequests(t *testing.T) {
 		for _, path := range []string{"/anne", "/bert"} {
 			go func() { done <- request(t, h, path).Code }()
 		}
-		if <-done != http.StatusOK || <-done != http.StatusOK || time.Since(begun) > 61*time.Second {
-			t.Errorf("took %v", time.Since(begun))
+		if a, b := <-done, <-done; a != http.StatusOK || b != http.StatusOK || time.Since(begun) > 61*time.Second {
+			t.Errorf("answers %d and %d, took %v", a, b, time.Since(begun))
 		}
 	})
 	locktest.InBubble(t, "WithoutKeyNeedNoLock", func(t *testing.T) {
