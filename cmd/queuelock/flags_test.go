@@ -149,7 +149,7 @@ func TestVerbose(t *testing.T) {
 func TestHolderData(t *testing.T) {
 	e := newEngine(t)
 	var requests atomic.Int32
-	e.after = func(string) { requests.Add(1) }
+	e.onApplied(func(string) { requests.Add(1) })
 	cost := map[string]int32{}
 	for name, test := range map[string]struct {
 		flags []string

@@ -84,14 +84,14 @@ func TestEvictForceRenewed(t *testing.T) {
 		e := newEngine(t)
 		lock := e.occupied(t, "x")
 		queries := 0
-		e.after = func(operation string) {
+		e.onApplied(func(operation string) {
 			if operation == "Query" {
 				queries++
 				if err := lock.Extend(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
-		}
+		})
 		args := []string{"evict", "x", "--ticket", "1", "--force"}
 		if !confirm {
 			args = append(args, "--yes")

@@ -23,11 +23,11 @@ func TestHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := make(chan struct{}, 4096)
-	e.after = func(operation string) {
+	e.onApplied(func(operation string) {
 		if operation == "Query" {
 			looks <- struct{}{}
 		}
-	}
+	})
 	seen := func() {
 		for len(looks) > 0 {
 			<-looks

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -60,9 +61,9 @@ func shorten(t *testing.T, limit *time.Duration, d time.Duration) {
 // stop.
 type engine struct {
 	*httptest.Server
-	after func(operation string) // called when a request was applied; set before any is sent
-	stuck chan struct{}          // once closed, no request is answered any more
-	asked chan struct{}          // gets a value for a request that is not answered, if it has room
+	after atomic.Pointer[func(operation string)] // called when a request was applied
+	stuck chan struct{}                          // once closed, no request is answered any more
+	asked chan struct{}                          // gets a value for a request that is not answered, if it has room
 	db    *database
 }
 
@@ -70,7 +71,7 @@ type engine struct {
 // environment leads for the time of the test.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
-	e := &engine{after: func(string) {}, stuck: make(chan struct{}), asked: make(chan struct{}, 1)}
+	e := &engine{stuck: make(chan struct{}), asked: make(chan struct{}, 1)}
 	tables := embedded.New(embedded.Config{})
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -86,7 +87,9 @@ func newEngine(t *testing.T) *engine {
 		default:
 			tables.ServeHTTP(w, r)
 			_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-			e.after(operation)
+			if after := e.after.Load(); after != nil {
+				(*after)(operation)
+			}
 		}
 	}))
 	t.Cleanup(e.Close)
@@ -130,14 +133,17 @@ func (e *engine) client(t *testing.T) *queuelock.Client {
 	return c
 }
 
+// onApplied calls f from now on when a request was applied, in place of an earlier function.
+func (e *engine) onApplied(f func(operation string)) { e.after.Store(&f) }
+
 // puts reports each PutItem from now on, which is that of a row in a queue.
 func (e *engine) puts() <-chan struct{} {
 	puts := make(chan struct{}, 64)
-	e.after = func(operation string) {
+	e.onApplied(func(operation string) {
 		if operation == "PutItem" {
 			puts <- struct{}{}
 		}
-	}
+	})
 	return puts
 }
 

@@ -206,7 +206,7 @@ func TestRunContext(t *testing.T) {
 func TestRunWrongUsage(t *testing.T) {
 	e := newEngine(t)
 	requests := 0
-	e.after = func(string) { requests++ }
+	e.onApplied(func(string) { requests++ })
 	for _, tc := range []struct{ args, names string }{
 		{"run", "ENTITY"},
 		{"run -- true", "ENTITY"},
@@ -357,7 +357,7 @@ func TestCrashedRun(t *testing.T) {
 // TestTableFailsWhileWaiting checks that a table that fails while waiting is unavailable.
 func TestTableFailsWhileWaiting(t *testing.T) {
 	e := newEngine(t)
-	e.after = func(operation string) {
+	e.onApplied(func(operation string) {
 		if operation == "Query" {
 			select {
 			case <-e.stuck:
@@ -365,7 +365,7 @@ func TestTableFailsWhileWaiting(t *testing.T) {
 				close(e.stuck)
 			}
 		}
-	}
+	})
 	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "500ms", "--", "echo", "ran")
 	if o.code != exitUnavailable || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stdout %q, stderr %q; want %d", o.code, o.stdout, o.stderr, exitUnavailable)

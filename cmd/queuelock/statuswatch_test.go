@@ -154,11 +154,11 @@ func TestStatusWatch(t *testing.T) {
 	for _, format := range []string{"table", "json", "yaml"} {
 		t.Run(format, func(t *testing.T) {
 			looks := make(chan struct{}, 1024)
-			e.after = func(operation string) {
+			e.onApplied(func(operation string) {
 				if operation == "Query" {
 					looks <- struct{}{}
 				}
-			}
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			b := start(t, ctx, "status", format, "--watch", "--interval", "100ms", "--exit-code", "-o", format)
@@ -188,11 +188,11 @@ func TestStatusWatch(t *testing.T) {
 func TestStatusWatchOutage(t *testing.T) {
 	e := newEngine(t)
 	looks := make(chan struct{}, 1024)
-	e.after = func(operation string) {
+	e.onApplied(func(operation string) {
 		if operation == "Query" {
 			looks <- struct{}{}
 		}
-	}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b := start(t, ctx, "status", "x", "--watch", "--interval", "100ms")
