@@ -18,7 +18,8 @@
  * OLD is a mask of waiters of a version that does not look for its row's id in
  * holders; their rows say so. With TORN, the releaser's query reads the rows one
  * after another. NESTED is a mask of processes whose TAKE creates the record. With
- * LATEONLY, only that request may be late.
+ * LATEONLY, only that request may be late. With PASS, the processes are waiters of
+ * one client: a release may claim the lock for the waiter with the next ticket.
  */
 #ifndef N
 #define N 2
@@ -68,6 +69,9 @@
 #ifndef NESTED
 #define NESTED 0
 #endif
+#ifndef PASS
+#define PASS 0
+#endif
 #define T 10              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
 #if DUP > 1
@@ -99,6 +103,7 @@ hidden byte broken_exclusion, broken_fencing, broken_fifo, broken_overtaking, br
 #define oFENCE 14
 #define oDIRECT 15        /* b: the row as it was read, see NAME */
 #define oACCEPT 16
+#define oPASS 17          /* b: the waiter that is granted the lock, see PASSID */
 
 /* States of the keeper of a row. */
 #define IDLE 0
@@ -152,6 +157,8 @@ bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
  * would adopt, or holds. */
 #define LASTID    (K-1)
 #define NAMED(p)  ID(p, LASTID)
+#define PASSED(p) 0
+#define WITHDRAW(p) skip
 #define ISNAMED(i) ((i)%K == LASTID)
 #define SAMEID(i,t) (hid == (i) && (!ISNAMED(i) || htk == (t)))
 #define OWNNAME(q) (!ISNAMED(hid) || htk == nt[q])
@@ -167,7 +174,28 @@ bool early = 0;           /* a holder was judged to have expired too early */
 #define HANDSOVER(p) ((DIRECT >> (p)) & 1)
 #define LOOKS(p)  (!((OLD >> (p)) & 1))
 #else
+#if PASS > 0
+/* The last attempts of a process are those that releases make for it. */
+#define LASTID    (K-3)
+#define PASSED(p) passed[p]
+bool passed[N];           /* a release was answered: it has granted the lock to the process */
+#define WITHDRAW(p) pn[p] = 3
+/* The id and the ticket of the waiter that is granted the lock. */
+#define PASSID(b) ((b)%256)
+#define PASSTK(b) ((b)/256)
+byte pn[N];               /* how many releases have made one */
+#define NEXT1(q,t) (q < N && stood[q] && !plv[q] && pt[q] == wtk[q] && PASSTO(wtk[q],t) && pn[q] < 3)
+#ifdef BUG_PASS_NOT_NEXT
+#define PASSTO(w,t) (w > t)
+#else
+#define PASSTO(w,t) (w == t+1)
+#endif
+#define NEXT(t)   (NEXT1(0,t) || NEXT1(1,t) || NEXT1(2%N,t))
+#else
 #define LASTID    K
+#define PASSED(p) 0
+#define WITHDRAW(p) skip
+#endif
 #define ISNAMED(i) 0
 #define SAMEID(i,t) (hid == (i))
 #define OWNNAME(q) 1
@@ -310,6 +338,16 @@ inline droprow(u) {
 #define cFENCE (gr <= t)
 #endif
 
+#ifdef BUG_PASS_NO_HELD
+#define cPHOLDS 1
+#else
+#define cPHOLDS (SAMEID(i,t) && MYTICKET == t)
+#endif
+#ifdef BUG_PASS_NO_GRANTED
+#define cPGRANTED 1
+#else
+#define cPGRANTED (gr < PASSTK(b))
+#endif
 #if DIRECT > 0
 #ifdef BUG_DIRECT_NO_HELD
 #define cHOLDS 1
@@ -422,6 +460,15 @@ inline apply(o, p, i, t, b) {
 			res = 1
 		:: else
 		fi
+#if PASS > 0
+	:: o == oPASS ->
+		if
+		:: pres && cPHOLDS && cPGRANTED && sa + 1 < PASSTK(b) ->
+			assert(hid == i || hid == 0 || broken_exclusion);
+			grant(PASSTK(b), OWNER(PASSID(b))); hid = PASSID(b); htk = PASSTK(b); hbt = 0; gr = htk; res = 1
+		:: else
+		fi
+#endif
 #if DIRECT > 0
 	:: o == oDIRECT ->
 		if
@@ -514,6 +561,9 @@ end:	do
 		:: !dead[1] -> p = 1
 #endif
 		fi;
+#if PASS > 0
+		passed[p] = 0;
+#endif
 		dead[p] = 1; lv[p] = 0; unk[p] = 0; wtk[p] = 0; owed[p] = 0; qt[p] = 0;
 #if DIRECT > 0
 		nt[p] = 0; bel[p] = 0;
@@ -630,6 +680,10 @@ proctype Main(byte p) {
 	bool careful = 0, asked = 0, first = 0, claimed = 0, idle = 0, more = 0, fenced = 0;
 	byte ahead = 0, gone = 0, gb = 0, plan = 0, tgt = 0, tb = 0, cycle = 0, rounds = 0;
 	bool nowait = ((NOWAIT >> p) & 1);
+#if PASS > 0
+	byte q = 0;
+	short name = 0;
+#endif
 #if DIRECT > 0
 	byte tt = 0;      /* the ticket of the entry that was judged */
 	short name = 0;   /* the first row above the floor, as it was read */
@@ -697,7 +751,7 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that lea
 		rows(t);
 		ORPHAN;
 		if
-		:: bGiveup > 0 && !nowait -> bGiveup--; goto leave
+		:: bGiveup > 0 && !nowait && !PASSED(p) -> bGiveup--; WITHDRAW(p); goto leave
 		:: SEEN(p,t) -> goto found
 		:: !SEEN(p,t) && bSweep > 0 && gone == 0 && ahead > 0 && t > FLOOR ->
 			/* the first live row ahead is judged to have expired */
@@ -802,6 +856,9 @@ anew:
 	 * The false keeps the sequence from being entered from above. */
 	atomic { false;
 found:		/* claimant.adopt */
+#if PASS > 0
+		passed[p] = 0;
+#endif
 		more = 0; ahead = 0; gone = 0;
 #if DIRECT > 0
 #ifndef BUG_DIRECT_NO_CONFIRM
@@ -845,6 +902,9 @@ held:	skip;
 			fi
 		:: !fenced -> fenced = 1; send(oFENCE, p, id, t, 0); unkn = 0; res = 0; goto held
 		:: bEvict > 0 -> bEvict--; goto lost /* by its own clock */
+#if PASS > 0
+		:: NEXT(t) -> goto pass
+#endif
 #if DIRECT > 0
 		:: bel[p] = 0; if :: idle -> goto fast :: !idle && HANDSOVER(p) -> goto scan :: !idle && !HANDSOVER(p) -> goto hand fi
 #else
@@ -952,6 +1012,38 @@ direct:	skip;
 		:: !unkn && !res -> name = 0; goto over
 #else
 		:: !unkn && !res -> name = 0; goto hand
+#endif
+		fi
+	}
+#endif
+#if PASS > 0
+	/* call.request: the release claims for the waiter with the next ticket. Its answer is also the waiter's. */
+pass:	skip;
+	atomic {
+		if
+		:: !NEXT(t) -> goto hand /* it has left */
+		:: NEXT1(0,t) -> q = 0
+		:: NEXT1(1,t) -> q = 1
+		:: NEXT1(2%N,t) -> q = 2%N
+		fi;
+		name = ID(q, LASTID+pn[q]) + 256*wtk[q]; pn[q]++;
+		lv[q] = lv[q] | BIT(PASSID(name));
+		if
+		:: send(oPASS, p, id, t, name)
+		:: bLost > 0 -> bLost--; res = 0; unkn = 0 /* refused for another reason */
+		fi;
+#ifndef BUG_PASS_FORGETS
+		if :: unkn -> unk[q] = unk[q] | BIT(PASSID(name)) :: else fi;
+#endif
+		if :: !unkn && res -> passed[q] = 1 :: else fi;
+		name = 0; q = 0;
+		if
+		:: unkn -> unkn = 0; if :: idle -> goto fast :: goto hand fi
+		:: !unkn && res -> res = 0; goto over
+#ifdef BUG_PASS_NO_FALLBACK
+		:: !unkn && !res -> goto over
+#else
+		:: !unkn && !res -> goto hand
 #endif
 		fi
 	}

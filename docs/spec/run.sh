@@ -87,6 +87,12 @@ ok queuelock direct-2-lost-crash -DN=2 -DDIRECT=3 -DLOST=1 -DCRASH=1
 ok queuelock direct-2-lost-give-up -DN=2 -DDIRECT=3 -DLOST=1 -DGIVEUP=1
 ok queuelock direct-2-sweep-give-up -DN=2 -DDIRECT=3 -DSWEEP=1 -DGIVEUP=1
 ok queuelock direct-2-older-waiter-lost -DN=2 -DDIRECT=3 -DOLD=2 -DLOST=1
+ok queuelock pass-3-sweep -DN=3 -DPASS=1 -DSWEEP=1
+ok queuelock pass-2-two-turns -DN=2 -DCYCLES=2 -DPASS=1
+ok queuelock pass-2-late-give-up -DN=2 -DPASS=1 -DDUP=1 -DGIVEUP=1
+ok queuelock pass-2-lost-give-up -DN=2 -DPASS=1 -DLOST=1 -DGIVEUP=1
+ok queuelock pass-2-evict-lost -DN=2 -DPASS=1 -DEVICT=1 -DLOST=1
+ok queuelock pass-2-lost-crash -DN=2 -DPASS=1 -DLOST=1 -DCRASH=1
 ok lease seen -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1
 ok forget forget -DN=2
 ok forget forget-earlier-record -DEXISTS=1
@@ -258,6 +264,12 @@ fifo queuelock BUG_DIRECT_TORN -DN=3 -DDIRECT=3 -DTORN -DBUG_DIRECT_TORN
 exclusion queuelock BUG_DIRECT_NO_HELD -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD
 fencing queuelock BUG_DIRECT_NO_HELD+NO_GRANTED -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD -DBUG_DIRECT_NO_GRANTED
 ok queuelock BUG_DIRECT_NO_GRANTED -DN=2 -DDIRECT=3 -DDUP=1 -DBUG_DIRECT_NO_GRANTED
+fifo queuelock BUG_PASS_NOT_NEXT -DN=3 -DPASS=1 -DBUG_PASS_NOT_NEXT
+ok queuelock BUG_PASS_NO_HELD -DN=2 -DPASS=1 -DDUP=1 -DBUG_PASS_NO_HELD
+fencing queuelock BUG_PASS_NO_HELD+NO_GRANTED -DN=2 -DCYCLES=2 -DPASS=1 -DDUP=1 -DLATEONLY=oPASS -DBUG_PASS_NO_HELD -DBUG_PASS_NO_GRANTED
+ok queuelock BUG_PASS_NO_GRANTED -DN=2 -DPASS=1 -DDUP=1 -DBUG_PASS_NO_GRANTED
+left queuelock BUG_PASS_FORGETS -DN=2 -DPASS=1 -DLOST=1 -DGIVEUP=1 -DBUG_PASS_FORGETS
+orphan queuelock BUG_PASS_NO_FALLBACK -DN=2 -DPASS=1 -DLOST=1 -DBUG_PASS_NO_FALLBACK
 disowned queuelock BUG_ID_AFTER_FLOOR-direct -DN=2 -DDIRECT=3 -DBUG_ID_AFTER_FLOOR
 belief lease BUG_SEEN_UNTIED -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_UNTIED
 belief lease BUG_SEEN_NO_BEAT -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_NO_BEAT

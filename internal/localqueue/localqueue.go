@@ -2,7 +2,8 @@
 //
 // Tickets are granted in order, so only the first of these waiters can be next: it polls, and the others sleep
 // until it has left. A waiter is passed over while its row is not in the table, and while it is inactive: it has
-// not called Touch for a stated time. A turn that ends in the same process wakes the first waiter at once.
+// not called Touch for a stated time. A turn that ends in the same process wakes the first waiter at once. A release
+// of this process may even grant the lock to a waiter that offers that.
 package localqueue
 
 import (
@@ -30,10 +31,10 @@ type lineKey struct{ entity, reason string }
 // line holds the waiters for one queue. Queues.mu guards it.
 type line struct {
 	key     lineKey
-	waiters []*Waiter        // in the order of tickets
-	last    ticket.Number    // the highest that joined
-	others  int              // tickets below last and above all waiters that may be other clients'
-	holders []serving.Holder // as a waiter of the line saw them last
+	waiters []*Waiter      // in the order of tickets
+	last    ticket.Number  // the highest that joined
+	others  int            // tickets below last and above all waiters that may be other clients'
+	record  serving.Record // as a waiter of the line saw it last
 	seenAt  time.Time
 	leaving map[ticket.Number]*Waiter // that have left, and whose rows a look may show
 }
@@ -54,6 +55,14 @@ type Waiter struct {
 	ahead    int       // live waiters ahead
 	left     bool
 	deleted  bool // no request for its row follows
+	offer    func() serving.Entry
+	taken    chan Answer // of the offer that a release has taken
+}
+
+// Answer is the answer to a release that has taken an offer. After an error the waiter may or may not be served.
+type Answer struct {
+	Record serving.Record
+	Err    error
 }
 
 // New returns Queues without waiters. A waiter is inactive if its last Touch was longer ago than timeout.
@@ -183,6 +192,45 @@ func (w *Waiter) Reactivated() <-chan struct{} { return w.active }
 // Woken yields a value when the waiter has become the first of its line, or when a turn has ended in this process.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
+// Offer lets a release of this client grant the lock to the waiter with the entry that the function returns. It is
+// called at most once, before Withdraw.
+func (w *Waiter) Offer(entry func() serving.Entry) {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	w.offer = entry
+}
+
+// Withdraw ends the offer. It returns nil unless a release has taken it. Otherwise the channel yields its answer.
+func (w *Waiter) Withdraw() <-chan Answer {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	taken := w.taken
+	w.offer, w.taken = nil, nil
+	return taken
+}
+
+// Take takes the offer of the waiter with the ticket after t. answer must be called. It is nil if no such waiter
+// of this client has a row and makes an offer.
+func (q *Queues) Take(of table.Queue, t ticket.Number) (next serving.Next, answer func(Answer)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[lineKey{of.Entity, of.Reason}]
+	if l == nil {
+		return next, nil
+	}
+	i := slices.IndexFunc(l.waiters, func(w *Waiter) bool { return w.ticket.Previous() == t })
+	if i < 0 || l.waiters[i].offer == nil || !l.waiters[i].inserted {
+		return next, nil
+	}
+	w, taken := l.waiters[i], make(chan Answer, 1)
+	next = serving.Next{Entry: w.offer(), Ticket: w.ticket}
+	w.offer, w.taken = nil, taken
+	return next, func(a Answer) {
+		taken <- a
+		signal(w.wake)
+	}
+}
+
 // Wake wakes the first waiter for the queue after a turn has ended.
 func (q *Queues) Wake(of table.Queue) {
 	q.mu.Lock()
@@ -254,15 +302,15 @@ func (w *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 	}
 	w.seen, w.ahead = true, max(0, ahead)
 	if l.seenAt.Before(snapshot.ReadAt) {
-		l.holders, l.seenAt = snapshot.Record.Holders, snapshot.ReadAt
+		l.record, l.seenAt = snapshot.Record, snapshot.ReadAt
 	}
 }
 
-// LastSeen returns the holders at the last look of the line, and its time. Zero: none.
-func (w *Waiter) LastSeen() (holders []serving.Holder, at time.Time) {
+// LastSeen returns the record that the line saw last, and its time. Zero: none.
+func (w *Waiter) LastSeen() (rec serving.Record, at time.Time) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
-	return w.line.holders, w.line.seenAt
+	return w.line.record, w.line.seenAt
 }
 
 // Ahead returns how many waiters are ahead, or were before Leave. Waiters of other clients are counted by the looks

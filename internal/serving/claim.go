@@ -22,15 +22,19 @@ import (
 // id, or removes it.
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
 	n := namesOf(q)
-	update := expression.Set(n.entry(e.ID), e.claimed(t)).Set(n.granted, number(t))
+	update, condition := n.claim(expression.UpdateBuilder{}, e, t)
+	return grant(ctx, q, update, n.admits(e.Mode).And(condition))
+}
+
+// claim adds a CLAIM to an update. The condition does not ask for room.
+func (n names) claim(u expression.UpdateBuilder, e Entry, t ticket.Number) (expression.UpdateBuilder, expression.ConditionBuilder) {
+	u = u.Set(n.entry(e.ID), e.claimed(t)).Set(n.granted, number(t))
 	if e.Mode.Permits == 0 {
-		update = update.Set(n.holdMode, text(e.Mode.String()))
+		u = u.Set(n.holdMode, text(e.Mode.String()))
 	}
-	condition := n.admits(e.Mode).
-		And(n.granted.LessThan(number(t))).
+	return u, n.granted.LessThan(number(t)).
 		And(n.servingAfter.LessThan(number(t.Previous()))).
 		And(n.ticketNumber.GreaterThanEqual(number(t)))
-	return grant(ctx, q, update, condition)
 }
 
 // Resume replaces the holder old by the entry, for a process that continues a lock of

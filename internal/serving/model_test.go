@@ -144,6 +144,13 @@ func (s *state) handOff(id string, t int) bool {
 	return s.holds(id) && s.Holders[id].Ticket == t && s.remove(id)
 }
 
+func (s *state) pass(id string, t int, next string, w int) bool {
+	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Granted >= w || s.After >= w-1 {
+		return false
+	}
+	return s.remove(id) && s.claim(next, w)
+}
+
 func (s *state) remove(id string) bool {
 	if !s.holds(id) {
 		return false
@@ -232,7 +239,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 	lastGrant, clock, counter := 0, 0, 0
 	ops := []string{
 		"take", "take", "take if idle", "claim", "claim", "claim again", "heartbeat", "release fast", "release fast",
-		"hand off", "hand off", "reset", "look at holders", "evict", "remove",
+		"hand off", "hand off", "pass", "pass", "reset", "look at holders", "evict", "remove",
 	}
 	if scope != ticket.ScopeQueue {
 		ops = append([]string{"number", "number", "enter", "enter", "enter", "enter if idle", "enter again"}, ops[3:]...)
@@ -324,6 +331,19 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			apply = func() bool { return m.handOff(id, ticket) }
 			send = func() (serving.Record, error) {
 				return serving.Release(ctx, q, serving.FormHandOff, endingOf(id, ticket))
+			}
+		case "pass":
+			if len(ids) == 0 || len(c.tickets) == 0 {
+				continue
+			}
+			id, t := pick()
+			next, w := c.newID(), rapid.SampledFrom(c.tickets).Draw(rt, "ticket")
+			c.grants[next] = w
+			apply = func() bool { return m.pass(id, t, next, w) }
+			send = func() (serving.Record, error) {
+				e := endingOf(id, t)
+				e.Next = serving.Next{Entry: entryOf(next), Ticket: n(w)}
+				return serving.Release(ctx, q, serving.FormPass, e)
 			}
 		case "remove":
 			if len(ids) == 0 {

@@ -21,9 +21,16 @@ type Ending struct {
 	// refused. A copy of it may arrive late, and must not commit unnoticed while the
 	// lock is released. Zero: there is none.
 	Unmade int64
+	Next   Next // for FormPass
 }
 
-// Form is one of the two forms of RELEASE. Each asks that the holder is in the record
+// Next is the waiter that FormPass grants the lock to.
+type Next struct {
+	Entry  Entry
+	Ticket ticket.Number
+}
+
+// Form is one of the forms of RELEASE. Each asks that the holder is in the record
 // with its ticket, removes it, and leaves a mark (Released). So at most one of any
 // number of requests of either form is applied, however late.
 type Form int
@@ -36,13 +43,21 @@ const (
 	FormFast Form = iota + 1
 	// FormHandOff leaves {}, so that the first waiter may claim.
 	FormHandOff
+	// FormPass also claims the lock for Ending.Next: RELEASE and CLAIM in one write, for
+	// a waiter of the same client. Only an exclusive holder may pass the lock, to the
+	// ticket after its own, because no other waiter can be between the two.
+	FormPass
 )
 
 func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.ConditionBuilder) {
 	n := namesOf(q)
 	update, condition := expression.Remove(n.entry(e.ID)), n.isHolder(e.ID)
-	if f == FormFast {
+	switch f {
+	case FormFast:
 		update, condition = n.reset(q), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
+	case FormPass:
+		u, claimable := n.claim(update, e.Next.Entry, e.Next.Ticket)
+		update, condition = u, condition.And(n.alone()).And(claimable)
 	}
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
 	update = update.Set(n.released, expression.Value(mark.attribute()))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -21,6 +22,7 @@ type call struct {
 	open    bool // a request had no answer: it may have been applied, or may yet be
 	unread  bool // the last refusal did not show the record: a copy may have been applied
 	idle    bool // it was applied, and RESET would be applied
+	offered bool // it has looked for a waiter to pass the lock to
 	send    func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
 
@@ -74,7 +76,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		c.form = c.first // other holders that share may have left since it was refused
 	}
 	for {
-		rec, err := c.send(ctx, c.form, c.ending)
+		rec, err := c.request(ctx)
 		switch {
 		case err == nil:
 			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
@@ -97,6 +99,25 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			return v, rec, nil
 		}
 	}
+}
+
+// request sends one request. The first Release of an exclusive lock passes it to the next waiter of the client, if
+// that one has the next ticket. Its further requests leave the lock to all waiters.
+func (c *call) request(ctx context.Context) (serving.Record, error) {
+	s, form := c.session, c.form
+	if c.kind != releases || c.offered || !s.shares(alone) {
+		return c.send(ctx, form, c.ending)
+	}
+	c.offered = true
+	next, answer := s.client.Local.Take(s.config.Queue, s.grant.Ticket)
+	if answer == nil {
+		return c.send(ctx, form, c.ending)
+	}
+	e := c.ending
+	c.form, e.Next = serving.FormPass, next
+	rec, err := c.send(ctx, c.form, e)
+	answer(localqueue.Answer{Record: rec, Err: err})
+	return rec, err
 }
 
 // refusal returns what is known of the record that refused a request.
@@ -184,6 +205,7 @@ const (
 //	|---------------------------------------|-----------|----------------|------------------|
 //	| has a late copy of a transaction      | resend    | resend         | resend           |
 //	| holds the lock, fast form was refused | handOff   | never sent     | handOff (1)      |
+//	| holds the lock, passing was refused   | handOff   | never sent     | never sent       |
 //	| holds the lock                        | orphaned  | orphaned       | declined (2)     |
 //	| released by this call                 | released  | evicted        | released         |
 //	| released by an earlier call           | released  | evicted        | earlier          |
@@ -200,7 +222,8 @@ func judge(r refusal) verdict {
 	switch {
 	case r.copied:
 		return resend
-	case r.form == serving.FormFast && r.outcome == serving.OutcomeHeld && !(r.asks && r.fast):
+	case r.form == serving.FormFast && r.outcome == serving.OutcomeHeld && !(r.asks && r.fast),
+		r.form == serving.FormPass && r.outcome == serving.OutcomeHeld:
 		return handOff
 	case r.kind == updates:
 		return judgeUpdate(r)

@@ -34,23 +34,23 @@ type Client struct {
 	Unknown  func(q table.Queue, err, ctx, end error) error
 
 	mu       sync.Mutex
-	sessions map[*Session]bool // guarded by mu; those that are held, or not yet released
-	renewals chan struct{}     // an element for each heartbeat under way; made with the first session
+	sessions map[string]*Session // guarded by mu, by the holder's id; those that are held, or not yet released
+	renewals chan struct{}       // an element for each heartbeat under way; made with the first session
 }
 
 func (c *Client) list(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sessions == nil {
-		c.sessions, c.renewals = map[*Session]bool{}, make(chan struct{}, maxRenewals)
+		c.sessions, c.renewals = map[string]*Session{}, make(chan struct{}, maxRenewals)
 	}
-	c.sessions[s] = true
+	c.sessions[s.grant.ID] = s
 }
 
 func (c *Client) unlist(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.sessions, s)
+	delete(c.sessions, s.grant.ID)
 }
 
 // held returns the number of Sessions.
@@ -63,12 +63,20 @@ func (c *Client) held() int {
 // Sessions returns the sessions that are held or not yet released, by queue and ticket.
 func (c *Client) Sessions() []*Session {
 	c.mu.Lock()
-	all := slices.Collect(maps.Keys(c.sessions))
+	all := slices.Collect(maps.Values(c.sessions))
 	c.mu.Unlock()
 	slices.SortFunc(all, func(a, b *Session) int {
 		return cmp.Or(cmp.Compare(a.config.Queue.String(), b.config.Queue.String()), a.grant.Ticket.Compare(b.grant.Ticket))
 	})
 	return all
+}
+
+// Holds reports whether a lock with that id is held.
+func (c *Client) Holds(id string) bool {
+	c.mu.Lock()
+	s := c.sessions[id]
+	c.mu.Unlock()
+	return s != nil && s.current().Phase == Held
 }
 
 // Reset sends RESET of the protocol, after which the next Acquire of an idle queue is one

@@ -29,6 +29,7 @@ func TestJudge(t *testing.T) {
 		{"LateCopyRefusedFastForm", fast(refusal{copied: true, entry: true}), anyOf{resend, resend, resend}},
 		{"LateCopyOfEvictedHolder", refusal{copied: true, outcome: serving.OutcomeEvicted}, anyOf{resend, resend, resend}},
 		{"Held", refusal{outcome: serving.OutcomeHeld, entry: true}, anyOf{orphaned, orphaned, declined}},
+		{"HeldAndPassRefused", refusal{form: serving.FormPass, outcome: serving.OutcomeHeld, entry: true}, anyOf{handOff, handOff, handOff}},
 		{"HeldAfterLostAnswer", refusal{outcome: serving.OutcomeHeld, entry: true, open: true}, anyOf{orphaned, orphaned, doubtful}},
 		{"ReleasedByThisCall", refusal{outcome: serving.OutcomeReleased}, anyOf{released, evicted, released}},
 		{"ReleasedEarlier", refusal{outcome: serving.OutcomeReleasedEarlier}, anyOf{released, evicted, earlier}},

@@ -55,8 +55,8 @@ func (p *progress) record(t ticket.Number, snapshot rows.Snapshot, ahead int) {
 // update adds what the other waiters of this client have seen.
 func (p *progress) update(local *localqueue.Waiter) {
 	p.status.Ahead = local.Ahead()
-	if holders, at := local.LastSeen(); p.status.SeenAt.Before(at) {
-		p.status.Serving, p.status.SeenAt = holders, at
+	if rec, at := local.LastSeen(); p.status.SeenAt.Before(at) {
+		p.status.Serving, p.status.SeenAt = rec.Holders, at
 	}
 }
 

@@ -26,6 +26,7 @@ type turn struct {
 	asked     bool               // a LOOK or CLAIM was sent
 	announced bool               // a resumed place was
 	slot      bool               // the turn has one of the Slots
+	offered   *attempt           // of the offer that a release has taken
 	left      bool               // it is not to be left again: its local place is out of date
 }
 
@@ -245,18 +246,22 @@ func without(all, removed []rows.Row) []rows.Row {
 	})
 }
 
-// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next.
+// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next. It reads
+// nothing if the lock is passed to the waiter, or if the line has just seen the turn before its own begin.
 func (w *Waiter) look(ctx context.Context) error {
 	w.touch()
 	for w.turn.local != nil && !w.turn.local.First() {
 		w.progress.pace.turns = w.turn.local.Ahead()
 		w.report()
-		if _, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil {
+		if after, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil || after == passed {
 			return err
 		}
 	}
 	if err := w.awaitRow(ctx); err != nil {
 		return err
+	}
+	if w.shown() {
+		return nil
 	}
 	period := answerGrace
 	if w.turn.place != nil {
@@ -266,6 +271,19 @@ func (w *Waiter) look(ctx context.Context) error {
 	return w.read(ctx, period, func(ctx context.Context) (rows.Snapshot, error) {
 		return rows.Look(ctx, w.cfg.Queue, w.ticket, floor)
 	})
+}
+
+// shown takes over what the line saw last, if that is new and no waiter can be ahead.
+func (w *Waiter) shown() bool {
+	if w.turn.local == nil {
+		return false
+	}
+	rec, at := w.turn.local.LastSeen()
+	if !w.snapshot.ReadAt.Before(at) || time.Since(at) > w.cfg.Schedule.Fastest || rec.Floor() != w.ticket.Previous() {
+		return false
+	}
+	w.snapshot = rows.Snapshot{Record: rec, ReadAt: at}
+	return true
 }
 
 // AwaitRow waits, after Enter, until the waiter's row is in the table. Without it the first look is made beside
@@ -309,9 +327,11 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 		return false, nil
 	}
 	d, slots := w.delay(ctx)
-	woken, err := w.sleep(ctx, d, slots)
-	if err != nil || !w.next() || !woken && !w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now()) {
-		return false, err
+	switch why, err := w.sleep(ctx, d, slots); {
+	case err != nil, why == passed:
+		return err == nil, err
+	case !w.next(), why != woken && (w.own() || !w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now())):
+		return false, nil
 	}
 	// No waiter can be ahead, and the turn has ended, or should have. CLAIM decides whether that is right.
 	after, err = w.claim(ctx)
@@ -321,9 +341,12 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
 func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struct{}) {
 	p, schedule := &w.progress.pace, w.cfg.Schedule
-	if p.joined() {
+	switch {
+	case p.joined():
 		d = min(time.Duration(w.progress.status.Ahead+1)*schedule.Fastest, schedule.SlowestNext)
-	} else {
+	case w.own():
+		d = random.Around(ctx, p.slowest(schedule.SlowestNext)*2/3) // its release passes the lock, or wakes
+	default:
 		now := time.Now()
 		earliest, _, _ := w.cfg.Queue.Clock().At(now)
 		d = schedule.Delay(p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now), random.Float64(ctx))
@@ -334,26 +357,77 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Slots // not all at once
 }
 
-// sleep waits for d, or until it gets one of the slots. woken reports that a turn ended in this process, or that
-// the waiter has become the first of its client.
-func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken bool, err error) {
+// own reports whether this client holds the lock, and the waiter is next.
+func (w *Waiter) own() bool {
+	holders := w.snapshot.Record.Holders
+	return w.next() && len(holders) == 1 && w.cfg.Holds(holders[0].ID)
+}
+
+// waking is why a sleep has ended.
+type waking int
+
+const (
+	overslept waking = iota // its time is over, or it has got a slot
+	woken                   // a turn ended in this process, or the waiter has become the first of its client
+	passed                  // a release of this client has granted the lock to the waiter: the snapshot shows it
+)
+
+// sleep waits for d, or until it gets one of the slots. Meanwhile a release of this client may pass the lock.
+func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}) (why waking, err error) {
 	w.touch()
+	w.offer()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-w.turn.local.Woken():
-		woken = true
+		why = woken
 	case slots <- struct{}{}:
 		w.turn.slot = true
 	case <-w.turn.place.failed:
-		return false, w.turn.place.err
+		err = w.turn.place.err
 	case <-ctx.Done():
-		return false, ctx.Err()
+		err = ctx.Err()
+	}
+	if answer := w.turn.local.Withdraw(); answer != nil && w.pass(ctx, answer) {
+		return passed, nil
+	} else if err != nil {
+		return why, err
 	}
 	w.touch()
 	w.series.Reset() // the retry timeout is for failures, not for waiting
-	return woken, nil
+	return why, nil
+}
+
+// offer lets the release of an exclusive lock with the ticket before the waiter's own grant the lock to the waiter: no
+// other waiter can be between the two. With a wider counter the tickets between are of other queues, and the lock of a
+// user's item may be released with an update.
+func (w *Waiter) offer() {
+	if w.cfg.Counter == nil && w.cfg.Queue.Home == nil && w.cfg.Resume == nil && w.Mode().Permits == 0 {
+		w.turn.local.Offer(func() (e serving.Entry) {
+			w.turn.offered, e = w.attempt(true)
+			return e
+		})
+	}
+}
+
+// pass waits for the answer to a release that has taken the offer, and reports whether it granted the lock.
+func (w *Waiter) pass(ctx context.Context, answer <-chan localqueue.Answer) bool {
+	a := w.turn.offered
+	ctx, cancel := grace.Context(ctx, answerGrace)
+	defer cancel()
+	select {
+	case got := <-answer:
+		if got.Err == nil && got.Record.Problem == nil {
+			w.snapshot = rows.SnapshotOf(got.Record)
+			return true
+		}
+		a.unknown = !errors.Is(got.Err, serving.ErrRefused) && (got.Err == nil || table.Applied(got.Err, true))
+		return false
+	case <-ctx.Done():
+		a.unknown = true
+		return false
+	}
 }
 
 // report reports the progress of a waiter that continues to wait.

@@ -36,6 +36,7 @@ type Config struct {
 	Observer *lease.Observer
 	Local    *localqueue.Queues
 	Log      *notify.Log
+	Holds    func(id string) bool // reports whether this client holds a lock with that id
 
 	Entry Entry
 	Row   lease.Terms // of the row's lease
@@ -181,6 +182,9 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	grant, err := w.await(ctx)
 	if w.turn.slot {
 		<-w.cfg.Slots
+	}
+	if err == nil && w.turn.local != nil {
+		w.turn.local.Record(rows.SnapshotOf(*grant.Record), 0) // for the next waiter of the client
 	}
 	w.leave()
 	switch {

@@ -52,6 +52,7 @@ var operations = []operation{
 	{"RELEASE", "The fast form.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, turn`},
 	{"", "The fast form with `Config.Forget`. RESET sets the attribute in the same way.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, expiresAt = :expiresAt, released = :mark, turn`},
 	{"", "The hand-off.", `^REMOVE holders\.#id SET released = :mark, turn`},
+	{"", "With the CLAIM of the next waiter, of the same client: PASS.", `^REMOVE holders\.#id SET holders\.#id = :entry, granted = :t, holdMode = "exclusive", released = :mark, turn`},
 	{"", "The fast form with the user's update of the item, here `amount = amount + 1` on the condition that `amount` exists.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, amount`},
 	{"", "The hand-off with the user's update of the item.", `^REMOVE holders\.#id SET released = :mark, amount`},
 	{"", "The hand-off of a lock on the user's item.", `^REMOVE holders\.#id SET released = :mark IF`},

@@ -115,7 +115,7 @@ func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
 }
 
 // playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,
-// CLEAN UP and RESET.
+// CLEAN UP, RESET and PASS.
 func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest.Client) {
 	held := acquire(t, a, order, waitpolicy.Forever)
 	leaving, leave := context.WithCancel(t.Context())
@@ -129,6 +129,11 @@ func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest
 	release(t, held)
 	release(t, (<-waiting).must(t))
 	time.Sleep(time.Second)
+	held = acquire(t, a, order, waitpolicy.Forever)
+	waiting = queueUp(t.Context(), a)
+	time.Sleep(time.Second)
+	release(t, held)
+	release(t, (<-waiting).must(t))
 }
 
 // playItems plays the operations on the user's item that differ from those on a

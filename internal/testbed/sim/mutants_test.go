@@ -27,8 +27,8 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"grant by read alone", "internal/serving/claim.go",
-		"n.admits(e.Mode).\n\t\tAnd(n.granted.LessThan(number(t))).\n\t\tAnd(n.servingAfter.LessThan(number(t.Previous())))",
-		"n.holders.AttributeExists()",
+		"return grant(ctx, q, update, n.admits(e.Mode).And(condition))",
+		"condition = n.holders.AttributeExists()\n\treturn grant(ctx, q, update, condition)",
 		`\d holders at once|was granted after ticket|believed to hold`, 10,
 	},
 	{
@@ -42,6 +42,16 @@ var mutants = []mutant{
 		"a heartbeat that may come late", "internal/serving/heartbeat.go",
 		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))", "",
 		`the end of holder|renewed less than a lease ago|believed to hold`, 4,
+	},
+	{
+		"a lock that is passed over waiters of other clients", "internal/localqueue/localqueue.go",
+		"w.ticket.Previous() == t", "t.Less(w.ticket)",
+		`was granted before ticket`, 777007,
+	},
+	{
+		"a lock that is passed without a condition", "internal/serving/release.go",
+		"\tif e.Unmade > 0 {", "\tif f == FormPass {\n\t\tcondition = n.holders.AttributeExists()\n\t}\n\tif e.Unmade > 0 {",
+		`\d holders at once|believed to hold|was granted after ticket`, 217,
 	},
 	{
 		"a sweep without condition", "internal/rows/enqueue.go",

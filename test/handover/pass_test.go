@@ -1,0 +1,247 @@
+package handover_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestPass bounds the hand-over between goroutines of one client, and its cost: TAKE, ENQUEUE, PASS, which releases
+// the lock and grants it to the next, and the delete of the row. Beside long holds the row is renewed as well.
+func TestPass(t *testing.T) {
+	for _, hold := range []time.Duration{0, 5 * time.Millisecond, time.Second} {
+		locktest.InBubble(t, hold.String(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			const contenders, cycles = 8, 12
+			var workers sync.WaitGroup
+			var mu sync.Mutex
+			var asked []int // the contenders that wait, in the order of their calls
+			var releasing time.Time
+			var slow int // grants that took more than a request
+			before := table.Counts()
+			for i := range contenders {
+				workers.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					for range cycles {
+						mu.Lock()
+						asked = append(asked, i)
+						waited := !releasing.IsZero()
+						mu.Unlock()
+						lock := locktest.Acquire(t, c, waitpolicy.Forever)
+						mu.Lock()
+						if asked[0] != i {
+							t.Errorf("contender %d was granted the lock before %d", i, asked[0])
+						}
+						asked = asked[1:]
+						if waited && time.Since(releasing) > roundTrip*11/10 {
+							slow++
+						}
+						mu.Unlock()
+						time.Sleep(hold)
+						mu.Lock()
+						releasing = time.Now()
+						mu.Unlock()
+						locktest.Release(t, lock)
+					}
+				})
+			}
+			workers.Wait()
+			synctest.Wait()
+			const turns = contenders * cycles
+			cost := table.Counts().Sub(before).Total()
+			renewals := hold.Seconds() * contenders / 7 // of the rows
+			if requests := float64(cost.Sent) / turns; requests > 4.2+1.5*renewals {
+				t.Errorf("%.2f requests a cycle", requests)
+			}
+			if slow > turns/20 {
+				t.Errorf("%d of %d hand-overs took more than one request", slow, turns)
+			}
+		})
+	}
+}
+
+// passes narrows a fault down to PASS.
+func passes(f queuelocktest.Fault) queuelocktest.Fault {
+	return f.Where(func(r queuelocktest.Request) bool {
+		e := r.Expression()
+		return strings.Contains(e, "granted") && strings.Contains(e, "released")
+	})
+}
+
+// TestPassFaults checks that a PASS that fails in any way leaves the lock neither to two holders nor to none.
+func TestPassFaults(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		fault queuelocktest.Fault
+		limit time.Duration // from the release to the next grant
+	}{
+		{"LostRequest", queuelocktest.LoseRequest(), 3 * time.Second},
+		{"LostResponse", queuelocktest.LoseResponse(), time.Second},
+		{"SwallowedRequest", queuelocktest.SwallowRequest(), 10 * time.Second},
+		{"SwallowedResponse", queuelocktest.SwallowResponse(), 10 * time.Second},
+		{"Throttled", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 3 * time.Second},
+		{"Twice", queuelocktest.Duplicate(20 * time.Millisecond), 100 * time.Millisecond},
+		{"Late", queuelocktest.SwallowRequest().LandingAnyway(), 10 * time.Second},
+	} {
+		locktest.InBubble(t, test.name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			fault := db.Inject(passes(test.fault.Times(1)))
+			first := locktest.Acquire(t, c, waitpolicy.Forever)
+			second := locktest.LockBy(t, c)
+			time.Sleep(time.Second)
+			third := locktest.LockBy(t, c)
+			time.Sleep(time.Second)
+			began := time.Now()
+			locktest.Release(t, first)
+			got := locktest.Within(t, "the second", test.limit-time.Since(began), second)
+			if got.Err != nil || got.Lock.Ticket().Compare(first.Ticket()) <= 0 {
+				t.Fatalf("got %+v after %s", got, first.Ticket())
+			}
+			time.Sleep(time.Minute) // the lock is renewed, and late requests arrive
+			locktest.StillWaits(t, "the third", third)
+			if err := got.Lock.Err(); err != nil {
+				t.Fatal(err)
+			}
+			locktest.Release(t, got.Lock)
+			locktest.Release(t, locktest.Within(t, "the third", test.limit, third).Lock)
+			if fault.Fired() == 0 {
+				t.Error("no PASS met the fault")
+			}
+			synctest.Wait()
+			locktest.NothingLeft(t, table)
+		})
+	}
+}
+
+// TestPassToWaiterThatLeaves cancels a waiter while the PASS to it is under way.
+func TestPassToWaiterThatLeaves(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"BeforeIt": queuelocktest.HoldRequest(), "AfterIt": queuelocktest.HoldResponse(),
+		"Never": queuelocktest.HoldRequest().LandingAnyway(), "NeverAnswered": queuelocktest.HoldResponse(),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			held := db.Inject(passes(fault.Times(1)))
+			first := locktest.Acquire(t, c, waitpolicy.Forever)
+			ctx, cancel := context.WithCancel(t.Context())
+			second := locktest.QueueUp(ctx, c, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			third := locktest.LockBy(t, c)
+			time.Sleep(time.Second)
+			released := make(chan error, 1)
+			go func() { released <- first.Release(t.Context()) }()
+			<-held.Reached()
+			cancel()
+			answered := !strings.HasPrefix(name, "Never")
+			if answered {
+				synctest.Wait()
+				held.Release()
+			}
+			if got := locktest.Within(t, "the waiter that leaves", 10*time.Second, second); !errors.Is(got.Err, context.Canceled) {
+				t.Errorf("got %+v", got)
+			}
+			got := locktest.Within(t, "the third", 10*time.Second, third)
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			if err := <-released; err != nil {
+				t.Error(err)
+			}
+			if !answered {
+				held.Release()
+				synctest.Wait()
+			}
+			if err := got.Lock.Err(); err != nil {
+				t.Error(err)
+			}
+			locktest.Release(t, got.Lock)
+			synctest.Wait()
+			locktest.NothingLeft(t, table)
+		})
+	}
+}
+
+// TestNoPass checks that a release passes nothing over a waiter of another client, to a waiter with other needs, or
+// after the lock was lost.
+func TestNoPass(t *testing.T) {
+	locktest.InBubble(t, "AnotherClientIsBetween", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		first := locktest.Acquire(t, a, waitpolicy.Forever)
+		other := locktest.LockBy(t, b)
+		time.Sleep(time.Second)
+		own := locktest.LockBy(t, a)
+		time.Sleep(time.Second)
+		locktest.Release(t, first)
+		got := locktest.Within(t, "the other client", 3*time.Second, other)
+		locktest.StillWaits(t, "the waiter behind it", own)
+		locktest.Release(t, got.Lock)
+		locktest.Release(t, locktest.Within(t, "the waiter behind it", 3*time.Second, own).Lock)
+	})
+	locktest.InBubble(t, "Evicted", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		first := locktest.Acquire(t, c, waitpolicy.Forever)
+		second := locktest.LockBy(t, c)
+		time.Sleep(500 * time.Millisecond)
+		locktest.Evict(t, table, locktest.Order.Entity)
+		if err := first.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+		locktest.Release(t, locktest.Within(t, "the second", 3*time.Second, second).Lock)
+	})
+	locktest.InBubble(t, "AnotherReaderHolds", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Shared())
+		second := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Shared())
+		writer := locktest.LockBy(t, c)
+		time.Sleep(time.Second)
+		if sent := locktest.Sent(table, func() { locktest.Release(t, second) }); sent != 1 {
+			t.Errorf("%d requests", sent)
+		}
+		locktest.StillWaits(t, "the writer", writer)
+	})
+	for name, opts := range map[string][2][]queuelock.Option{
+		"Readers":         {{queuelock.Shared()}, {queuelock.Shared()}},
+		"ReaderToWriter":  {{queuelock.Shared()}, nil},
+		"WriterToReader":  {nil, {queuelock.Shared()}},
+		"Permits":         {{queuelock.Permits(1)}, {queuelock.Permits(1)}},
+		"FailClosed":      {{queuelock.FailClosed()}, {queuelock.FailClosed()}},
+		"LockDelay":       {{queuelock.LockDelay(time.Minute)}, {queuelock.LockDelay(time.Minute)}},
+		"ToOneWithoutIts": {nil, {queuelock.FailClosed()}},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			first := locktest.Acquire(t, c, waitpolicy.Forever, opts[0]...)
+			second := locktest.LockBy(t, c, opts[1]...)
+			time.Sleep(time.Second)
+			locktest.Release(t, first)
+			got := locktest.Within(t, "the second", 3*time.Second, second)
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			time.Sleep(2 * time.Minute)
+			if err := got.Lock.Err(); err != nil {
+				t.Error(err)
+			}
+			locktest.Release(t, got.Lock)
+			synctest.Wait()
+			locktest.NothingLeft(t, table)
+		})
+	}
+}
