@@ -54,7 +54,7 @@ func TestNoHeartbeat(t *testing.T) {
 		begun, table := time.Now(), queuelocktest.NewTable(t)
 		lock, _ := take(t, table)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		next := <-locktest.LockBy(t, b)
+		next := <-locktest.QueueUp(t.Context(), b, waitpolicy.For(time.Minute))
 		if next.Err != nil || time.Since(begun) < locktest.TTL || lock.Err() == nil {
 			t.Fatalf("%v after %v, while the first: %v", next.Err, time.Since(begun), lock.Err())
 		}
