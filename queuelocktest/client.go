@@ -1,6 +1,11 @@
 package queuelocktest
 
 import (
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
@@ -60,6 +65,40 @@ func (c *Client) Partition() { c.conn.Cut() }
 
 // Heal ends a Partition.
 func (c *Client) Heal() { c.conn.Heal() }
+
+// Serve serves the client's connection over HTTP on a free port of 127.0.0.1, for
+// programs in any language, and returns the endpoint, such as "http://127.0.0.1:40123".
+// The client's faults and counts apply to them; a request that is lost ends without an
+// answer. A program needs, beside the endpoint, a region and credentials, as the SDKs
+// sign each request. Any will do:
+//
+//	AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:40123
+//	AWS_REGION=local AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
+//
+// The server ends with the test. It has sockets, so do not use it in a bubble.
+func (c *Client) Serve() (endpoint string) {
+	c.table.tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.table.tb.Fatalf("queuelocktest: serve %q: %v", c.name, err)
+	}
+	server := &http.Server{
+		Handler: &httputil.ReverseProxy{
+			Transport: c.conn,
+			Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "dynamodb.invalid" },
+			// As of a broken connection.
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		},
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	c.table.tb.Cleanup(func() {
+		_ = server.Close() // and its connections, whose requests may be swallowed
+		<-ended
+	})
+	return "http://" + listener.Addr().String()
+}
 
 // Counts returns what the clients of this name have sent and consumed so far.
 func (c *Client) Counts() Counts { return countsOf(c.table.net.Counts(c.name)) }

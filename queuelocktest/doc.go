@@ -30,10 +30,10 @@
 // # What it promises
 //
 // The table behaves as DynamoDB does for the operations that a lock uses, and every
-// client is the real one with its own retries. There are no sockets, and no goroutine is
-// left behind, so a test can run in a [testing/synctest] bubble, where an hour of
-// heartbeats takes milliseconds. Create the table, its clients and its faults inside the
-// bubble that uses them.
+// client is the real one with its own retries. There are no sockets but those of
+// [Client.Serve], and no goroutine is left behind, so a test can run in a
+// [testing/synctest] bubble, where an hour of heartbeats takes milliseconds. Create the
+// table, its clients and its faults inside the bubble that uses them.
 //
 // Faults are deterministic: the same requests in the same order meet the same faults.
 // A fault with a probability has a seed. Requests and capacity units are counted exactly.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -139,6 +140,26 @@ func ExampleSplitTransaction() {
 	// 12B is taken, too: false
 	// bob may try again: true
 	// alice knows that both are booked: false
+}
+
+// A program in any language uses the table over HTTP, here through an SDK client as it is
+// made for AWS.
+func ExampleClient_Serve() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	table := queuelocktest.NewTable(t)
+	endpoint := table.Client("program").Serve()
+	db := dynamodb.NewFromConfig(aws.Config{
+		BaseEndpoint: aws.String(endpoint),
+		Region:       "local", // the SDK needs some region, and some credentials
+		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	fmt.Println("booked:", book(t.Context(), db, table.Name(), "12A") == nil)
+	fmt.Println("seats booked:", len(table.Items()))
+	// Output:
+	// booked: true
+	// seats booked: 1
 }
 
 // What a piece of code costs is the difference of two snapshots.
