@@ -140,6 +140,19 @@ func ExampleLock_Extend() {
 	// there is time: true
 }
 
+// A sync.Locker, for code that takes no other.
+func ExampleClient_Locker() {
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+
+	locker := locks.Locker(context.Background(), queuelock.Key{Entity: "printer"})
+	locker.Lock()
+	fmt.Println("printing")
+	locker.Unlock()
+	// Output:
+	// printing
+}
+
 // An invocation of a function that may take 30 s has a lease of 36 s, and sends nothing
 // between the two requests of its lock.
 func ExampleNoHeartbeat() {
