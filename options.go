@@ -273,7 +273,7 @@ type Progress struct {
 // waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
 func (c *Client) waiter(cfg settings, q table.Queue, calls *callback.Caller) *waiter.Config {
 	config := &waiter.Config{
-		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.log, Holds: c.sessions.Holds,
+		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:      lease.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: lease.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,

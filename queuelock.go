@@ -138,6 +138,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 			return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
 		},
 	}
+	c.local.Holds = c.sessions.Holds
 	return c, nil
 }
 

@@ -19,6 +19,7 @@ import (
 
 // Queues holds the waiters of one client by queue. It is safe for concurrent use.
 type Queues struct {
+	Holds   func(id string) bool // reports whether the client holds a lock with that id; optional
 	timeout time.Duration
 	mu      sync.Mutex
 	lines   map[lineKey]*line // guarded by mu
@@ -30,13 +31,15 @@ type lineKey struct{ entity, reason string }
 
 // line holds the waiters for one queue. Queues.mu guards it.
 type line struct {
-	key     lineKey
-	waiters []*Waiter      // in the order of tickets
-	last    ticket.Number  // the highest that joined
-	others  int            // tickets below last and above all waiters that may be other clients'
-	record  serving.Record // as a waiter of the line saw it last
-	seenAt  time.Time
-	leaving map[ticket.Number]*Waiter // that have left, and whose rows a look may show
+	key       lineKey
+	waiters   []*Waiter      // in the order of tickets
+	last      ticket.Number  // the highest that joined
+	others    int            // tickets below last and above all waiters that may be other clients'
+	record    serving.Record // as a waiter of the line saw it last
+	seenAt    time.Time
+	granted   string // id of the last grant to a waiter of the line, at grantedAt
+	grantedAt time.Time
+	leaving   map[ticket.Number]*Waiter // that have left, and whose rows a look may show
 }
 
 // Waiter is one waiter's place in its line.
@@ -192,12 +195,21 @@ func (w *Waiter) Reactivated() <-chan struct{} { return w.active }
 // Woken yields a value when the waiter has become the first of its line, or when a turn has ended in this process.
 func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
-// Offer lets a release of this client grant the lock to the waiter with the entry that the function returns. It is
-// called at most once, before Withdraw.
+// Offer lets a release of this client grant the lock to the waiter with the entry that the function returns, until
+// Withdraw. The function is called at most once, in another goroutine.
 func (w *Waiter) Offer(entry func() serving.Entry) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
-	w.offer = entry
+	if w.taken == nil {
+		w.offer = entry
+	}
+}
+
+// Taken reports whether a release has taken the offer.
+func (w *Waiter) Taken() bool {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.taken != nil
 }
 
 // Withdraw ends the offer. It returns nil unless a release has taken it. Otherwise the channel yields its answer.
@@ -304,6 +316,23 @@ func (w *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 	if l.seenAt.Before(snapshot.ReadAt) {
 		l.record, l.seenAt = snapshot.Record, snapshot.ReadAt
 	}
+}
+
+// Granted records that the waiter has been granted the lock with that id, and the record that shows it.
+func (w *Waiter) Granted(id string, rec serving.Record) {
+	w.Record(rows.SnapshotOf(rec), 0)
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	w.line.granted, w.line.grantedAt = id, time.Now()
+}
+
+// Own reports whether this client holds the lock with that id. A lock that was granted within the last second may not
+// be known to Holds yet.
+func (w *Waiter) Own(id string) bool {
+	w.queues.mu.Lock()
+	granted := w.line.granted == id && time.Since(w.line.grantedAt) < time.Second
+	w.queues.mu.Unlock()
+	return granted || w.queues.Holds != nil && w.queues.Holds(id)
 }
 
 // LastSeen returns the record that the line saw last, and its time. Zero: none.

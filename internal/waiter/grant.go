@@ -95,13 +95,21 @@ func (as attempts) unknown() []string {
 
 // attempt returns a new attempt, and the entry to write.
 func (w *Waiter) attempt(claimed bool) (*attempt, serving.Entry) {
-	e := w.cfg.Entry
-	a := &attempt{id: fmt.Sprintf("%s-%d", w.id, len(w.attempts)), sent: time.Now(), claimed: claimed}
+	a := &attempt{id: fmt.Sprintf("%s-%d", w.id, len(w.attempts)), claimed: claimed}
 	w.attempts = append(w.attempts, a)
-	entry := serving.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
-	entry.Lease, entry.Since = e.Terms.BeginHolder(w.cfg.Queue.Clock(), a.sent)
-	a.lease = entry.Lease
-	return a, entry
+	return a, a.begin(w)()
+}
+
+// begin returns a function that begins the attempt and returns the entry to write.
+func (a *attempt) begin(w *Waiter) func() serving.Entry {
+	e, clock := w.cfg.Entry, w.cfg.Queue.Clock()
+	return func() serving.Entry {
+		a.sent = time.Now()
+		entry := serving.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
+		entry.Lease, entry.Since = e.Terms.BeginHolder(clock, a.sent)
+		a.lease = entry.Lease
+		return entry
+	}
 }
 
 // adopt returns the grant of an own id in the record. An entry whose lease is over, as after a lost answer or a

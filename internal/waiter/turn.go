@@ -26,7 +26,7 @@ type turn struct {
 	asked     bool               // a LOOK or CLAIM was sent
 	announced bool               // a resumed place was
 	slot      bool               // the turn has one of the Slots
-	offered   *attempt           // of the offer that a release has taken
+	offered   *attempt           // of the present offer, see offer
 	left      bool               // it is not to be left again: its local place is out of date
 }
 
@@ -154,6 +154,9 @@ func (w *Waiter) decide(t ticket.Number, ids []string) rows.Decision {
 
 // follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
 func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
+	if len(d.ExpiredRows)+len(d.ExpiredHolders) > 0 && w.withdraw(ctx) {
+		return actAgain, nil
+	}
 	if len(d.ExpiredRows) > 0 {
 		removed, err := sweep.Rows(ctx, w.cfg.Queue, d.ExpiredRows)
 		notify.Send(w.cfg.Log, event.Swept{Origin: w.cfg.Log.Origin(w.ticket), Expired: len(d.ExpiredRows), Removed: removed})
@@ -192,6 +195,9 @@ func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 
 // claim sends CLAIM with a new id. The record that is returned replaces that of the snapshot.
 func (w *Waiter) claim(ctx context.Context) (step, error) {
+	if w.withdraw(ctx) {
+		return actAgain, nil
+	}
 	if err := w.awaitRow(ctx); err != nil {
 		return w.failed(ctx, "claim", err)
 	}
@@ -260,7 +266,7 @@ func (w *Waiter) look(ctx context.Context) error {
 	if err := w.awaitRow(ctx); err != nil {
 		return err
 	}
-	if w.shown() {
+	if w.shown() || w.withdraw(ctx) {
 		return nil
 	}
 	period := answerGrace
@@ -360,7 +366,7 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 // own reports whether this client holds the lock, and the waiter is next.
 func (w *Waiter) own() bool {
 	holders := w.snapshot.Record.Holders
-	return w.next() && len(holders) == 1 && w.cfg.Holds(holders[0].ID)
+	return w.next() && len(holders) == 1 && w.turn.local.Own(holders[0].ID)
 }
 
 // waking is why a sleep has ended.
@@ -389,10 +395,11 @@ func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if answer := w.turn.local.Withdraw(); answer != nil && w.pass(ctx, answer) {
-		return passed, nil
-	} else if err != nil {
+	if err != nil {
 		return why, err
+	}
+	if w.turn.local.Taken() && w.withdraw(ctx) {
+		return passed, nil
 	}
 	w.touch()
 	w.series.Reset() // the retry timeout is for failures, not for waiting
@@ -401,19 +408,28 @@ func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct
 
 // offer lets the release of an exclusive lock with the ticket before the waiter's own grant the lock to the waiter: no
 // other waiter can be between the two. With a wider counter the tickets between are of other queues, and the lock of a
-// user's item may be released with an update.
+// user's item may be released with an update. The offer ends with the next request of the waiter.
 func (w *Waiter) offer() {
-	if w.cfg.Counter == nil && w.cfg.Queue.Home == nil && w.cfg.Resume == nil && w.Mode().Permits == 0 {
-		w.turn.local.Offer(func() (e serving.Entry) {
-			w.turn.offered, e = w.attempt(true)
-			return e
-		})
+	if w.cfg.Counter != nil || w.cfg.Queue.Home != nil || w.cfg.Resume != nil || w.Mode().Permits > 0 {
+		return
 	}
+	if w.turn.offered == nil {
+		w.turn.offered, _ = w.attempt(true)
+	}
+	w.turn.local.Offer(w.turn.offered.begin(w))
 }
 
-// pass waits for the answer to a release that has taken the offer, and reports whether it granted the lock.
-func (w *Waiter) pass(ctx context.Context, answer <-chan localqueue.Answer) bool {
+// withdraw ends the offer, and reports whether a release has granted the lock to the waiter: the snapshot shows it.
+func (w *Waiter) withdraw(ctx context.Context) bool {
+	if w.turn.local == nil {
+		return false
+	}
+	answer := w.turn.local.Withdraw()
+	if answer == nil {
+		return false
+	}
 	a := w.turn.offered
+	w.turn.offered = nil
 	ctx, cancel := grace.Context(ctx, answerGrace)
 	defer cancel()
 	select {
@@ -423,11 +439,10 @@ func (w *Waiter) pass(ctx context.Context, answer <-chan localqueue.Answer) bool
 			return true
 		}
 		a.unknown = !errors.Is(got.Err, serving.ErrRefused) && (got.Err == nil || table.Applied(got.Err, true))
-		return false
 	case <-ctx.Done():
 		a.unknown = true
-		return false
 	}
+	return false
 }
 
 // report reports the progress of a waiter that continues to wait.

@@ -36,7 +36,6 @@ type Config struct {
 	Observer *lease.Observer
 	Local    *localqueue.Queues
 	Log      *notify.Log
-	Holds    func(id string) bool // reports whether this client holds a lock with that id
 
 	Entry Entry
 	Row   lease.Terms // of the row's lease
@@ -180,11 +179,14 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, grant
 // any more.
 func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	grant, err := w.await(ctx)
+	if err != nil && w.withdraw(ctx) {
+		grant, _, err = w.act(ctx)
+	}
 	if w.turn.slot {
 		<-w.cfg.Slots
 	}
 	if err == nil && w.turn.local != nil {
-		w.turn.local.Record(rows.SnapshotOf(*grant.Record), 0) // for the next waiter of the client
+		w.turn.local.Granted(grant.ID, *grant.Record) // for the next waiter of the client
 	}
 	w.leave()
 	switch {

@@ -35,7 +35,7 @@ func TestPass(t *testing.T) {
 					for range cycles {
 						mu.Lock()
 						asked = append(asked, i)
-						waited := !releasing.IsZero()
+						since := time.Now()
 						mu.Unlock()
 						lock := locktest.Acquire(t, c, waitpolicy.Forever)
 						mu.Lock()
@@ -43,8 +43,8 @@ func TestPass(t *testing.T) {
 							t.Errorf("contender %d was granted the lock before %d", i, asked[0])
 						}
 						asked = asked[1:]
-						if waited && time.Since(releasing) > roundTrip*11/10 {
-							slow++
+						if releasing.Sub(since) > 4*roundTrip && time.Since(releasing) > roundTrip*11/10 {
+							slow++ // it may have met a look
 						}
 						mu.Unlock()
 						time.Sleep(hold)
@@ -63,7 +63,7 @@ func TestPass(t *testing.T) {
 			if requests := float64(cost.Sent) / turns; requests > 4.2+1.5*renewals {
 				t.Errorf("%.2f requests a cycle", requests)
 			}
-			if slow > turns/20 {
+			if slow > turns/10 {
 				t.Errorf("%d of %d hand-overs took more than one request", slow, turns)
 			}
 		})
@@ -205,13 +205,15 @@ func TestNoPass(t *testing.T) {
 	})
 	locktest.InBubble(t, "AnotherReaderHolds", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
-		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		releases := db.Inject(queuelocktest.DelayRequest(0).Mentioning("released"))
 		locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Shared())
 		second := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Shared())
 		writer := locktest.LockBy(t, c)
 		time.Sleep(time.Second)
-		if sent := locktest.Sent(table, func() { locktest.Release(t, second) }); sent != 1 {
-			t.Errorf("%d requests", sent)
+		locktest.Release(t, second)
+		if sent := releases.Fired(); sent != 1 {
+			t.Errorf("%d requests released a reader", sent)
 		}
 		locktest.StillWaits(t, "the writer", writer)
 	})
