@@ -50,6 +50,10 @@ bench-quick: tools bin/bench ## the same in about two minutes, with few cases, p
 bench-test: ## vet and test the benchmark, which is a module of its own
 	cd bench && $(GO) vet ./... && $(GO) test ./...
 
+.PHONY: otel-test
+otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert rules
+	cd otelqueuelock && $(GO) vet ./... && $(GO) test ./...
+
 .PHONY: docs
 docs: ## write what is generated in docs/: expressions.md, and the tables and prices of costs.md
 	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update

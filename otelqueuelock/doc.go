@@ -1,0 +1,43 @@
+// Package otelqueuelock reports what package queuelock does as OpenTelemetry metrics and spans:
+//
+//	db := dynamodb.NewFromConfig(cfg, otelqueuelock.Instrument())
+//	locks, err := queuelock.New(db, "queuelock", queuelock.Config{
+//		Observer: otelqueuelock.New(), Logger: slog.Default(),
+//	})
+//
+// It is a module of its own, so that package queuelock does not depend on OpenTelemetry, and uses only the API of
+// OpenTelemetry. Nothing of it is on the path that decides about a lock: see package event. [Instrument] runs with each
+// request, and makes none of its own.
+//
+// # Metrics
+//
+//	| metric                     | kind      | unit      | attributes                        |
+//	|----------------------------|-----------|-----------|-----------------------------------|
+//	| queuelock.acquire.duration | histogram | s         | reason, mode, outcome             |
+//	| queuelock.queue.depth      | histogram | {waiter}  | reason, mode                      |
+//	| queuelock.handover.duration| histogram | s         | reason, mode                      |
+//	| queuelock.hold.duration    | histogram | s         | reason, mode, outcome             |
+//	| queuelock.tickets.renewed  | counter   | {ticket}  | reason, mode                      |
+//	| queuelock.heartbeat.lag    | histogram | s         | reason, mode                      |
+//	| queuelock.lease.margin     | histogram | s         | reason, mode                      |
+//	| queuelock.losses           | counter   | {lock}    | reason, mode, cause               |
+//	| queuelock.evictions        | counter   | {holder}  | reason, cause                     |
+//	| queuelock.sweeps           | counter   | {row}     | reason                            |
+//	| queuelock.events.dropped   | counter   | {event}   |                                   |
+//	| queuelock.requests         | counter   | {request} | db.operation.name, error.type     |
+//	| queuelock.capacity         | counter   | {unit}    | db.operation.name                 |
+//
+// The names of the attributes begin with "queuelock.", but those of the semantic conventions. The page
+// docs/telemetry.md describes the metrics, and has a dashboard and alert rules.
+//
+// # Spans
+//
+//	| span              | from, to                                | events                          |
+//	|-------------------|-----------------------------------------|---------------------------------|
+//	| queuelock acquire | the call, its return                    | ticket, queued, position, granted |
+//	| queuelock hold    | the grant, the call that releases, or the loss | lost                     |
+//	| queuelock release | the call, its return                    |                                 |
+//
+// They are children of the span in the context of the Acquire, and are made when they have ended. With [WithTrace] the
+// holder publishes the context of its span, and the acquire spans of waiters in any process link to it.
+package otelqueuelock
