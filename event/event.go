@@ -117,7 +117,7 @@ type NotAcquired struct {
 type Renewed struct {
 	Origin
 	Lag    time.Duration // by which the answer came later than HeartbeatInterval after the renewal before
-	Margin time.Duration // left of the lease before; Lag and Margin are zero for a lock that fails closed
+	Margin time.Duration // left of the lease before; both are zero with FailClosed, and Lag with NoHeartbeat
 }
 
 // Released says that the lock has ended by a release.

@@ -89,7 +89,9 @@ func (s *Session) renewed() {
 	terms, e := s.config.Terms, event.Renewed{Origin: s.config.Log.Origin(s.grant.Ticket)}
 	if !terms.FailClosed {
 		e.Margin = time.Until(keeper.Deadline())
-		e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
+		if terms.Interval > 0 {
+			e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
+		}
 	}
 	notify.Send(s.config.Log, e)
 }

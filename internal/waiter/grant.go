@@ -38,6 +38,7 @@ type attempt struct {
 	sent       time.Time
 	lease      lease.Lease
 	claimed    bool
+	passed     bool          // a release of this client has sent it
 	unknown    bool          // it was not answered: the id may be in the record, or get there
 	given      bool          // it was given up: the id is never adopted again
 	resumed    bool          // it takes over the lock of a process that has ended

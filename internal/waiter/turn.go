@@ -435,7 +435,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 	select {
 	case got := <-answer:
 		if got.Err == nil && got.Record.Problem == nil {
-			w.snapshot = rows.SnapshotOf(got.Record)
+			w.snapshot, a.passed = rows.SnapshotOf(got.Record), true
 			return true
 		}
 		a.unknown = !errors.Is(got.Err, serving.ErrRefused) && (got.Err == nil || table.Applied(got.Err, true))

@@ -191,7 +191,11 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	w.leave()
 	switch {
 	case err == nil:
-		grant.Handover = w.progress.pace.handover(w.cfg.Local.Ended(w.cfg.Queue), time.Now())
+		ended := w.cfg.Local.Ended(w.cfg.Queue)
+		if a, _ := w.attempts.find(*grant.Record); a != nil && a.passed {
+			ended = a.sent // by the release
+		}
+		grant.Handover = w.progress.pace.handover(ended, time.Now())
 		return w.granted(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
 		return Grant{}, &GoneError{w.ticket, "its place was lost, or resumed by another process"}

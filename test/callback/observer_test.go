@@ -283,3 +283,28 @@ func TestDebugLog(t *testing.T) {
 		}
 	})
 }
+
+// TestHandoverTime checks that a lock which is passed within a client counts as idle for at most the two round trips of a
+// release and a grant.
+func TestHandoverTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var w witness
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
+		held := locktest.Acquire(t, c, waitpolicy.NoWait)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(10*time.Second + 300*time.Millisecond)
+		locktest.Release(t, held)
+		locktest.Release(t, granted(t, waiting))
+		synctest.Wait()
+		var handovers []time.Duration
+		for _, e := range w.events {
+			if e, ok := e.(event.Granted); ok {
+				handovers = append(handovers, e.Handover)
+			}
+		}
+		if len(handovers) != 2 || handovers[0] != 0 || handovers[1] <= 0 || handovers[1] > 4*time.Millisecond {
+			t.Errorf("%v", handovers)
+		}
+	})
+}
