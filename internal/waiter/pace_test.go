@@ -124,3 +124,25 @@ func TestEstimate(t *testing.T) {
 		})
 	}
 }
+
+func TestPaceHandover(t *testing.T) {
+	now := time.Now()
+	at := func(before int) time.Time { return now.Add(-time.Duration(before) * time.Second) }
+	for name, test := range map[string]struct {
+		pace  pace
+		ended time.Time // of the last turn in this process
+		want  time.Duration
+	}{
+		"UnknownWithoutTurn":       {pace: pace{last: at(1)}},
+		"FromLastLookAtTurn":       {pace: pace{holder: "a", last: at(1), still: at(9)}, want: time.Second},
+		"FromLookBeforeItWasIdle":  {pace: pace{last: at(1), still: at(2)}, want: 2 * time.Second},
+		"FromEndInThisProcess":     {pace: pace{holder: "a", last: at(3)}, ended: at(1), want: time.Second},
+		"NotFromEndOfEarlierTurns": {pace: pace{holder: "a", last: at(3)}, ended: at(7), want: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.pace.handover(test.ended, now); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}

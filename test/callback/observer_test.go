@@ -192,6 +192,19 @@ func TestObserver(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
+	locktest.InBubble(t, "ReceivesExtensionsWithoutLag", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var w witness
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.NoHeartbeat())
+		time.Sleep(40 * time.Second)
+		if err := lock.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := only[event.Renewed](t, &w)
+		within(t, "Margin", e.Margin, 17*time.Second, 18*time.Second)
+		within(t, "Lag", e.Lag, 0, 0)
+	})
 	locktest.InBubble(t, "ReceivesRefusals", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		var w witness
