@@ -54,6 +54,10 @@ bench-test: ## vet and test the benchmark, which is a module of its own
 otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert rules
 	cd otelqueuelock && $(GO) vet ./... && $(GO) test ./...
 
+.PHONY: examples-test
+examples-test: ## vet and test the examples that need other modules, in a module of their own
+	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
+
 .PHONY: docs
 docs: ## write what is generated in docs/: expressions.md, and the tables and prices of costs.md
 	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
