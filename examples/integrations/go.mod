@@ -5,6 +5,8 @@ go 1.26.0
 replace github.com/queuelock/queuelock => ../..
 
 require (
+	cirello.io/dynamolock/v2 v2.1.0
+	github.com/aws/aws-lambda-go v1.55.1
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
