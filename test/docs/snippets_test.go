@@ -11,12 +11,11 @@ import (
 )
 
 // TestGoSnippets finds every Go block of the pages, line for line, in code that
-// is compiled: a file with an Example, a program under examples/, or the tests of the
-// migration in the module bench.
+// is compiled: a file with an Example, or a program under examples/.
 func TestGoSnippets(t *testing.T) {
 	compiled := map[string][]string{}
 	files(t, ".", ".go", func(name, text string) {
-		if !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "bench/internal/migrate/") && !regexp.MustCompile(`(?m)^func Example`).MatchString(text) {
+		if !strings.HasPrefix(name, "examples/") && !regexp.MustCompile(`(?m)^func Example`).MatchString(text) {
 			return
 		}
 		var lines []string

@@ -1,6 +1,4 @@
-// Package migrate_test has the code of docs/migration.md, which compares it with this file:
-// a change from dynamolock to queuelock while both run.
-package migrate_test
+package main
 
 import (
 	"context"
@@ -15,34 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-var errFormerLost = errors.New("the lock of dynamolock is about to expire")
-
-// both runs work while it holds the entity's lock of queuelock and that of dynamolock,
-// always taken in this order. The context of work ends when either is lost.
-func both(ctx context.Context, locks *queuelock.Client, former *dynamolock.Client, entity string,
-	work func(context.Context, *queuelock.Lock) error) error {
-	key := queuelock.Key{Entity: entity}
-	return locks.Do(ctx, key, waitpolicy.Forever, func(ctx context.Context, lock *queuelock.Lock) (err error) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		held, err := former.AcquireLockWithContext(ctx, entity,
-			dynamolock.WithAdditionalTimeToWaitForLock(24*time.Hour), // ctx ends the wait
-			dynamolock.WithSessionMonitor(9*time.Second, func() { cancel(errFormerLost) }))
-		if err != nil {
-			return err
-		}
-		defer func() {
-			ending, end := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer end()
-			_, failed := former.ReleaseLockWithContext(ending, held)
-			err = errors.Join(err, failed)
-		}()
-		return work(ctx, lock)
-	})
-}
 
 // site is a table of each library, with real SDK clients in memory.
 type site struct{ former, next *queuelocktest.Table }
@@ -86,49 +57,28 @@ func closed(t *testing.T, err error) {
 	}
 }
 
-// turn is one turn of a program of one version.
-type turn func(context.Context, func(context.Context) error) error
-
-// The versions of a program, in the order of their deployment.
-func (s site) formerAlone(t *testing.T, name string) turn {
-	client, _ := s.dynamolock(t, name)
-	return func(ctx context.Context, work func(context.Context) error) error {
-		held, err := client.AcquireLockWithContext(ctx, "order-7", dynamolock.WithAdditionalTimeToWaitForLock(24*time.Hour))
-		if err != nil {
-			return err
-		}
-		err = work(ctx)
-		_, failed := client.ReleaseLock(held)
-		return errors.Join(err, failed)
+// program returns a program of a deployment.
+func (s site) program(t *testing.T, deployment int, name string) program {
+	p := program{deployment: deployment}
+	if deployment < 2 {
+		p.former, _ = s.dynamolock(t, name)
 	}
+	if deployment > 0 {
+		p.locks, _ = s.queuelock(t, name)
+	}
+	return p
 }
 
-func (s site) both(t *testing.T, name string) turn {
-	former, _ := s.dynamolock(t, name)
-	locks, _ := s.queuelock(t, name)
-	return func(ctx context.Context, work func(context.Context) error) error {
-		return both(ctx, locks, former, "order-7", func(ctx context.Context, _ *queuelock.Lock) error { return work(ctx) })
-	}
-}
-
-func (s site) nextAlone(t *testing.T, name string) turn {
-	locks, _ := s.queuelock(t, name)
-	return func(ctx context.Context, work func(context.Context) error) error {
-		key := queuelock.Key{Entity: "order-7"}
-		return locks.Do(ctx, key, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error { return work(ctx) })
-	}
-}
-
-// TestVersions lets programs of two versions take turns. Neighbours exclude each other. The
+// TestVersions lets programs of two deployments take turns. Neighbours exclude each other. The
 // first and the last do not, which shows that the test can see an overlap.
 func TestVersions(t *testing.T) {
 	for name, c := range map[string]struct {
-		versions [2]func(site, *testing.T, string) turn
-		overlap  bool
+		deployments [2]int
+		overlap     bool
 	}{
-		"FormerAndBoth": {versions: [2]func(site, *testing.T, string) turn{site.formerAlone, site.both}},
-		"BothAndNext":   {versions: [2]func(site, *testing.T, string) turn{site.both, site.nextAlone}},
-		"FormerAndNext": {versions: [2]func(site, *testing.T, string) turn{site.formerAlone, site.nextAlone}, overlap: true},
+		"FormerAndBoth": {deployments: [2]int{0, 1}},
+		"BothAndNext":   {deployments: [2]int{1, 2}},
+		"FormerAndNext": {deployments: [2]int{0, 2}, overlap: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -146,11 +96,11 @@ func TestVersions(t *testing.T) {
 				done := make(chan error)
 				const rounds = 5
 				for i := range 4 {
-					next := c.versions[i%2](s, t, fmt.Sprint("process-", i))
+					p := s.program(t, c.deployments[i%2], fmt.Sprint("process-", i))
 					go func() {
 						var errs error
 						for range rounds {
-							errs = errors.Join(errs, next(t.Context(), work))
+							errs = errors.Join(errs, p.turn(t.Context(), "order-7", work))
 						}
 						done <- errs
 					}()
