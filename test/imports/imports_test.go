@@ -48,6 +48,7 @@ var floors = []string{
 	"heartbeat",
 	"waitpolicy",
 	"failfast",
+	"wake",
 	"internal/random",
 }
 
