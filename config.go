@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
+	"github.com/queuelock/queuelock/wake"
 )
 
 // Config changes how a Client works. The zero value is right for most programs. New copies it.
@@ -56,6 +57,9 @@ type Config struct {
 	Forget time.Duration
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
+	// Wake carries hints that a turn has ended, so that waiters learn of it without polls. The owner closes it
+	// after the client. Nil means none. See package wake.
+	Wake wake.Hints
 	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A Logger that blocks delays nothing:
 	// the oldest of more than 256 records are dropped. Nil means none.
 	Logger *slog.Logger
@@ -121,6 +125,8 @@ func (c Config) validate() error {
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ScopeQueue:
 		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
+	case c.Wake != nil && isNil(c.Wake):
+		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
 	case len(c.Owner) > maxOwner:
 		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case c.Poll.Fastest < time.Millisecond:

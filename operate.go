@@ -225,8 +225,9 @@ func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, by e
 	}
 	log := c.logOf(ctx, settings{Config: c.cfg}, q, 0)
 	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: t, Owner: holder.Owner, By: by})
-	c.local.Wake(q)
-	if rec.Resettable(t) {
+	idle := rec.Resettable(t)
+	c.local.Wake(q, !idle)
+	if idle {
 		q.Forget = 0 // the record may be of another scope
 		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })
 	}

@@ -61,11 +61,11 @@
 //
 // # Packages
 //
-// Package ticket has the numbers, waitpolicy the bounds of a wait, queue the picture that [Client.Inspect]
-// returns, event what Config.Observer receives, and heartbeat the renewal of leases. Package sweeper removes
-// what crashed clients left in idle queues. Package httplock serves HTTP requests under locks. Package
-// optimistic is for changes that need no lock. Package queuelocktest has a table in memory, with faults, for
-// tests of your own code.
+// Package ticket has the numbers, waitpolicy the bounds of a wait, wake the hints to waiters, queue the picture
+// that [Client.Inspect] returns, event what Config.Observer receives, and heartbeat the renewal of leases. Package
+// sweeper removes what crashed clients left in idle queues. Package httplock serves HTTP requests under locks.
+// Package optimistic is for changes that need no lock. Package queuelocktest has a table in memory, with faults,
+// for tests of your own code.
 package queuelock
 
 import (
@@ -125,6 +125,9 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, log: notify.New(cfg.Logger, cfg.Observer), local: localqueue.New(cfg.attention())}
 	c.cfg.Logger = c.log.Logger
+	if cfg.Wake != nil {
+		c.local.UseHints(cfg.Wake, c.cfg.Logger)
+	}
 	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
 	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -259,6 +262,7 @@ func (c *Client) Close(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
 	}
 	errs = append(errs, c.releaseAll(ctx))
+	c.local.Close()
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}

@@ -36,11 +36,19 @@ type Observation struct {
 	Still   time.Duration // since the last change that this waiter has seen
 	ClearIn time.Duration // a lower bound of the time until all that is ahead expires without renewals
 	Trip    time.Duration // the round trip of a request
+	// Hinted says that a hint of package wake will probably end the sleep when turns end. Then looks are for
+	// hints that are lost, and may be further apart than the Schedule says.
+	Hinted bool
 }
 
 // Delay returns the time until the next look. jitter is a random number in [0, 1), by
 // which up to a fifth is taken off, so that waiters do not look in step.
 func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
+	if o.Hinted {
+		jitter /= 4 // or the look would come before the hint
+		o.Pace = 0  // turns that end early are hinted at
+		s.SlowestNext, s.Slowest = s.Slowest, 4*min(s.Slowest, math.MaxInt64/4)
+	}
 	delay := s.next(o)
 	if o.Ahead > 0 {
 		delay = max(delay, s.deeper(o))
@@ -109,7 +117,11 @@ func (s Schedule) next(o Observation) time.Duration {
 		// The turn may end at any time. It is likely to last as long again as it has.
 		return min(max(o.Still/8, turn/25, s.Fastest, unknownTurn/4), s.SlowestNext)
 	}
-	if early := o.lowerBound() - o.atMost() - o.Trip; early > 0 {
+	early := o.lowerBound() - o.atMost() - o.Trip
+	if o.Hinted {
+		return max(early, 0) + min(max(4*o.Deviation, turn/8), turn/4)
+	}
+	if early > 0 {
 		return early
 	}
 	window := 4*o.Deviation + o.atMost() - o.Elapsed
@@ -123,6 +135,10 @@ func (s Schedule) deeper(o Observation) time.Duration {
 	turns, turn := s.turns(o), o.turn()
 	if o.Pace > 0 {
 		turn = min(turn, o.Pace)
+	}
+	if o.Hinted { // a look after the hints of two thirds of the turns comes first
+		half := time.Duration(min(float64(o.Ahead)*float64(turn)/2, float64(s.Slowest)))
+		return max(turns*2/3, half) + turn/4
 	}
 	sixth := time.Duration(min(float64(o.Ahead)*float64(turn)/6, float64(s.Slowest)))
 	present := max(0, o.lowerBound()-(o.Elapsed+o.atMost())/2)

@@ -111,6 +111,26 @@ func TestDelayOfNext(t *testing.T) {
 	})
 }
 
+// TestHintedDelay checks that a waiter that expects a hint notices a crash as others do, and that the next in line
+// looks a quarter of a turn after the end of a usual turn.
+func TestHintedDelay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		o.Hinted = true
+		got := s.Delay(o, jitter)
+		if got < s.Fastest*4/5 || got > 4*s.Slowest {
+			t.Fatalf("delay of %v, want between four fifths of %v and four times %v", got, s.Fastest, s.Slowest)
+		}
+		if o.ClearIn >= s.Fastest && got > o.ClearIn {
+			t.Fatalf("delay of %v, although all ahead may have expired in %v", got, o.ClearIn)
+		}
+		usual := o.Serving && o.Mean > 0 && o.Elapsed < 2*o.Mean
+		if rest := max(0, o.Mean-o.Elapsed); usual && o.Ahead == 0 && got > max(rest+o.Mean/4, s.Fastest) {
+			t.Fatalf("the next in line sleeps for %v, %v of them for the turn", got, rest)
+		}
+	})
+}
+
 // TestManyLongTurns checks that the delay does not overflow when many long turns are
 // ahead.
 func TestManyLongTurns(t *testing.T) {

@@ -2,8 +2,8 @@
 //
 // Tickets are granted in order, so only the first of these waiters can be next: it polls, and the others sleep
 // until it has left. A waiter is passed over while its row is not in the table, and while it is inactive: it has
-// not called Touch for a stated time. A turn that ends in the same process wakes the first waiter at once. A release
-// of this process may even grant the lock to a waiter that offers that.
+// not called Touch for a stated time. A turn that ends in the same process wakes the first waiter at once. So does
+// a hint of another process. A release of this process may even grant the lock to a waiter that offers that.
 package localqueue
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/wake"
 )
 
 // Queues holds the waiters of one client by queue. It is safe for concurrent use.
@@ -25,6 +26,7 @@ type Queues struct {
 	lines   map[lineKey]*line // guarded by mu
 	ended   lineKey           // queue of the last turn that ended in this process
 	endedAt time.Time
+	hints   *hints // nil: none
 }
 
 type lineKey struct{ entity, reason string }
@@ -40,6 +42,8 @@ type line struct {
 	granted   string // id of the last grant to a waiter of the line, at grantedAt
 	grantedAt time.Time
 	leaving   map[ticket.Number]*Waiter // that have left, and whose rows a look may show
+	digest    wake.Digest               // with hints
+	hinted    time.Time                 // the last hint, or turn that ended in this process
 }
 
 // Waiter is one waiter's place in its line.
@@ -48,6 +52,7 @@ type Waiter struct {
 	line   *line
 	ticket ticket.Number
 	wake   chan struct{}
+	hint   chan struct{} // nil: without hints
 	active chan struct{}
 
 	// Guarded by queues.mu.
@@ -76,6 +81,7 @@ func New(timeout time.Duration) *Queues {
 // Join adds a waiter with ticket t, and with at most so many tickets ahead that can still be granted. Leave and
 // RowDeleted must be called in the end.
 func (q *Queues) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
+	q.listen()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	key := lineKey{of.Entity, of.Reason}
@@ -83,10 +89,14 @@ func (q *Queues) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
 	if l == nil {
 		l = &line{key: key, leaving: map[ticket.Number]*Waiter{}}
 		q.lines[key] = l
+		q.await(of, l)
 	}
 	w := &Waiter{
 		queues: q, line: l, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1),
 		touched: time.Now(), others: ahead,
+	}
+	if q.hints != nil {
+		w.hint = make(chan struct{}, 1)
 	}
 	i, _ := slices.BinarySearchFunc(l.waiters, t, func(o *Waiter, t ticket.Number) int { return o.ticket.Compare(t) })
 	switch {
@@ -167,6 +177,7 @@ func (w *Waiter) tidy() {
 	}
 	if len(l.waiters) == 0 && w.queues.lines[l.key] == l {
 		delete(w.queues.lines, l.key)
+		w.queues.forget(l)
 	}
 }
 
@@ -243,13 +254,18 @@ func (q *Queues) Take(of table.Queue, t ticket.Number) (next serving.Next, answe
 	}
 }
 
-// Wake wakes the first waiter for the queue after a turn has ended.
-func (q *Queues) Wake(of table.Queue) {
+// Wake wakes the first waiter for the queue after a turn has ended. With others, waiters of other clients may be
+// next, and get a hint.
+func (q *Queues) Wake(of table.Queue, others bool) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.ended, q.endedAt = lineKey{of.Entity, of.Reason}, time.Now()
 	if l := q.lines[q.ended]; l != nil && len(l.waiters) > 0 {
+		l.hinted = q.endedAt
 		signal(l.first().wake)
+	}
+	q.mu.Unlock()
+	if q.hints != nil && others {
+		q.hints.Send(digest(of))
 	}
 }
 

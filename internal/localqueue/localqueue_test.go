@@ -65,8 +65,8 @@ func TestFirst(t *testing.T) {
 					t.Fatalf("of %v, ticket %d says First is %v", in, other, waiter.First())
 				}
 			}
-			queues.Wake(q)
-			queues.Wake(q)
+			queues.Wake(q, false)
+			queues.Wake(q, false)
 			for other, waiter := range in {
 				if got := woken(waiter); got != (other == first()) {
 					t.Fatalf("a turn ended: ticket %d woken: %v, the first is %d", other, got, first())
@@ -86,13 +86,13 @@ func TestFirst(t *testing.T) {
 func TestSignalOfLeaver(t *testing.T) {
 	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
 	first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
-	queues.Wake(q) // to the first, who leaves without having heard
+	queues.Wake(q, false) // to the first, who leaves without having heard
 	first.Leave()
 	if !woken(second) {
 		t.Error("the second was not woken")
 	}
 	second.Leave()
-	queues.Wake(q) // an empty line
+	queues.Wake(q, false) // an empty line
 }
 
 // TestEveryWaiterIsServed checks that every waiter of a line becomes its first in the
@@ -115,7 +115,7 @@ func TestEveryWaiterIsServed(t *testing.T) {
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()
-			queues.Wake(q)
+			queues.Wake(q, false)
 			waiter.Leave()
 		})
 	}
@@ -140,7 +140,7 @@ func TestInactiveWaiter(t *testing.T) {
 			t.Error("passed over before its time")
 		}
 		time.Sleep(time.Nanosecond)
-		queues.Wake(q)
+		queues.Wake(q, false)
 		if first.Active() || first.First() || !second.First() || !woken(second) || woken(first) {
 			t.Error("an inactive waiter polls for the others")
 		}

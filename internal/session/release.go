@@ -180,7 +180,7 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 		removed = err == nil
 	}
 	if removed {
-		s.client.Local.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue, true)
 	}
 	if err != nil && s.config.Terms.FailClosed && !errors.Is(err, serving.ErrRefused) {
 		return State{}, s.unreleased(err)
@@ -191,7 +191,7 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 // passOn wakes the waiters of this process after a release, and puts an idle queue
 // back on the path where the next Acquire is one request.
 func (s *Session) passOn(c *call) {
-	s.client.Local.Wake(s.config.Queue)
+	s.client.Local.Wake(s.config.Queue, c.form != serving.FormFast && !c.idle)
 	if c.idle {
 		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })
 	}

@@ -106,7 +106,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket)
 	})
 	if err == nil {
-		s.client.Local.Wake(s.config.Queue)
+		s.client.Local.Wake(s.config.Queue, true)
 	}
 	return err
 }

@@ -8,6 +8,7 @@
 //	crew         worker processes: started, followed, killed; for demo and chaos
 //	turns        what workers report of their turns, and the judge of grants
 //	audit        an engine under watch: judges every change of the table
+//	hints        carries wake-up hints in memory
 //	sim          whole clusters in a synctest bubble, from a seed ("make sim")
 //	chaos        real processes, sockets and an engine that fail ("make chaos")
 //	engines      the DynamoDB engines that test suites run on

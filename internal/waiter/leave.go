@@ -93,8 +93,10 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, err
 	case err != nil:
 		return rec, err
 	}
-	w.cfg.Local.Wake(w.cfg.Queue)
-	if first := rec.FirstServed(); rec.Resettable(first) {
+	first := rec.FirstServed()
+	idle := rec.Resettable(first)
+	w.cfg.Local.Wake(w.cfg.Queue, !idle)
+	if idle {
 		after, err := serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, first)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
@@ -116,7 +118,7 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	})
 	switch {
 	case err == nil:
-		w.cfg.Local.Wake(w.cfg.Queue)
+		w.cfg.Local.Wake(w.cfg.Queue, true)
 	case errors.Is(err, serving.ErrRefused), !time.Now().Before(end):
 		return nil // it is gone, or ends without help
 	}

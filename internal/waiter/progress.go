@@ -175,13 +175,16 @@ func (p *pace) observation(rec serving.Record, permits int, earliest, now time.T
 // allows two for each turn.
 func (p *pace) mayHaveEnded(rec serving.Record, now time.Time) bool {
 	turn := rec.Turn
-	short := turn.Mean > 0 && turn.Mean <= 40*p.trip && len(rec.Holders) == 1 && !rec.Shared
-	if !short || p.claims == 2 || p.still.IsZero() || now.Sub(p.still)+p.trip < turn.Mean-2*turn.Deviation {
+	single := len(rec.Holders) == 1 && !rec.Shared
+	if !p.brief(turn) || !single || p.claims == 2 || p.still.IsZero() || now.Sub(p.still)+p.trip < turn.Mean-2*turn.Deviation {
 		return false
 	}
 	p.claims++
 	return true
 }
+
+// brief reports whether turns are so short that a round trip matters.
+func (p *pace) brief(turn serving.Turn) bool { return turn.Mean > 0 && turn.Mean <= 40*p.trip }
 
 // timed records the round trip of a request that was sent at that time.
 func (p *pace) timed(sent time.Time) {

@@ -28,6 +28,9 @@ type turn struct {
 	slot      bool               // the turn has one of the Slots
 	offered   *attempt           // of the present offer, see offer
 	left      bool               // it is not to be left again: its local place is out of date
+	hints     int                // since the last snapshot
+	hinted    time.Time          // the last of them
+	woken     bool               // since the last snapshot: turns may have ended without a hint
 }
 
 func (w *Waiter) handle() Handle { return Handle{ID: w.id, Ticket: w.ticket} }
@@ -51,7 +54,7 @@ func (w *Waiter) join(ctx context.Context) error {
 		ahead = ticketsAhead(w.ticket, w.snapshot.Record)
 	}
 	local := w.cfg.Local.Join(w.cfg.Queue, w.ticket, ahead)
-	w.turn = turn{local: local, place: w.startPlace(ctx, local), asked: w.careful}
+	w.turn = turn{local: local, place: w.startPlace(ctx, local), asked: w.careful, woken: true}
 	w.progress.update(local) // before a look, nothing else is known
 	w.progress.pace.turns = w.progress.status.Ahead
 	return nil
@@ -118,7 +121,9 @@ func (w *Waiter) act(ctx context.Context) (Grant, step, error) {
 			return grant, done, nil
 		}
 		d := w.decide(w.ticket, nil)
+		before := w.progress.status.Serving
 		w.progress.record(w.ticket, w.snapshot, d.Ahead)
+		w.judge(before, w.snapshot.Record.Holders)
 		w.progress.status.Blocked = d.Blocked
 		w.progress.pace.decided(d)
 		if w.turn.place != nil {
@@ -355,7 +360,9 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 	default:
 		now := time.Now()
 		earliest, _, _ := w.cfg.Queue.Clock().At(now)
-		d = schedule.Delay(p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now), random.Float64(ctx))
+		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now)
+		o.Hinted = o.Mean > 0 && !p.brief(w.snapshot.Record.Turn) && w.turn.local.Trust() > 0
+		d = schedule.Delay(o, random.Float64(ctx))
 	}
 	if w.turn.slot || w.cfg.Slots == nil {
 		return d, nil
@@ -374,35 +381,44 @@ type waking int
 
 const (
 	overslept waking = iota // its time is over, or it has got a slot
-	woken                   // a turn ended in this process, or the waiter has become the first of its client
+	woken                   // a turn has probably ended, or the waiter has become the first of its client
 	passed                  // a release of this client has granted the lock to the waiter: the snapshot shows it
 )
 
 // sleep waits for d, or until it gets one of the slots. Meanwhile a release of this client may pass the lock.
 func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct{}) (why waking, err error) {
-	w.touch()
+	t := &w.turn
 	w.offer()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.turn.local.Woken():
-		why = woken
-	case slots <- struct{}{}:
-		w.turn.slot = true
-	case <-w.turn.place.failed:
-		err = w.turn.place.err
-	case <-ctx.Done():
-		err = ctx.Err()
+	for until, over := time.Now().Add(d), false; !over; {
+		w.touch() // the schedule may exceed Slowest
+		timer := time.NewTimer(min(time.Until(until), w.cfg.Schedule.Slowest))
+		select {
+		case <-timer.C:
+		case <-t.local.Woken():
+			t.woken, why, over = true, woken, true
+		case <-t.local.Hinted():
+			until = w.heed(ctx, until)
+		case slots <- struct{}{}:
+			t.slot, over = true, true
+		case <-t.place.failed:
+			err, over = t.place.err, true
+		case <-ctx.Done():
+			err, over = ctx.Err(), true
+		}
+		timer.Stop()
+		over = over || !time.Now().Before(until)
 	}
 	if err != nil {
 		return why, err
 	}
-	if w.turn.local.Taken() && w.withdraw(ctx) {
+	if t.local.Taken() && w.withdraw(ctx) {
 		return passed, nil
 	}
 	w.touch()
 	w.series.Reset() // the retry timeout is for failures, not for waiting
+	if t.hints > 0 && t.local.Trust() >= 0 {
+		why = woken
+	}
 	return why, nil
 }
 
@@ -436,6 +452,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 	case got := <-answer:
 		if got.Err == nil && got.Record.Problem == nil {
 			w.snapshot, a.passed = rows.SnapshotOf(got.Record), true
+			w.turn.woken = true
 			return true
 		}
 		a.unknown = !errors.Is(got.Err, serving.ErrRefused) && (got.Err == nil || table.Applied(got.Err, true))

@@ -182,6 +182,9 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	if err != nil && w.withdraw(ctx) {
 		grant, _, err = w.act(ctx)
 	}
+	if err == nil && len(w.progress.status.Serving) > 0 {
+		w.judge(w.progress.status.Serving, nil)
+	}
 	if w.turn.slot {
 		<-w.cfg.Slots
 	}
@@ -192,6 +195,9 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 	switch {
 	case err == nil:
 		ended := w.cfg.Local.Ended(w.cfg.Queue)
+		if ended.Before(w.turn.hinted) {
+			ended = w.turn.hinted // what another process says
+		}
 		if a, _ := w.attempts.find(*grant.Record); a != nil && a.passed {
 			ended = a.sent // by the release
 		}

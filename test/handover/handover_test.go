@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -27,6 +28,8 @@ const roundTrip = 4600 * time.Microsecond
 type contest struct {
 	contenders, cycles int
 	hold               func(*rand.Rand) time.Duration
+	hub                *hints.Hub // nil: no hints
+	warm               int        // turns before the cost is counted
 }
 
 // result is what a contest has shown.
@@ -72,10 +75,14 @@ func (c contest) run(t *testing.T) (r result) {
 		var contenders sync.WaitGroup
 		var clients []*queuelock.Client
 		for i := range c.contenders {
-			client, _ := locktest.OpenMet(t, table, fmt.Sprint(i), queuelock.Config{})
+			var cfg queuelock.Config
+			if c.hub != nil {
+				cfg.Wake = c.hub.Client(fmt.Sprint(i))
+			}
+			client, _ := locktest.OpenMet(t, table, fmt.Sprint(i), cfg)
 			clients = append(clients, client)
 		}
-		before, began := table.Counts(), time.Now()
+		before, began, grants := table.Counts(), time.Now(), 0
 		for i, client := range clients {
 			rng := rand.New(rand.NewPCG(uint64(i), 1))
 			contenders.Go(func() {
@@ -87,6 +94,9 @@ func (c contest) run(t *testing.T) (r result) {
 					mu.Unlock()
 					lock := locktest.Acquire(t, client, waitpolicy.Forever)
 					mu.Lock()
+					if grants++; grants == c.warm {
+						before = table.Counts()
+					}
 					if asked.Before(released) {
 						r.handOvers = append(r.handOvers, time.Since(released))
 					}
@@ -108,7 +118,7 @@ func (c contest) run(t *testing.T) (r result) {
 		contenders.Wait()
 		r.lasted = time.Since(began)
 		synctest.Wait()
-		r.cost, r.cycles = table.Counts().Sub(before).Total(), c.contenders*c.cycles
+		r.cost, r.cycles = table.Counts().Sub(before).Total(), c.contenders*c.cycles-c.warm
 	})
 	return r
 }
@@ -124,7 +134,6 @@ func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
 // TestHandOver bounds the time from a release to the next grant, and its cost. Turns that
 // are short beside a round trip are the hardest.
 func TestHandOver(t *testing.T) {
-	const ms = time.Millisecond
 	cycles := locktest.Scaled(96, 32)
 	for _, test := range []struct {
 		name        string
@@ -143,11 +152,42 @@ func TestHandOver(t *testing.T) {
 		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := contest{test.contenders, max(2, cycles/test.contenders), test.hold}.run(t)
+			got := contest{test.contenders, max(2, cycles/test.contenders), test.hold, nil, 0}.run(t)
 			t.Log(got)
 			write, read := got.units()
 			if got.mean() > test.mean || got.p99() > test.p99 || write > test.write || read > test.read {
 				t.Errorf("want at most mean %v, p99 %v, %v and %v units", test.mean, test.p99, test.write, test.read)
+			}
+			if got.overtaken > 0 {
+				t.Error("order was traded for speed")
+			}
+		})
+	}
+}
+
+// TestHintedHandOver bounds the same with hints. Two bare requests are the most that a hand-over takes on average.
+func TestHintedHandOver(t *testing.T) {
+	cycles := locktest.Scaled(96, 32)
+	for _, test := range []struct {
+		name        string
+		contenders  int
+		hold        func(*rand.Rand) time.Duration
+		write, read float64 // with the heartbeats of holder and waiters
+	}{
+		{"2Of5ms", 2, always(5 * ms), 6.5, 3},
+		{"8Of5ms", 8, always(5 * ms), 7, 8},
+		{"8Of50ms", 8, always(50 * ms), 7, 9},
+		{"2Of1s", 2, always(time.Second), 6, 3},
+		{"8Of1s", 8, always(time.Second), 6, 3.3},
+		{"8Of1sAtRandom", 8, exponential(time.Second), 7, 14},
+		{"2Of60s", 2, always(time.Minute), 16, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := contest{test.contenders, max(6, cycles/test.contenders), test.hold, new(hints.Hub), 2 * test.contenders}.run(t)
+			t.Log(got)
+			write, read := got.units()
+			if got.mean() > 2*roundTrip || write > test.write || read > test.read {
+				t.Errorf("want at most mean %v, %v and %v units", 2*roundTrip, test.write, test.read)
 			}
 			if got.overtaken > 0 {
 				t.Error("order was traded for speed")

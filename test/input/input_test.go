@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
+	"github.com/queuelock/queuelock/wake"
 )
 
 // TestArgumentsOfNew checks that bad arguments of New are refused by an error that names
@@ -36,6 +37,7 @@ func TestArgumentsOfNew(t *testing.T) {
 		{"slow requests", queuelock.Config{TTL: 4 * time.Second, RequestTimeout: 2 * time.Second}, []string{"RequestTimeout 2s", "TTL 4s"}},
 		{"slow requests of waiters", queuelock.Config{WaiterTTL: 2 * time.Second, RequestTimeout: time.Second}, []string{"RequestTimeout 1s", "WaiterTTL 2s"}},
 		{"long owner", queuelock.Config{Owner: strings.Repeat("x", 300)}, []string{"Owner has 300 bytes", "256"}},
+		{"nil hints", queuelock.Config{Wake: (*wake.UDP)(nil)}, []string{"Wake is a nil *wake.UDP"}},
 		{"same keys", queuelock.Config{PartitionKey: "k", SortKey: "k"}, []string{"sort key", `"k"`, "partition key"}},
 		{"key of ours", queuelock.Config{PartitionKey: "holders"}, []string{"partition key", `"holders"`, "library's own"}},
 		{"TTL attribute of ours", queuelock.Config{TTLAttribute: "until"}, []string{"TTL attribute", `"until"`}},

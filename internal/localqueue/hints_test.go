@@ -1,0 +1,106 @@
+package localqueue_test
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
+)
+
+func hinted(w *localqueue.Waiter) bool {
+	select {
+	case <-w.Hinted():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestHints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hub hints.Hub
+		open := func(name string) *localqueue.Queues {
+			q := localqueue.New(time.Hour)
+			q.UseHints(hub.Client(name), slog.New(slog.DiscardHandler))
+			return q
+		}
+		a, b := open("a"), open("b")
+		q := onPaper("e", "lock")
+		first, second, other := b.Join(q, n(1), 0), b.Join(q, n(2), 0), b.Join(onPaper("e", "lock2"), n(1), 0)
+		arn := q
+		arn.Store = table.NewStore(nil, table.Layout{Table: "arn:aws:dynamodb:eu-west-1:1:table/t"}, time.Second)
+		a.Wake(arn, true)
+		time.Sleep(time.Second)
+		if !hinted(first) || hinted(second) || hinted(other) {
+			t.Error("a hint wakes the first waiter of its queue, and no other")
+		}
+		for range 10 {
+			hub.Forge()
+		}
+		if !hinted(first) || hinted(first) {
+			t.Error("hints at one instant are one")
+		}
+		time.Sleep(time.Second)
+		b.Wake(q, false)
+		if hub.Forge(); hinted(first) {
+			t.Error("the echo of a turn that ended in this process is a hint")
+		}
+		first.Leave()
+		time.Sleep(time.Second)
+		if hub.Forge(); !hinted(second) {
+			t.Error("the next waiter gets no hint")
+		}
+		b.Close()
+		time.Sleep(time.Second)
+		if hub.Forge(); hinted(second) {
+			t.Error("hints arrive after Close")
+		}
+	})
+}
+
+// TestTrust checks that trust needs hints that were true, and lasts until a turn ends without one.
+func TestTrust(t *testing.T) {
+	var hub hints.Hub
+	queues := localqueue.New(time.Hour)
+	queues.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
+	w := queues.Join(onPaper("e", "lock"), n(1), 0)
+	for _, step := range []struct {
+		name          string
+		ended, hinted bool
+		times, want   int
+	}{
+		{"EndWithoutHint", true, false, 2, 0},
+		{"TrueHint", true, true, 3, 1},
+		{"LostHint", true, false, 1, 0},
+		{"TrueAgain", true, true, 1, 1},
+		{"FalseHint", false, true, 1, -1},
+		{"ManyFalseHints", false, true, 100, -5},
+		{"LostAmongFalse", true, false, 1, -5},
+		{"TrueOnesRegainTrust", true, true, 6, 1},
+	} {
+		for range step.times {
+			w.Judge(step.ended, step.hinted)
+		}
+		if w.Trust() != step.want {
+			t.Errorf("%s: trust is %d, want %d", step.name, w.Trust(), step.want)
+		}
+	}
+	w.Leave()
+	if again := queues.Join(onPaper("e", "lock"), n(2), 0); again.Trust() != 1 {
+		t.Error("the next waiter has forgotten it")
+	}
+	for i := range 2000 {
+		queues.Join(onPaper("e", string(rune('a'+i))), n(1), 0).Judge(true, true)
+	}
+	if w.Trust() != 0 {
+		t.Error("more than a thousand queues are remembered")
+	}
+	without := localqueue.New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
+	if without.Hinted() != nil || without.Trust() != 0 {
+		t.Error("there are hints without Config.Wake")
+	}
+}

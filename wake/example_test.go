@@ -1,0 +1,42 @@
+package wake_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/wake"
+)
+
+func withHints(ctx context.Context, db queuelock.DynamoDB, work func(*queuelock.Client) error) error {
+	hints, err := wake.New(wake.Config{}) // between the processes of this host
+	if err != nil {
+		return err
+	}
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Wake: hints})
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(locks), locks.Close(ctx), hints.Close())
+}
+
+// Processes of one host wake each other.
+func Example() {
+	db := dynamodb.New(dynamodb.Options{})
+	fmt.Println(withHints(context.Background(), db, func(*queuelock.Client) error { return nil }))
+	// Output: <nil>
+}
+
+// A process hints at those of its own host and of two others, and listens to them.
+func ExampleNew() {
+	hints, err := wake.New(wake.Config{Listen: "10.0.0.5:29440", Peers: []string{"10.0.0.6:29440", "10.0.0.7:29440"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(hints.Close())
+	// Output: <nil>
+}
