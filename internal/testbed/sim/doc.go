@@ -42,6 +42,8 @@
 //     Some crash right after a request, often their first TAKE.
 //   - Missing dates. In a third of the runs a proxy removes the dates of the answers to
 //     some processes.
+//   - Hints. In a quarter of the runs processes send wake-up hints, which are lost,
+//     late and repeated, and others are forged.
 //   - Stuck reads. A read hangs for one to three minutes and ignores its context,
 //     so its waiter does not continue, while the goroutine that renews the
 //     waiter's row does.

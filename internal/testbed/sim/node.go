@@ -123,6 +123,9 @@ func (w *world) boot(name string, i int) (*node, error) {
 		TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: name,
 		Logger: slog.New(listener{n}),
 	}
+	if w.plan.Hints {
+		cfg.Wake = hinted{n, w.hub.Client(name)}
+	}
 	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second
 	if w.plan.Forget > 0 {
 		cfg.Forget = forget

@@ -45,6 +45,8 @@ type Plan struct {
 	// Jobs is how many of the hosts run jobs: processes that try one lock and end. Some
 	// crash right after a request, often their first.
 	Jobs int
+	// Hints lets processes send hints, and an attacker forges some.
+	Hints bool
 }
 
 // echo is a third of the longest delay after which a request arrives late.
@@ -165,6 +167,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if rand.New(rand.NewPCG(seed, forgetting)).IntN(8) == 0 {
 		p.forget()
 	}
+	p.Hints = rand.New(rand.NewPCG(seed, hinting)).IntN(4) == 0
 	return p
 }
 
@@ -184,6 +187,9 @@ func (p *Plan) varyProcesses(r *rand.Rand, severity float64) {
 
 // forgetting is the stream that chooses the runs that forget records, as variation does.
 const forgetting = 281
+
+// hinting is the stream that chooses the runs with hints, as variation does.
+const hinting = 1047
 
 // forget lets the table delete idle records. Leases are short and turns rare, so that
 // queues are idle for longer than any request is late. A suspended process would begin a

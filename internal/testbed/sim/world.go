@@ -22,6 +22,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -55,6 +56,7 @@ type world struct {
 	end      time.Time
 	audit    *audit.Audit
 	net      *faultnet.Network
+	hub      hints.Hub        // with plan.Hints
 	direct   *dynamodb.Client // around all faults
 	keys     []queuelock.Key
 	kinds    map[queuelock.Key]Kind
@@ -197,6 +199,10 @@ func (w *world) run() {
 	weather, stop := context.WithCancel(ctx)
 	var sky sync.WaitGroup
 	sky.Go(func() { w.weather(weather) })
+	if w.plan.Hints {
+		w.hub.Fate = w.hint
+		sky.Go(func() { w.forge(weather) })
+	}
 	watch, leave := context.WithCancel(ctx)
 	var office sync.WaitGroup
 	office.Go(func() { w.operator(watch) })
