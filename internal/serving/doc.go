@@ -32,7 +32,7 @@
 //	| answer of CLAIM lost          | found by id in the record, or claimed again  |
 //	| late TAKE or CLAIM            | at worst an orphaned entry; its lease ends it|
 //	| answer of HEARTBEAT lost      | sent again; two beats do no harm             |
-//	| answer of RELEASE lost        | both forms are refused; the mark shows it    |
+//	| answer of RELEASE lost        | each form is refused; the mark shows it      |
 //	| holder crashes                | EVICT by a client that sees its lease ended  |
 //	| EVICT of a live holder        | refused: the beat has changed                |
 //
