@@ -61,9 +61,11 @@ func TestAttemptOnFreeLock(t *testing.T) {
 		}
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		before := db.Counts()
+		third := db.Inject(queuelocktest.HoldResponse().After(2).Times(1))
 		done := locktest.QueueUp(t.Context(), b, wait)
-		time.Sleep(2500 * time.Millisecond) // three attempts
+		<-third.Reached()
 		locktest.Release(t, held)
+		third.Release()
 		got := <-done
 		if got.Err != nil {
 			t.Fatal(got.Err)
