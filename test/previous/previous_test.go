@@ -39,7 +39,7 @@ const limit = 2 * time.Minute
 // wait for long. The others do not lose a lock on a machine that is busy.
 const (
 	long  = "30s"
-	short = "1s"
+	short = "3s"
 )
 
 const versions = 2
@@ -323,8 +323,16 @@ func (p *process) signal(s syscall.Signal) {
 func (w *world) empty(processes ...*process) {
 	w.Helper()
 	for _, p := range processes {
-		if left := w.table.Traces(p.name, true); len(left) > 0 {
-			w.Errorf("%s left %q", p.name, left)
+		for {
+			w.mu.Lock()
+			sent := w.sent[p.name]
+			w.mu.Unlock()
+			left := w.table.Traces(p.name, true)
+			if len(left) == 0 {
+				break
+			}
+			// The row is deleted in the background.
+			w.await(fmt.Sprintf("a request of %s, which has left %q", p.name, left), func() bool { return w.sent[p.name] > sent })
 		}
 	}
 }
