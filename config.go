@@ -39,10 +39,8 @@ type Config struct {
 	// Owner names this process in Inspect and errors. Zero means the host's name and the process id,
 	// "host:1234". At most 256 bytes.
 	Owner string
-	// PartitionKey and SortKey name the table's keys, both of type S, and TTLAttribute the attribute of the
-	// table's TTL. Zero means "pk", "sk" and "expiresAt". They must differ from each other and from the
-	// library's own attributes.
-	PartitionKey, SortKey, TTLAttribute string
+	// Attributes names the table's keys and the attribute of its TTL.
+	Attributes Attributes
 	// ItemPrefix begins the names of the attributes that LockItem keeps on an item. Zero means "lock_". At most
 	// 200 bytes, without brackets, and the same in every process.
 	ItemPrefix string
@@ -67,6 +65,10 @@ type Config struct {
 	// package event. Nil means none.
 	Observer event.Observer
 }
+
+// Attributes names attributes of the lock table. Zero means "pk", "sk" and "expiresAt". The keys are of type S. The
+// names must differ from each other and from the library's own attributes.
+type Attributes struct{ PartitionKey, SortKey, TTL string }
 
 // Scope says which counter issues the tickets of a client's queues. An Acquire by a client of another scope
 // than the queue's is a *MismatchError.
@@ -94,9 +96,8 @@ func (c Config) withDefaults() Config {
 	c.WaiterTTL = cmp.Or(c.WaiterTTL, min(15*time.Second, max(c.TTL, minTTL)))
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(5*time.Second, c.TTL/4, c.WaiterTTL/4))
 	c.Owner = cmp.Or(c.Owner, thisProcess())
-	c.PartitionKey = cmp.Or(c.PartitionKey, "pk")
-	c.SortKey = cmp.Or(c.SortKey, "sk")
-	c.TTLAttribute = cmp.Or(c.TTLAttribute, "expiresAt")
+	a := &c.Attributes
+	a.PartitionKey, a.SortKey, a.TTL = cmp.Or(a.PartitionKey, "pk"), cmp.Or(a.SortKey, "sk"), cmp.Or(a.TTL, "expiresAt")
 	c.ItemPrefix = cmp.Or(c.ItemPrefix, "lock_")
 	c.Poll.Fastest = cmp.Or(c.Poll.Fastest, waitpolicy.Default.Fastest)
 	c.Poll.SlowestNext = cmp.Or(c.Poll.SlowestNext, waitpolicy.Default.SlowestNext)
@@ -163,7 +164,7 @@ func (c Config) validLeases() error {
 }
 
 func (c Config) layout(tableName string) table.Layout {
-	return table.Layout{Table: tableName, PK: c.PartitionKey, SK: c.SortKey, TTL: c.TTLAttribute}
+	return table.Layout{Table: tableName, PK: c.Attributes.PartitionKey, SK: c.Attributes.SortKey, TTL: c.Attributes.TTL}
 }
 
 // attention is the time without a look after which a waiter counts as stuck. It is twice the longest time

@@ -64,9 +64,9 @@ func (s settings) reportFailure(err error) {
 
 // warnOfTTL logs if the table's TTL will not delete idle records. It says nothing if the SDK client cannot ask.
 func (c *Client) warnOfTTL(ctx context.Context) {
-	if found, ok := c.store.DescribeTTL(ctx); ok && found != c.cfg.TTLAttribute {
+	if found, ok := c.store.DescribeTTL(ctx); ok && found != c.cfg.Attributes.TTL {
 		c.cfg.Logger.Warn("queuelock: idle records are not forgotten: the table's TTL is disabled, or on another attribute",
-			"table", c.store.Layout().Table, "forget", c.cfg.Forget, "needed", c.cfg.TTLAttribute, "enabled", found)
+			"table", c.store.Layout().Table, "forget", c.cfg.Forget, "needed", c.cfg.Attributes.TTL, "enabled", found)
 	}
 }
 

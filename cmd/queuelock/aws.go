@@ -60,7 +60,7 @@ func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
 
 // config is cfg for the table of the settings.
 func (s *settings) config(cfg queuelock.Config) queuelock.Config {
-	cfg.PartitionKey, cfg.SortKey = s.partitionKey, s.sortKey
+	cfg.Attributes = queuelock.Attributes{PartitionKey: s.partitionKey, SortKey: s.sortKey}
 	return cfg
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestAttributes finds each attribute of the items in docs/format.md.
@@ -46,10 +45,12 @@ func TestExitCodes(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	want := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[queuelock.Config]()) {
-		want[f.Name] = f.Name != "Poll" && f.IsExported()
-	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[waitpolicy.Schedule]()) {
-		want["Poll."+f.Name] = f.IsExported()
+		want[f.Name] = f.Type.Kind() != reflect.Struct && f.IsExported()
+		if f.Type.Kind() == reflect.Struct {
+			for _, inner := range reflect.VisibleFields(f.Type) {
+				want[f.Name+"."+inner.Name] = inner.IsExported()
+			}
+		}
 	}
 	got := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z][A-Za-z.]+)` \\|").FindAllStringSubmatch(read(t, "docs/configuration.md"), -1) {

@@ -38,9 +38,9 @@ func TestArgumentsOfNew(t *testing.T) {
 		{"slow requests of waiters", queuelock.Config{WaiterTTL: 2 * time.Second, RequestTimeout: time.Second}, []string{"RequestTimeout 1s", "WaiterTTL 2s"}},
 		{"long owner", queuelock.Config{Owner: strings.Repeat("x", 300)}, []string{"Owner has 300 bytes", "256"}},
 		{"nil hints", queuelock.Config{Wake: (*wake.UDP)(nil)}, []string{"Wake is a nil *wake.UDP"}},
-		{"same keys", queuelock.Config{PartitionKey: "k", SortKey: "k"}, []string{"sort key", `"k"`, "partition key"}},
-		{"key of ours", queuelock.Config{PartitionKey: "holders"}, []string{"partition key", `"holders"`, "library's own"}},
-		{"TTL attribute of ours", queuelock.Config{TTLAttribute: "until"}, []string{"TTL attribute", `"until"`}},
+		{"same keys", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "k", SortKey: "k"}}, []string{"sort key", `"k"`, "partition key"}},
+		{"key of ours", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "holders"}}, []string{"partition key", `"holders"`, "library's own"}},
+		{"TTL attribute of ours", queuelock.Config{Attributes: queuelock.Attributes{TTL: "until"}}, []string{"TTL attribute", `"until"`}},
 		{"polls upside down", queuelock.Config{Poll: waitpolicy.Schedule{Fastest: time.Minute}}, []string{"Poll", "1m0s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

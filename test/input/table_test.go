@@ -90,7 +90,7 @@ func TestWrongTable(t *testing.T) {
 // idempotent.
 func TestCreateTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{PartitionKey: "entity", SortKey: "place", TTLAttribute: "dropAt"}
+		cfg := queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "entity", SortKey: "place", TTL: "dropAt"}}
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
 		c, db := locktest.Open(t, table, "a", cfg)
 		results := make(chan error, 4)
@@ -115,7 +115,7 @@ func TestCreateTable(t *testing.T) {
 		if err != nil || ttl.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "dropAt" {
 			t.Errorf("TTL: %+v, %v", ttl.TimeToLiveDescription, err)
 		}
-		cfg.TTLAttribute = "other"
+		cfg.Attributes.TTL = "other"
 		locktest.Says(t, queuelock.CreateTable(t.Context(), db, table.Name(), cfg), `"dropAt"`, `"other"`)
 	})
 }

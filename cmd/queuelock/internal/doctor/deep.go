@@ -273,7 +273,7 @@ func (d *deep) transactions(ctx context.Context) (string, error) {
 // client returns a client of the library for the scratch queue.
 func (d *deep) client(owner string) (*queuelock.Client, queuelock.Key, error) {
 	c, err := queuelock.New(d.DB, d.Table, queuelock.Config{
-		Owner: owner, PartitionKey: d.PartitionKey, SortKey: d.SortKey, TTLAttribute: d.Expiration,
+		Owner: owner, Attributes: queuelock.Attributes{PartitionKey: d.PartitionKey, SortKey: d.SortKey, TTL: d.Expiration},
 	})
 	return c, queuelock.Key{Entity: d.entity}, err
 }
