@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,9 +24,15 @@ import (
 // month is the month of the prices.
 const month = 30 * 24 * time.Hour
 
-// partitionUnits is how many write units a second DynamoDB allows for one partition.
+// How many units a second DynamoDB allows for one partition.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
-const partitionUnits = 1000
+const (
+	partitionUnits = 1000 // write units
+	partitionReads = 3000
+)
+
+// readUnit is how many bytes a consistent read returns for one read unit.
+const readUnit = 4096
 
 // money returns the part of docs/costs.md with prices, from what was measured.
 func (c *costs) money(t *testing.T) string {
@@ -37,14 +44,25 @@ func (c *costs) money(t *testing.T) string {
 	spend := func(what string, units capacity.Count) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", what, whole(units.WriteUnits), whole(units.ReadUnits), dollars(units.Price()))
 	}
-	spend("one lock a second around the clock, for 30 days", units(cycle).Times(int(month.Seconds())))
+	spend("one lock a second around the clock, without waiters, for 30 days", units(cycle).Times(int(month.Seconds())))
+	const million = 1_000_000
+	spend("a million turns without waiters", units(cycle).Times(million))
+	for _, quoted := range []struct{ what, page, units string }{
+		{"a million turns of 50 ms, [seven clients waiting](#under-contention)", "docs/costs.md", `per cycle .* ([\d.]+) write units, ([\d.]+) read units`},
+		{"a million turns of 1 s, [seven waiting](configuration.md#wake-up-hints)", "docs/configuration.md", `without\s+hints, at ([\d.]+) write and ([\d.]+)\s+read`},
+		{"the same, with hints", "docs/configuration.md", `with\s+them, at ([\d.]+) write and ([\d.]+)\s+read`},
+	} {
+		spend(quoted.what, capacity.Count{WriteUnits: million * figure(t, quoted.page, quoted.units, 1), ReadUnits: million * figure(t, quoted.page, quoted.units, 2)})
+	}
 	holder, waiter := hour(t)
 	spend("a lock held for an hour", about(holder))
-	spend("a waiter for an hour", about(waiter))
-	const entities = 10_000
-	size := recordSize(t) + capacity.ItemOverhead
-	fmt.Fprintf(&b, "| %s idle entities for a month, %d bytes each | 0 | 0 | %s |\n", whole(entities), size,
-		dollars(entities*float64(size)/(1<<30)*capacity.PriceStorage))
+	spend("the next in line for an hour", about(waiter))
+	record, row := sizes(t)
+	size := record + capacity.ItemOverhead
+	for _, entities := range []float64{10_000, 3 * million, 100 * million} {
+		fmt.Fprintf(&b, "| %s idle entities for a month, %d bytes each | 0 | 0 | %s |\n", whole(entities), size,
+			dollars(entities*float64(size)/(1<<30)*capacity.PriceStorage))
+	}
 
 	b.WriteString("\n| all queues of one entity together | write units each | possible in a second |\n|---|---|---|\n")
 	sustained := func(what string, spent queuelocktest.Tally) {
@@ -55,7 +73,26 @@ func (c *costs) money(t *testing.T) string {
 	sustained("refused attempts with `NoWait`", c.of(t, "`NoWait` on a busy lock"))
 	waiters := significant(partitionUnits * time.Hour.Seconds() / about(waiter).WriteUnits)
 	sustained("heartbeats, such as those of about "+whole(waiters)+" waiters", c.of(t, "one heartbeat of a waiter"))
+	// A second of n waiters has n/15 looks, each of the n/2 rows ahead on average.
+	rest := waitpolicy.Default.Slowest.Seconds()
+	readers := significant(math.Sqrt(2 * partitionReads * rest * readUnit / float64(row)))
+	b.WriteString("\n" + benchmark.Wrap(fmt.Sprintf("Looks reach a limit earlier than heartbeats, because each reads all rows ahead, of about %s bytes. If n waiters of separate processes look each %g s, which is as seldom as they do without hints, they read n²/2 rows in that time. The %s read units a second of a partition suffice for at most about %s waiters (computed).",
+		whole(significant(float64(row))), rest, whole(partitionReads), whole(readers)), "", "") + "\n")
 	return b.String()
+}
+
+// figure returns a number that a page quotes.
+func figure(t *testing.T, page, pattern string, group int) float64 {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, page))
+	if found == nil {
+		t.Fatalf("%s has no %q", page, pattern)
+	}
+	v, err := strconv.ParseFloat(found[group], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // of returns the tally of a line of the first table.
@@ -92,21 +129,32 @@ func hour(t *testing.T) (holder, waiter capacity.Count) {
 	return holder, waiter
 }
 
-// recordSize returns the size of the item that an entity leaves after its first turn.
-func recordSize(t *testing.T) (size int64) {
+// sizes returns the sizes of the item that an entity leaves after its first turn, and of a waiter's row.
+func sizes(t *testing.T) (record, row int64) {
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
 		table := newTable(t)
-		client, network := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		lock := acquire(t, client, order, waitpolicy.Forever)
-		release(t, lock)
-		name := table.Name()
-		out, err := network.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
-		if err != nil || *out.Table.ItemCount != 1 {
-			t.Fatalf("%v, %+v", err, out)
+		a, network := locktest.OpenMet(t, table, "a", queuelock.Config{Owner: "worker-1:12345"})
+		size := func() int64 {
+			name := table.Name()
+			out, err := network.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return *out.Table.TableSizeBytes
 		}
-		size = *out.Table.TableSizeBytes
+		lock := acquire(t, a, order, waitpolicy.Forever)
+		release(t, lock)
+		record = size()
+		lock = acquire(t, a, order, waitpolicy.Forever)
+		held := size()
+		waiting := queueUp(t.Context(), a)
+		time.Sleep(time.Second)
+		row = size() - held
+		release(t, lock)
+		release(t, (<-waiting).must(t))
 	})
-	return size
+	return record, row
 }
 
 // whole prints a whole number.
@@ -148,16 +196,16 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-// TestQuotedFigures finds each figure of docs/faq.md in the page that it is from.
+// TestQuotedFigures finds each figure of docs/faq.md in the pages that they are from.
 func TestQuotedFigures(t *testing.T) {
-	costs, faq := read(t, "docs/costs.md"), read(t, "docs/faq.md")
+	sources, faq := read(t, "docs/costs.md")+read(t, "docs/configuration.md"), read(t, "docs/faq.md")
 	figures := regexp.MustCompile(`\$\d[\d.]*\d|\d[\d.]* ms|\d,\d{3}`).FindAllString(faq, -1)
 	if len(figures) < 5 {
 		t.Errorf("docs/faq.md has the figures %q", figures)
 	}
 	for _, figure := range figures {
-		if !strings.Contains(costs, figure) {
-			t.Errorf("docs/faq.md says %s, which is not in docs/costs.md", figure)
+		if !strings.Contains(sources, figure) {
+			t.Errorf("docs/faq.md says %s, which is in neither docs/costs.md nor docs/configuration.md", figure)
 		}
 	}
 }
