@@ -52,7 +52,7 @@ bench-test: ## vet and test the benchmark, which is a module of its own
 
 .PHONY: otel-test
 otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert rules
-	cd otelqueuelock && $(GO) vet ./... && $(GO) test ./...
+	cd otelqueuelock && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: examples-test
 examples-test: ## vet and test the examples that need other modules, in a module of their own

@@ -17,6 +17,8 @@
 //	| queuelock.queue.depth      | histogram | {waiter}  | reason, mode                      |
 //	| queuelock.handover.duration| histogram | s         | reason, mode                      |
 //	| queuelock.hold.duration    | histogram | s         | reason, mode, outcome             |
+//	| queuelock.wait.age         | gauge     | s         | reason, mode                      |
+//	| queuelock.hold.age         | gauge     | s         | reason, mode                      |
 //	| queuelock.tickets.renewed  | counter   | {ticket}  | reason, mode                      |
 //	| queuelock.heartbeat.lag    | histogram | s         | reason, mode                      |
 //	| queuelock.lease.margin     | histogram | s         | reason, mode                      |

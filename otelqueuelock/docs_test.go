@@ -1,10 +1,14 @@
 package otelqueuelock_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +18,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/otelqueuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -27,8 +32,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// published returns all metrics: their names and units, and the names and labels of Prometheus.
-func published(t *testing.T) (units map[string]string, labels map[string][]string) {
+// published returns all metrics: their names and units, and the names, labels and buckets of Prometheus.
+func published(t *testing.T) (units map[string]string, labels map[string][]string, buckets map[string][]float64) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 	if err != nil {
@@ -47,7 +52,12 @@ func published(t *testing.T) (units map[string]string, labels map[string][]strin
 		time.AfterFunc(5*time.Second, func() { release(t, held) })
 		release(t, acquire(t, t.Context(), b))
 	})
-	report(t, otelqueuelock.New(s.options()...))
+	o := otelqueuelock.New(s.options()...)
+	report(t, o)
+	from := event.Origin{Time: time.Now(), Context: t.Context(), Acquire: 2, Entity: "e", Reason: "r"}
+	o.Observe(event.Granted{Origin: from})
+	from.Acquire = 3
+	o.Observe(event.Ticketed{Origin: from})
 	var all metricdata.ResourceMetrics
 	if err := s.reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
@@ -62,20 +72,23 @@ func published(t *testing.T) (units map[string]string, labels map[string][]strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels = map[string][]string{}
+	labels, buckets = map[string][]string{}, map[string][]float64{}
 	for _, f := range families {
+		for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+			buckets[f.GetName()] = append(buckets[f.GetName()], b.GetUpperBound())
+		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				labels[f.GetName()] = append(labels[f.GetName()], l.GetName())
 			}
 		}
 	}
-	return units, labels
+	return units, labels, buckets
 }
 
 // TestDocumentedMetrics compares the tables, the dashboard and the alert rules with what is published.
 func TestDocumentedMetrics(t *testing.T) {
-	units, labels := published(t)
+	units, labels, buckets := published(t)
 	if len(units) < 10 {
 		t.Fatalf("only %v", units)
 	}
@@ -93,6 +106,11 @@ func TestDocumentedMetrics(t *testing.T) {
 		}
 		if !strings.Contains(read(t, "doc.go"), "| "+name) {
 			t.Errorf("doc.go does not list %s", name)
+		}
+	}
+	for name, of := range buckets {
+		if text := strings.Trim(fmt.Sprint(of), "[]"); strings.HasPrefix(name, "queuelock_") && !strings.Contains(page, "`"+strings.TrimSuffix(text, " +Inf")+"`") {
+			t.Errorf("docs/telemetry.md does not have the buckets of %s, %s", name, text)
 		}
 	}
 	for _, file := range []string{"../docs/grafana/queuelock.json", "../docs/grafana/alerts.yml"} {
@@ -129,16 +147,86 @@ func checkQueries(t *testing.T, file string, labels map[string][]string) {
 	}
 }
 
-// TestAlerts finds what to do for each alert.
+// TestAlerts compares the severity, the threshold and the time of each alert with the page, and finds the thresholds of
+// quantiles among the buckets: between two of them, a quantile is only an estimate.
 func TestAlerts(t *testing.T) {
+	_, _, buckets := published(t)
+	rule := regexp.MustCompile(`(?m)^ +- alert: (\w+)\n +expr: (.+) ([<>] [\d.]+)\n(?: +for: (\w+)\n)? +labels: \{severity: (\w+)\}$`)
 	var rules, rows []string
-	for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, "../docs/grafana/alerts.yml"), -1) {
-		rules = append(rules, m[1])
+	for _, m := range rule.FindAllStringSubmatch(read(t, "../docs/grafana/alerts.yml"), -1) {
+		name, expr, threshold := m[1], m[2], m[3]
+		rules = append(rules, fmt.Sprintf("%s %s %s %s", name, m[5], threshold, cmp.Or(m[4], "–")))
+		quantile := regexp.MustCompile(`^histogram_quantile\(.*rate\((\w+)_bucket`).FindStringSubmatch(expr)
+		if quantile == nil {
+			continue
+		}
+		limit, err := strconv.ParseFloat(threshold[2:], 64)
+		if of := buckets[quantile[1]]; err != nil || !slices.Contains(of, limit) {
+			t.Errorf("%s compares with %s: the buckets are %v", name, threshold, of)
+		}
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(Queuelock\\w+)` \\| .+ \\|$").FindAllStringSubmatch(read(t, "../docs/telemetry.md"), -1) {
-		rows = append(rows, m[1])
+	row := regexp.MustCompile("(?m)^\\| `(Queuelock\\w+)` \\| (\\w+) \\| .*`([<>] [\\d.]+)`.* \\| (\\S+) \\| .+ \\| .+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(read(t, "../docs/telemetry.md"), -1) {
+		rows = append(rows, strings.Join(m[1:], " "))
 	}
-	if len(rules) == 0 || !slices.Equal(rules, rows) {
-		t.Errorf("the rules are %v, the page has %v", rules, rows)
+	if n := strings.Count(read(t, "../docs/grafana/alerts.yml"), "alert:"); n < 10 || len(rules) != n || !slices.Equal(rules, rows) {
+		t.Errorf("the %d rules are\n%s\nthe page has\n%s", n, strings.Join(rules, "\n"), strings.Join(rows, "\n"))
 	}
+}
+
+// TestFirstLoss reads the counters before and after the first loss of a process. Without the zero before it, no rate
+// would show that loss.
+func TestFirstLoss(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTelemetry(exporter)
+	// sums returns the series of a counter by the last of their labels that name it.
+	sums := func(name, label string) map[string]float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				for _, l := range m.GetLabel() {
+					if f.GetName() == name && l.GetName() == label {
+						found[l.GetValue()] += m.GetCounter().GetValue()
+					}
+				}
+			}
+		}
+		return found
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c, db := s.client(t, queuelocktest.NewTable(t), "a")
+		if got := sums("queuelock_events_dropped_total", "otel_scope_name"); len(got) != 1 {
+			t.Errorf("dropped events before the first acquire: %v", got)
+		}
+		held := acquire(t, t.Context(), c)
+		synctest.Wait()
+		want := map[string]float64{"evicted": 0, "expired": 0, "unreachable": 0}
+		if got := sums("queuelock_losses_total", "queuelock_cause"); !maps.Equal(got, want) {
+			t.Errorf("losses before the first: %v, want %v", got, want)
+		}
+		if got := sums("queuelock_evictions_total", "queuelock_cause"); !maps.Equal(got, map[string]float64{"expiry": 0, "operator": 0, "operator_force": 0}) {
+			t.Errorf("evictions before the first: %v", got)
+		}
+		for _, name := range []string{"queuelock_sweeps_total", "queuelock_tickets_renewed_total"} {
+			if got := sums(name, "queuelock_reason"); !maps.Equal(got, map[string]float64{"lock": 0}) {
+				t.Errorf("%s before the first: %v", name, got)
+			}
+		}
+		db.Partition()
+		<-held.Done()
+		synctest.Wait()
+		want["unreachable"] = 1
+		if got := sums("queuelock_losses_total", "queuelock_cause"); !maps.Equal(got, want) {
+			t.Errorf("losses after the first: %v, want %v", got, want)
+		}
+		db.Heal()
+	})
 }

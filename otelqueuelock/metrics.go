@@ -58,9 +58,10 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// The bounds of the buckets. Turns and waits last from milliseconds to hours.
+// The bounds of the buckets. Turns and waits last from milliseconds to hours. A margin below zero is a loss.
 var (
 	seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200}
+	margins = []float64{0, .1, .25, .5, 1, 2.5, 5, 10, 15, 20, 25, 30, 60, 300, 1800}
 	waiters = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 )
 
@@ -72,10 +73,11 @@ type instruments struct {
 }
 
 func newInstruments(m metric.Meter) instruments {
-	histogram := func(name, description string) metric.Float64Histogram {
+	within := func(bounds []float64, name, description string) metric.Float64Histogram {
 		return must(m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description),
-			metric.WithExplicitBucketBoundaries(seconds...)))
+			metric.WithExplicitBucketBoundaries(bounds...)))
 	}
+	histogram := func(name, description string) metric.Float64Histogram { return within(seconds, name, description) }
 	counter := func(name, unit, description string) metric.Int64Counter {
 		return must(m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description)))
 	}
@@ -84,7 +86,7 @@ func newInstruments(m metric.Meter) instruments {
 		handover: histogram("queuelock.handover.duration", "Upper bound of the time for which a lock with waiters was idle before a grant."),
 		hold:     histogram("queuelock.hold.duration", "Time for which a lock was held."),
 		lag:      histogram("queuelock.heartbeat.lag", "Time by which the renewal of a lease was late."),
-		margin:   histogram("queuelock.lease.margin", "Time that was left of a lease when it was renewed."),
+		margin:   within(margins, "queuelock.lease.margin", "Time that was left of a lease when it was renewed."),
 		depth: must(m.Int64Histogram("queuelock.queue.depth", metric.WithUnit("{waiter}"),
 			metric.WithDescription("Waiters ahead on arrival."), metric.WithExplicitBucketBoundaries(waiters...))),
 		renewed:   counter("queuelock.tickets.renewed", "{ticket}", "Tickets in place of overtaken ones."),

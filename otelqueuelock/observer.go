@@ -13,27 +13,59 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/heartbeat"
 )
 
-// New returns an Observer for queuelock.Config, also of several Clients.
+// New returns an Observer for queuelock.Config, also of several Clients. A process needs only one. Of several with the
+// same provider, a gauge shows the age that one of them has.
 func New(opts ...Option) event.Observer {
 	c := newConfig(opts)
-	return &observer{
-		config: c, instruments: newInstruments(c.meters.Meter(scope)), tracer: c.tracers.Tracer(scope),
-		acquires: map[uint64]map[queue]*acquire{},
+	meter := c.meters.Meter(scope)
+	o := &observer{
+		config: c, instruments: newInstruments(meter), tracer: c.tracers.Tracer(scope),
+		acquires: map[uint64]map[queue]*acquire{}, counted: map[series]bool{},
+		ages: ages{waits: map[place]event.Origin{}, holds: map[place]event.Origin{}},
 	}
+	o.instruments.missed.Add(context.Background(), 0)
+	gauge := func(name, description string) metric.Float64ObservableGauge {
+		return must(meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(description)))
+	}
+	waits := gauge("queuelock.wait.age", "Age of the oldest wait that has not ended.")
+	holds := gauge("queuelock.hold.age", "Age of the oldest lock that is held.")
+	must(meter.RegisterCallback(func(_ context.Context, to metric.Observer) error { // a callback of a gauge would be the first Observer's alone
+		o.oldest(to, waits, o.ages.waits)
+		o.oldest(to, holds, o.ages.holds)
+		return nil
+	}, waits, holds))
+	return o
 }
 
 type observer struct {
 	config      config
 	instruments instruments
 	tracer      trace.Tracer
+	ages        ages
 
 	mu       sync.Mutex
 	acquires map[uint64]map[queue]*acquire // guarded by mu; those under way, by call
+	counted  map[series]bool               // guarded by mu; whose counters exist
 }
 
 type queue struct{ entity, reason string }
+
+// series identifies a time series of a metric. The entity is empty without EntityOnMetrics.
+type series struct {
+	queue
+	mode event.Mode
+}
+
+func (o *observer) series(from event.Origin) series {
+	s := series{queue{from.Entity, from.Reason}, from.Mode}
+	if !o.config.metrics {
+		s.entity = ""
+	}
+	return s
+}
 
 // acquire is what has happened in a call that has not returned.
 type acquire struct {
@@ -56,10 +88,12 @@ const (
 
 // Observe records an event.
 func (o *observer) Observe(e event.Event) {
+	o.ages.update(e)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m, from := &o.instruments, e.From()
 	ctx := from.Context
+	o.count(from)
 	switch e := e.(type) {
 	case event.Ticketed:
 		if e.Again {
@@ -97,6 +131,23 @@ func (o *observer) Observe(e event.Event) {
 		m.missed.Add(ctx, int64(e.Count))
 		clear(o.acquires) // their ends may be among them
 	}
+}
+
+// count makes the counters of a series at its first acquire. Without a zero, a rate would miss the first increase.
+func (o *observer) count(from event.Origin) {
+	s, m, ctx := o.series(from), &o.instruments, from.Context
+	if from.Acquire == 0 || o.counted[s] {
+		return
+	}
+	o.counted[s] = true
+	for _, cause := range []heartbeat.Cause{heartbeat.Evicted, heartbeat.Expired, heartbeat.Unreachable} {
+		m.losses.Add(ctx, 0, o.attributes(from, keyCause.String(cause.String())))
+	}
+	for _, by := range []event.By{event.ByExpiry, event.ByOperator, event.ByOperatorForce} {
+		m.evictions.Add(ctx, 0, o.reason(from, keyCause.String(by.String())))
+	}
+	m.renewed.Add(ctx, 0, o.attributes(from))
+	m.sweeps.Add(ctx, 0, o.reason(from))
 }
 
 func (o *observer) queued(e event.Queued) {

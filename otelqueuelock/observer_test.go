@@ -111,6 +111,10 @@ func addPoints(found map[string]point, data metricdata.Aggregation) {
 		for _, p := range data.DataPoints {
 			found[text(p.Attributes)] = point{1, float64(p.Value)}
 		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			found[text(p.Attributes)] = point{1, p.Value}
+		}
 	case metricdata.Sum[float64]:
 		for _, p := range data.DataPoints {
 			found[text(p.Attributes)] = point{1, p.Value}
@@ -272,6 +276,73 @@ func TestRetries(t *testing.T) {
 		if units := s.points(t, "queuelock.capacity"); len(units) != 0 {
 			t.Errorf("units without ReturnConsumedCapacity: %v", units)
 		}
+	})
+}
+
+// TestAges reads the ages of the oldest wait and of the oldest hold, which have not ended.
+func TestAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, s := queuelocktest.NewTable(t), newTelemetry()
+		c, _ := s.client(t, table, "a")
+		ages := func() string {
+			synctest.Wait()
+			hold, wait := s.points(t, "queuelock.hold.age"), s.points(t, "queuelock.wait.age")
+			return fmt.Sprintf("%v %v", hold, wait)
+		}
+		want := func(when, hold, wait string) {
+			t.Helper()
+			of := func(seconds string) string {
+				if seconds == "" {
+					return "map[]"
+				}
+				return "map[mode=exclusive reason=lock:{1 " + seconds + "}]"
+			}
+			if got := ages(); got != of(hold)+" "+of(wait) {
+				t.Errorf("%s: %s, want %s and %s", when, got, of(hold), of(wait))
+			}
+		}
+		want("before", "", "")
+		held := acquire(t, t.Context(), c)
+		time.Sleep(10 * time.Second)
+		other, err := c.Acquire(t.Context(), queuelock.Key{Entity: "order-8"}, waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, leave := context.WithCancel(t.Context())
+		go func() {
+			if _, err := c.Acquire(wait, key, waitpolicy.Forever); err == nil {
+				t.Error("the lock is not busy")
+			}
+		}()
+		time.Sleep(100 * time.Second)
+		want("after 110 s", "110", "100")
+		release(t, other)
+		want("after a later one was released", "110", "100")
+		leave()
+		want("after the wait was cancelled", "110", "")
+		next := make(chan *queuelock.Lock)
+		go func() { next <- acquire(t, t.Context(), c) }()
+		time.Sleep(time.Second)
+		want("while another waits", "111", "1")
+		release(t, held)
+		held = <-next
+		time.Sleep(time.Second)
+		want("after the hand-off", "1", "")
+		release(t, held)
+		want("in the end", "", "")
+
+		o := otelqueuelock.New(s.options()...)
+		from := event.Origin{Time: time.Now(), Context: t.Context(), Acquire: 1, Entity: "e", Reason: "lock"}
+		o.Observe(event.Granted{Origin: from})
+		from.Acquire = 2
+		o.Observe(event.Queued{Origin: from})
+		want("of events alone", "0", "0")
+		o.Observe(event.Dropped{Origin: event.Origin{Context: t.Context()}, Count: 1})
+		want("after events were dropped", "", "")
+		from.Acquire = 3
+		o.Observe(event.Granted{Origin: from})
+		o.Observe(event.Lost{Origin: from, Cause: heartbeat.Expired})
+		want("after a loss", "", "")
 	})
 }
 
