@@ -13,7 +13,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestIdleRecordSize checks the size of an idle record in docs/costs.md.
+// TestIdleRecordSize bounds the size of an idle record with Forget. TestCosts prints that without.
 func TestIdleRecordSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
