@@ -120,6 +120,33 @@ func TestShellSnippets(t *testing.T) {
 	}
 }
 
+// TestJSONFields finds the fields of the JSON of status and ls on their page, and those of the pages' jq programs in
+// the JSON.
+func TestJSONFields(t *testing.T) {
+	page := read(t, "docs/observe.md")
+	fields := map[string]bool{}
+	for _, tag := range regexp.MustCompile(`json:"(\w+)"`).FindAllStringSubmatch(sources(t, "cmd/queuelock/internal/display", ".go"), -1) {
+		fields[tag[1]] = true
+		if !strings.Contains(page, "`"+tag[1]+"`") {
+			t.Errorf("docs/observe.md does not have the field %s", tag[1])
+		}
+	}
+	used := 0
+	for _, s := range snippets(t) {
+		for _, program := range regexp.MustCompile(`\| jq [^']*'([^']+)'`).FindAllStringSubmatch(strings.Join(s.lines, "\n"), -1) {
+			for _, field := range regexp.MustCompile(`\.([a-z_]+)`).FindAllStringSubmatch(program[1], -1) {
+				used++
+				if !fields[field[1]] {
+					t.Errorf("%s: there is no field %s: %s", s.where, field[1], program[1])
+				}
+			}
+		}
+	}
+	if len(fields) < 20 || used == 0 {
+		t.Errorf("%d fields, of which %d are used", len(fields), used)
+	}
+}
+
 // TestExampleCommands checks that the programs and flags of each "go run" exist.
 func TestExampleCommands(t *testing.T) {
 	for _, s := range snippets(t) {
