@@ -22,17 +22,18 @@ import (
 // id, or removes it.
 func Claim(ctx context.Context, q table.Queue, e Entry, t ticket.Number) (Record, error) {
 	n := namesOf(q)
-	update, condition := n.claim(expression.UpdateBuilder{}, e, t)
-	return grant(ctx, q, update, n.admits(e.Mode).And(condition))
+	update, condition := n.claim(expression.UpdateBuilder{}, n.admits(e.Mode), e, t)
+	return grant(ctx, q, update, condition)
 }
 
-// claim adds a CLAIM to an update. The condition does not ask for room.
-func (n names) claim(u expression.UpdateBuilder, e Entry, t ticket.Number) (expression.UpdateBuilder, expression.ConditionBuilder) {
+// claim adds a CLAIM to an update, and its condition to that of room.
+func (n names) claim(u expression.UpdateBuilder, room expression.ConditionBuilder, e Entry, t ticket.Number) (
+	expression.UpdateBuilder, expression.ConditionBuilder) {
 	u = u.Set(n.entry(e.ID), e.claimed(t)).Set(n.granted, number(t))
 	if e.Mode.Permits == 0 {
 		u = u.Set(n.holdMode, text(e.Mode.String()))
 	}
-	return u, n.granted.LessThan(number(t)).
+	return u, room.And(n.granted.LessThan(number(t))).
 		And(n.servingAfter.LessThan(number(t.Previous()))).
 		And(n.ticketNumber.GreaterThanEqual(number(t)))
 }

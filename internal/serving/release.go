@@ -56,8 +56,7 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	case FormFast:
 		update, condition = n.reset(q), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
 	case FormPass:
-		u, claimable := n.claim(update, e.Next.Entry, e.Next.Ticket)
-		update, condition = u, condition.And(n.alone()).And(claimable)
+		update, condition = n.claim(update, condition.And(n.alone()), e.Next.Entry, e.Next.Ticket)
 	}
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
 	update = update.Set(n.released, expression.Value(mark.attribute()))

@@ -27,8 +27,8 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"grant by read alone", "internal/serving/claim.go",
-		"return grant(ctx, q, update, n.admits(e.Mode).And(condition))",
-		"condition = n.holders.AttributeExists()\n\treturn grant(ctx, q, update, condition)",
+		"n.admits(e.Mode), e, t)\n\treturn grant",
+		"n.holders.AttributeExists(), e, t)\n\tcondition = n.holders.AttributeExists()\n\treturn grant",
 		`\d holders at once|was granted after ticket|believed to hold`, 10,
 	},
 	{
