@@ -21,6 +21,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -199,6 +200,210 @@ func ExampleItemLock_UpdateAndRelease() {
 	// not enough, there is only 100
 	// still held: true
 	// released, with 3 attributes: true
+}
+
+// After a holder was evicted, a transaction of it may yet become visible. Get waits for that.
+func ExampleLock_Get() {
+	ctx := context.Background()
+	db, key, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+	if err := hangs(ctx, locks, order); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	lock, err := locks.Acquire(ctx, order, waitpolicy.For(time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if evicted, ok := lock.LastEviction(); ok {
+		fmt.Printf("ticket %s was evicted, right before: %t\n", evicted.Ticket, evicted.Previous)
+	}
+	fmt.Println("unsettled:", lock.Unsettled())
+	items, err := lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the total is", items[0]["total"].(*types.AttributeValueMemberN).Value)
+	// Output:
+	// ticket 1 was evicted, right before: true
+	// unsettled: true
+	// the total is 100
+}
+
+// hangs acquires a lock whose holder an operator evicts.
+func hangs(ctx context.Context, locks *queuelock.Client, key queuelock.Key) error {
+	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
+	if err != nil {
+		return err
+	}
+	state, err := locks.Inspect(ctx, key)
+	if err != nil {
+		return err
+	}
+	if err := locks.EvictHolder(ctx, key, state.Serving[0]); err != nil {
+		return err
+	}
+	if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {
+		return fmt.Errorf("released after an eviction: %w", err)
+	}
+	return nil
+}
+
+// putOrder writes an order that has only its key.
+func putOrder(id string) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName: aws.String("orders"),
+		Item:      map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}},
+	}}
+}
+
+// The check is a part of a transaction that the program sends itself.
+func ExampleLock_Condition() {
+	ctx := context.Background()
+	db, _, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-8"}, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	write := func() error {
+		held := lock.Condition()
+		_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{{ConditionCheck: &held}, putOrder("order-8")},
+		})
+		return err
+	}
+	fmt.Println(write())
+	if err := lock.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](write())
+	fmt.Println(ok, *cancelled.CancellationReasons[0].Code)
+	// Output:
+	// <nil>
+	// true ConditionalCheckFailed
+}
+
+// The writes are made only if all of the locks are held.
+func ExampleLocks_Transact() {
+	ctx := context.Background()
+	db, _, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := scoped(db, queuelock.ScopeTable)
+	defer closed()
+	from, to := queuelock.Key{Entity: "order-8"}, queuelock.Key{Entity: "order-9"}
+	both, err := locks.AcquireAll(ctx, []queuelock.Key{from, to}, waitpolicy.For(time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	fmt.Println("locked", both.Get(to).Key().Entity)
+	fmt.Println(both.Transact(ctx, putOrder("order-8"), putOrder("order-9")))
+	if err := both.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	<-both.Done()
+	fmt.Println(errors.Is(both.Err(), queuelock.ErrReleased))
+	fmt.Println(errors.Is(both.Transact(ctx, putOrder("order-8")), queuelock.ErrReleased))
+	// Output:
+	// locked order-9
+	// <nil>
+	// true
+	// true
+}
+
+// An item that is missing is created with its lock.
+func ExampleCreateItem() {
+	ctx := context.Background()
+	db, _, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+	order := queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}}
+
+	item, err := locks.LockItem(ctx, order, waitpolicy.NoWait, queuelock.CreateItem())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("locked", item.ItemKey())
+	after, err := item.UpdateAndRelease(ctx, expression.Set(expression.Name("status"), expression.Value("new")))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the order is", after["status"].(*types.AttributeValueMemberS).Value)
+	// Output:
+	// locked "orders" {id S:"order-8"}
+	// the order is new
+}
+
+// inspectOrder returns the holder of an item's lock.
+func inspectOrder(ctx context.Context, locks *queuelock.Client, order queuelock.ItemKey) (queue.Holder, error) {
+	state, err := locks.InspectItem(ctx, order)
+	if err != nil {
+		return queue.Holder{}, err
+	}
+	if len(state.Serving) == 0 {
+		return queue.Holder{}, errors.New("the item is not locked")
+	}
+	return state.Serving[0], nil
+}
+
+// An operator evicts the holder of an item, whose process hangs.
+func ExampleClient_EvictItemHolder() {
+	ctx := context.Background()
+	db, key, err := withAnOrder(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, closed := client(db, "worker-1", time.Minute)
+	defer closed()
+	order := queuelock.ItemKey{Table: "orders", Key: key}
+	item, err := locks.LockItem(ctx, order, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	holder, err := inspectOrder(ctx, locks, order)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s has ticket %s\n", holder.Owner, holder.Ticket)
+	if err := locks.EvictItemHolder(ctx, order, holder); err != nil {
+		fmt.Println(err)
+	}
+	_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("note"), expression.Value("too late")))
+	fmt.Println("its update is refused:", errors.Is(err, queuelock.ErrLost))
+	// Output:
+	// worker-1 has ticket 1
+	// its update is refused: true
 }
 
 // The ticket is a fencing token. The protected resource keeps the highest one that it

@@ -685,6 +685,216 @@ func ExampleClient_Resume() {
 	// goes on with ticket 1
 }
 
+// A process makes one client, and closes it at its end. Close releases what is still locked.
+func ExampleNew() {
+	ctx := context.Background()
+	locks, err := queuelock.New(newMemoryTable(), "queuelock", queuelock.Config{Owner: "worker-1", TTL: 2 * time.Minute})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(locks.Close(ctx))
+	fmt.Println("released:", errors.Is(lock.Err(), queuelock.ErrReleased))
+	_, err = locks.Acquire(ctx, lock.Key(), waitpolicy.NoWait)
+	fmt.Println("closed:", errors.Is(err, queuelock.ErrClosed))
+	// Output:
+	// <nil>
+	// released: true
+	// closed: true
+}
+
+// The work ends with the lock, because its context does.
+func ExampleLock_Context() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ended := make(chan error)
+	go func() {
+		<-lock.Context().Done()
+		ended <- context.Cause(lock.Context())
+	}()
+	fmt.Println("held:", lock.Err() == nil)
+	if err := lock.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	<-lock.Done()
+	fmt.Println("ended by the release:", errors.Is(<-ended, queuelock.ErrReleased), errors.Is(lock.Err(), queuelock.ErrReleased))
+	// Output:
+	// held: true
+	// ended by the release: true true
+}
+
+// What is left of the lease says whether a piece of work is begun.
+func ExampleLock_Remaining() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("ten seconds of work can begin:", lock.Remaining() > 10*time.Second)
+	if err := lock.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("after the release:", lock.Remaining())
+	// Output:
+	// ten seconds of work can begin: true
+	// after the release: 0s
+}
+
+// A function that gets a lock can ask how it is held.
+func ExampleLock_Shared() {
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	report := queuelock.Key{Entity: "report-7"}
+	mode := func(_ context.Context, lock *queuelock.Lock) error {
+		fmt.Println("shared:", lock.Shared())
+		return nil
+	}
+	for _, opt := range []queuelock.Option{nil, queuelock.Shared()} {
+		if err := locks.Do(context.Background(), report, waitpolicy.NoWait, mode, opt); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// shared: false
+	// shared: true
+}
+
+// One lock has another owner and lease than the client's, and publishes data.
+func ExampleWithOwner() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+
+	err := locks.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
+		state, err := locks.Inspect(ctx, order)
+		if err != nil {
+			return err
+		}
+		for _, h := range state.Serving {
+			fmt.Printf("%s has a lease of %v: %s\n", h.Owner, h.TTL, h.Data)
+		}
+		return nil
+	}, queuelock.WithOwner("nightly job"), queuelock.WithTTL(5*time.Minute), queuelock.WithData([]byte("batch 12")))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// nightly job has a lease of 5m0s: batch 12
+}
+
+// A waiter saves its place, for a process that continues after a crash.
+func ExampleOnHandle() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	alice, closed := client(db, "alice", time.Minute)
+	defer closed()
+	bob, closed := client(db, "bob", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+
+	saved, served := make(chan queuelock.Handle, 1), make(chan error)
+	err := alice.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+		go func() {
+			served <- bob.Do(ctx, order, waitpolicy.Forever, ship, queuelock.OnHandle(func(h queuelock.Handle) { saved <- h }))
+		}()
+		fmt.Println("bob saves ticket", (<-saved).Ticket)
+		return nil
+	})
+	if err := errors.Join(err, <-served); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// bob saves ticket 2
+	// shipping order-7 with ticket 2
+}
+
+// The holder's process hangs, and its heartbeats continue.
+func ExampleClient_EvictHolder() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	key := queuelock.Key{Entity: "payroll"}
+	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	state, err := locks.Inspect(ctx, key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, holder := range state.Serving {
+		fmt.Printf("evict %s, ticket %s\n", holder.Owner, holder.Ticket)
+		if err := locks.EvictHolder(ctx, key, holder); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println("lost:", errors.Is(lock.Extend(ctx), queuelock.ErrLost)) // as the next heartbeat would report
+	// Output:
+	// evict worker-1, ticket 1
+	// lost: true
+}
+
+// A scan finds all queues whose entities begin with a prefix.
+func ExampleClient_Queues() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	for _, entity := range []string{"order-7", "invoice-1", "order-8"} {
+		if _, err := locks.Acquire(ctx, queuelock.Key{Entity: entity}, waitpolicy.NoWait); err != nil {
+			fmt.Println(err)
+		}
+	}
+
+	for state, err := range locks.Queues(ctx, queuelock.ScanConfig{Prefix: "order-"}) {
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Printf("%s (%s): %d holder, %d waiters\n", state.Entity, state.Reason, len(state.Serving), len(state.Waiting))
+	}
+	// Unordered output:
+	// order-7 (lock): 1 holder, 0 waiters
+	// order-8 (lock): 1 holder, 0 waiters
+}
+
+// A sweep removes only what has expired.
+func ExampleClient_Sweep() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	order := queuelock.Key{Entity: "order-7"}
+
+	err := locks.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
+		swept, err := locks.Sweep(ctx, order)
+		fmt.Printf("removed: %d holders, %d waiters\n", swept.Holders, swept.Waiters)
+		return errors.Join(err, lock.Err())
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// removed: 0 holders, 0 waiters
+}
+
 // cable is a network that a test can interrupt.
 type cable struct {
 	http.RoundTripper

@@ -36,3 +36,30 @@ func ExampleState() {
 	// web-2 is next
 	// ticket 14 is at position 2 and waits for about 50s
 }
+
+// A waiter's place, and what it means in time.
+func ExampleState_Position() {
+	mine := ticket.FromUint64(9)
+	state := &queue.State{
+		Waiting:  []queue.Waiter{{Position: 1, Ticket: ticket.FromUint64(8)}, {Position: 2, Ticket: mine}},
+		HoldTime: queue.HoldTime{Mean: 30 * time.Second},
+	}
+	fmt.Println(state.Position(mine), state.EstimatedWait(2) > state.EstimatedWait(1))
+	fmt.Println(state.Position(ticket.FromUint64(7)))
+	// Output:
+	// 2 true
+	// 0
+}
+
+// A crashed holder and a crashed waiter stay until a client removes them.
+func ExampleState_Idle() {
+	state := &queue.State{
+		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), TTL: time.Minute, Remaining: -time.Second}},
+		Waiting: []queue.Waiter{{Ticket: ticket.FromUint64(8), TTL: 15 * time.Second}},
+	}
+	fmt.Println("expired:", state.Serving[0].Expired(), state.Waiting[0].Expired())
+	fmt.Println("idle:", state.Idle())
+	// Output:
+	// expired: true true
+	// idle: false
+}

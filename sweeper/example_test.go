@@ -2,12 +2,18 @@ package sweeper_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/sweeper"
 )
 
@@ -26,7 +32,11 @@ func ExampleRun() {
 			OnError: func(key queuelock.Key, err error) { slog.Warn("sweep failed", "key", key, "error", err) },
 		})
 	}
-	_ = run
+	ctx, shutDown := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer shutDown()
+	fmt.Println(run(ctx, newMemoryTable()))
+	// Output:
+	// context deadline exceeded
 }
 
 // A cron job sweeps once.
@@ -36,5 +46,37 @@ func ExampleOnce() {
 		slog.Info("swept", "waiters", swept.Waiters, "holders", swept.Holders)
 		return err
 	}
-	_ = job
+	locks, err := queuelock.New(newMemoryTable(), "queuelock", queuelock.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	fmt.Println(job(ctx, locks), locks.Close(ctx))
+	// Output:
+	// <nil> <nil>
+}
+
+// memory carries requests to a DynamoDB in memory. Tests use package
+// queuelocktest; an example has no testing.TB to give it.
+type memory struct{ engine http.Handler }
+
+func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	m.engine.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+// newMemoryTable is a client of a DynamoDB in memory with the table "queuelock".
+func newMemoryTable() *dynamodb.Client {
+	db := dynamodb.New(dynamodb.Options{
+		Region:       "local",
+		BaseEndpoint: aws.String("http://dynamodb.invalid"),
+		HTTPClient:   &http.Client{Transport: memory{embedded.New(embedded.Config{})}},
+		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
+		panic(err)
+	}
+	return db
 }

@@ -2,6 +2,7 @@ package ticket_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/queuelock/queuelock/ticket"
@@ -38,4 +39,41 @@ func ExampleNumber_MarshalText() {
 	fmt.Println(string(text), err)
 	// Output:
 	// {"token":"36893488147419103232"} <nil>
+}
+
+// Padded or not, a text is read as the same number.
+func ExampleParse() {
+	for _, text := range []string{"42", "00000000000000000000000000000000000042", "-1"} {
+		token, err := ticket.Parse(text)
+		fmt.Println(token, token.IsZero(), err == nil)
+	}
+	// Output:
+	// 42 false true
+	// 42 false true
+	// 0 true false
+}
+
+// Padded numbers sort as strings do. Short ones are for people.
+func ExampleNumber_Padded() {
+	token := ticket.FromUint64(1234567890123)
+	fmt.Println(token.Padded())
+	fmt.Println(token.Short())
+	fmt.Println(token.Compare(ticket.FromUint64(9)), token.Padded() > ticket.FromUint64(9).Padded())
+	// Output:
+	// 00000000000000000000000001234567890123
+	// …890123
+	// 1 true
+}
+
+func ExampleNumber_Next() {
+	token := ticket.FromUint64(18446744073709551615)
+	next, err := token.Next()
+	fmt.Println(next, err)
+	fmt.Println(next.Previous() == token, next.After(token))
+	_, err = ticket.Max.Next()
+	fmt.Println(errors.Is(err, ticket.ErrExhausted))
+	// Output:
+	// 18446744073709551616 <nil>
+	// true 1
+	// true
 }

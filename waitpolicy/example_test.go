@@ -69,3 +69,48 @@ func ExampleAttempts() {
 	// another worker writes it
 	// writing the report
 }
+
+// A program reads the wait from a flag or a file.
+func ExampleParse() {
+	for _, text := range []string{"0", "90s", "forever", "5x2s"} {
+		wait, err := waitpolicy.Parse(text)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		limit, bounded := wait.Limit()
+		tries, every := wait.Tries()
+		fmt.Printf("%s: NoWait %t, limit %v %t, %d tries, pause %v\n", wait, wait.IsNoWait(), limit, bounded, tries, every)
+	}
+	// Output:
+	// 0: NoWait true, limit 0s true, 1 tries, pause 0s
+	// 1m30s: NoWait false, limit 1m30s true, 0 tries, pause 0s
+	// forever: NoWait false, limit 0s false, 0 tries, pause 0s
+	// 5x2s: NoWait false, limit 0s false, 5 tries, pause 2s
+}
+
+func ExampleFor() {
+	fmt.Println(waitpolicy.For(time.Minute), waitpolicy.For(0) == waitpolicy.NoWait)
+	fmt.Println("valid:", waitpolicy.For(time.Minute).Validate() == nil, waitpolicy.For(-time.Minute).Validate() == nil)
+	// Output:
+	// 1m0s true
+	// valid: true false
+}
+
+// A pause is shortened at random, by up to a fifth.
+func ExampleWait_Pause() {
+	wait := waitpolicy.Attempts(5, 2*time.Second)
+	fmt.Println(wait.Pause(0), wait.Pause(0.5))
+	// Output:
+	// 2s 1.8s
+}
+
+// The next waiter looks as often as the schedule allows if nothing is known of the turn.
+func ExampleSchedule_Delay() {
+	schedule := waitpolicy.Schedule{Fastest: 5 * time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
+	next := schedule.Delay(waitpolicy.Observation{Serving: true}, 0)
+	deeper := schedule.Delay(waitpolicy.Observation{Serving: true, Ahead: 20, Mean: time.Second, ClearIn: time.Minute}, 0)
+	fmt.Println(next <= schedule.SlowestNext, deeper > next)
+	// Output:
+	// true true
+}

@@ -40,3 +40,29 @@ func ExampleNew() {
 	fmt.Println(hints.Close())
 	// Output: <nil>
 }
+
+// Hints of a program's own. A client of package queuelock sends and receives them by itself.
+func ExampleUDP_Listen() {
+	hints, err := wake.New(wake.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	printer, received := wake.Digest{1, 2, 3}, make(chan bool, 1)
+	stop, err := hints.Listen(func(d wake.Digest) {
+		select {
+		case received <- d == printer:
+		default: // it must not block
+		}
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	hints.Send(printer)
+	fmt.Println("look now:", <-received)
+	stop()
+	fmt.Println(hints.Close())
+	// Output:
+	// look now: true
+	// <nil>
+}
