@@ -56,12 +56,12 @@ var mutants = []mutant{
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all`, 72,
+		`has left|wrote .*, and returned|was written after all`, 147,
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
-		`requests within a second|sends requests without end|some still wait`, 1527,
+		`requests within a second|sends requests without end|some still wait`, 1567,
 	},
 	{
 		"a fast release by the last number seen", "internal/serving/release.go",
@@ -96,7 +96,7 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 435,
+		`an Acquire that failed has left \[row`, 469,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
@@ -136,7 +136,7 @@ var mutants = []mutant{
 	{
 		"a lock delay that others do not keep", "internal/lease/observer.go",
 		"end.Add(l.Delay).Sub(earliest)", "end.Sub(earliest)",
-		`was removed by`, 15,
+		`was removed by`, 19,
 	},
 	{
 		"a release inside the transaction", "internal/session/release.go",
@@ -169,7 +169,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
-		`an update is lost`, 50103,
+		`an update is lost`, 70056,
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
@@ -179,7 +179,7 @@ var mutants = []mutant{
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
 		"\t\tgrant, ok, err := w.settle(ctx)\n", "\t\tgrant, ok, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
-		`has left \[holder`, 80149,
+		`has left \[holder`, 80332,
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",
