@@ -173,6 +173,47 @@ func TestPassToWaiterThatLeaves(t *testing.T) {
 	}
 }
 
+// TestPassThenSilence cuts the process off right after its PASS was applied. Without end, as after a crash, another
+// client takes over when the lease ends. After an hour, as when the process was paused, its waiter does not hold a
+// lock that another client was granted meanwhile.
+func TestPassThenSilence(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		applied := dbA.Inject(passes(queuelocktest.HoldResponse().Times(1)))
+		first := locktest.Acquire(t, a, waitpolicy.Forever)
+		second := locktest.LockBy(t, a)
+		time.Sleep(time.Second)
+		other := locktest.LockBy(t, b)
+		time.Sleep(time.Second)
+		released := make(chan error, 1)
+		go func() { released <- first.Release(t.Context()) }()
+		<-applied.Reached()
+		dbA.Partition()
+		got := locktest.Within(t, "the other client", 65*time.Second, other)
+		if got.Err != nil || got.Lock.Ticket().Compare(first.Ticket()) <= 0 {
+			t.Fatalf("got %+v", got)
+		}
+		time.Sleep(time.Hour)
+		applied.Release()
+		dbA.Heal()
+		time.Sleep(time.Minute)
+		select {
+		case late := <-second:
+			if late.Err == nil && late.Lock.Err() == nil {
+				t.Errorf("two hold: %s and %s", late.Lock.Ticket(), got.Lock.Ticket())
+			}
+		default:
+		}
+		if err := got.Lock.Err(); err != nil {
+			t.Error(err)
+		}
+		<-released
+		locktest.Release(t, got.Lock)
+	})
+}
+
 // TestNoPass checks that a release passes nothing over a waiter of another client, to a waiter with other needs, or
 // after the lock was lost.
 func TestNoPass(t *testing.T) {
