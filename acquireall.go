@@ -48,7 +48,7 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 // several is one AcquireAll.
 type several struct {
 	client *Client
-	cfg    settings
+	cfg    *settings
 	given  []Key         // as they were given, each once
 	queues []table.Queue // in the order in which they are entered
 	logs   []*notify.Log // by queue
@@ -56,10 +56,10 @@ type several struct {
 }
 
 // in returns the settings in a queue.
-func (s *several) in(queue int) settings {
-	cfg := s.cfg
+func (s *several) in(queue int) *settings {
+	cfg := *s.cfg
 	cfg.log = s.logs[queue]
-	return cfg
+	return &cfg
 }
 
 func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*several, error) {
@@ -96,7 +96,7 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
 	config := multilock.Config{
 		Numbered: s.cfg.Scope != ScopeQueue, Log: s.cfg.Logger,
-		Hold: func(ctx context.Context, i int, grant waiter.Grant) multilock.Held {
+		Hold: func(ctx context.Context, i int, grant *waiter.Grant) multilock.Held {
 			return s.client.hold(ctx, s.in(i), s.queues[i], grant)
 		},
 		Ready: func() error {

@@ -239,7 +239,7 @@ type MalformedError = queue.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
 // waiter saw last.
-func (c *Client) acquireError(ctx context.Context, cfg settings, q table.Queue, err error, last waiter.Status) error {
+func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue, err error, last waiter.Status) error {
 	key, waited, cause := keyOf(q), time.Since(cfg.begun), context.Cause(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed

@@ -58,7 +58,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	return &ItemLock{lock, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
-func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
+func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.cfg.with(opts)
 	cfg.Scope = ScopeQueue
 	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}

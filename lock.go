@@ -24,7 +24,7 @@ type Lock struct {
 }
 
 // hold makes the session of a grant and starts its heartbeat.
-func (c *Client) hold(ctx context.Context, cfg settings, q table.Queue, grant waiter.Grant) *session.Session {
+func (c *Client) hold(ctx context.Context, cfg *settings, q table.Queue, grant *waiter.Grant) *session.Session {
 	var margins []time.Duration
 	for _, w := range cfg.warnings {
 		margins = append(margins, w.margin)
@@ -42,7 +42,7 @@ func (c *Client) hold(ctx context.Context, cfg settings, q table.Queue, grant wa
 }
 
 // logOf returns the Log of a call that acquires the lock of a queue.
-func (c *Client) logOf(ctx context.Context, cfg settings, q table.Queue, acquire uint64) *notify.Log {
+func (c *Client) logOf(ctx context.Context, cfg *settings, q table.Queue, acquire uint64) *notify.Log {
 	mode := event.Exclusive
 	switch {
 	case cfg.mode.Shared:
@@ -56,7 +56,7 @@ func (c *Client) logOf(ctx context.Context, cfg settings, q table.Queue, acquire
 }
 
 // reportFailure reports the error of a call that acquires a lock.
-func (s settings) reportFailure(err error) {
+func (s *settings) reportFailure(err error) {
 	if err != nil {
 		notify.Send(s.log, event.NotAcquired{Origin: s.log.Origin(ticket.Number{}), Waited: time.Since(s.begun), Err: err})
 	}
@@ -71,9 +71,9 @@ func (c *Client) warnOfTTL(ctx context.Context) {
 }
 
 // deliver makes the Lock of a session that is returned to the caller.
-func (c *Client) deliver(s *session.Session, cfg settings) *Lock {
-	l := &Lock{session: s, maxData: cfg.maxData()}
-	s.Deliver(func(margin int) { cfg.warnings[margin].call(l) })
+func (c *Client) deliver(s *session.Session, cfg *settings) *Lock {
+	l, warnings := &Lock{session: s, maxData: cfg.maxData()}, cfg.warnings
+	s.Deliver(func(margin int) { warnings[margin].call(l) })
 	return l
 }
 

@@ -136,7 +136,7 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 		return Swept{}, err
 	}
 	defer end()
-	log := c.logOf(ctx, settings{Config: c.cfg}, q, 0)
+	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
 	swept, err := sweep.Queue(ctx, q, c.observer)
 	if swept.Waiters > 0 {
 		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
@@ -223,7 +223,7 @@ func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, by e
 		refused.Serving = picture.Holders(q, rec.Holders, c.observer)
 		return refused
 	}
-	log := c.logOf(ctx, settings{Config: c.cfg}, q, 0)
+	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
 	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: t, Owner: holder.Owner, By: by})
 	idle := rec.Resettable(t)
 	c.local.Wake(q, !idle)

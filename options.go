@@ -122,11 +122,11 @@ func OnExpiring(margin time.Duration, f func(*Lock)) Option {
 	return func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) }
 }
 
-func (c Config) with(opts []Option) settings {
-	s := settings{Config: c, begun: time.Now()}
+func (c *Config) with(opts []Option) *settings {
+	s := &settings{Config: *c, begun: time.Now()}
 	for _, opt := range opts {
 		if opt != nil {
-			opt(&s)
+			opt(s)
 		}
 	}
 	if s.TTL != c.TTL {
@@ -137,7 +137,7 @@ func (c Config) with(opts []Option) settings {
 }
 
 // validate checks the options together with the Config that they change.
-func (s settings) validate() error {
+func (s *settings) validate() error {
 	if err := s.Config.validate(); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s settings) validate() error {
 }
 
 // validEnd checks how the lock may end without a release.
-func (s settings) validEnd() error {
+func (s *settings) validEnd() error {
 	switch {
 	case s.delay < 0 || s.delay > lease.MaxDelay:
 		return fmt.Errorf("LockDelay is %v: between 0 and %v are possible", s.delay, lease.MaxDelay)
@@ -173,7 +173,7 @@ func (s settings) validEnd() error {
 	return nil
 }
 
-func (s settings) validWarnings() error {
+func (s *settings) validWarnings() error {
 	most, less := s.TTL-lease.Margin(s.TTL), "" // what is left when a renewal is confirmed at its latest
 	if !s.noHeartbeat {
 		most -= s.HeartbeatInterval + s.RequestTimeout
@@ -208,7 +208,7 @@ func validData(what string, data []byte, most int) error {
 }
 
 // maxData returns the limit of each holder's data. Holders of one record must leave room for each other.
-func (s settings) maxData() int {
+func (s *settings) maxData() int {
 	switch {
 	case s.mode.Shared:
 		return serving.MaxSharedData
@@ -219,12 +219,12 @@ func (s settings) maxData() int {
 }
 
 // load returns what one holder with that data adds to its record.
-func (s settings) load(data int) serving.Load {
+func (s *settings) load(data int) serving.Load {
 	return serving.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
 }
 
 // waiterMode returns the mode by which a waiter decides whether there is room.
-func (s settings) waiterMode() serving.Mode {
+func (s *settings) waiterMode() serving.Mode {
 	mode := s.mode
 	if mode.Shared {
 		mode.Readers = s.load(serving.MaxSharedData).MaxHolders()
@@ -232,7 +232,7 @@ func (s settings) waiterMode() serving.Mode {
 	return mode
 }
 
-func (s settings) holderTerms() lease.Terms {
+func (s *settings) holderTerms() lease.Terms {
 	terms := lease.Terms{
 		TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed,
 	}
@@ -243,7 +243,7 @@ func (s settings) holderTerms() lease.Terms {
 }
 
 // grantTerms returns the terms of the lease with which a grant begins.
-func (s settings) grantTerms() lease.Terms {
+func (s *settings) grantTerms() lease.Terms {
 	terms := s.holderTerms()
 	if s.failClosed {
 		terms.TTL = waiter.Grace(s.RequestTimeout)
@@ -271,7 +271,7 @@ type Progress struct {
 }
 
 // waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
-func (c *Client) waiter(cfg settings, q table.Queue, calls *callback.Caller) *waiter.Config {
+func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *waiter.Config {
 	config := &waiter.Config{
 		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},

@@ -167,41 +167,47 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 var acquires atomic.Uint64
 
 // serve waits in the queue and returns the lock.
-func (c *Client) serve(ctx context.Context, cfg settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
+func (c *Client) serve(ctx context.Context, cfg *settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
 	cfg.log = c.logOf(ctx, cfg, q, acquires.Add(1))
 	try := func(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (*Lock, bool, error) {
 		w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, calls), wait)
-		last := w.Status()
-		if err != nil {
-			err = c.acquireError(ctx, cfg, q, err, last)
-			if orphan := w.Orphan(); orphan != nil {
-				err = errors.Join(err, &UnreleasedError{Key: keyOf(q), Ticket: orphan.Ticket, Err: orphan.Err})
-			}
-			return nil, w.Tried(), err
-		}
-		cfg.mode = w.Mode() // of a lock that was resumed, what the record says
-		held := c.hold(ctx, cfg, q, grant)
-		failed := calls.Close()
-		if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
-			// Served while the caller gave up: give it back.
-			last.Serving = nil
-			err = c.acquireError(ctx, cfg, q, ctx.Err(), last)
-			if end := held.Release(ctx); !held.State().Phase.Final() {
-				err = errors.Join(err, publicError(end))
-			}
-			w.Wait()
-			return nil, true, err
-		}
-		return c.deliver(held, cfg), true, nil
+		return c.waited(ctx, cfg, q, calls, w, grant, err)
 	}
 	lock, err := attempt(ctx, c, cfg, wait, try)
 	cfg.reportFailure(err)
 	return lock, err
 }
 
+// waited makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
+func (c *Client) waited(ctx context.Context, cfg *settings, q table.Queue, calls *callback.Caller, w *waiter.Waiter,
+	grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
+	last := w.Status()
+	if err != nil {
+		err = c.acquireError(ctx, cfg, q, err, last)
+		if orphan := w.Orphan(); orphan != nil {
+			err = errors.Join(err, &UnreleasedError{Key: keyOf(q), Ticket: orphan.Ticket, Err: orphan.Err})
+		}
+		return nil, w.Tried(), err
+	}
+	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
+	held := c.hold(ctx, cfg, q, grant)
+	failed := calls.Close()
+	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
+		// Served while the caller gave up: give it back.
+		last.Serving = nil
+		err = c.acquireError(ctx, cfg, q, ctx.Err(), last)
+		if end := held.Release(ctx); !held.State().Phase.Final() {
+			err = errors.Join(err, publicError(end))
+		}
+		w.Wait()
+		return nil, true, err
+	}
+	return c.deliver(held, cfg), true, nil
+}
+
 // attempt makes an attempt within the wait, and one without waiting if the wait was over before the first
 // request. try reports whether it made a request.
-func attempt[T any](ctx context.Context, c *Client, cfg settings, wait waitpolicy.Wait,
+func attempt[T any](ctx context.Context, c *Client, cfg *settings, wait waitpolicy.Wait,
 	try func(context.Context, *callback.Caller, waitpolicy.Wait) (T, bool, error)) (T, error) {
 	once := func(wait waitpolicy.Wait) (held T, tried bool, err error) {
 		ctx, end, err := c.begin(ctx, wait)
@@ -322,7 +328,7 @@ func (c *Client) enter(ctx context.Context, key Key) (bounded context.Context, q
 }
 
 // prepare checks the arguments of a call.
-func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (settings, table.Queue, error) {
+func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.cfg.with(opts)
 	key = key.normal()
 	var misuse error

@@ -47,7 +47,7 @@ type Config struct {
 	Numbered bool // the Waiters have one Counter
 	Log      *slog.Logger
 	// Hold begins to hold what a queue has granted.
-	Hold func(ctx context.Context, queue int, grant waiter.Grant) Held
+	Hold func(ctx context.Context, queue int, grant *waiter.Grant) Held
 	// Ready is called once all locks are held. Its error gives them back.
 	Ready func() error
 }

@@ -119,11 +119,11 @@ func (r *round) enterAll(ctx context.Context) {
 // enter enters a queue with the common number. Without a grant it waits beside the other queues, once the row is in
 // the table.
 func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Number) error {
-	grant, granted, err := w.Enter(ctx, t)
+	grant, err := w.Enter(ctx, t)
 	switch {
 	case err != nil:
 		return err
-	case granted:
+	case grant != nil:
 		r.hold(ctx, i, grant)
 		return nil
 	case r.a.noWait:
@@ -142,7 +142,7 @@ func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Num
 }
 
 // keep acquires a lock and holds it.
-func (r *round) keep(ctx context.Context, i int, acquire func(context.Context) (waiter.Grant, error)) error {
+func (r *round) keep(ctx context.Context, i int, acquire func(context.Context) (*waiter.Grant, error)) error {
 	grant, err := acquire(ctx)
 	if err == nil {
 		r.hold(ctx, i, grant)
@@ -151,7 +151,7 @@ func (r *round) keep(ctx context.Context, i int, acquire func(context.Context) (
 }
 
 // hold holds a lock that was granted, and ends the round if it is lost.
-func (r *round) hold(ctx context.Context, i int, grant waiter.Grant) {
+func (r *round) hold(ctx context.Context, i int, grant *waiter.Grant) {
 	lock := r.a.cfg.Hold(ctx, i, grant)
 	unwatch := context.AfterFunc(lock.Context(), func() { r.fail(i, errLost) })
 	r.mu.Lock()

@@ -31,7 +31,7 @@ type Config struct {
 type Session struct {
 	client *Client
 	config Config
-	grant  waiter.Grant
+	grant  *waiter.Grant
 	ctx    sessionContext
 	keeper *heartbeat.Keeper
 
@@ -49,10 +49,10 @@ type Session struct {
 }
 
 // Hold returns the session of a grant, which must be released, and starts its heartbeat.
-func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *Session {
+func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
-		client: c, config: config, grant: grant, seen: *grant.Record, sharing: sharingOf(config.Mode),
+		client: c, config: config, grant: grant, seen: grant.Record, sharing: sharingOf(config.Mode),
 		releases: newTurnstile(), transacts: newTurnstile(), handover: handover{decided: make(chan struct{})},
 	}
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
@@ -68,7 +68,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant waiter.Grant) *S
 }
 
 // Grant returns the grant with which the session began.
-func (s *Session) Grant() waiter.Grant { return s.grant }
+func (s *Session) Grant() *waiter.Grant { return s.grant }
 
 // Config returns the Config with which the session began.
 func (s *Session) Config() Config { return s.config }

@@ -73,7 +73,7 @@ func inWorld(t *testing.T, name string, terms lease.Terms, test func(w *world)) 
 
 var errUnknown = errors.New("unknown")
 
-func (w *world) take(q table.Queue, terms lease.Terms, id string) waiter.Grant {
+func (w *world) take(q table.Queue, terms lease.Terms, id string) *waiter.Grant {
 	w.Helper()
 	for {
 		sent := time.Now()
@@ -86,7 +86,7 @@ func (w *world) take(q table.Queue, terms lease.Terms, id string) waiter.Grant {
 			w.Fatal(err)
 		}
 		h, _ := rec.Mine(id)
-		return waiter.Grant{ID: id, Ticket: h.Ticket, Sent: sent, Lease: h.Lease, Record: &rec}
+		return &waiter.Grant{ID: id, Ticket: h.Ticket, Sent: sent, Lease: h.Lease, Record: rec}
 	}
 }
 

@@ -220,27 +220,27 @@ func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, e
 
 // resume is Enter with a handle. It takes over a lock that is still in the record, or returns no grant if the
 // ticket can still be granted. Otherwise it returns a *GoneError.
-func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, error) {
+func (w *Waiter) resume(ctx context.Context, t ticket.Number) (*Grant, error) {
 	w.ticket, w.careful = t, true
 	for {
 		err := w.read(ctx, answerGrace, func(ctx context.Context) (rows.Snapshot, error) {
 			return rows.Look(ctx, w.cfg.Queue, t, ticket.Number{})
 		})
 		if err != nil {
-			return Grant{}, false, err
+			return nil, err
 		}
 		if err := w.fits(w.snapshot.Record); err != nil {
-			return Grant{}, false, err
+			return nil, err
 		}
-		grant, ok, err := w.settle(ctx)
-		if ok {
-			return grant, true, nil
+		grant, err := w.settle(ctx)
+		if grant != nil {
+			return grant, nil
 		}
 		if err == nil {
 			break
 		}
 		if err := w.pause(ctx, "resume", err); err != nil {
-			return Grant{}, false, err
+			return nil, err
 		}
 	}
 	rec := w.snapshot.Record
@@ -249,10 +249,10 @@ func (w *Waiter) resume(ctx context.Context, t ticket.Number) (Grant, bool, erro
 		if slices.ContainsFunc(rec.Holders, func(h serving.Holder) bool { return h.Ticket == t }) {
 			why = "another process holds the lock with this ticket, as after an earlier Resume"
 		}
-		return Grant{}, false, &GoneError{t, why}
+		return nil, &GoneError{t, why}
 	}
 	w.progress.record(t, w.snapshot, ticketsAhead(t, rec))
-	return Grant{}, false, nil
+	return nil, nil
 }
 
 // takeOver replaces a holder that the handle names by an own id, and reports whether there is one: a CLAIM of a

@@ -23,12 +23,12 @@ type Grant struct {
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
 	// have acted under it.
 	Claimed, Resumed bool
-	Handover         time.Duration   // see event.Granted
-	Record           *serving.Record // with the grant; a pointer keeps the stacks of waiters small
+	Handover         time.Duration  // see event.Granted
+	Record           serving.Record // with the grant
 }
 
 // Handle returns the handle by which another process resumes the lock.
-func (g Grant) Handle() Handle {
+func (g *Grant) Handle() Handle {
 	return Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket}
 }
 
@@ -113,31 +113,31 @@ func (a *attempt) begin(w *Waiter) func() serving.Entry {
 	}
 }
 
-// adopt returns the grant of an own id in the record. An entry whose lease is over, as after a lost answer or a
+// adopt returns the grant of an own id in the record, or nil. An entry whose lease is over, as after a lost answer or a
 // pause of the process, is not a grant: it is removed, also from the snapshot.
-func (w *Waiter) adopt(ctx context.Context) (Grant, bool) {
+func (w *Waiter) adopt(ctx context.Context) *Grant {
 	rec := w.snapshot.Record
 	a, entry := w.attempts.find(rec)
 	if a == nil {
-		return Grant{}, false
+		return nil
 	}
 	if a.usable(entry, w.cfg.Entry.Terms, w.cfg.Queue.Clock(), time.Now()) {
 		a.unknown, w.failure = false, nil
-		return Grant{
-			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: &rec,
-		}, true
+		return &Grant{
+			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: rec,
+		}
 	}
 	w.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 		"queue", w.cfg.Queue.String(), "ticket", entry.Ticket, "problem", entry.Problem)
 	a.given, a.unknown = true, true
 	if a.delayed() {
-		return Grant{}, false // its lease and its lock delay end it
+		return nil // its lease and its lock delay end it
 	}
 	if without, err := w.remove(ctx, a.id); err == nil {
 		w.snapshot.Saw(without)
 		a.unknown = false
 	}
-	return Grant{}, false
+	return nil
 }
 
 // Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant
@@ -148,10 +148,10 @@ func Grace(requestTimeout time.Duration) time.Duration {
 	return min(max(4*requestTimeout, 2*time.Second), lease.Max)
 }
 
-// confirm sends CONFIRM until it is answered. It returns errOvertaken if the grant is gone. After any other error
+// confirm sends CONFIRM until it is answered, and updates the grant. It returns errOvertaken if the grant is gone. After any other error
 // its outcome is unknown.
-func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
-	a, _ := w.attempts.find(*grant.Record)
+func (w *Waiter) confirm(ctx context.Context, grant *Grant) error {
+	a, _ := w.attempts.find(grant.Record)
 	a.unknown = true
 	w.series.Reset()
 	var rec serving.Record
@@ -164,10 +164,10 @@ func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
 	case err == nil:
 		a.unknown = false
 		me, _ := rec.Mine(a.id)
-		grant.Record, grant.Lease = &rec, me.Lease
-		return grant, nil
+		grant.Record, grant.Lease = rec, me.Lease
+		return nil
 	case !errors.Is(err, serving.ErrRefused):
-		return Grant{}, err
+		return err
 	}
 	w.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time",
 		"queue", w.cfg.Queue.String(), "ticket", grant.Ticket)
@@ -176,5 +176,5 @@ func (w *Waiter) confirm(ctx context.Context, grant Grant) (Grant, error) {
 		_, err := w.remove(ctx, a.id)
 		a.unknown = err != nil
 	}
-	return Grant{}, errOvertaken
+	return errOvertaken
 }

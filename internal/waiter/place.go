@@ -22,7 +22,7 @@ var errInactive = errors.New("the waiter has not looked at the queue for too lon
 // place keeps the waiter's row in the table. One goroutine sends all requests for it, so that no heartbeat, second
 // ENQUEUE or delete is sent while an ENQUEUE is unanswered.
 type place struct {
-	cfg    Config
+	cfg    *Config // the waiter's
 	local  *localqueue.Waiter
 	cancel context.CancelFunc // deletes the row in the background
 

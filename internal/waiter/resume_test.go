@@ -40,7 +40,7 @@ func TestHandle(t *testing.T) {
 		})
 	}
 	t.Run("OfGrantNamesItsHolder", func(t *testing.T) {
-		got := (Grant{ID: "p-3", Ticket: n(7)}).Handle()
+		got := (&Grant{ID: "p-3", Ticket: n(7)}).Handle()
 		if _, found, err := got.holder(record(7, mine)); got != handle || !found || err != nil {
 			t.Errorf("handle %+v, found %v, error %v", got, found, err)
 		}

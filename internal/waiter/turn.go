@@ -76,21 +76,20 @@ func (w *Waiter) touch() {
 	}
 }
 
-func (w *Waiter) await(ctx context.Context) (Grant, error) {
+func (w *Waiter) await(ctx context.Context) (grant *Grant, err error) {
 	// If no waiter can be ahead, a look would show no more than what Enter returned.
 	seen := w.next()
-	for {
+	for step := done; ; {
 		if !seen {
 			if err := w.look(ctx); err != nil {
-				return Grant{}, err
+				return nil, err
 			}
 		}
-		grant, step, err := w.act(ctx)
-		if err != nil || step == done {
+		if grant, step, err = w.act(ctx); err != nil || step == done {
 			return grant, err
 		}
 		if seen, err = w.rest(ctx, step); err != nil {
-			return Grant{}, err
+			return nil, err
 		}
 	}
 }
@@ -112,12 +111,12 @@ const (
 )
 
 // act does what the snapshot requires, until a look or a wait follows.
-func (w *Waiter) act(ctx context.Context) (Grant, step, error) {
+func (w *Waiter) act(ctx context.Context) (*Grant, step, error) {
 	for {
-		if grant, ok, err := w.settle(ctx); err != nil {
+		if grant, err := w.settle(ctx); err != nil {
 			step, err := w.failed(ctx, "resume", err)
-			return Grant{}, step, err
-		} else if ok {
+			return nil, step, err
+		} else if grant != nil {
 			return grant, done, nil
 		}
 		d := w.decide(w.ticket, nil)
@@ -131,23 +130,23 @@ func (w *Waiter) act(ctx context.Context) (Grant, step, error) {
 			w.turn.place.belowFloor.Store(w.ticket.Compare(w.snapshot.Record.Floor()) <= 0)
 		}
 		if step, err := w.follow(ctx, d); err != nil || step != actAgain {
-			return Grant{}, step, err
+			return nil, step, err
 		}
 	}
 }
 
-// settle looks for an own id in the record. A Resume also takes over a holder that its handle names.
-func (w *Waiter) settle(ctx context.Context) (Grant, bool, error) {
+// settle looks for an own id in the record, and returns its grant, or nil. A Resume also takes over a holder that its handle names.
+func (w *Waiter) settle(ctx context.Context) (*Grant, error) {
 	for {
 		w.touch()
-		if grant, ok := w.adopt(ctx); ok {
-			return grant, true, nil
+		if grant := w.adopt(ctx); grant != nil {
+			return grant, nil
 		}
 		if ctx.Err() != nil {
-			return Grant{}, false, ctx.Err()
+			return nil, ctx.Err()
 		}
 		if found, err := w.takeOver(ctx); err != nil || !found {
-			return Grant{}, false, err
+			return nil, err
 		}
 	}
 }
@@ -274,6 +273,11 @@ func (w *Waiter) look(ctx context.Context) error {
 	if w.shown() || w.withdraw(ctx) {
 		return nil
 	}
+	return w.readRows(ctx)
+}
+
+// readRows reads the record and the rows ahead.
+func (w *Waiter) readRows(ctx context.Context) error {
 	period := answerGrace
 	if w.turn.place != nil {
 		period = 0 // the delete of its row shows whether the table answers
@@ -341,12 +345,17 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 	switch why, err := w.sleep(ctx, d, slots); {
 	case err != nil, why == passed:
 		return err == nil, err
-	case !w.next(), why != woken && (w.own() || !w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now())):
+	case !w.next(), why != woken && !w.mayHaveEnded():
 		return false, nil
 	}
 	// No waiter can be ahead, and the turn has ended, or should have. CLAIM decides whether that is right.
 	after, err = w.claim(ctx)
 	return after == actAgain, err
+}
+
+// mayHaveEnded reports whether the turn in the way may have ended unseen, for all that is known of turns.
+func (w *Waiter) mayHaveEnded() bool {
+	return !w.own() && w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now())
 }
 
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.

@@ -70,8 +70,8 @@ type Counter struct {
 
 // Waiter is one acquire in one queue. Call either Run or its steps, once.
 type Waiter struct {
-	cfg      Config // with the mode of the lock once a Resume has found it
-	id       string // prefix of all its ids
+	cfg      *Config // with the mode of the lock once a Resume has found it
+	id       string  // prefix of all its ids
 	attempts attempts
 	progress *progress
 	series   *retry.Schedule // of the step under way
@@ -88,36 +88,40 @@ type Waiter struct {
 	orphan *OrphanError
 }
 
-// New returns a Waiter. It copies the Config and makes no request.
+// New returns a Waiter. It keeps the Config, and makes no request.
 func New(ctx context.Context, c *Config) *Waiter {
 	timeout := c.RetryTimeout
 	if c.NoWait {
 		timeout = 3 * time.Second
 	}
 	return &Waiter{
-		cfg: *c, id: random.Text(ctx), series: retry.For(timeout),
+		cfg: c, id: random.Text(ctx), series: retry.For(timeout),
 		progress: &progress{pace: pace{gaps: c.Counter != nil, last: c.Local.Ended(c.Queue)}, report: c.Progress},
 	}
 }
 
 // Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
 // place in the queue, after a busy lock and after a table that does not answer, and returns the last.
-func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (*Waiter, Grant, error) {
+func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (*Waiter, *Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
 	for try := 1; ; try++ {
 		w := New(ctx, c)
 		grant, err := w.Run(ctx)
-		repeat := w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
-		if err == nil || try >= tries || !repeat || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+		if err == nil || try >= tries || !w.mayTry(err) || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
 			return w, grant, err
 		}
 	}
 }
 
+// mayTry reports whether another waiter may succeed after the error of this one.
+func (w *Waiter) mayTry(err error) bool {
+	return w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
+}
+
 // Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while ctx ended is returned
 // as well, and the caller releases it.
-func (w *Waiter) Run(ctx context.Context) (Grant, error) {
+func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 	for {
 		grant, err := w.once(ctx)
 		switch {
@@ -125,33 +129,32 @@ func (w *Waiter) Run(ctx context.Context) (Grant, error) {
 			return grant, nil
 		case !errors.Is(err, ErrNewTicket):
 			w.Leave(ctx)
-			return Grant{}, err
+			return nil, err
 		}
 		w.careful = w.careful || errors.Is(err, errOvertaken)
 	}
 }
 
 // once is Run with one ticket.
-func (w *Waiter) once(ctx context.Context) (Grant, error) {
+func (w *Waiter) once(ctx context.Context) (*Grant, error) {
 	t, err := w.Number(ctx, Highest{})
 	if err != nil {
-		return Grant{}, err
+		return nil, err
 	}
-	grant, granted, err := w.Enter(ctx, t)
-	if err != nil || granted {
+	if grant, err := w.Enter(ctx, t); err != nil || grant != nil {
 		return grant, err
 	}
 	return w.Await(ctx)
 }
 
 // Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if the lock is granted at
-// once. Otherwise it begins to put and keep the row, and Await continues. Returns ErrNewTicket if the ticket
+// once. Otherwise it returns nil, begins to put and keep the row, and Await continues. Returns ErrNewTicket if the ticket
 // cannot be granted here.
-func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, granted bool, err error) {
+func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant *Grant, err error) {
 	ticketed := true
 	switch {
 	case w.cfg.Resume != nil:
-		grant, granted, err = w.resume(ctx, t)
+		grant, err = w.resume(ctx, t)
 	case w.cfg.Counter == nil:
 		ticketed, err = w.take(ctx)
 	default:
@@ -160,27 +163,33 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant Grant, grant
 	if err == nil && ticketed && w.cfg.Resume == nil {
 		w.cfg.Log.Ticket(w.ticket)
 	}
-	if err == nil && !granted {
-		grant, granted = w.adopt(ctx)
+	if err == nil && grant == nil {
+		grant = w.adopt(ctx)
 	}
 	switch {
 	case err != nil:
-		return Grant{}, false, err
-	case granted:
-		grant, err = w.granted(ctx, grant)
-		return grant, err == nil, err
+		return nil, err
+	case grant != nil:
+		return w.granted(ctx, grant)
 	case !ticketed:
-		return Grant{}, false, ErrNewTicket // an own id was in the record, too late to be used
+		return nil, ErrNewTicket // an own id was in the record, too late to be used
 	}
-	return Grant{}, false, w.join(ctx)
+	return nil, w.join(ctx)
 }
 
 // Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the ticket cannot be granted
 // any more.
-func (w *Waiter) Await(ctx context.Context) (Grant, error) {
+func (w *Waiter) Await(ctx context.Context) (*Grant, error) {
 	grant, err := w.await(ctx)
+	return w.awaited(ctx, grant, err)
+}
+
+// awaited is the rest of Await. What it needs of the stack, waiters do not occupy.
+func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, error) {
 	if err != nil && w.withdraw(ctx) {
-		grant, _, err = w.act(ctx)
+		if passed, _, failure := w.act(ctx); passed != nil || failure != nil {
+			grant, err = passed, failure
+		}
 	}
 	if err == nil && len(w.progress.status.Serving) > 0 {
 		w.judge(w.progress.status.Serving, nil)
@@ -189,7 +198,7 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 		<-w.cfg.Slots
 	}
 	if err == nil && w.turn.local != nil {
-		w.turn.local.Granted(grant.ID, *grant.Record) // for the next waiter of the client
+		w.turn.local.Granted(grant.ID, grant.Record) // for the next waiter of the client
 	}
 	w.leave()
 	switch {
@@ -198,23 +207,22 @@ func (w *Waiter) Await(ctx context.Context) (Grant, error) {
 		if ended.Before(w.turn.hinted) {
 			ended = w.turn.hinted // what another process says
 		}
-		if a, _ := w.attempts.find(*grant.Record); a != nil && a.passed {
+		if a, _ := w.attempts.find(grant.Record); a != nil && a.passed {
 			ended = a.sent // by the release
 		}
 		grant.Handover = w.progress.pace.handover(ended, time.Now())
 		return w.granted(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
-		return Grant{}, &GoneError{w.ticket, "its place was lost, or resumed by another process"}
+		return nil, &GoneError{w.ticket, "its place was lost, or resumed by another process"}
 	}
-	return Grant{}, err
+	return nil, err
 }
 
 // granted confirms a grant if its lock fails closed. The rows are deleted meanwhile.
-func (w *Waiter) granted(ctx context.Context, grant Grant) (Grant, error) {
+func (w *Waiter) granted(ctx context.Context, grant *Grant) (*Grant, error) {
 	if w.cfg.Entry.Terms.FailClosed {
-		var err error
-		if grant, err = w.confirm(ctx, grant); err != nil {
-			return Grant{}, err
+		if err := w.confirm(ctx, grant); err != nil {
+			return nil, err
 		}
 	}
 	if w.turn.place != nil {

@@ -109,7 +109,7 @@ func TestWaiting(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		used().check(t, n, usage{bytes: 36_000, goroutines: 2})
+		used().check(t, n, usage{bytes: 27_000, goroutines: 2})
 		before := table.Counts().Total().Sent
 		locktest.Release(t, held)
 		wg.Wait()

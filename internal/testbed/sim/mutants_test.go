@@ -178,7 +178,7 @@ var mutants = []mutant{
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
-		"\t\tgrant, ok, err := w.settle(ctx)\n", "\t\tgrant, ok, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn Grant{}, false, ctx.Err()\n\t\t}\n",
+		"\t\tgrant, err := w.settle(ctx)\n", "\t\tgrant, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn nil, ctx.Err()\n\t\t}\n",
 		`has left \[holder`, 80332,
 	},
 	{
