@@ -38,9 +38,10 @@ type waiterSim struct {
 	place   int // 0 is served first
 	at      time.Duration
 	begun   bool
-	first   time.Duration // first look
-	from    int           // served then
-	seen    int           // served when it looked last
+	first   time.Duration // first look, or that which showed the first grant
+	granted bool
+	from    int // served then
+	seen    int // served when it looked last
 	wasBusy bool
 	moved   time.Duration
 	still   time.Duration // last look before moved, or 0
@@ -106,7 +107,11 @@ func (w *waiterSim) observe(d *drain) waitpolicy.Observation {
 		w.moved, w.still = d.now, w.last
 	}
 	w.last = d.now
-	if grants := d.served - w.from; w.seen != d.served && grants > 0 {
+	switch grants := d.served - w.from; {
+	case w.seen == d.served || grants == 0:
+	case grants == 1 && !w.granted:
+		w.first, w.from, w.granted = d.now, d.served, true
+	default:
 		w.pace = (d.now - w.first) / time.Duration(grants)
 	}
 	w.seen, w.wasBusy = d.served, d.busy

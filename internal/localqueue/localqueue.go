@@ -256,12 +256,20 @@ func (q *Queues) Take(of table.Queue, t ticket.Number) (next serving.Next, answe
 
 // Wake wakes the first waiter for the queue after a turn has ended. With others, waiters of other clients may be
 // next, and get a hint.
-func (q *Queues) Wake(of table.Queue, others bool) {
+func (q *Queues) Wake(of table.Queue, others bool) { q.turnEnded(of, true, others) }
+
+// Passed records that a turn has ended, and that its release has granted the lock to the waiter whose offer it took.
+// No other waiter of this client is woken. Those of other clients count turns, and get a hint.
+func (q *Queues) Passed(of table.Queue) { q.turnEnded(of, false, true) }
+
+func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	q.mu.Lock()
 	q.ended, q.endedAt = lineKey{of.Entity, of.Reason}, time.Now()
 	if l := q.lines[q.ended]; l != nil && len(l.waiters) > 0 {
 		l.hinted = q.endedAt
-		signal(l.first().wake)
+		if wake {
+			signal(l.first().wake)
+		}
 	}
 	q.mu.Unlock()
 	if q.hints != nil && others {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -93,6 +94,40 @@ func TestSignalOfLeaver(t *testing.T) {
 	}
 	second.Leave()
 	queues.Wake(q, false) // an empty line
+}
+
+// TestPassed checks that a release which grants the lock to a waiter wakes that one only. The
+// next waiter would send a CLAIM, which is refused.
+func TestPassed(t *testing.T) {
+	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	second, third := queues.Join(q, n(2), 0), queues.Join(q, n(3), 0)
+	second.RowInserted()
+	third.RowInserted()
+	woken(second)
+	second.Offer(func() serving.Entry { return serving.Entry{ID: "second"} })
+	next, answer := queues.Take(q, n(1))
+	if answer == nil || next.Ticket != n(2) {
+		t.Fatalf("took the offer of %+v", next)
+	}
+	answer(localqueue.Answer{})
+	if !woken(second) {
+		t.Error("the waiter that got the lock was not woken")
+	}
+	second.Leave()
+	if !woken(third) {
+		t.Error("the waiter that has become the first was not woken")
+	}
+	queues.Passed(q)
+	if woken(third) {
+		t.Error("a waiter was woken that cannot be next")
+	}
+	if queues.Ended(q).IsZero() {
+		t.Error("the turn has not ended")
+	}
+	queues.Wake(q, false)
+	if !woken(third) {
+		t.Error("the waiter that may be next was not woken")
+	}
 }
 
 // TestEveryWaiterIsServed checks that every waiter of a line becomes its first in the

@@ -191,6 +191,10 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 // passOn wakes the waiters of this process after a release, and puts an idle queue
 // back on the path where the next Acquire is one request.
 func (s *Session) passOn(c *call) {
+	if c.form == serving.FormPass {
+		s.client.Local.Passed(s.config.Queue)
+		return
+	}
 	s.client.Local.Wake(s.config.Queue, c.form != serving.FormFast && !c.idle)
 	if c.idle {
 		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })

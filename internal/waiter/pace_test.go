@@ -30,8 +30,10 @@ func TestPace(t *testing.T) {
 		"UnknownWithoutGrant":    {steps: []seen{{0, 3, 5}, {9, 3, 5}}},
 		"CountsTickets":          {steps: []seen{{0, 3, 5}, {10, 8, 1}}, mean: 2 * time.Second, moved: 10},
 		"StaysUntilNextGrant":    {steps: []seen{{0, 3, 5}, {10, 8, 1}, {30, 8, 1}}, mean: 2 * time.Second, moved: 10},
+		"UnknownAfterRestOfTurn": {steps: []seen{{0, 3, 5}, {1, 4, 4}}, moved: 1},
+		"CountsFromRestOfTurn":   {steps: []seen{{0, 3, 5}, {1, 4, 4}, {9, 5, 3}}, mean: 8 * time.Second, moved: 9},
 		"CountsWaitersInScopes":  {gaps: true, steps: []seen{{0, 3, 5}, {10, 18, 3}}, mean: 5 * time.Second, moved: 10},
-		"CountsOneAtLeastThere":  {gaps: true, steps: []seen{{0, 3, 5}, {10, 18, 5}}, mean: 10 * time.Second, moved: 10},
+		"CountsOneAtLeastThere":  {gaps: true, steps: []seen{{0, 3, 5}, {1, 18, 5}, {11, 28, 5}}, mean: 10 * time.Second, moved: 11},
 		"AddsUpGrantsInScopes":   {gaps: true, steps: []seen{{0, 3, 5}, {10, 18, 3}, {20, 19, 1}}, mean: 5 * time.Second, moved: 20},
 		"IgnoresFloorThatStayed": {gaps: true, steps: []seen{{0, 3, 5}, {10, 3, 3}}},
 	} {

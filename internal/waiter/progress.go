@@ -84,9 +84,10 @@ func ticketsAhead(t ticket.Number, rec serving.Record) int {
 // pace measures how fast the queue moves. It turns snapshots into the observations of the schedule.
 type pace struct {
 	gaps  bool     // a wider counter issues the tickets
-	first struct { // snapshot
-		at    time.Time
-		floor ticket.Number
+	first struct { // snapshot from which grants are counted
+		at      time.Time
+		floor   ticket.Number
+		granted bool // a grant was seen then
 	}
 	floor  ticket.Number
 	moved  time.Time     // the last snapshot that showed a change
@@ -97,7 +98,7 @@ type pace struct {
 	holder string        // the first holder
 	mean   time.Duration // between two grants, as seen
 	ahead  int           // waiters ahead
-	passed int           // with gaps, grants since the first snapshot, at least
+	passed int           // with gaps, grants since first, at least
 
 	clearIn time.Duration // of the last decision, as turns and joins
 	turns   int
@@ -118,13 +119,17 @@ func (p *pace) see(snapshot rows.Snapshot, ahead int) {
 		p.moved, p.still, p.claims = snapshot.ReadAt, p.last, 0
 	}
 	p.last = snapshot.ReadAt
-	if grants := p.grants(floor, ahead); floor != p.floor && grants > 0 {
+	switch grants := p.grants(floor, ahead); {
+	case floor == p.floor || grants == 0:
+	case grants == 1 && !p.first.granted: // the time until then is only the rest of a turn
+		p.first.at, p.first.floor, p.first.granted, p.passed = snapshot.ReadAt, floor, true, 0
+	default:
 		p.mean = snapshot.ReadAt.Sub(p.first.at) / time.Duration(min(grants, 1<<31))
 	}
 	p.floor, p.holder, p.ahead, p.turns = floor, holder, ahead, ahead
 }
 
-// grants counts the grants since the first snapshot, up to a new floor. With gaps it counts the waiters that are
+// grants counts the grants since first, up to a new floor. With gaps it counts the waiters that are
 // not ahead any more. Some may have given up, so turns may seem shorter than they were, but never longer.
 func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 	if !p.gaps {
