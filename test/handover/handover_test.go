@@ -148,7 +148,7 @@ func TestHandOver(t *testing.T) {
 		{"32Of5ms", 32, always(5 * ms), 8 * ms, 60 * ms, 7.5, 12},
 		{"2Of50ms", 2, always(50 * ms), 10 * ms, 80 * ms, 7, 10},
 		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14},
-		{"8Of1s", 8, always(time.Second), 60 * ms, 400 * ms, 7.5, 40},
+		{"8Of1s", 8, always(time.Second), 45 * ms, 300 * ms, 7.5, 32},
 		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
 	} {
 		t.Run(test.name, func(t *testing.T) {
