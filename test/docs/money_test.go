@@ -1,11 +1,13 @@
 package docs_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +59,10 @@ func (c *costs) money(t *testing.T) string {
 	holder, waiter := hour(t)
 	spend("a lock held for an hour", about(holder))
 	spend("the next in line for an hour", about(waiter))
+	spend("an hour behind six turns of ten minutes, the last five minutes left out", about(deep(t, queuelock.Config{})))
+	patient := queuelock.Config{WaiterTTL: 15 * time.Minute}
+	patient.Poll.Slowest = patient.WaiterTTL
+	spend("the same, with `WaiterTTL` and `Poll.Slowest` of 15 minutes", about(deep(t, patient)))
 	record, row := sizes(t)
 	size := record + capacity.ItemOverhead
 	for _, entities := range []float64{10_000, 3 * million, 100 * million} {
@@ -127,6 +133,38 @@ func hour(t *testing.T) (holder, waiter capacity.Count) {
 		holder, waiter = units(dbA.Counts().Sub(beforeA).Total()), units(dbB.Counts().Sub(beforeB).Total())
 	})
 	return holder, waiter
+}
+
+// deep returns what a client spends that waits for an hour, without the last five minutes, behind turns of ten
+// minutes of a holder and five other waiters, in a queue that has had such turns before.
+func deep(t *testing.T, cfg queuelock.Config) (spent capacity.Count) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		jitter := random.Seed(t.Context(), 1, 2) // the same each time
+		turn := func(c *queuelock.Client, ctx context.Context) {
+			lock := locktest.Must(c.Acquire(ctx, order, waitpolicy.Forever))
+			time.Sleep(10 * time.Minute)
+			release(t, lock)
+		}
+		var turns sync.WaitGroup
+		for i := range 8 {
+			c, _ := locktest.OpenMet(t, table, fmt.Sprint("turn-", i), cfg)
+			ctx := random.Fork(jitter)
+			if i < 2 {
+				turn(c, ctx)
+				continue
+			}
+			turns.Go(func() { turn(c, ctx) })
+			time.Sleep(time.Second)
+		}
+		last, network := locktest.OpenMet(t, table, "last", cfg)
+		before := network.Counts()
+		turns.Go(func() { turn(last, random.Fork(jitter)) })
+		time.Sleep(55 * time.Minute)
+		spent = units(network.Counts().Sub(before).Total())
+		turns.Wait()
+	})
+	return spent
 }
 
 // sizes returns the sizes of the item that an entity leaves after its first turn, and of a waiter's row.
