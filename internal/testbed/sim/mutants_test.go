@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all`, 147,
+		`has left|wrote .*, and returned|was written after all`, 185,
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
@@ -96,7 +96,7 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 469,
+		`an Acquire that failed has left \[row`, 754,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
@@ -106,7 +106,7 @@ var mutants = []mutant{
 	{
 		"a waiter's heartbeat that may come late", "internal/rows/enqueue.go",
 		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))", "",
-		`the end of the row`, 31,
+		`the end of the row`, 33,
 	},
 	{
 		"a reader joins any holder", "internal/serving/mode.go",
