@@ -22,9 +22,13 @@ type Released struct {
 	Ticket ticket.Number
 	Call   int64 // the release call of the holder that was applied
 	// Open is when a fenced transaction of this turn, or of one shortly before, was
-	// given up before it was visible. Zero if there was none.
+	// given up before it was visible, on DynamoDB's clock; Someday if that was not known.
+	// Zero if there was none.
 	Open time.Time
 }
+
+// Someday is later than any clock shows.
+var Someday = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Evicted is the mark of an eviction. Without a ticket it names no holder: it was written
 // with the record, and distinguishes the record from an earlier one of the same key.

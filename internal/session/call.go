@@ -44,10 +44,13 @@ func (s *Session) newCall(k kind) *call {
 	case refused:
 		c.ending.Unmade = s.last.number
 	case unsettled:
-		c.ending.Open = s.tableTime(time.Now())
+		c.ending.Open = s.latest(time.Now())
 	}
 	if mark := s.grant.Record.Marks.Released.Open; c.ending.Open.IsZero() && s.recent(mark) {
 		c.ending.Open = mark // the next holder may be granted a moment later
+		if granted := s.latest(s.grant.Sent); granted.Before(mark) {
+			c.ending.Open = granted
+		}
 	}
 	var opts []table.Option
 	if k != clears {
@@ -90,7 +93,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
 			if !s.last.tx.visible(ctx) {
-				c.ending.Open = s.tableTime(time.Now())
+				c.ending.Open = s.latest(time.Now())
 			}
 			c.ending.Unmade = 0
 		case handOff:

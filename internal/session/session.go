@@ -102,12 +102,13 @@ func (s *Session) Within(ctx context.Context) (context.Context, func()) {
 	return sessionContext{inner, s, cancel}, func() { unhook(); cancel(nil) }
 }
 
-// tableTime returns a local instant on DynamoDB's clock, or on the host's if that is not known.
-func (s *Session) tableTime(local time.Time) time.Time {
-	if t := lease.Middle(s.config.Queue.Clock(), local); !t.IsZero() {
-		return t
+// latest returns the latest time that a local instant can be on DynamoDB's clock. The host's clock
+// says nothing about that, so it is serving.Someday if the time is not known.
+func (s *Session) latest(local time.Time) time.Time {
+	if _, latest, known := s.config.Queue.Clock().At(local); known {
+		return latest
 	}
-	return local
+	return serving.Someday
 }
 
 // turnstile is a mutex that may be held during a request. Waiting for it ends with a context.

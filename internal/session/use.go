@@ -145,10 +145,11 @@ func (s *Session) Unsettled() bool {
 	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
 }
 
-// recent reports whether a time on DynamoDB's clock is so short before the grant that a
-// transaction of that time may not be visible yet. Zero is not.
+// recent reports whether a time on DynamoDB's clock may be so short before the grant that a
+// transaction of that time is not visible yet. Zero is not.
 func (s *Session) recent(at time.Time) bool {
-	return !at.IsZero() && s.tableTime(s.grant.Sent).Sub(at) < unsettledFor
+	earliest, _, known := s.config.Queue.Clock().At(s.grant.Sent)
+	return !at.IsZero() && (!known || earliest.Sub(at) < unsettledFor)
 }
 
 // LastEviction returns the mark of the last eviction before the grant. ok reports that there

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strconv"
 	"sync"
@@ -138,6 +139,50 @@ func TestSplitAfterEviction(t *testing.T) {
 			locktest.Release(t, next)
 		})
 	}
+}
+
+// dateless removes the dates of answers, as some proxies do.
+type dateless struct{ dynamodb.HTTPClient }
+
+func (d dateless) Do(r *http.Request) (*http.Response, error) {
+	answer, err := d.HTTPClient.Do(r)
+	if err == nil {
+		answer.Header.Del("Date")
+	}
+	return answer, err
+}
+
+// A client that does not know DynamoDB's time releases a lock while a transaction of it is
+// being committed. The next holder must not compare the time of its host with DynamoDB's.
+func TestSplitWithoutTime(t *testing.T) {
+	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time { return time.Now().Add(time.Hour) }))
+		db := table.Client("a")
+		o := db.Options()
+		o.HTTPClient = dateless{o.HTTPClient}
+		a, err := queuelock.New(dynamodb.New(o), table.Name(), queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		err = lock.Transact(ctx, increment(t, table, db))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+			t.Errorf("got %v", err)
+		}
+		locktest.Release(t, lock)
+		for _, later := range []time.Duration{0, 30 * time.Second, 2 * time.Minute} {
+			time.Sleep(later)
+			next := locktest.Acquire(t, b, waitpolicy.Forever)
+			if next.Unsettled() != (later < time.Minute) {
+				t.Errorf("%v later the next holder is told %v", later, next.Unsettled())
+			}
+			locktest.Release(t, next)
+		}
+	})
 }
 
 // A transaction that was made according to the record is not called made before
