@@ -194,12 +194,12 @@ var mutants = []mutant{
 	{
 		"an observation that counts beside an end", "internal/lease/lease.go",
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "r.Has(table.AttrSeen)",
-		`was removed by|believed to hold`, 920115,
+		`was removed by|believed to hold`, 920379,
 	},
 	{
 		"an observation of an earlier beat", "internal/lease/lease.go",
 		"l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat", "l.Until.IsZero() && r.Has(table.AttrSeen)",
-		`was removed by|believed to hold`, 920115,
+		`was removed by|believed to hold`, 920379,
 	},
 	{
 		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
