@@ -178,7 +178,7 @@ func TestSplitWithoutTime(t *testing.T) {
 			time.Sleep(later)
 			next := locktest.Acquire(t, b, waitpolicy.Forever)
 			if next.Unsettled() != (later < time.Minute) {
-				t.Errorf("%v later the next holder is told %v", later, next.Unsettled())
+				t.Errorf("%v later Unsettled is %v", later, next.Unsettled())
 			}
 			locktest.Release(t, next)
 		}
