@@ -187,9 +187,7 @@ func (w *Waiter) Await(ctx context.Context) (*Grant, error) {
 // awaited is the rest of Await. What it needs of the stack, waiters do not occupy.
 func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, error) {
 	if err != nil && w.withdraw(ctx) {
-		if passed, _, failure := w.act(ctx); passed != nil || failure != nil {
-			grant, err = passed, failure
-		}
+		grant, err = w.passed(ctx, err)
 	}
 	if err == nil && len(w.progress.status.Serving) > 0 {
 		w.judge(w.progress.status.Serving, nil)
@@ -214,6 +212,14 @@ func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, 
 		return w.granted(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
 		return nil, &GoneError{w.ticket, "its place was lost, or resumed by another process"}
+	}
+	return nil, err
+}
+
+// passed returns the lock that a release has passed to a waiter which has failed meanwhile, or the error.
+func (w *Waiter) passed(ctx context.Context, err error) (*Grant, error) {
+	if grant, _, failure := w.act(ctx); grant != nil || failure != nil {
+		return grant, failure
 	}
 	return nil, err
 }
