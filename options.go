@@ -278,7 +278,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		Row:      lease.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: lease.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 	}
-	key := keyOf(q)
+	key, mode := keyOf(q), cfg.mode
 	if cfg.progress != nil || cfg.log.Observed() {
 		queued := false
 		config.Progress = func(w waiter.Progress) {
@@ -301,7 +301,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 	if cfg.placed != nil {
 		config.Placed = func(h waiter.Handle) <-chan struct{} {
 			returned := make(chan struct{})
-			calls.Call(nil, func() { cfg.placed(newHandle(key, cfg.mode, h)); close(returned) })
+			calls.Call(nil, func() { cfg.placed(newHandle(key, mode, h)); close(returned) })
 			return returned
 		}
 	}

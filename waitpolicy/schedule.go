@@ -116,7 +116,10 @@ func (s Schedule) next(o Observation) time.Duration {
 	if !o.Serving || turn == 0 || o.Elapsed > 2*turn+4*o.Deviation {
 		// The turn may end at any time. It is likely to last as long again as it has. Of the turns ahead some
 		// are likely to take their time, too.
-		most := time.Duration(min(float64(o.Ahead+1)*float64(s.SlowestNext), float64(s.Slowest)))
+		most := s.Slowest
+		if n := time.Duration(o.Ahead + 1); s.SlowestNext < s.Slowest/n {
+			most = n * s.SlowestNext
+		}
 		return min(max(o.Still/8, turn/25, s.Fastest, unknownTurn/4), most)
 	}
 	early := o.lowerBound() - o.atMost() - o.Trip

@@ -46,10 +46,14 @@ func (s *Session) newCall(k kind) *call {
 	case unsettled:
 		c.ending.Open = s.latest(time.Now())
 	}
-	if mark := s.grant.Record.Marks.Released.Open; c.ending.Open.IsZero() && s.recent(mark) {
+	mark := s.grant.Record.Marks.Released.Open
+	if later := s.seen.Marks.Released.Open; mark.Before(later) {
+		mark = later // of a holder that shared the lock, and was released before this one
+	}
+	if c.ending.Open.IsZero() && s.recent(mark) {
 		c.ending.Open = mark // the next holder may be granted a moment later
-		if granted := s.latest(s.grant.Sent); granted.Before(mark) {
-			c.ending.Open = granted
+		if now := s.latest(time.Now()); now.Before(mark) {
+			c.ending.Open = now
 		}
 	}
 	var opts []table.Option
@@ -96,6 +100,9 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 				c.ending.Open = s.latest(time.Now())
 			}
 			c.ending.Unmade = 0
+			if c.form == serving.FormPass {
+				c.form = serving.FormHandOff // the offer was answered
+			}
 		case handOff:
 			c.form = serving.FormHandOff
 		default:

@@ -59,7 +59,7 @@ func (c *costs) money(t *testing.T) string {
 	holder, waiter := hour(t)
 	spend("a lock held for an hour", about(holder))
 	spend("the next in line for an hour", about(waiter))
-	spend("an hour behind six turns of ten minutes, the last five minutes left out", about(deep(t, queuelock.Config{})))
+	spend("an hour behind six turns of ten minutes, the last eight minutes left out", about(deep(t, queuelock.Config{})))
 	patient := queuelock.Config{WaiterTTL: 15 * time.Minute}
 	patient.Poll.Slowest = patient.WaiterTTL
 	spend("the same, with `WaiterTTL` and `Poll.Slowest` of 15 minutes", about(deep(t, patient)))
@@ -135,7 +135,7 @@ func hour(t *testing.T) (holder, waiter capacity.Count) {
 	return holder, waiter
 }
 
-// deep returns what a client spends that waits for an hour, without the last five minutes, behind turns of ten
+// deep returns what a client spends that waits for an hour, without the last eight minutes, behind turns of ten
 // minutes of a holder and five other waiters, in a queue that has had such turns before.
 func deep(t *testing.T, cfg queuelock.Config) (spent capacity.Count) {
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func deep(t *testing.T, cfg queuelock.Config) (spent capacity.Count) {
 		last, network := locktest.OpenMet(t, table, "last", cfg)
 		before := network.Counts()
 		turns.Go(func() { turn(last, random.Fork(jitter)) })
-		time.Sleep(55 * time.Minute)
+		time.Sleep(52 * time.Minute)
 		spent = units(network.Counts().Sub(before).Total())
 		turns.Wait()
 	})
