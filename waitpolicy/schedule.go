@@ -10,7 +10,8 @@ import (
 type Schedule struct {
 	Fastest time.Duration // the shortest delay, of the next in line. Default 1 ms.
 	// SlowestNext is the longest delay of the next in line once its turn may come at any
-	// time, and bounds how long the lock may idle between two turns. Default 1 s.
+	// time, and bounds how long the lock may idle between two turns. The waiter behind it
+	// then waits for up to twice as long, and so on. Default 1 s.
 	SlowestNext time.Duration
 	Slowest     time.Duration // the longest delay of all. Default 15 s.
 }
