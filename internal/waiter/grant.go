@@ -113,8 +113,8 @@ func (a *attempt) begin(w *Waiter) func() serving.Entry {
 	}
 }
 
-// adopt returns the grant of an own id in the record, or nil. An entry whose lease is over, as after a lost answer or a
-// pause of the process, is not a grant: it is removed, also from the snapshot.
+// adopt returns the grant of an own id in the record, or nil. An entry whose lease is over, as after a lost answer
+// or a pause of the process, is not a grant: it is removed, also from the snapshot.
 func (w *Waiter) adopt(ctx context.Context) *Grant {
 	rec := w.snapshot.Record
 	a, entry := w.attempts.find(rec)
@@ -148,8 +148,8 @@ func Grace(requestTimeout time.Duration) time.Duration {
 	return min(max(4*requestTimeout, 2*time.Second), lease.Max)
 }
 
-// confirm sends CONFIRM until it is answered, and updates the grant. It returns errOvertaken if the grant is gone. After any other error
-// its outcome is unknown.
+// confirm sends CONFIRM until it is answered, and updates the grant. It returns errOvertaken if the grant is gone.
+// After any other error its outcome is unknown.
 func (w *Waiter) confirm(ctx context.Context, grant *Grant) error {
 	a, _ := w.attempts.find(grant.Record)
 	a.unknown = true

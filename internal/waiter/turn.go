@@ -135,7 +135,8 @@ func (w *Waiter) act(ctx context.Context) (*Grant, step, error) {
 	}
 }
 
-// settle looks for an own id in the record, and returns its grant, or nil. A Resume also takes over a holder that its handle names.
+// settle looks for an own id in the record, and returns its grant, or nil. A Resume also takes over a holder that its
+// handle names.
 func (w *Waiter) settle(ctx context.Context) (*Grant, error) {
 	for {
 		w.touch()

@@ -148,8 +148,8 @@ func (w *Waiter) once(ctx context.Context) (*Grant, error) {
 }
 
 // Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if the lock is granted at
-// once. Otherwise it returns nil, begins to put and keep the row, and Await continues. Returns ErrNewTicket if the ticket
-// cannot be granted here.
+// once. Otherwise it returns nil, begins to put and keep the row, and Await continues. Returns ErrNewTicket if the
+// ticket cannot be granted here.
 func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant *Grant, err error) {
 	ticketed := true
 	switch {
