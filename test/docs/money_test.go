@@ -244,7 +244,8 @@ func TestQuotedFigures(t *testing.T) {
 	}
 	for _, figure := range figures {
 		cell := "| " + strings.TrimSuffix(figure, " ms") + " |"
-		if !strings.Contains(sources, figure) && !strings.Contains(measured, cell) {
+		measures := strings.Contains(measured, cell) || strings.Contains(measured, "| "+figure+",") // a value, or a case
+		if !measures && !strings.Contains(sources, figure) {
 			t.Errorf("docs/faq.md says %s, which is in none of docs/costs.md, docs/configuration.md and docs/benchmarks.md", figure)
 		}
 	}
