@@ -58,7 +58,7 @@ byte made = 0;            /* the number on its entry, as below */
 #define USED 3            /* of the same, after Settle */
 #define SECOND 4          /* of the transaction after it */
 bool evicted = 0;         /* the mark of an eviction that is recent */
-bool open = 0;            /* the mark of a release: a transaction may not be visible yet */
+bool open = 0;            /* a holder was released before its transaction was visible */
 bool previous = 0;        /* the previous turn ended by an eviction */
 byte rp = 0;              /* the attempt that has prepared the record, + 1 */
 /* The item x: how many writes it has seen. */
@@ -134,13 +134,18 @@ end:	do
 
 /* Removes the entry. */
 inline leave(o, ev) {
-	holder = 0; made = 0; open = o; previous = ev
+	holder = 0; made = 0; previous = ev;
+#ifdef BUG_OPEN_ONCE
+	open = o
+#else
+	open = open || o
+#endif
 }
 
 /* Another client evicts a live holder. A prepared record refuses that. */
 active proctype Evictor() {
 end:	do
-	:: atomic { bEvict > 0 && holder != 0 && rp == 0 -> bEvict--; evicted = 1; leave(open, 1) }
+	:: atomic { bEvict > 0 && holder != 0 && rp == 0 -> bEvict--; evicted = 1; leave(0, 1) }
 	od
 }
 
@@ -152,11 +157,6 @@ end:	do
 #else
 #define UNSETTLED (evicted || open)
 #endif
-#endif
-#ifdef BUG_OPEN_ONCE
-#define PASSED 0
-#else
-#define PASSED unsettled
 #endif
 
 proctype Holder(byte p) {
@@ -242,7 +242,7 @@ release: skip;
 #ifdef BUG_RELEASE_UNSETTLED
 		:: holder == p+1 -> leave(0, 0)
 #else
-		:: holder == p+1 -> leave(unsure || PASSED, 0)
+		:: holder == p+1 -> leave(unsure, 0)
 #endif
 		:: else
 		fi }

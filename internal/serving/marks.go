@@ -14,6 +14,9 @@ import (
 type Marks struct {
 	Released Released
 	Evicted  Evicted
+	// Unsettled is when a holder was last released before one of its fenced transactions was
+	// visible, on DynamoDB's clock; Someday if that was not known. Zero: never.
+	Unsettled time.Time
 }
 
 // Released is the mark of a release.
@@ -21,10 +24,6 @@ type Released struct {
 	ID     string
 	Ticket ticket.Number
 	Call   int64 // the release call of the holder that was applied
-	// Open is when a fenced transaction of this turn, or of one shortly before, was
-	// given up before it was visible, on DynamoDB's clock; Someday if that was not known.
-	// Zero if there was none.
-	Open time.Time
 }
 
 // Someday is later than any clock shows.
@@ -40,10 +39,11 @@ type Evicted struct {
 }
 
 // decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
-func decodeMarks(released, evicted *table.Reader) (m Marks) {
+func decodeMarks(released, evicted *table.Reader, unsettled time.Time) (m Marks) {
+	m.Unsettled = unsettled
 	r := Released{
 		ID: released.Text(table.AttrID), Ticket: released.Ticket(table.AttrTicket),
-		Call: released.Int(table.AttrCall), Open: released.OptionalTime(table.AttrOpen),
+		Call: released.Int(table.AttrCall),
 	}
 	if released.Err == nil {
 		m.Released = r
@@ -68,7 +68,6 @@ func markOf(id string, t ticket.Number) table.Item {
 func (r Released) attribute() types.AttributeValue {
 	item := markOf(r.ID, r.Ticket)
 	item[table.AttrCall] = table.Int(r.Call)
-	table.SetTime(item, table.AttrOpen, r.Open)
 	return table.Map(item)
 }
 

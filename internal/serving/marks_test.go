@@ -36,20 +36,20 @@ func TestRecordOutcome(t *testing.T) {
 		{"an orphaned entry with another ticket", serving.Record{Exists: true, Holders: []serving.Holder{{ID: "me", Ticket: n(6)}}, Marks: seen}, seen, serving.OutcomeEvicted},
 		{"no record", serving.Record{}, seen, serving.OutcomeGone},
 		{"an item without the record", serving.Record{Item: table.Item{}}, seen, serving.OutcomeGone},
-		{"released by this call", serving.Record{Exists: true, Marks: serving.Marks{mine(2), seed}}, seen, serving.OutcomeReleased},
-		{"released by an earlier call", serving.Record{Exists: true, Marks: serving.Marks{mine(1), seed}}, seen, serving.OutcomeReleasedEarlier},
-		{"released, then others evicted", serving.Record{Exists: true, Marks: serving.Marks{mine(2), evictedLater}}, seen, serving.OutcomeReleased},
-		{"evicted", serving.Record{Exists: true, Marks: serving.Marks{before, evictedMe}}, seen, serving.OutcomeEvicted},
-		{"evicted, then others released", serving.Record{Exists: true, Marks: serving.Marks{later, evictedMe}}, seen, serving.OutcomeEvicted},
+		{"released by this call", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(2), Evicted: seed}}, seen, serving.OutcomeReleased},
+		{"released by an earlier call", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(1), Evicted: seed}}, seen, serving.OutcomeReleasedEarlier},
+		{"released, then others evicted", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(2), Evicted: evictedLater}}, seen, serving.OutcomeReleased},
+		{"evicted", serving.Record{Exists: true, Marks: serving.Marks{Released: before, Evicted: evictedMe}}, seen, serving.OutcomeEvicted},
+		{"evicted, then others released", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: evictedMe}}, seen, serving.OutcomeEvicted},
 		{"removed by hand", serving.Record{Exists: true, Marks: seen}, seen, serving.OutcomeEvicted},
-		{"evicted, then another", serving.Record{Exists: true, Marks: serving.Marks{before, evictedLater}}, seen, serving.OutcomeEvicted},
-		{"released, then others released", serving.Record{Exists: true, Marks: serving.Marks{later, seed}}, seen, serving.OutcomeReleasedSome},
-		{"others released and were evicted since", serving.Record{Exists: true, Marks: serving.Marks{later, evictedLater}}, seen, serving.OutcomeUnknown},
+		{"evicted, then another", serving.Record{Exists: true, Marks: serving.Marks{Released: before, Evicted: evictedLater}}, seen, serving.OutcomeEvicted},
+		{"released, then others released", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: seed}}, seen, serving.OutcomeReleasedSome},
+		{"others released and were evicted since", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: evictedLater}}, seen, serving.OutcomeUnknown},
 		{"removed by hand before any release", serving.Record{Exists: true, Marks: serving.Marks{Evicted: seed}}, serving.Marks{Evicted: seed}, serving.OutcomeEvicted},
-		{"released before any other release", serving.Record{Exists: true, Marks: serving.Marks{later, seed}}, serving.Marks{Evicted: seed}, serving.OutcomeReleasedSome},
+		{"released before any other release", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: seed}}, serving.Marks{Evicted: seed}, serving.OutcomeReleasedSome},
 		{"a new record", serving.Record{Exists: true, Marks: serving.Marks{Evicted: serving.Evicted{ID: "other seed"}}}, serving.Marks{Evicted: seed}, serving.OutcomeUnknown},
 		{"a new record in which one was evicted", serving.Record{Exists: true, Marks: serving.Marks{Evicted: evictedLater}}, serving.Marks{Evicted: seed}, serving.OutcomeUnknown},
-		{"a new record with a release", serving.Record{Exists: true, Marks: serving.Marks{later, serving.Evicted{ID: "other seed"}}}, seen, serving.OutcomeUnknown},
+		{"a new record with a release", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: serving.Evicted{ID: "other seed"}}}, seen, serving.OutcomeUnknown},
 		{"a record of a version without marks", serving.Record{Exists: true}, serving.Marks{}, serving.OutcomeUnknown},
 		{"marks that were removed", serving.Record{Exists: true}, seen, serving.OutcomeUnknown},
 	} {
@@ -111,18 +111,18 @@ func TestMarks(t *testing.T) {
 		if m := marks(); m.Evicted.ID != "a" || !m.Evicted.Ticket.IsZero() || m.Released != (serving.Released{}) {
 			t.Errorf("a new record has the marks %+v", m)
 		}
-		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}
+		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Unsettled: time.UnixMilli(7)}
 		if _, err := serving.Release(ctx, q, serving.FormFast, ending); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3, Open: time.UnixMilli(7)}) || m.Evicted.ID != "a" {
+		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3}) || !m.Unsettled.Equal(time.UnixMilli(7)) || m.Evicted.ID != "a" {
 			t.Errorf("a fast release left the marks %+v", m)
 		}
 		take(t, q, "b")
 		if _, err := serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !m.Evicted.Ticket.IsZero() {
+		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !m.Unsettled.Equal(time.UnixMilli(7)) || !m.Evicted.Ticket.IsZero() {
 			t.Errorf("a hand-off left the marks %+v", m)
 		}
 		if _, err := serving.Reset(ctx, q, n(2)); err != nil {

@@ -120,7 +120,8 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	holders, servingAfter := q.Attr(table.AttrHolders), q.Attr(table.AttrServingAfter)
 	rec.Exists, rec.TicketNumber = true, r.Ticket(ticketNumber)
 	rec.Turn = decodeTurn(inside(table.AttrTurn))
-	rec.Marks = decodeMarks(inside(table.AttrReleased), inside(table.AttrEvicted))
+	rec.Marks = decodeMarks(inside(table.AttrReleased), inside(table.AttrEvicted),
+		(&table.Reader{Item: item}).OptionalTime(q.Attr(table.AttrUnsettled)))
 	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {

@@ -14,9 +14,10 @@ import (
 type Ending struct {
 	ID     string
 	Ticket ticket.Number
-	Call   int64     // number of the release call; repeats of one call have the same
-	Turn   Turn      // of recent hold times, this one included; not written to a user's item
-	Open   time.Time // see Released
+	Call   int64 // number of the release call; repeats of one call have the same
+	Turn   Turn  // of recent hold times, this one included; not written to a user's item
+	// Unsettled is the time of Marks.Unsettled. Zero leaves the record's as it is.
+	Unsettled time.Time
 	// Unmade is the number of the holder's last fenced transaction if that was
 	// refused. A copy of it may arrive late, and must not commit unnoticed while the
 	// lock is released. Zero: there is none.
@@ -58,8 +59,11 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	case FormPass:
 		update, condition = n.claim(update, condition.And(n.alone()), e.Next.Entry, e.Next.Ticket)
 	}
-	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call, Open: e.Open}
+	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}
 	update = update.Set(n.released, expression.Value(mark.attribute()))
+	if !e.Unsettled.IsZero() {
+		update = update.Set(n.unsettled, integer(e.Unsettled.UnixMilli()))
+	}
 	if q.Home == nil {
 		update = update.Set(n.turn, expression.Value(e.Turn.attribute()))
 	}

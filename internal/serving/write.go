@@ -19,7 +19,7 @@ var ErrRefused = errors.New("refused by the serving record")
 
 // names are the paths of one queue's record. Its methods return conditions on them.
 type names struct {
-	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted expression.NameBuilder
+	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted, unsettled expression.NameBuilder
 }
 
 func namesOf(q table.Queue) names {
@@ -36,6 +36,7 @@ func namesOf(q table.Queue) names {
 		scope:        path(table.AttrScope),
 		released:     path(table.AttrReleased),
 		evicted:      path(table.AttrEvicted),
+		unsettled:    path(table.AttrUnsettled),
 	}
 }
 

@@ -19,11 +19,14 @@ type call struct {
 	form    serving.Form // of the next request
 	ending  serving.Ending
 	asks    bool // the requests have a condition of the caller's
-	open    bool // a request had no answer: it may have been applied, or may yet be
-	unread  bool // the last refusal did not show the record: a copy may have been applied
-	idle    bool // it was applied, and RESET would be applied
-	offered bool // it has looked for a waiter to pass the lock to
-	send    func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
+	// unsettled: each request writes its time, because holders that share the lock may
+	// have written theirs since the call began.
+	unsettled bool
+	open      bool // a request had no answer: it may have been applied, or may yet be
+	unread    bool // the last refusal did not show the record: a copy may have been applied
+	idle      bool // it was applied, and RESET would be applied
+	offered   bool // it has looked for a waiter to pass the lock to
+	send      func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
 
 // newCall begins a call. The turnstile of the transactions is held.
@@ -40,22 +43,13 @@ func (s *Session) newCall(k kind) *call {
 		c.first = serving.FormFast
 	}
 	c.form = c.first
-	switch s.last.state {
-	case refused:
+	if s.last.state == refused {
 		c.ending.Unmade = s.last.number
-	case unsettled:
-		c.ending.Open = s.latest(time.Now())
 	}
-	mark := s.grant.Record.Marks.Released.Open
-	if later := s.seen.Marks.Released.Open; mark.Before(later) {
-		mark = later // of a holder that shared the lock, and was released before this one
-	}
-	if c.ending.Open.IsZero() && s.recent(mark) {
-		c.ending.Open = mark // the next holder may be granted a moment later
-		if now := s.latest(time.Now()); now.Before(mark) {
-			c.ending.Open = now
-		}
-	}
+	// An exclusive holder that knows the time bounds one that was not known. A holder that
+	// shares the lock could replace the later time of another one.
+	bounds := s.sharing == alone && s.latest(time.Now()).Before(s.grant.Record.Marks.Unsettled)
+	c.unsettled = bounds || s.last.state == unsettled
 	var opts []table.Option
 	if k != clears {
 		opts = append(opts, table.Once()) // the call repeats requests itself
@@ -97,7 +91,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
 			if !s.last.tx.visible(ctx) {
-				c.ending.Open = s.latest(time.Now())
+				c.unsettled = true
 			}
 			c.ending.Unmade = 0
 			if c.form == serving.FormPass {
@@ -115,6 +109,9 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 // that one has the next ticket. Its further requests leave the lock to all waiters.
 func (c *call) request(ctx context.Context) (serving.Record, error) {
 	s, form := c.session, c.form
+	if c.unsettled {
+		c.ending.Unsettled = s.latest(time.Now())
+	}
 	if c.kind != releases || c.offered || !s.shares(alone) {
 		return c.send(ctx, form, c.ending)
 	}

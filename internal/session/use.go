@@ -142,7 +142,7 @@ const unsettledFor = time.Minute
 // while this lock is held.
 func (s *Session) Unsettled() bool {
 	eviction, evicted, previous := s.LastEviction()
-	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
+	return s.recent(s.grant.Record.Marks.Unsettled) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
 }
 
 // recent reports whether a time on DynamoDB's clock may be so short before the grant that a

@@ -23,6 +23,7 @@ const (
 	AttrScope        = "scope"        // record, S: the wider counter that issues its tickets, absent without one
 	AttrReleased     = "released"     // record, M: the last release: id, ticket and call of the holder
 	AttrEvicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
+	AttrUnsettled    = "unsettled"    // record, N: when a transaction was last given up before it was visible, ms
 
 	AttrBeat       = "beat"       // entry and row, N: number of renewals
 	AttrUntil      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock
@@ -38,7 +39,6 @@ const (
 	AttrDataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first
 	AttrMade       = "made"       // entry and evicted, N: number of the last fenced transaction, absent before the first
 	AttrCall       = "call"       // released, N: number of the holder's release call
-	AttrOpen       = "open"       // released, N: when a transaction was given up before it was visible, ms, or absent
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
@@ -50,11 +50,11 @@ const (
 // recordNames are the attributes of the serving record, of any kind of queue.
 var recordNames = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
-	AttrReleased, AttrEvicted,
+	AttrReleased, AttrEvicted, AttrUnsettled,
 }
 
 var reserved = append(slices.Clone(recordNames),
-	AttrMade, AttrCall, AttrOpen, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
+	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
 	AttrSeen, AttrSeenBeat)
 

@@ -185,32 +185,35 @@ func TestSplitWithoutTime(t *testing.T) {
 	})
 }
 
-// A holder of a semaphore that is released after another, whose transaction is being
-// committed, has seen that in the answer to its heartbeat. Its own mark must not hide it.
+// A holder of a semaphore is released after another whose transaction is being committed. Its
+// mark must not hide that, whether it has seen it in the answer to a heartbeat or not.
 func TestSplitBesideHolder(t *testing.T) {
-	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		cfg := queuelock.Config{TTL: 20 * time.Second, RequestTimeout: time.Second}
-		a, db := locktest.OpenMet(t, table, "a", cfg)
-		b, _ := locktest.OpenMet(t, table, "b", cfg)
-		first := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
-		second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		err := first.Transact(ctx, increment(t, table, db))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("got %v", err)
-		}
-		locktest.Release(t, first)
-		time.Sleep(cfg.TTL / 2) // a heartbeat
-		locktest.Release(t, second)
-		next := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
-		if !next.Unsettled() {
-			t.Error("the transaction is taken for settled")
-		}
-		locktest.Release(t, next)
-	})
+	locktest.InBubble(t, "Unseen", func(t *testing.T) { testSplitBesideHolder(t, 0) })
+	locktest.InBubble(t, "SeenByHeartbeat", func(t *testing.T) { testSplitBesideHolder(t, 10*time.Second) })
+}
+
+func testSplitBesideHolder(t *testing.T, later time.Duration) {
+	table := queuelocktest.NewTable(t)
+	cfg := queuelock.Config{TTL: 20 * time.Second, RequestTimeout: time.Second}
+	a, db := locktest.OpenMet(t, table, "a", cfg)
+	b, _ := locktest.OpenMet(t, table, "b", cfg)
+	first := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
+	second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
+	db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err := first.Transact(ctx, increment(t, table, db))
+	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+		t.Errorf("got %v", err)
+	}
+	locktest.Release(t, first)
+	time.Sleep(later)
+	locktest.Release(t, second)
+	next := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
+	if !next.Unsettled() {
+		t.Error("the transaction is taken for settled")
+	}
+	locktest.Release(t, next)
 }
 
 // A transaction that was made according to the record is not called made before

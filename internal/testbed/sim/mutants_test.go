@@ -168,7 +168,7 @@ var mutants = []mutant{
 	},
 	{
 		"a plain read after an eviction", "internal/session/use.go",
-		"	return s.recent(s.grant.Record.Marks.Released.Open) || evicted && ", "	return false && evicted && ",
+		"	return s.recent(s.grant.Record.Marks.Unsettled) || evicted && ", "	return false && evicted && ",
 		`an update is lost`, 70056,
 	},
 	{
