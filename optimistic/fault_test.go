@@ -311,8 +311,9 @@ func TestContextDuringUpdate(t *testing.T) {
 			save(t, other, load(t, other))
 			return increment(item)
 		})
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 10*time.Second {
-			t.Errorf("%v after %v, want the deadline after 10s", err, time.Since(begun))
+		// The other client's requests do not end with ctx.
+		if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took < 10*time.Second || took > 10*time.Second+5*time.Millisecond {
+			t.Errorf("%v after %v, want the deadline after 10s", err, took)
 		}
 		// 1.3 s for the first six, and one a second then; half or once and a half
 		// as many at the most.
