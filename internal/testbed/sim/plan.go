@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -153,7 +154,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.Think, p.Hold = p.Think/2, 2*p.Hold // or few would ever hold together
 	}
 	if r.IntN(2) == 0 {
-		p.Split = embedded.Splitting{Window: pick(5*time.Millisecond, 50*time.Millisecond, 500*time.Millisecond), Late: 0.1 * r.Float64()}
+		p.Split = embedded.Splitting{Window: pick(5*time.Millisecond, 50*time.Millisecond, 500*time.Millisecond), Late: 0.5 * math.Pow(r.Float64(), 2)}
 	}
 	if severity > 0 && r.IntN(2) == 0 {
 		p.Chances.Stubborn = r.Float64()
