@@ -12,8 +12,9 @@
  *
  * -D options: N processes; ATTEMPTS: attempts at the transaction of one turn;
  * IDLE: a mask of processes that hold the lock and do not write x; NEXT: a mask of
- * processes that make a second transaction, of other items, after one with an
- * unknown outcome. The faults, and how often each may happen: LOST (no answer
+ * processes that make a second transaction, of other items, after one that was not
+ * answered or was refused; EARLIER: a mask of processes whose UpdateAndRelease had no
+ * answer before the transaction, and may arrive at any time. The faults, and how often each may happen: LOST (no answer
  * arrives), EVICT (a live holder is evicted), CANCEL (another request or condition
  * cancels an attempt), AGAIN (an attempt that was answered is made again, by the
  * network or by the SDK's client). BUG_... plants a mistake.
@@ -41,6 +42,9 @@
 #endif
 #ifndef AGAIN
 #define AGAIN 0
+#endif
+#ifndef EARLIER
+#define EARLIER 0
 #endif
 
 /* The names of the checks, as pan prints them. The variables are never set. */
@@ -149,6 +153,16 @@ end:	do
 	od
 }
 
+/* An UpdateAndRelease that had no answer before the transaction began arrives. */
+#ifdef BUG_EARLIER_RELEASES
+#define cEARLIER(p) (holder == (p)+1)
+#else
+#define cEARLIER(p) (holder == (p)+1 && made < FIRST)
+#endif
+proctype Earlier(byte p) {
+end:	atomic { cEARLIER(p) && rp == 0 -> leave(0, 0) }
+}
+
 #ifdef BUG_PLAIN_READ
 #define UNSETTLED 0
 #else
@@ -220,6 +234,9 @@ failed:	skip;
 		:: unsure && rp == 0 && holder == p+1 && made == FIRST -> goto visible
 		:: unsure && holder != p+1 -> goto done
 		:: unsure && bLost > 0 -> bLost-- /* no answer */
+#ifdef BUG_NEXT_UNSETTLED
+		:: HAS(NEXT,p)
+#endif
 		fi
 	}
 #endif
@@ -229,7 +246,7 @@ failed:	skip;
 		if
 		:: !HAS(NEXT,p)
 		:: HAS(NEXT,p) && rp == 0 && holder == p+1 -> made = SECOND;
-#ifdef BUG_NEXT_SETTLES
+#if defined(BUG_NEXT_SETTLES) || defined(BUG_NEXT_UNSETTLED)
 			unsure = 0
 #endif
 		:: HAS(NEXT,p) && holder != p+1
@@ -256,6 +273,11 @@ init {
 		do :: i < SLOTS -> run Attempt(i); i++ :: else -> break od;
 		i = 0;
 		do :: i < N -> run Holder(i); i++ :: else -> break od;
+		i = 0;
+		do
+		:: i < N -> if :: HAS(EARLIER,i) -> run Earlier(i) :: else fi; i++
+		:: else -> break
+		od;
 		i = 0
 	}
 	atomic {

@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
@@ -44,7 +43,10 @@ func EvictFailClosed(ctx context.Context, q table.Queue, h Holder) (Record, erro
 // evict adds the mark of the holder's eviction to an update that removes it. The
 // condition of the update must include asRead.
 func (n names) evict(q table.Queue, update expression.UpdateBuilder, h Holder) expression.UpdateBuilder {
-	mark := Evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made, At: lease.Middle(q.Clock(), time.Now())}
+	mark := Evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made}
+	if _, latest, known := q.Clock().At(time.Now()); known {
+		mark.At = latest // no transaction of the holder began later
+	}
 	return update.Set(n.evicted, expression.Value(mark.attribute()))
 }
 

@@ -101,11 +101,13 @@ func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, sin
 }
 
 // Downgrade lets an exclusive holder share its lock from now on, with no holder in
-// between. ErrRefused is a loss.
-func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number) (Record, error) {
+// between. next is the number of its next fenced transaction (NextCall), which a late
+// Downgrade does not follow: others would join before it is visible. ErrRefused is a loss.
+func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number, next int64) (Record, error) {
 	n := namesOf(q)
+	_, unmade := n.number(id, next)
 	update := expression.Set(n.holdMode, text(ModeShared)).Set(n.field(id, table.AttrMode), text(ModeShared))
-	return change(ctx, q, id, t, update, n.alone(), func(h Holder) bool { return h.Shared })
+	return change(ctx, q, id, t, update, n.alone().And(unmade), func(h Holder) bool { return h.Shared })
 }
 
 // SetData replaces the data of a holder. Empty data is removed. call numbers the calls of

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"hash/fnv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -9,14 +10,15 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Marks are what the record says of turns that have ended: the last release and the last
-// eviction. Zero is none. Ids are never used twice, so the value of a mark never returns.
+// Marks are what the record says of turns that have ended: the last release, the last
+// eviction, and transactions that may not be visible yet. Zero is none. Ids are never used
+// twice, so the value of a mark never returns.
 type Marks struct {
 	Released Released
 	Evicted  Evicted
-	// Unsettled is when a holder was last released before one of its fenced transactions was
-	// visible, on DynamoDB's clock; Someday if that was not known. Zero: never.
-	Unsettled time.Time
+	// Unsettled are the times, on DynamoDB's clock, at which holders were released before a
+	// fenced transaction of theirs was visible; Someday for one that was not known.
+	Unsettled []time.Time
 }
 
 // Released is the mark of a release.
@@ -26,8 +28,12 @@ type Released struct {
 	Call   int64 // the release call of the holder that was applied
 }
 
-// Someday is later than any clock shows.
-var Someday = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// Someday returns a time of its own for each id, later than any clock shows.
+func Someday(id string) time.Time {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(h.Sum32()) * time.Millisecond)
+}
 
 // Evicted is the mark of an eviction. Without a ticket it names no holder: it was written
 // with the record, and distinguishes the record from an earlier one of the same key.
@@ -39,7 +45,7 @@ type Evicted struct {
 }
 
 // decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
-func decodeMarks(released, evicted *table.Reader, unsettled time.Time) (m Marks) {
+func decodeMarks(released, evicted *table.Reader, unsettled []time.Time) (m Marks) {
 	m.Unsettled = unsettled
 	r := Released{
 		ID: released.Text(table.AttrID), Ticket: released.Ticket(table.AttrTicket),

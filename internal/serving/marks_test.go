@@ -3,6 +3,7 @@ package serving_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,14 +116,14 @@ func TestMarks(t *testing.T) {
 		if _, err := serving.Release(ctx, q, serving.FormFast, ending); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3}) || !m.Unsettled.Equal(time.UnixMilli(7)) || m.Evicted.ID != "a" {
+		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || m.Evicted.ID != "a" {
 			t.Errorf("a fast release left the marks %+v", m)
 		}
 		take(t, q, "b")
 		if _, err := serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !m.Unsettled.Equal(time.UnixMilli(7)) || !m.Evicted.Ticket.IsZero() {
+		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || !m.Evicted.Ticket.IsZero() {
 			t.Errorf("a hand-off left the marks %+v", m)
 		}
 		if _, err := serving.Reset(ctx, q, n(2)); err != nil {

@@ -183,12 +183,12 @@ func TestDowngrade(t *testing.T) {
 			id     string
 			ticket int
 		}{"another id": {"x", 1}, "another ticket": {"w", 2}} {
-			if _, err := serving.Downgrade(t.Context(), q, who.id, n(who.ticket)); !errors.Is(err, serving.ErrRefused) {
+			if _, err := serving.Downgrade(t.Context(), q, who.id, n(who.ticket), 2); !errors.Is(err, serving.ErrRefused) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		for range 2 {
-			if rec, err := serving.Downgrade(t.Context(), q, "w", n(1)); err != nil || !rec.Shared || !rec.Holders[0].Shared {
+			if rec, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); err != nil || !rec.Shared || !rec.Holders[0].Shared {
 				t.Fatalf("%+v, %v", rec, err)
 			}
 		}
@@ -196,7 +196,7 @@ func TestDowngrade(t *testing.T) {
 		if _, err := serving.Claim(t.Context(), q, as("r", shared), rec.TicketNumber); err != nil {
 			t.Fatal(err)
 		}
-		if rec, err := serving.Downgrade(t.Context(), q, "w", n(1)); err != nil || len(rec.Holders) != 2 {
+		if rec, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); err != nil || len(rec.Holders) != 2 {
 			t.Errorf("once more, after others have joined: %+v, %v", rec, err)
 		}
 		// Heartbeats of both go on, whatever was granted since.
@@ -208,7 +208,7 @@ func TestDowngrade(t *testing.T) {
 		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("w", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := serving.Downgrade(t.Context(), q, "w", n(1)); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("after the release: %v", err)
 		}
 	})

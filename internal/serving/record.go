@@ -121,7 +121,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	rec.Exists, rec.TicketNumber = true, r.Ticket(ticketNumber)
 	rec.Turn = decodeTurn(inside(table.AttrTurn))
 	rec.Marks = decodeMarks(inside(table.AttrReleased), inside(table.AttrEvicted),
-		(&table.Reader{Item: item}).OptionalTime(q.Attr(table.AttrUnsettled)))
+		(&table.Reader{Item: item}).OptionalTimes(q.Attr(table.AttrUnsettled)))
 	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {

@@ -16,11 +16,13 @@ type Ending struct {
 	Ticket ticket.Number
 	Call   int64 // number of the release call; repeats of one call have the same
 	Turn   Turn  // of recent hold times, this one included; not written to a user's item
-	// Unsettled is the time of Marks.Unsettled. Zero leaves the record's as it is.
+	// Unsettled is a time to add to Marks.Unsettled. Zero: none; then Settled are removed.
 	Unsettled time.Time
-	// Unmade is the number of the holder's last fenced transaction if that was
-	// refused. A copy of it may arrive late, and must not commit unnoticed while the
-	// lock is released. Zero: there is none.
+	Replaces  bool // there was no other holder that could add a time: Unsettled is the only one left
+	Settled   []time.Time
+	// Unmade asks that the holder's fenced transaction of this number, and later ones,
+	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed
+	// while the lock is released. Zero: there is none.
 	Unmade int64
 	Next   Next // for FormPass
 }
@@ -61,8 +63,13 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	}
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}
 	update = update.Set(n.released, expression.Value(mark.attribute()))
-	if !e.Unsettled.IsZero() {
-		update = update.Set(n.unsettled, integer(e.Unsettled.UnixMilli()))
+	switch {
+	case !e.Unsettled.IsZero() && e.Replaces:
+		update = update.Set(n.unsettled, expression.Value(table.Times(e.Unsettled)))
+	case !e.Unsettled.IsZero():
+		update = update.Add(n.unsettled, expression.Value(table.Times(e.Unsettled)))
+	case len(e.Settled) > 0:
+		update = update.Delete(n.unsettled, expression.Value(table.Times(e.Settled...)))
 	}
 	if q.Home == nil {
 		update = update.Set(n.turn, expression.Value(e.Turn.attribute()))

@@ -43,13 +43,14 @@ func (s *Session) newCall(k kind) *call {
 		c.first = serving.FormFast
 	}
 	c.form = c.first
-	if s.last.state == refused {
+	switch {
+	case s.last.state == refused:
 		c.ending.Unmade = s.last.number
+	case k == updates: // it must not arrive after the next transaction
+		c.ending.Unmade = serving.NextCall(s.last.number)
 	}
-	// An exclusive holder that knows the time bounds one that was not known. A holder that
-	// shares the lock could replace the later time of another one.
-	bounds := s.sharing == alone && s.latest(time.Now()).Before(s.grant.Record.Marks.Unsettled)
-	c.unsettled = bounds || s.last.state == unsettled
+	c.unsettled, c.ending.Replaces = s.last.state == unsettled, s.sharing == alone
+	s.tidyMarks(c)
 	var opts []table.Option
 	if k != clears {
 		opts = append(opts, table.Once()) // the call repeats requests itself
@@ -58,6 +59,25 @@ func (s *Session) newCall(k kind) *call {
 		return serving.Release(ctx, s.config.Queue, form, e, opts...)
 	}
 	return c
+}
+
+// tidyMarks lets the call remove times of the record that no longer matter. Times that were
+// not known are replaced by one that is, or removed once this turn alone has been long enough.
+func (s *Session) tidyMarks(c *call) {
+	clock, times := s.config.Queue.Clock(), s.grant.Record.Marks.Unsettled
+	earliest, latest, known := clock.At(time.Now())
+	if !known || len(times) == 0 {
+		return
+	}
+	_, granted, _ := clock.At(s.grant.Sent)
+	for _, at := range times {
+		switch {
+		case earliest.Sub(at) >= unsettledFor, earliest.Sub(granted) >= unsettledFor:
+			c.ending.Settled = append(c.ending.Settled, at)
+		case at.After(latest) && c.ending.Replaces:
+			c.unsettled = true
+		}
+	}
 }
 
 // run sends the call until it is answered, and returns what the answer means and its record.

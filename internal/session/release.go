@@ -76,7 +76,7 @@ func (s *Session) keepForClose() {
 // giveBack removes the lock from the record and returns the final state. An error reports
 // that the lock may still be in the table.
 func (s *Session) giveBack(ctx context.Context) (State, error) {
-	resume, err := s.settleTransactions(ctx)
+	resume, err := s.settleTransactions(ctx, unsettled)
 	if resume == nil {
 		return State{}, s.outlasted(err)
 	}
@@ -245,7 +245,7 @@ func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expres
 	defer context.AfterFunc(s.client.Closed, cancel)()
 	s.move(State{Phase: Updating})
 	defer s.move(State{Phase: Held}) // if it is not over
-	resume, err := s.settleTransactions(held)
+	resume, err := s.settleTransactions(held, unsettled)
 	if resume == nil {
 		return nil, s.updateFailed(ctx, false, err)
 	}

@@ -103,12 +103,12 @@ func (s *Session) Within(ctx context.Context) (context.Context, func()) {
 }
 
 // latest returns the latest time that a local instant can be on DynamoDB's clock. The host's clock
-// says nothing about that, so it is serving.Someday if the time is not known.
+// says nothing about that, so it is Someday if the time is not known.
 func (s *Session) latest(local time.Time) time.Time {
 	if _, latest, known := s.config.Queue.Clock().At(local); known {
 		return latest
 	}
-	return serving.Someday
+	return serving.Someday(s.grant.ID)
 }
 
 // turnstile is a mutex that may be held during a request. Waiting for it ends with a context.

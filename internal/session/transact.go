@@ -24,6 +24,7 @@ type lastTransaction struct {
 	state  transactionState
 }
 
+// transactionState is in the order of what is known, from most to least.
 type transactionState int
 
 const (
@@ -89,7 +90,7 @@ func (t *transaction) number(s *Session) error {
 	if err := t.end(); err != nil {
 		return err
 	}
-	if err := cmp.Or(s.settle(t.held), t.caller.Err()); err != nil {
+	if err := cmp.Or(s.settle(t.held, refused), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
 	s.last = lastTransaction{tx: t, number: serving.NextCall(s.last.number)}
@@ -296,11 +297,11 @@ func (s *Session) askMade(ctx context.Context) (made serving.Made) {
 }
 
 // errUnsettled reports that an earlier transaction may still be made or become visible.
-var errUnsettled = errors.New("an earlier transaction of the lock had no answer, and may still be made or become visible")
+var errUnsettled = errors.New("an earlier transaction of the lock may still be made or become visible")
 
-// settle settles the last transaction if it had no answer. The turnstile is held.
-func (s *Session) settle(ctx context.Context) error {
-	if s.last.state != unsettled {
+// settle settles the last transaction if its state is that or worse. The turnstile is held.
+func (s *Session) settle(ctx context.Context, state transactionState) error {
+	if s.last.state < state {
 		return nil
 	}
 	if s.last.tx.settle(ctx, s) == serving.MadeUnknown {
@@ -310,14 +311,14 @@ func (s *Session) settle(ctx context.Context) error {
 	return nil
 }
 
-// settleTransactions waits for a transaction under way, and settles one that had no answer,
-// because a later holder would not see its writes. No transaction begins until resume is
-// called. resume is nil if a transaction outlasted ctx.
-func (s *Session) settleTransactions(ctx context.Context) (resume func(), err error) {
+// settleTransactions waits for a transaction under way, and settles the last one if its state
+// is that or worse, because other holders would not see its writes. No transaction begins until
+// resume is called. resume is nil if a transaction outlasted ctx.
+func (s *Session) settleTransactions(ctx context.Context, state transactionState) (resume func(), err error) {
 	if err := s.transacts.Lock(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	return s.transacts.Unlock, s.settle(ctx)
+	return s.transacts.Unlock, s.settle(ctx, state)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -92,7 +93,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	held, cancel := s.Within(ctx)
 	defer cancel()
 	// Others may join, and must see what was written under the exclusive lock.
-	resume, err := s.settleTransactions(held)
+	resume, err := s.settleTransactions(held, refused)
 	if resume != nil {
 		defer resume()
 	}
@@ -103,7 +104,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	s.sharing = max(s.sharing, notAlone)
 	s.mu.Unlock()
 	err = s.write(ctx, what, func(ctx context.Context) (serving.Record, error) {
-		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket)
+		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, serving.NextCall(s.last.number))
 	})
 	if err == nil {
 		s.client.Local.Wake(s.config.Queue, true)
@@ -142,7 +143,7 @@ const unsettledFor = time.Minute
 // while this lock is held.
 func (s *Session) Unsettled() bool {
 	eviction, evicted, previous := s.LastEviction()
-	return s.recent(s.grant.Record.Marks.Unsettled) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
+	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && (previous || eviction.At.IsZero() || s.recent(eviction.At))
 }
 
 // recent reports whether a time on DynamoDB's clock may be so short before the grant that a

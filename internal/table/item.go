@@ -109,6 +109,30 @@ func (r *Reader) OptionalTime(attribute string) time.Time {
 	return time.UnixMilli(ms)
 }
 
+// OptionalTimes reads a set of what SetTime writes. Nothing depends on it: what is no such
+// number is left out.
+func (r *Reader) OptionalTimes(attribute string) (times []time.Time) {
+	set, _ := r.Item[attribute].(*types.AttributeValueMemberNS)
+	if set == nil {
+		return nil
+	}
+	for _, s := range set.Value {
+		if n, ok := Whole(s); ok && n.IsInt64() {
+			times = append(times, time.UnixMilli(n.Int64()))
+		}
+	}
+	return times
+}
+
+// Times returns a set that OptionalTimes reads. DynamoDB stores no empty set.
+func Times(times ...time.Time) types.AttributeValue {
+	set := &types.AttributeValueMemberNS{}
+	for _, t := range times {
+		set.Value = append(set.Value, strconv.FormatInt(t.UnixMilli(), 10))
+	}
+	return set
+}
+
 // Int reads a whole number of 64 bits.
 func (r *Reader) Int(attribute string) int64 {
 	s := r.Number(attribute)

@@ -24,7 +24,7 @@ import (
 // locksOf are the lock's attributes of an item.
 func locksOf(i attr.Item, prefix string) []string {
 	var names []string
-	for _, name := range []string{"ticketNumber", "servingAfter", "granted", "holders", "turn", "holdMode", "permits", "scope", "released", "evicted"} {
+	for _, name := range []string{"ticketNumber", "servingAfter", "granted", "holders", "turn", "holdMode", "permits", "scope", "released", "evicted", "unsettled"} {
 		if _, ok := i[prefix+name]; ok {
 			names = append(names, name)
 		}

@@ -184,6 +184,9 @@ func TestProtectedAttributes(t *testing.T) {
 				"l.k_ticketNumber": expression.Add(dotted("l.k_ticketNumber"), one),
 				"l.k_turn":         expression.Set(dotted("l.k_turn"), one),
 				"l.k_permits":      expression.Set(dotted("l.k_permits"), one),
+				"l.k_released":     expression.Remove(dotted("l.k_released")),
+				"l.k_evicted":      expression.Remove(dotted("l.k_evicted")),
+				"l.k_unsettled":    expression.Delete(dotted("l.k_unsettled"), expression.Value(&types.AttributeValueMemberNS{Value: []string{"1"}})),
 				"l.k_holdMode":     expression.Set(expression.Name("amount"), one).Set(expression.Name("x"), expression.IfNotExists(expression.Name("y"), dotted("l.k_holdMode"))),
 				"id":               expression.Set(expression.Name("id"), expression.Value("other")),
 			} {

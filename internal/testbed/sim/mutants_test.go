@@ -168,7 +168,7 @@ var mutants = []mutant{
 	},
 	{
 		"a plain read after an eviction", "internal/session/use.go",
-		"	return s.recent(s.grant.Record.Marks.Unsettled) || evicted && ", "	return false && evicted && ",
+		"	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && ", "	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled[:0], s.recent) || false && evicted && ",
 		`an update is lost`, 70056,
 	},
 	{
