@@ -96,7 +96,7 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 754,
+		`an Acquire that failed has left \[row`, 91010,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
@@ -169,7 +169,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && ", "	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled[:0], s.recent) || false && evicted && ",
-		`an update is lost`, 70056,
+		`an update is lost`, 91244,
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
