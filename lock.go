@@ -240,7 +240,7 @@ func (l *Lock) Unsettled() bool { return l.session.Unsettled() }
 // lock.
 type Eviction struct {
 	Ticket ticket.Number
-	// At is the time of the eviction on DynamoDB's clock; zero if unknown.
+	// At is the latest time, on DynamoDB's clock, at which the eviction was sent; zero if unknown.
 	At time.Time
 	// Previous reports that no holder of a higher ticket had released since. For an exclusive lock, the evicted
 	// turn was the one right before this.

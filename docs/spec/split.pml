@@ -234,6 +234,7 @@ failed:	skip;
 		:: unsure && rp == 0 && holder == p+1 && made == FIRST -> goto visible
 		:: unsure && holder != p+1 -> goto done
 		:: unsure && bLost > 0 -> bLost-- /* no answer */
+		:: unsure && bLost > 0 && rp == 0 && holder == p+1 && made < FIRST -> bLost--; made = USED
 #ifdef BUG_NEXT_UNSETTLED
 		:: HAS(NEXT,p)
 #endif

@@ -18,7 +18,7 @@ type Ending struct {
 	Turn   Turn  // of recent hold times, this one included; not written to a user's item
 	// Unsettled is a time to add to Marks.Unsettled. Zero: none; then Settled are removed.
 	Unsettled time.Time
-	Replaces  bool // there was no other holder that could add a time: Unsettled is the only one left
+	Replaces  bool // no other holder can have added a time: Unsettled is the only one left
 	Settled   []time.Time
 	// Unmade asks that the holder's fenced transaction of this number, and later ones,
 	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed

@@ -13,15 +13,14 @@ import (
 
 // call is one call that releases the lock. The mark of the release has its number.
 type call struct {
-	session *Session
-	kind    kind
-	first   serving.Form // the fast form if the queue is believed to be empty
-	form    serving.Form // of the next request
-	ending  serving.Ending
-	asks    bool // the requests have a condition of the caller's
-	// unsettled: each request writes its time, because holders that share the lock may
-	// have written theirs since the call began.
-	unsettled bool
+	session   *Session
+	kind      kind
+	first     serving.Form // the fast form if the queue is believed to be empty
+	form      serving.Form // of the next request
+	ending    serving.Ending
+	asks      bool // the requests have a condition of the caller's
+	unsettled bool // a transaction of the session may not be visible yet
+	bounds    bool // times of earlier ones that are far ahead are replaced by that of this turn's end
 	open      bool // a request had no answer: it may have been applied, or may yet be
 	unread    bool // the last refusal did not show the record: a copy may have been applied
 	idle      bool // it was applied, and RESET would be applied
@@ -61,21 +60,26 @@ func (s *Session) newCall(k kind) *call {
 	return c
 }
 
-// tidyMarks lets the call remove times of the record that no longer matter. Times that were
-// not known are replaced by one that is, or removed once this turn alone has been long enough.
+// lateFor is how late a request may arrive that DynamoDB does not refuse for the age of its
+// signature. A release that is so late finds a transaction open that is as late.
+const lateFor = 15 * time.Minute
+
+// tidyMarks lets the call remove times of the record that no longer matter. An exclusive
+// holder replaces times that are far ahead. A holder that shares the lock removes those that
+// were there for a minute of its own turn.
 func (s *Session) tidyMarks(c *call) {
 	clock, times := s.config.Queue.Clock(), s.grant.Record.Marks.Unsettled
 	earliest, latest, known := clock.At(time.Now())
 	if !known || len(times) == 0 {
 		return
 	}
-	_, granted, _ := clock.At(s.grant.Sent)
+	_, held, _ := clock.At(s.grant.Held)
 	for _, at := range times {
 		switch {
-		case earliest.Sub(at) >= unsettledFor, earliest.Sub(granted) >= unsettledFor:
+		case earliest.Sub(at) >= unsettledFor, earliest.Sub(held) >= unsettledFor:
 			c.ending.Settled = append(c.ending.Settled, at)
-		case at.After(latest) && c.ending.Replaces:
-			c.unsettled = true
+		case at.After(latest):
+			c.bounds = c.ending.Replaces
 		}
 	}
 }
@@ -114,6 +118,9 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 				c.unsettled = true
 			}
 			c.ending.Unmade = 0
+			if c.kind == updates {
+				c.ending.Unmade = serving.NextCall(s.last.number)
+			}
 			if c.form == serving.FormPass {
 				c.form = serving.FormHandOff // the offer was answered
 			}
@@ -129,8 +136,11 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 // that one has the next ticket. Its further requests leave the lock to all waiters.
 func (c *call) request(ctx context.Context) (serving.Record, error) {
 	s, form := c.session, c.form
-	if c.unsettled {
-		c.ending.Unsettled = s.latest(time.Now())
+	switch now := s.latest(time.Now()); {
+	case c.unsettled:
+		c.ending.Unsettled = now.Add(lateFor)
+	case c.bounds:
+		c.ending.Unsettled = now
 	}
 	if c.kind != releases || c.offered || !s.shares(alone) {
 		return c.send(ctx, form, c.ending)

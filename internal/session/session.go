@@ -55,6 +55,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 		client: c, config: config, grant: grant, seen: grant.Record, sharing: sharingOf(config.Mode),
 		releases: newTurnstile(), transacts: newTurnstile(), handover: handover{decided: make(chan struct{})},
 	}
+	grant.Held = time.Now()
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
 	s.seen.Item = nil
 	if me, ok := grant.Record.Mine(grant.ID); ok {

@@ -152,10 +152,10 @@ func (t *transaction) attempt(ctx context.Context) (again bool, err error) {
 			return false, err
 		}
 	}
-	if t.doubt < unanswered {
-		t.rename() // it was cancelled, and no attempt is under way
-	}
 	if again {
+		if t.doubt < unanswered {
+			t.rename() // it was cancelled, and no attempt is under way
+		}
 		return true, err
 	}
 	return false, t.failed(err)
@@ -305,6 +305,7 @@ func (s *Session) settle(ctx context.Context, state transactionState) error {
 		return nil
 	}
 	if s.last.tx.settle(ctx, s) == serving.MadeUnknown {
+		s.last.state = unsettled // it may have used the number
 		return cmp.Or(s.Err(), errUnsettled)
 	}
 	s.last.state = settled

@@ -84,7 +84,8 @@ func (s *Session) shares(how sharing) bool {
 }
 
 // Downgrade makes an exclusive lock a shared one. One request, repeated until ctx or the
-// session ends; none if the lock is shared.
+// session ends, and one that settles the last transaction first if that was not made; none if
+// the lock is shared.
 func (s *Session) Downgrade(ctx context.Context) error {
 	const what = "downgrade"
 	if err := s.Err(); err != nil || s.Shared() {

@@ -25,6 +25,7 @@ type Grant struct {
 	Claimed, Resumed bool
 	Handover         time.Duration  // see event.Granted
 	Record           serving.Record // with the grant
+	Held             time.Time      // when its session began, after Record was read
 }
 
 // Handle returns the handle by which another process resumes the lock.
