@@ -136,7 +136,7 @@ var mutants = []mutant{
 	{
 		"a lock delay that others do not keep", "internal/lease/observer.go",
 		"end.Add(l.Delay).Sub(earliest)", "end.Sub(earliest)",
-		`was removed by`, 19,
+		`was removed by`, 38,
 	},
 	{
 		"a release inside the transaction", "internal/session/release.go",
@@ -148,13 +148,13 @@ var mutants = []mutant{
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
 			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return true, nil\n	} else if true {\n		return false, s.unknown(err, nil, nil)\n" +
 			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
-		`an update is lost`, 177,
+		`an update is lost`, 186,
 	},
 	{
 		"a transaction by its token alone", "internal/serving/fence.go",
 		"	update, once := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone).And(once)).Build()\n",
 		"	update, _ := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone)).Build()\n",
-		`was made twice`, 351,
+		`was made twice`, 370,
 	},
 	{
 		"a release without its mark", "internal/serving/release.go",
@@ -169,7 +169,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && ", "	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled[:0], s.recent) || false && evicted && ",
-		`an update is lost`, 91244,
+		`an update is lost`, 120139,
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
@@ -189,7 +189,7 @@ var mutants = []mutant{
 	{
 		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
 		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
-		`some still wait|has left|sent more than`, 49,
+		`some still wait|has left|sent more than`, 55,
 	},
 	{
 		"an observation that counts beside an end", "internal/lease/lease.go",
