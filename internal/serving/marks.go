@@ -16,8 +16,8 @@ import (
 type Marks struct {
 	Released Released
 	Evicted  Evicted
-	// Unsettled are the times, on DynamoDB's clock, at which holders were released before a
-	// fenced transaction of theirs was visible; Someday for one that was not known.
+	// Unsettled are times, on DynamoDB's clock, after which no transaction of an earlier holder
+	// that was given up begins; Someday for one that was not known.
 	Unsettled []time.Time
 }
 

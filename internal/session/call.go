@@ -114,9 +114,11 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		c.unread = false
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
-			if !s.last.tx.visible(ctx) {
+			soon, cancel := context.WithTimeout(ctx, settleLimit)
+			if !s.last.tx.visible(soon) {
 				c.unsettled = true
 			}
+			cancel()
 			c.ending.Unmade = 0
 			if c.kind == updates {
 				c.ending.Unmade = serving.NextCall(s.last.number)
@@ -232,7 +234,7 @@ const (
 	doubtful                // the caller's condition was false, and an earlier request may be applied
 	unknown                 // not held, and the record does not show how it ended
 	handOff                 // others have queued: send the hand-off
-	resend                  // send again without asking for the transaction
+	resend                  // send again without asking for that transaction
 )
 
 // judge returns the meaning of a refusal. The first line that fits counts, and the record

@@ -154,7 +154,8 @@ func (t *transaction) attempt(ctx context.Context) (again bool, err error) {
 	}
 	if again {
 		if t.doubt < unanswered {
-			t.rename() // it was cancelled, and no attempt is under way
+			t.rename() // it was cancelled, and no attempt is under way, unless the transport has a copy
+			t.renamed = true
 		}
 		return true, err
 	}
@@ -209,12 +210,13 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 // and not the record alone, are visible. Within the life of its token that is a success.
 // Later it is refused by its number, and has long been visible.
 func (t *transaction) visible(ctx context.Context) bool {
+	token := t.token // several sessions may settle the transaction side by side
 	return retry.Policy{Retryable: func(error) bool { return true }}.Do(ctx, func(ctx context.Context) error {
-		err := t.store().Transact(ctx, t.token, t.items)
+		err := t.store().Transact(ctx, token, t.items)
 		if table.TokenMismatch(err) {
-			t.token = random.Text(ctx)
+			token = random.Text(ctx)
 		}
-		if reasons := table.Reasons(err); len(reasons) == len(t.items) && !slices.Contains(reasons, table.ReasonConflict) {
+		if reasons := table.Reasons(err); len(reasons) == len(t.items) && !table.Undecided(reasons) {
 			return nil
 		}
 		return err

@@ -23,7 +23,7 @@ const (
 	AttrScope        = "scope"        // record, S: the wider counter that issues its tickets, absent without one
 	AttrReleased     = "released"     // record, M: the last release: id, ticket and call of the holder
 	AttrEvicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
-	AttrUnsettled    = "unsettled"    // record, NS: when transactions were given up before they were visible, ms
+	AttrUnsettled    = "unsettled"    // record, NS: until when transactions may begin that were given up before they were visible, ms
 
 	AttrBeat       = "beat"       // entry and row, N: number of renewals
 	AttrUntil      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock

@@ -108,6 +108,13 @@ func RetryableReasons(reasons []string) bool {
 	})
 }
 
+// Undecided reports whether a reason does not say that its item is not being committed.
+func Undecided(reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(code string) bool {
+		return code != "None" && slices.Contains(retryableReasons, code)
+	})
+}
+
 // TokenMismatch reports whether a transaction was refused because another had its token.
 func TokenMismatch(err error) bool {
 	_, ok := errors.AsType[*types.IdempotentParameterMismatchException](err)

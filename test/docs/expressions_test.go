@@ -49,7 +49,7 @@ var operations = []operation{
 	{"FENCE", "One item of the transaction of `Transact` and `ReleaseWith`.", `^SET holders\.#id\.made = :n IF`},
 	{"SETTLE", "", `^SET holders\.#id\.made = :n \+ 1 IF`},
 	{"DOWNGRADE", "", `^SET holdMode = "shared", holders\.#id\.mode`},
-	{"RELEASE", "The fast form. After a fenced transaction that was given up before it was visible, each form also has `ADD unsettled :times`, or SET if there can be no other holder. After one that was refused, it has the condition on `made` of UpdateAndRelease below. Later forms may have `DELETE unsettled :times`.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, turn`},
+	{"RELEASE", "The fast form. After a fenced transaction that was given up before it was visible, each form also has `ADD unsettled :times`, or SET if there can be no other holder. An exclusive holder also replaces times that are far ahead. After one that was refused, it has the condition on `made` of UpdateAndRelease below. Later forms may have `DELETE unsettled :times`.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, turn`},
 	{"", "The fast form with `Config.Forget`. RESET sets the attribute in the same way.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, expiresAt = :expiresAt, released = :mark, turn`},
 	{"", "The hand-off.", `^REMOVE holders\.#id SET released = :mark, turn`},
 	{"", "With the CLAIM of the next waiter, of the same client: PASS.", `^REMOVE holders\.#id SET holders\.#id = :entry, granted = :t, holdMode = "exclusive", released = :mark, turn`},

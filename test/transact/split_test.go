@@ -318,6 +318,38 @@ func TestSplitOfLateCopy(t *testing.T) {
 	}
 }
 
+// A copy of a refused transaction was made, and cannot be repeated to see whether it is
+// visible: the caller has lost its rights. The lock is released all the same, with a warning.
+func TestReleaseBehindLateCopy(t *testing.T) {
+	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		name := aws.String(table.Name())
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: locktest.Account()}); err != nil {
+			t.Fatal(err)
+		}
+		copied := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
+			t.Fatal("the transaction was made")
+		}
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: locktest.Account()}); err != nil {
+			t.Fatal(err)
+		}
+		copied.Release()
+		time.Sleep(time.Second)
+		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
+		begun := time.Now()
+		locktest.Release(t, lock)
+		next := locktest.Acquire(t, b, waitpolicy.NoWait)
+		if took := time.Since(begun); took > 3*time.Second || !next.Unsettled() {
+			t.Errorf("after %v Unsettled is %v", took, next.Unsettled())
+		}
+		locktest.Release(t, next)
+	})
+}
+
 // putOf returns a write of an item of that name.
 func putOf(table *queuelocktest.Table, name string, condition *string) types.TransactWriteItem {
 	item := map[string]types.AttributeValue{"pk": attr.Str(name), "sk": attr.Str(name)}
