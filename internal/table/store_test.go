@@ -416,19 +416,24 @@ func TestDate(t *testing.T) {
 	}
 }
 
-func TestPassing(t *testing.T) {
+func TestReasons(t *testing.T) {
 	for name, test := range map[string]struct {
-		reasons []string
-		passing bool
+		reasons              []string
+		retryable, undecided bool
 	}{
-		"HoldsForConflicts":          {[]string{"None", "TransactionConflict", "ReplicatedWriteConflict", "ThrottlingError"}, true},
-		"FailsForAFalseCondition":    {[]string{"TransactionConflict", table.ReasonFailed}, false},
-		"FailsWithoutAReason":        {nil, false},
-		"FailsForAReasonThatIsOther": {[]string{"ItemCollectionSizeLimitExceeded"}, false},
+		"Conflicts":                {[]string{"None", "TransactionConflict", "ReplicatedWriteConflict", "ThrottlingError"}, true, true},
+		"ConflictAndRefusal":       {[]string{"TransactionConflict", table.ReasonFailed}, false, true},
+		"ThrottleBesideRefusal":    {[]string{"ThrottlingError", table.ReasonFailed}, false, true},
+		"RefusalBesideAnotherItem": {[]string{"None", table.ReasonFailed}, false, false},
+		"None":                     {nil, false, false},
+		"AnotherReason":            {[]string{"ItemCollectionSizeLimitExceeded"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := table.RetryableReasons(test.reasons); got != test.passing {
-				t.Errorf("Retryable(%v) is %v", test.reasons, got)
+			if got := table.RetryableReasons(test.reasons); got != test.retryable {
+				t.Errorf("RetryableReasons(%v) is %v", test.reasons, got)
+			}
+			if got := table.Undecided(test.reasons); got != test.undecided {
+				t.Errorf("Undecided(%v) is %v", test.reasons, got)
 			}
 		})
 	}
