@@ -9,9 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -226,18 +223,7 @@ func TestPassAfterLateCopy(t *testing.T) {
 		first := locktest.Acquire(t, a, waitpolicy.Forever)
 		second := locktest.LockBy(t, a)
 		time.Sleep(time.Second)
-		name, absent := aws.String(table.Name()), "attribute_not_exists(pk)"
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: locktest.Account()}); err != nil {
-			t.Fatal(err)
-		}
-		copied := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
-		if err := first.Transact(t.Context(), locktest.Deposit(table, &absent)); err == nil {
-			t.Fatal("the transaction was made")
-		}
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: locktest.Account()}); err != nil {
-			t.Fatal(err)
-		}
-		copied.Release()
+		locktest.RefusedDeposit(t, table, db, first).Release()
 		time.Sleep(time.Second)
 		if locktest.Balance(table) != "1" {
 			t.Fatal("the copy was not made")

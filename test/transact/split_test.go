@@ -141,6 +141,32 @@ func TestSplitAfterEviction(t *testing.T) {
 	}
 }
 
+// giveUp sends an increment that is committed after 15 s, the record at once, and gives it up
+// after three. Its outcome must be unknown.
+func giveUp(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, lock *queuelock.Lock) {
+	t.Helper()
+	db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err := lock.Transact(ctx, increment(t, table, db))
+	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+		t.Errorf("got %v", err)
+	}
+}
+
+// openDateless returns a client whose answers have no dates.
+func openDateless(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
+	t.Helper()
+	db := table.Client("a")
+	o := db.Options()
+	o.HTTPClient = dateless{o.HTTPClient}
+	c, err := queuelock.New(dynamodb.New(o), table.Name(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, db
+}
+
 // dateless removes the dates of answers, as some proxies do.
 type dateless struct{ dynamodb.HTTPClient }
 
@@ -157,22 +183,10 @@ func (d dateless) Do(r *http.Request) (*http.Response, error) {
 func TestSplitWithoutTime(t *testing.T) {
 	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time { return time.Now().Add(time.Hour) }))
-		db := table.Client("a")
-		o := db.Options()
-		o.HTTPClient = dateless{o.HTTPClient}
-		a, err := queuelock.New(dynamodb.New(o), table.Name(), queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, db := openDateless(t, table, queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		err = lock.Transact(ctx, increment(t, table, db))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("got %v", err)
-		}
+		giveUp(t, table, db, lock)
 		locktest.Release(t, lock)
 		for _, later := range []time.Duration{0, 30 * time.Second, 2 * time.Minute} {
 			time.Sleep(later)
@@ -190,21 +204,10 @@ func TestSplitWithoutTime(t *testing.T) {
 func TestSplitWithoutTimeShared(t *testing.T) {
 	locktest.InBubble(t, "Removed", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		db := table.Client("a")
-		o := db.Options()
-		o.HTTPClient = dateless{o.HTTPClient}
-		a, err := queuelock.New(dynamodb.New(o), table.Name(), queuelock.Config{RequestTimeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, db := openDateless(t, table, queuelock.Config{RequestTimeout: time.Second})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		if err := lock.Transact(ctx, increment(t, table, db)); err == nil {
-			t.Error("it was answered")
-		}
+		giveUp(t, table, db, lock)
 		locktest.Release(t, lock)
 		for _, turn := range []struct {
 			length    time.Duration
@@ -228,25 +231,31 @@ func TestSplitWithoutTimeShared(t *testing.T) {
 // A holder of a semaphore is released after another whose transaction is being committed. Its
 // mark must not hide that, whether it has seen it in the answer to a heartbeat or not.
 func TestSplitBesideHolder(t *testing.T) {
-	locktest.InBubble(t, "Unseen", func(t *testing.T) { testSplitBesideHolder(t, 0) })
-	locktest.InBubble(t, "SeenByHeartbeat", func(t *testing.T) { testSplitBesideHolder(t, 10*time.Second) })
+	for name, fault := range map[string]queuelocktest.Fault{
+		"ReleaseAnswered":   queuelocktest.DelayResponse(0),
+		"ReleaseLost":       queuelocktest.LoseRequest(),
+		"ReleaseAnswerLost": queuelocktest.LoseResponse(),
+		"ReleaseTwice":      queuelocktest.Duplicate(5 * time.Second),
+	} {
+		fault = fault.Mentioning("unsettled").Times(1)
+		locktest.InBubble(t, name+"/Unseen", func(t *testing.T) { testSplitBesideHolder(t, fault, 0) })
+		locktest.InBubble(t, name+"/SeenByHeartbeat", func(t *testing.T) { testSplitBesideHolder(t, fault, 10*time.Second) })
+	}
 }
 
-func testSplitBesideHolder(t *testing.T, later time.Duration) {
+func testSplitBesideHolder(t *testing.T, fault queuelocktest.Fault, later time.Duration) {
 	table := queuelocktest.NewTable(t)
 	cfg := queuelock.Config{TTL: 20 * time.Second, RequestTimeout: time.Second}
 	a, db := locktest.OpenMet(t, table, "a", cfg)
 	b, _ := locktest.OpenMet(t, table, "b", cfg)
 	first := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
 	second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
-	db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	err := first.Transact(ctx, increment(t, table, db))
-	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-		t.Errorf("got %v", err)
-	}
+	giveUp(t, table, db, first)
+	met := db.Inject(fault)
 	locktest.Release(t, first)
+	if met.Fired() != 1 {
+		t.Error("the release does not add the time")
+	}
 	time.Sleep(later)
 	locktest.Release(t, second)
 	next := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
@@ -254,201 +263,6 @@ func testSplitBesideHolder(t *testing.T, later time.Duration) {
 		t.Error("the transaction is taken for settled")
 	}
 	locktest.Release(t, next)
-}
-
-// A copy of a refused transaction is made late, the record first. No one may take its other
-// items for visible before they are: not a later transaction of the lock that is answered, not
-// a reader after a downgrade, and not the next holder.
-func TestSplitOfLateCopy(t *testing.T) {
-	for name, follow := range map[string]func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock){
-		"NextIsMade": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
-			if err := lock.Transact(t.Context(), putOf(table, "other", nil)); err != nil {
-				t.Error(err)
-			}
-		},
-		"NextIsRefused": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
-			if err := lock.Transact(t.Context(), putOf(table, "other", aws.String("attribute_exists(pk)"))); err == nil {
-				t.Error("it was made")
-			}
-		},
-		"Downgrade": func(t *testing.T, _ *queuelocktest.Table, lock *queuelock.Lock) {
-			if err := lock.Downgrade(t.Context()); err != nil {
-				t.Log(err) // others do not join
-			}
-		},
-	} {
-		for i := range 20 {
-			order := []string{"CopyBefore", "CopyAfter"}[i%2]
-			locktest.InBubble(t, fmt.Sprint(name, "/", order, i/2), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithSplitTransactions(50*time.Millisecond, 1, uint64(i/2)))
-				a, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
-				b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
-				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-				name := aws.String(table.Name())
-				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: locktest.Account()}); err != nil {
-					t.Fatal(err)
-				}
-				copied := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
-				if err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
-					t.Fatal("the transaction was made")
-				}
-				if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: locktest.Account()}); err != nil {
-					t.Fatal(err)
-				}
-				if order == "CopyBefore" {
-					copied.Release()
-					time.Sleep(time.Second)
-				}
-				follow(t, table, lock)
-				copied.Release()
-				time.Sleep(time.Second)
-				next, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared())
-				if err != nil {
-					locktest.Release(t, lock)
-					next = locktest.Acquire(t, b, waitpolicy.Forever)
-				}
-				seen := locktest.Balance(table)
-				time.Sleep(20 * time.Second)
-				if later := locktest.Balance(table); later != seen && !next.Unsettled() {
-					t.Errorf("the account held %s at the grant, which was called settled, and holds %s now", seen, later)
-				}
-				locktest.Release(t, next)
-			})
-		}
-	}
-}
-
-// A copy of a refused transaction was made, and cannot be repeated to see whether it is
-// visible: the caller has lost its rights. The lock is released all the same, with a warning.
-func TestReleaseBehindLateCopy(t *testing.T) {
-	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})
-		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		name := aws.String(table.Name())
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: locktest.Account()}); err != nil {
-			t.Fatal(err)
-		}
-		copied := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
-			t.Fatal("the transaction was made")
-		}
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: locktest.Account()}); err != nil {
-			t.Fatal(err)
-		}
-		copied.Release()
-		time.Sleep(time.Second)
-		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
-		begun := time.Now()
-		locktest.Release(t, lock)
-		next := locktest.Acquire(t, b, waitpolicy.NoWait)
-		if took := time.Since(begun); took > 3*time.Second || !next.Unsettled() {
-			t.Errorf("after %v Unsettled is %v", took, next.Unsettled())
-		}
-		locktest.Release(t, next)
-	})
-}
-
-// putOf returns a write of an item of that name.
-func putOf(table *queuelocktest.Table, name string, condition *string) types.TransactWriteItem {
-	item := map[string]types.AttributeValue{"pk": attr.Str(name), "sk": attr.Str(name)}
-	return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: item, ConditionExpression: condition}}
-}
-
-// What settles a refused transaction is applied, and its answer is lost. The lock can still be
-// released, and the item be updated.
-func TestSettleWithoutAnswer(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, lock *queuelock.ItemLock){
-		"Release": func(t *testing.T, lock *queuelock.ItemLock) { locktest.Release(t, lock.Lock) },
-		"UpdateAndRelease": func(t *testing.T, lock *queuelock.ItemLock) {
-			locktest.Updated(t, lock, locktest.AddOne())
-		},
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-			if err := lock.Transact(t.Context(), putOf(table, "other", aws.String("attribute_exists(pk)"))); err == nil {
-				t.Fatal("it was made")
-			}
-			lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Mentioning("made"))
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			if err := lock.Transact(ctx, putOf(table, "other", nil)); err == nil || lost.Fired() == 0 {
-				t.Fatalf("got %v, and %d answers were lost", err, lost.Fired())
-			}
-			lost.Remove()
-			end(t, lock)
-		})
-	}
-}
-
-// An UpdateAndRelease without an answer arrives while a later transaction of the lock is
-// being committed. It must not let in a holder that does not see that one's items.
-func TestSplitBesideLateUpdate(t *testing.T) {
-	locktest.InBubble(t, "StaysHeld", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err := lock.UpdateAndRelease(ctx, locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Fatalf("got %v", err)
-		}
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		made := make(chan error, 1)
-		go func() { made <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
-		time.Sleep(500 * time.Millisecond)
-		late.Release()
-		time.Sleep(100 * time.Millisecond)
-		if state := locktest.Must(c.InspectItem(t.Context(), u.Key(key))); len(state.Serving) != 1 {
-			t.Errorf("released while its transaction is being committed: %+v", state)
-		}
-		if err := <-made; err != nil {
-			t.Error(err)
-		}
-		locktest.Release(t, lock.Lock)
-	})
-}
-
-// A Downgrade without an answer arrives while a later transaction of the lock is being
-// committed. Readers join when its items are visible.
-func TestSplitBesideLateDowngrade(t *testing.T) {
-	locktest.InBubble(t, "NoReaderJoins", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		late := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning(`"shared"`).LandingAnyway())
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		if err := lock.Downgrade(ctx); err == nil {
-			t.Fatal("it was answered")
-		}
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		made := make(chan error, 1)
-		go func() { made <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
-		time.Sleep(500 * time.Millisecond)
-		late.Release()
-		time.Sleep(100 * time.Millisecond)
-		if reader, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared()); err == nil {
-			t.Errorf("a reader joined, Unsettled is %v, and the account holds %s", reader.Unsettled(), locktest.Balance(table))
-			locktest.Release(t, reader)
-		}
-		if err := <-made; err != nil {
-			t.Error(err)
-		}
-		locktest.Release(t, lock)
-	})
 }
 
 // A transaction that was made according to the record is not called made before

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -38,6 +39,25 @@ func Balance(table *queuelocktest.Table) string {
 		}
 	}
 	return "0"
+}
+
+// RefusedDeposit makes a deposit under the lock that is refused, because the account is there,
+// and then deletes the account. A copy of it, which the transport has, is sent by
+// Injection.Release of the result, and is not refused by the account any more.
+func RefusedDeposit(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, lock *queuelock.Lock) *queuelocktest.Injection {
+	t.Helper()
+	name := aws.String(table.Name())
+	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: Account()}); err != nil {
+		t.Fatal(err)
+	}
+	copied := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
+	if err := lock.Transact(t.Context(), Deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
+		t.Fatal("the transaction was made")
+	}
+	if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: Account()}); err != nil {
+		t.Fatal(err)
+	}
+	return copied
 }
 
 // WithCondition makes a deposit in one transaction with a condition check.
