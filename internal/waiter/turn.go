@@ -460,12 +460,13 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 	defer cancel()
 	select {
 	case got := <-answer:
-		if got.Err == nil && got.Record.Problem == nil {
+		refused := errors.Is(got.Err, serving.ErrRefused)
+		if _, mine := got.Record.Mine(a.id); mine && (got.Err == nil || refused) { // refused: by a copy of itself
 			w.snapshot, a.passed = rows.SnapshotOf(got.Record), true
 			w.turn.woken = true
 			return true
 		}
-		a.unknown = !errors.Is(got.Err, serving.ErrRefused) && (got.Err == nil || table.Applied(got.Err, true))
+		a.unknown = !refused && (got.Err == nil || table.Applied(got.Err, true))
 	case <-ctx.Done():
 		a.unknown = true
 	}

@@ -3,11 +3,15 @@ package handover_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -167,6 +171,61 @@ func TestPassToWaiterThatLeaves(t *testing.T) {
 				t.Error(err)
 			}
 			locktest.Release(t, got.Lock)
+			synctest.Wait()
+			locktest.NothingLeft(t, table)
+		})
+	}
+}
+
+// repeatingPass is an SDK client that sends a PASS again when it was applied, after calling between.
+type repeatingPass struct {
+	*queuelocktest.Client
+	between func()
+}
+
+func (r repeatingPass) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := r.Client.UpdateItem(ctx, in, opts...)
+	if names := slices.Collect(maps.Values(in.ExpressionAttributeNames)); !slices.Contains(names, "granted") || !slices.Contains(names, "released") || err != nil {
+		return out, err
+	}
+	r.between()
+	return r.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TestPassOfRepeatingClient checks that a waiter which is cancelled meanwhile finds its lock in the refusal of the
+// second copy, and leaves nothing.
+func TestPassOfRepeatingClient(t *testing.T) {
+	for name, cancelled := range map[string]bool{"AndWaits": false, "AndLeaves": true} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			passes := 0
+			c, err := queuelock.New(repeatingPass{table.Client("c"), func() {
+				if passes++; cancelled {
+					cancel()
+				}
+			}}, table.Name(), queuelock.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close(context.Background()) })
+			first := locktest.Acquire(t, c, waitpolicy.Forever)
+			second := locktest.QueueUp(ctx, c, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			third := locktest.LockBy(t, c)
+			time.Sleep(time.Second)
+			began := time.Now()
+			locktest.Release(t, first)
+			if got := locktest.Within(t, "the second", 10*time.Second, second); !cancelled {
+				locktest.Release(t, got.Lock)
+			} else if !errors.Is(got.Err, context.Canceled) {
+				t.Errorf("got %+v", got)
+			}
+			locktest.Release(t, locktest.Within(t, "the third", 10*time.Second, third).Lock)
+			if took := time.Since(began); took > time.Second || passes == 0 {
+				t.Errorf("it took %v, with %d passes", took, passes)
+			}
 			synctest.Wait()
 			locktest.NothingLeft(t, table)
 		})
