@@ -45,6 +45,7 @@ type operation struct {
 	kind      kind
 	token     string
 	shares    bool // a grant
+	pending   bool // it may have had no effect yet
 	value     string
 	call, ret int64
 }
@@ -187,19 +188,17 @@ var model = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{state{}} },
 	Step: func(s, in, _ any) []any {
 		op := in.(operation)
+		var next []any
+		if op.pending || op.kind == opWriteUnknown {
+			next = append(next, s)
+		}
 		if op.kind == opWriteUnknown {
-			made := op
-			made.kind = opWrite
-			next := []any{s}
-			if ok, after := step(s.(state), made); ok {
-				next = append(next, after)
-			}
-			return next
+			op.kind = opWrite
 		}
 		if ok, after := step(s.(state), op); ok {
-			return []any{after}
+			next = append(next, after)
 		}
-		return nil
+		return next
 	},
 	Equal:             func(a, b any) bool { return a.(state) == b.(state) },
 	DescribeOperation: func(in, _ any) string { return in.(operation).String() },
@@ -236,10 +235,14 @@ func unexplained(history []porcupine.Operation) string {
 	byReturn := slices.Clone(history)
 	slices.SortStableFunc(byReturn, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	n, _ := slices.BinarySearchFunc(byReturn, true, func(end porcupine.Operation, _ bool) int {
-		// The outcome of calls that return later is not known yet.
 		var prefix []porcupine.Operation
 		for _, op := range history {
-			if op.Return <= end.Return {
+			if op.Return > end.Return {
+				call := op.Input.(operation)
+				call.pending = true // its outcome is not known yet
+				op.Input, op.Return = call, never
+			}
+			if op.Call <= end.Return {
 				prefix = append(prefix, op)
 			}
 		}
