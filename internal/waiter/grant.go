@@ -44,6 +44,7 @@ type attempt struct {
 	given      bool          // it was given up: the id is never adopted again
 	resumed    bool          // it takes over the lock of a process that has ended
 	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
+	removed    time.Time     // ReadAt of the snapshot for which a removal was tried last
 }
 
 // delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
@@ -115,8 +116,14 @@ func (a *attempt) begin(w *Waiter) func() serving.Entry {
 }
 
 // adopt returns the grant of an own id in the record, or nil. An entry whose lease is over, as after a lost answer
-// or a pause of the process, is not a grant: it is removed, also from the snapshot.
+// or a pause of the process, is not a grant: it is removed, also from the snapshot. If that fails, the next look
+// that shows it tries it again.
 func (w *Waiter) adopt(ctx context.Context) *Grant {
+	for _, a := range w.attempts {
+		if a.given && a.unknown {
+			w.drop(ctx, a)
+		}
+	}
 	rec := w.snapshot.Record
 	a, entry := w.attempts.find(rec)
 	if a == nil {
@@ -131,14 +138,21 @@ func (w *Waiter) adopt(ctx context.Context) *Grant {
 	w.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 		"queue", w.cfg.Queue.String(), "ticket", entry.Ticket, "problem", entry.Problem)
 	a.given, a.unknown = true, true
-	if a.delayed() {
-		return nil // its lease and its lock delay end it
+	w.drop(ctx, a)
+	return nil
+}
+
+// drop removes the entry of an attempt that was given up, if the snapshot shows it.
+func (w *Waiter) drop(ctx context.Context, a *attempt) {
+	_, shown := w.snapshot.Record.Mine(a.id)
+	if !shown || !a.removed.Before(w.snapshot.ReadAt) || a.delayed() { // its lease and its lock delay end it
+		return
 	}
+	a.removed = w.snapshot.ReadAt
 	if without, err := w.remove(ctx, a.id); err == nil {
 		w.snapshot.Saw(without)
 		a.unknown = false
 	}
-	return nil
 }
 
 // Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant

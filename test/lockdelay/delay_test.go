@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,6 +163,47 @@ func TestLateRelease(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLateGrantIsRemovedAgain lets a waiter's process stall until its grant is of no use, and lets the table lose the
+// first attempts to remove the entry. It is removed later, while the waiter waits, and does not keep the queue closed.
+func TestLateGrantIsRemovedAgain(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		holder, _ := locktest.OpenMet(t, table, "holder", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+		db := table.Client("waiter")
+		claimed := db.Inject(queuelocktest.DelayResponse(0).Where(func(r queuelocktest.Request) bool {
+			return strings.HasPrefix(r.Expression(), "SET holders") && strings.Contains(r.Expression(), "granted")
+		}))
+		lost := db.Inject(queuelocktest.LoseRequest().Where(func(r queuelocktest.Request) bool {
+			return strings.HasPrefix(r.Expression(), "REMOVE holders") && !strings.Contains(r.Expression(), "SET")
+		}))
+		var stalled atomic.Bool
+		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration {
+			if claimed.Fired() == 0 || stalled.Swap(true) {
+				return 0
+			}
+			return 15 * time.Second
+		}}, table.Name(), locktest.TenSeconds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, queuelock.LockDelay(time.Hour))
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		locktest.StillWaits(t, "the waiter", waiting)
+		time.Sleep(20 * time.Second)
+		if lost.Remove(); lost.Fired() == 0 {
+			t.Fatal("no removal was lost")
+		}
+		got := locktest.Within(t, "the waiter", 30*time.Second, waiting)
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.Release(t, got.Lock)
+	})
 }
 
 // TestInvalidLockDelay checks that an invalid lock delay is refused.
