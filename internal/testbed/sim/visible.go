@@ -66,14 +66,21 @@ func (v *visible) add(key queuelock.Key, op operation) {
 
 // goesOn says that another process has resumed the lock with that token. One that
 // ended without a word has not ended after all. It reports whether anybody ever
-// saw the grant, and whether the holder had given it up since.
+// saw the grant, and whether the last holder had given it up since.
 func (v *visible) goesOn(key queuelock.Key, token string) (seen, lost bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.queues[name(key)] = slices.DeleteFunc(v.queues[name(key)], func(op operation) bool {
-		seen = seen || op.kind == opGrant && op.token == token
-		lost = lost || op.kind == opLoss && op.token == token
-		return op.kind == opEnd && op.token == token
+		if op.token != token {
+			return false
+		}
+		switch op.kind {
+		case opGrant, opResume:
+			seen, lost = true, false
+		case opLoss:
+			lost = true
+		}
+		return op.kind == opEnd
 	})
 	return seen, lost
 }
