@@ -23,10 +23,9 @@ type Queues struct {
 	Holds   func(id string) bool // reports whether the client holds a lock with that id; optional
 	timeout time.Duration
 	mu      sync.Mutex
-	lines   map[lineKey]*line // guarded by mu
-	ended   lineKey           // queue of the last turn that ended in this process
-	endedAt time.Time
-	hints   *hints // nil: none
+	lines   map[lineKey]*line     // guarded by mu
+	ended   map[lineKey]time.Time // guarded by mu; when a turn ended last in this process
+	hints   *hints                // nil: none
 }
 
 type lineKey struct{ entity, reason string }
@@ -75,7 +74,7 @@ type Answer struct {
 
 // New returns Queues without waiters. A waiter is inactive if its last Touch was longer ago than timeout.
 func New(timeout time.Duration) *Queues {
-	return &Queues{timeout: timeout, lines: map[lineKey]*line{}}
+	return &Queues{timeout: timeout, lines: map[lineKey]*line{}, ended: map[lineKey]time.Time{}}
 }
 
 // Join adds a waiter with ticket t, and with at most so many tickets ahead that can still be granted. Leave and
@@ -264,9 +263,13 @@ func (q *Queues) Passed(of table.Queue) { q.turnEnded(of, false, true) }
 
 func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	q.mu.Lock()
-	q.ended, q.endedAt = lineKey{of.Entity, of.Reason}, time.Now()
-	if l := q.lines[q.ended]; l != nil && len(l.waiters) > 0 {
-		l.hinted = q.endedAt
+	key, now := lineKey{of.Entity, of.Reason}, time.Now()
+	if len(q.ended) >= maxEnded {
+		clear(q.ended)
+	}
+	q.ended[key] = now
+	if l := q.lines[key]; l != nil && len(l.waiters) > 0 {
+		l.hinted = now
 		if wake {
 			signal(l.first().wake)
 		}
@@ -277,15 +280,14 @@ func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	}
 }
 
-// Ended returns when a turn of the queue ended in this process, if no other turn has ended
-// here since. Otherwise it returns the zero time.
+// maxEnded bounds the queues whose last turn is remembered.
+const maxEnded = 1000
+
+// Ended returns when a turn of the queue ended last in this process. Zero: none has, or it is forgotten.
 func (q *Queues) Ended(of table.Queue) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended != (lineKey{of.Entity, of.Reason}) {
-		return time.Time{}
-	}
-	return q.endedAt
+	return q.ended[lineKey{of.Entity, of.Reason}]
 }
 
 func signal(c chan struct{}) {

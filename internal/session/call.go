@@ -134,6 +134,9 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	}
 }
 
+// errPanic is the answer to a request that ended with a panic.
+var errPanic = errors.New("the DynamoDB client has panicked")
+
 // request sends one request. The first Release of an exclusive lock passes it to the next waiter of the client, if
 // that one has the next ticket. Its further requests leave the lock to all waiters.
 func (c *call) request(ctx context.Context) (serving.Record, error) {
@@ -154,8 +157,10 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 	}
 	e := c.ending
 	c.form, e.Next = serving.FormPass, next
+	answered := localqueue.Answer{Err: errPanic}
+	defer func() { answer(answered) }()
 	rec, err := c.send(ctx, c.form, e)
-	answer(localqueue.Answer{Record: rec, Err: err})
+	answered = localqueue.Answer{Record: rec, Err: err}
 	return rec, err
 }
 

@@ -78,6 +78,9 @@ func (as attempts) ids() (ids []string) {
 	return ids
 }
 
+// before reports whether the last attempt was sent before that time.
+func (as attempts) before(t time.Time) bool { return len(as) > 0 && as[len(as)-1].sent.Before(t) }
+
 // unknown returns the ids that may be in the record without an owner, at most as many as one request can remove.
 // Ids that were to be confirmed come last, as no lease ends them.
 func (as attempts) unknown() []string {

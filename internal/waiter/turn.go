@@ -77,8 +77,9 @@ func (w *Waiter) touch() {
 }
 
 func (w *Waiter) await(ctx context.Context) (grant *Grant, err error) {
-	// If no waiter can be ahead, a look would show no more than what Enter returned.
-	seen := w.next()
+	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn has ended
+	// since, before the waiter could be woken.
+	seen := w.next() && !w.attempts.before(w.cfg.Local.Ended(w.cfg.Queue))
 	for step := done; ; {
 		if !seen {
 			if err := w.look(ctx); err != nil {

@@ -232,6 +232,51 @@ func TestPassOfRepeatingClient(t *testing.T) {
 	}
 }
 
+// TestPanicDuringPass checks that an SDK client which panics does not leave the waiter waiting for its answer.
+func TestPanicDuringPass(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		c, err := queuelock.New(repeatingPass{table.Client("c"), func() { panic("out of order") }}, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		first := locktest.Acquire(t, c, waitpolicy.Forever)
+		second := locktest.LockBy(t, c)
+		time.Sleep(time.Second)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the client did not panic")
+				}
+			}()
+			_ = first.Release(t.Context())
+		}()
+		locktest.Release(t, locktest.Within(t, "the second", 10*time.Second, second).Lock)
+		locktest.Release(t, first)
+	})
+}
+
+// TestWakeDuringTake lets a lock be released while the answer to the TAKE of the next in line is under way. No release
+// wakes a waiter that has not joined the line of its client yet: it looks once.
+func TestWakeDuringTake(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		for range 3 { // so that turns of a minute are known
+			lock := locktest.Acquire(t, c, waitpolicy.Forever)
+			time.Sleep(time.Minute)
+			locktest.Release(t, lock)
+		}
+		first := locktest.Acquire(t, c, waitpolicy.Forever)
+		db.Inject(queuelocktest.DelayResponse(time.Second).Of("UpdateItem").Times(1))
+		second := locktest.LockBy(t, c)
+		time.Sleep(500 * time.Millisecond)
+		locktest.Release(t, first)
+		locktest.Release(t, locktest.Within(t, "the second", time.Second, second).Lock)
+	})
+}
+
 // TestPassThenSilence cuts the process off right after its PASS was applied. Without end, as after a crash, another
 // client takes over when the lease ends. After an hour, as when the process was paused, its waiter does not hold a
 // lock that another client was granted meanwhile.
