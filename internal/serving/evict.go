@@ -58,7 +58,7 @@ func (n names) asRead(h Holder) expression.ConditionBuilder {
 	if h.claimed {
 		condition = own.Equal(number(h.Ticket))
 	}
-	if h.Made == 0 {
+	if h.Made == 0 && !h.numbered {
 		return condition.And(made.AttributeNotExists())
 	}
 	return condition.And(made.Equal(integer(h.Made)))

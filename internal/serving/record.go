@@ -40,16 +40,17 @@ type Record struct {
 
 // Holder is one entry of the record.
 type Holder struct {
-	ID      string
-	Ticket  ticket.Number // known even if the entry does not contain it
-	claimed bool          // the entry contains its ticket
-	Owner   string
-	Since   time.Time // on DynamoDB's clock; zero if unknown
-	Shared  bool      // it shares the lock
-	Lease   lease.Lease
-	Data    []byte // the holder's own data, for display; nil if there is none
-	DataSet int64  // number of the SetData call that wrote it; zero before the first
-	Made    int64  // number of its last fenced transaction; zero before the first
+	ID       string
+	Ticket   ticket.Number // known even if the entry does not contain it
+	claimed  bool          // the entry contains its ticket
+	numbered bool          // the entry contains Made
+	Owner    string
+	Since    time.Time // on DynamoDB's clock; zero if unknown
+	Shared   bool      // it shares the lock
+	Lease    lease.Lease
+	Data     []byte // the holder's own data, for display; nil if there is none
+	DataSet  int64  // number of the SetData call that wrote it; zero before the first
+	Made     int64  // number of its last fenced transaction; zero before the first
 
 	// Problem is set if a part of the entry is malformed. That part is zero. The
 	// entry still counts as a holder.
@@ -193,7 +194,7 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 			h.Ticket = e.Ticket(table.AttrTicket)
 		}
 	})
-	read(func(e *table.Reader) { h.Made, _ = e.OptionalInt(table.AttrMade) })
+	read(func(e *table.Reader) { h.Made, h.numbered = e.OptionalInt(table.AttrMade) })
 	if h.Problem != nil {
 		h.Lease = lease.Lease{}
 	}

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,26 @@ func badEntries() map[string]types.AttributeValue {
 		"a bad ticket":         attr.Object(attr.With(entry, attr.Item{"ticket": attr.Num(-3)})),
 		"a text as failClosed": attr.Object(attr.With(entry, attr.Item{"failClosed": attr.Str("yes")})),
 	}
+}
+
+// TestNumberZero checks that an entry with a number that no transaction has, written by hand, is evicted when its lease
+// has ended.
+func TestNumberZero(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Str("owner"), "ticket": attr.Num(1), "made": attr.Num(0)}
+		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
+			"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"zero": attr.Object(entry)}),
+		}))
+		c, _ := locktest.OpenMet(t, table, "c", locktest.TenSeconds)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		locktest.Release(t, lock)
+	})
 }
 
 func TestBadEntry(t *testing.T) {
