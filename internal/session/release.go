@@ -177,7 +177,7 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 	removed := v == released
 	if v == orphaned {
 		_, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
-		removed = err == nil
+		removed = err == nil || errors.Is(err, serving.ErrRefused) // perhaps by a copy of itself
 	}
 	if removed {
 		s.client.Local.Wake(s.config.Queue, true)

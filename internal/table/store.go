@@ -72,6 +72,9 @@ func (s *Store) Within(timeout time.Duration) *Store {
 	return &bounded
 }
 
+// AtMost returns the same table with a timeout that is not longer than that.
+func (s *Store) AtMost(timeout time.Duration) *Store { return s.Within(min(timeout, s.timeout)) }
+
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
 func (s *Store) Layout() Layout { return s.layout }

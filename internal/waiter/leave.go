@@ -83,11 +83,12 @@ func (w *Waiter) abandon(ids []string, err error) {
 // record.
 func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, error) {
 	var rec serving.Record
-	err := detached(ctx, func(ctx context.Context) (err error) {
-		rec, err = serving.Remove(ctx, w.cfg.Queue, ids...)
+	err := detached(ctx, w.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
+		rec, err = serving.Remove(ctx, q, ids...)
 		return err
 	})
 	switch {
+	case errors.Is(err, serving.ErrRefused) && len(rec.Holders) == 0: // perhaps by a copy of itself
 	case errors.Is(err, serving.ErrRefused):
 		return rec, nil
 	case err != nil:
@@ -125,9 +126,11 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	return err
 }
 
-// detached sends a request of CLEAN UP, which does not end with the caller's context.
-func detached(ctx context.Context, request func(context.Context) error) error {
+// detached sends a request of CLEAN UP, which does not end with the caller's context. It is given up early enough to be
+// repeated.
+func detached(ctx context.Context, q table.Queue, request func(context.Context, table.Queue) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, request)
+	q.Store = q.AtMost(leaveLimit / 3)
+	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, func(ctx context.Context) error { return request(ctx, q) })
 }

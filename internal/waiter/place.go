@@ -182,7 +182,9 @@ func (p *place) delete(ctx context.Context) error {
 	if len(p.ids) == 0 {
 		return nil
 	}
-	err := detached(ctx, func(ctx context.Context) error { return rows.Leave(ctx, p.cfg.Queue, p.row, p.ids...) })
+	err := detached(ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) error {
+		return rows.Leave(ctx, q, p.row, p.ids...)
+	})
 	if err != nil {
 		p.cfg.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
 			"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "ttl", p.cfg.Row.TTL, "error", err)

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -79,6 +81,78 @@ func TestCancelledAcquire(t *testing.T) {
 					t.Fatalf("%s, after %dms: %d items, want the record alone", fault, ms, n)
 				}
 			}
+		}
+	})
+}
+
+// TestLeaveAfterSwallowedRequest checks that a waiter which leaves repeats a request that was swallowed: neither its row
+// nor its entry is left to its lease.
+func TestLeaveAfterSwallowedRequest(t *testing.T) {
+	for name, lost := range map[string]queuelocktest.Fault{
+		"Row":   queuelocktest.SwallowRequest().Of("DeleteItem").Times(1),
+		"Entry": queuelocktest.SwallowRequest().Mentioning("REMOVE holders").Times(1),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+			holder, _ := locktest.OpenMet(t, table, "holder", queuelock.Config{})
+			c, db := locktest.OpenMet(t, table, "waiter", queuelock.Config{})
+			if name == "Row" {
+				locktest.Acquire(t, holder, waitpolicy.Forever)
+			} else {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1)) // of the TAKE
+			}
+			left := db.Inject(lost)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			if left.Fired() != 1 {
+				t.Error("no request was swallowed")
+			}
+			rows, holders := locktest.RowsAndHolders(t, holder)
+			if name == "Row" {
+				holders--
+			}
+			if rows != 0 || holders != 0 {
+				t.Errorf("%d rows and %d holders are left", rows, holders)
+			}
+		})
+	}
+}
+
+// repeatingRemoval is an SDK client that sends the removal of an entry again when it was applied.
+type repeatingRemoval struct{ *queuelocktest.Client }
+
+func (r repeatingRemoval) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := r.Client.UpdateItem(ctx, in, opts...)
+	if err == nil && len(in.ExpressionAttributeValues) == 0 {
+		return r.Client.UpdateItem(ctx, in, opts...)
+	}
+	return out, err
+}
+
+// TestLeaveOfRepeatingClient checks that a removal which is refused by its own copy leaves the queue idle, so that the
+// next Acquire is one request.
+func TestLeaveOfRepeatingClient(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
+		db := repeatingRemoval{table.Client("c")}
+		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1)) // of the TAKE
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if sent := locktest.Sent(table, func() { locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait)) }); sent != 2 {
+			t.Errorf("the next lock and its release took %d requests", sent)
 		}
 	})
 }
