@@ -77,8 +77,8 @@ func (v *visible) goesOn(key queuelock.Key, token string) (seen, lost bool) {
 		switch op.kind {
 		case opGrant, opResume:
 			seen, lost = true, false
-		case opLoss:
-			lost = true
+		case opLoss, opRelease:
+			lost = true // a resume after a release is a violation
 		}
 		return op.kind == opEnd
 	})

@@ -38,7 +38,7 @@ func TestResumedTwice(t *testing.T) {
 	if violations, unchecked := v.check(); len(violations) > 0 || unchecked > 0 {
 		t.Errorf("%v, %d not checked", violations, unchecked)
 	}
-	add("n0.3", opResume, true) // it was released
+	resume("n0.4")
 	if violations, _ := v.check(); len(violations) != 1 {
 		t.Errorf("a lock was resumed after its release: %v", violations)
 	}
