@@ -280,14 +280,22 @@ func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	}
 }
 
-// maxEnded bounds the queues whose last turn is remembered.
-const maxEnded = 1000
+// The last turns that have ended in this process are remembered for so long, and of so many queues.
+const (
+	endedFor = time.Minute
+	maxEnded = 1000
+)
 
-// Ended returns when a turn of the queue ended last in this process. Zero: none has, or it is forgotten.
+// Ended returns when a turn of the queue ended last in this process. Zero: none has in the last minute, or it is
+// forgotten.
 func (q *Queues) Ended(of table.Queue) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.ended[lineKey{of.Entity, of.Reason}]
+	at := q.ended[lineKey{of.Entity, of.Reason}]
+	if time.Since(at) > endedFor {
+		return time.Time{}
+	}
+	return at
 }
 
 func signal(c chan struct{}) {
