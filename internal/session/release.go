@@ -176,8 +176,9 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) (State, error) {
 	removed := v == released
 	if v == orphaned {
-		_, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
-		removed = err == nil || errors.Is(err, serving.ErrRefused) // perhaps by a copy of itself
+		var rec serving.Record
+		rec, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
+		removed = err == nil || errors.Is(err, serving.ErrRefused) && len(rec.Holders) == 0 // perhaps by a copy of itself
 	}
 	if removed {
 		s.client.Local.Wake(s.config.Queue, true)

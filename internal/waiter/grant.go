@@ -57,6 +57,9 @@ func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock
 		terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
 }
 
+// late reports whether the attempt was given up, and its entry is still to be removed.
+func (a *attempt) late() bool { return a.given && a.unknown && !a.delayed() }
+
 type attempts []*attempt
 
 // find returns the attempt whose entry is in the record, and the entry; nil if there is none.
@@ -119,14 +122,8 @@ func (a *attempt) begin(w *Waiter) func() serving.Entry {
 }
 
 // adopt returns the grant of an own id in the record, or nil. An entry whose lease is over, as after a lost answer
-// or a pause of the process, is not a grant: it is removed, also from the snapshot. If that fails, the next look
-// that shows it tries it again.
+// or a pause of the process, is not a grant: it is removed, also from the snapshot.
 func (w *Waiter) adopt(ctx context.Context) *Grant {
-	for _, a := range w.attempts {
-		if a.given && a.unknown {
-			w.drop(ctx, a)
-		}
-	}
 	rec := w.snapshot.Record
 	a, entry := w.attempts.find(rec)
 	if a == nil {
@@ -145,10 +142,9 @@ func (w *Waiter) adopt(ctx context.Context) *Grant {
 	return nil
 }
 
-// drop removes the entry of an attempt that was given up, if the snapshot shows it.
+// drop removes the entry of an attempt that was given up, if the snapshot shows it, and once for each snapshot.
 func (w *Waiter) drop(ctx context.Context, a *attempt) {
-	_, shown := w.snapshot.Record.Mine(a.id)
-	if !shown || !a.removed.Before(w.snapshot.ReadAt) || a.delayed() { // its lease and its lock delay end it
+	if _, shown := w.snapshot.Record.Mine(a.id); !shown || !a.late() || !a.removed.Before(w.snapshot.ReadAt) {
 		return
 	}
 	a.removed = w.snapshot.ReadAt

@@ -126,11 +126,15 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	return err
 }
 
-// detached sends a request of CLEAN UP, which does not end with the caller's context. It is given up early enough to be
-// repeated.
+// detached sends a request of CLEAN UP, which does not end with the caller's context. The first attempt is given up early
+// enough to be repeated; the table may be slow, and the second has the rest of the time.
 func detached(ctx context.Context, q table.Queue, request func(context.Context, table.Queue) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	q.Store = q.AtMost(leaveLimit / 3)
-	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, func(ctx context.Context) error { return request(ctx, q) })
+	whole := q.Store
+	q.Store = whole.AtMost(leaveLimit / 3)
+	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, func(ctx context.Context) error {
+		defer func() { q.Store = whole }()
+		return request(ctx, q)
+	})
 }

@@ -144,6 +144,9 @@ func (w *Waiter) settle(ctx context.Context) (*Grant, error) {
 		if grant := w.adopt(ctx); grant != nil {
 			return grant, nil
 		}
+		for _, a := range w.attempts {
+			w.drop(ctx, a) // if it failed before
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -258,11 +261,11 @@ func without(all, removed []rows.Row) []rows.Row {
 	})
 }
 
-// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next. It reads
-// nothing if the lock is passed to the waiter, or if the line has just seen the turn before its own begin.
+// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next, unless they have an
+// entry to remove. It reads nothing if the lock is passed to the waiter, or if the line has just seen the turn before its own begin.
 func (w *Waiter) look(ctx context.Context) error {
 	w.touch()
-	for w.turn.local != nil && !w.turn.local.First() {
+	for w.turn.local != nil && !w.turn.local.First() && !slices.ContainsFunc(w.attempts, (*attempt).late) {
 		w.progress.pace.turns = w.turn.local.Ahead()
 		w.report()
 		if after, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil || after == passed {

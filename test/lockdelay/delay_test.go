@@ -166,7 +166,8 @@ func TestLateRelease(t *testing.T) {
 }
 
 // TestLateGrantIsRemovedAgain lets a waiter's process stall until its grant is of no use, and lets the table lose the
-// first attempts to remove the entry. It is removed later, while the waiter waits, and does not keep the queue closed.
+// first attempts to remove the entry. It is removed later, while the waiter waits with another ticket, also behind a
+// waiter of the same client. It does not keep the queue closed.
 func TestLateGrantIsRemovedAgain(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
@@ -194,10 +195,15 @@ func TestLateGrantIsRemovedAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		locktest.Release(t, held)
 		locktest.StillWaits(t, "the waiter", waiting)
+		time.Sleep(16 * time.Second) // the first removals are lost
+		sibling := locktest.LockBy(t, c)
 		time.Sleep(20 * time.Second)
+		locktest.StillWaits(t, "the waiter", waiting)
+		locktest.StillWaits(t, "its sibling", sibling)
 		if lost.Remove(); lost.Fired() == 0 {
 			t.Fatal("no removal was lost")
 		}
+		locktest.Release(t, locktest.Within(t, "its sibling", 30*time.Second, sibling).Lock)
 		got := locktest.Within(t, "the waiter", 30*time.Second, waiting)
 		if got.Err != nil {
 			t.Fatal(got.Err)
