@@ -31,11 +31,7 @@ func TestEvictForce(t *testing.T) {
 	evict := []string{"evict", "x", "--ticket", "1", "--force"}
 	hold := func() *queuelock.Lock {
 		t.Helper()
-		lock, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return lock
+		return e.occupied(t, "x", queuelock.LockDelay(time.Hour))
 	}
 	lock := hold()
 	for _, stdin := range []string{"", "n\n", "\n", "yellow\n"} {
@@ -44,7 +40,7 @@ func TestEvictForce(t *testing.T) {
 		if o.code != exitFailed || o.stdout != "" || !strings.Contains(last, "nothing was done") {
 			t.Errorf("%q: %+v", stdin, o)
 		}
-		for _, part := range []string{"ticket 1 is held by \"other owner\"", "left of a lease of 1m0s", "works on until its next heartbeat",
+		for _, part := range []string{"ticket 1 is held by \"other owner\"", "left of a lease of 1h0m0s", "works on until its next heartbeat",
 			"fenced writes are refused at once", "lock delay of 1h0m0s does not apply", "with beat 0?"} {
 			if !strings.Contains(o.stderr, part) {
 				t.Errorf("%q does not contain %q", o.stderr, part)

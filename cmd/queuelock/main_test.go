@@ -157,10 +157,14 @@ func (e *engine) state(t *testing.T, entity string) *queue.State {
 	return s
 }
 
-// occupied holds an entity's lock until the end of the test.
-func (e *engine) occupied(t *testing.T, entity string) *queuelock.Lock {
+// occupied holds an entity's lock until the end of the test, without heartbeats: no test takes twenty minutes.
+func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.Option) *queuelock.Lock {
 	t.Helper()
-	lock, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait)
+	c, key := e.client(t), queuelock.Key{Entity: entity}
+	if _, err := c.Inspect(t.Context(), key); err != nil { // else the lease has no end, and is renewed within a second
+		t.Fatal(err)
+	}
+	lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...)
 	if err != nil {
 		t.Fatal(err)
 	}

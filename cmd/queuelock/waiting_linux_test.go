@@ -23,7 +23,7 @@ func TestProgressScreen(t *testing.T) {
 	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
 	defer timer.Stop()
 	first := expect(t, master, "gives up in ")
-	for _, part := range []string{`queuelock: waiting for "x" (lock): position 1`, "\n  held by other owner (ticket 1)\r", "\n  waited <1s, "} {
+	for _, part := range []string{`queuelock: waiting for "x" (lock): position 1`, "\n  held by other owner (ticket 1) for ", "\n  waited <1s, "} {
 		if !strings.Contains(first, part) {
 			t.Errorf("the screen %q lacks %q", first, part)
 		}
