@@ -22,7 +22,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 # GOGC=400 takes four times the memory, and an eighth of the processor time away.
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
-	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -timeout 15m -p 4 ./...
+	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 15m -p 4 ./...
 
 .PHONY: test-repeat
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed
