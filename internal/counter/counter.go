@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -52,10 +53,16 @@ type Counter struct {
 
 // Rider goes with an increment in the same request. The zero Rider adds nothing.
 type Rider struct {
+	Shape  RiderShape
+	Values []types.AttributeValue // of the shape's slots
+}
+
+// RiderShape is a part of a table.Shape.
+type RiderShape interface {
 	// Update adds to the increment. last is the number before the one that is issued.
-	Update func(u expression.UpdateBuilder, last expression.OperandBuilder) expression.UpdateBuilder
-	// Condition is asked of a counter that exists.
-	Condition *expression.ConditionBuilder
+	Update(u expression.UpdateBuilder, last expression.OperandBuilder, slots table.Slots) expression.UpdateBuilder
+	// Condition adds to the condition of a counter that exists.
+	Condition(expression.ConditionBuilder) expression.ConditionBuilder
 }
 
 // ErrSeeded reports that the counter was missing and another client seeded it first.
@@ -142,27 +149,48 @@ func baseAt(t time.Time) ticket.Number {
 
 // increment takes a number of the counter, which it creates if asked to.
 func (c Counter) increment(ctx context.Context, rider Rider, create bool, base ticket.Number) (table.Item, error) {
-	number := expression.NameNoDotSplit(c.Attribute)
+	shape := incrementShape{c.Attribute, c.Store.Layout().PK, create, rider.Shape}
+	slots := table.Slots{Values: append([]types.AttributeValue{base.Attribute()}, rider.Values...)}
+	if c.Host {
+		return c.Store.Update(ctx, c.Key, table.Build(shape.with(c.missing(), slots)), table.Once())
+	}
+	return c.Store.Update(ctx, c.Key, c.Store.Fill(shape, slots), table.Once())
+}
+
+// incrementShape is the shape of Take in an item of the counter's own.
+type incrementShape struct {
+	attribute, pk string
+	create        bool
+	rider         RiderShape
+}
+
+// Build implements table.Shape. The first slot is the base.
+func (i incrementShape) Build(slots table.Slots) expression.Builder {
+	return i.with(noItem(i.pk), slots)
+}
+
+func (i incrementShape) with(missing expression.ConditionBuilder, slots table.Slots) expression.Builder {
+	number := expression.NameNoDotSplit(i.attribute)
 	last := expression.OperandBuilder(number)
 	// A comparison with an attribute that is missing or no number is false.
 	condition := number.Between(expression.Value(table.Int(0)), expression.Value(ticket.Max.Previous().Attribute()))
-	if rider.Condition != nil {
-		condition = condition.And(*rider.Condition)
+	if i.rider != nil {
+		condition = i.rider.Condition(condition)
 	}
-	if create {
-		last, condition = number.IfNotExists(expression.Value(base.Attribute())), c.missing().Or(condition)
+	if i.create {
+		last, condition = number.IfNotExists(slots.Value(0)), missing.Or(condition)
 	}
-	return c.write(ctx, expression.Plus(last, one), last, rider, condition)
+	update := set(number, expression.Plus(last, one), last, i.rider, slots.After(1))
+	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
 }
 
-// write sets the counter, and what rides with it.
-func (c Counter) write(ctx context.Context, next, last expression.OperandBuilder, rider Rider,
-	condition expression.ConditionBuilder) (table.Item, error) {
-	update := expression.Set(expression.NameNoDotSplit(c.Attribute), next)
-	if rider.Update != nil {
-		update = rider.Update(update, last)
+// set sets the counter, and what rides with it.
+func set(number expression.NameBuilder, next, last expression.OperandBuilder, rider RiderShape, slots table.Slots) expression.UpdateBuilder {
+	update := expression.Set(number, next)
+	if rider != nil {
+		update = rider.Update(update, last, slots)
 	}
-	return c.Store.Update(ctx, c.Key, update, condition, table.Once())
+	return update
 }
 
 // inTheWay returns the item that refused a write, and err. An item that can issue no
@@ -191,7 +219,10 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	item, err := c.write(ctx, expression.Value(first.Attribute()), expression.Value(base.Attribute()), rider, c.missing())
+	update := set(expression.NameNoDotSplit(c.Attribute), expression.Value(first.Attribute()), expression.Value(base.Attribute()),
+		rider.Shape, table.Slots{Values: rider.Values})
+	e := table.Build(expression.NewBuilder().WithUpdate(update).WithCondition(c.missing()))
+	item, err := c.Store.Update(ctx, c.Key, e, table.Once())
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return item, err
@@ -208,12 +239,17 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	return c.inTheWay(there, ErrSeeded)
 }
 
+// noItem returns the condition that there is no item.
+func noItem(pk string) expression.ConditionBuilder {
+	return expression.AttributeNotExists(expression.NameNoDotSplit(pk))
+}
+
 // missing returns the condition that there is no counter, and that one may be created. Of
 // an item of the counter's own it is not "no ticketNumber": an item of another program
 // must not become a counter.
 func (c Counter) missing() expression.ConditionBuilder {
 	if !c.Host {
-		return expression.AttributeNotExists(expression.NameNoDotSplit(c.Store.Layout().PK))
+		return noItem(c.Store.Layout().PK)
 	}
 	condition := expression.AttributeNotExists(expression.NameNoDotSplit(c.Attribute))
 	for _, name := range c.Names {
@@ -276,7 +312,8 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 		return ErrFar
 	}
 	number, value := expression.NameNoDotSplit(c.Attribute), expression.Value(to.Attribute())
-	_, err := c.Store.Update(ctx, c.Key, expression.Set(number, value), number.LessThan(value))
+	e := table.Build(expression.NewBuilder().WithUpdate(expression.Set(number, value)).WithCondition(number.LessThan(value)))
+	err := c.Store.Apply(ctx, c.Key, e)
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return nil
 	}

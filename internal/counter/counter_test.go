@@ -62,9 +62,24 @@ func number(t testing.TB, item table.Item) ticket.Number {
 
 // with returns a rider that sets an attribute.
 func with(name, value string) counter.Rider {
-	return counter.Rider{Update: func(u expression.UpdateBuilder, _ expression.OperandBuilder) expression.UpdateBuilder {
-		return u.Set(expression.Name(name), expression.Value(table.String(value)))
-	}}
+	return counter.Rider{Shape: rider{name: name}, Values: []types.AttributeValue{table.String(value)}}
+}
+
+// rider sets an attribute, once or again.
+type rider struct {
+	name string
+	once bool
+}
+
+func (r rider) Update(u expression.UpdateBuilder, _ expression.OperandBuilder, slots table.Slots) expression.UpdateBuilder {
+	return u.Set(expression.Name(r.name), slots.Value(0))
+}
+
+func (r rider) Condition(c expression.ConditionBuilder) expression.ConditionBuilder {
+	if r.once {
+		return c.And(expression.Name(r.name).AttributeNotExists())
+	}
+	return c
 }
 
 // seeds narrows a fault to requests that seed a counter of a client which does not know
@@ -321,13 +336,7 @@ func TestRider(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			given(t, tb, table.Item{"ticketNumber": table.Int(5)})
 			m := newCounter(tb, "alice")
-			idle := expression.Name("busy").AttributeNotExists()
-			rider := counter.Rider{
-				Update: func(u expression.UpdateBuilder, _ expression.OperandBuilder) expression.UpdateBuilder {
-					return u.Set(expression.Name("busy"), expression.Value(table.Int(1)))
-				},
-				Condition: &idle,
-			}
+			rider := counter.Rider{Shape: rider{"busy", true}, Values: []types.AttributeValue{table.Int(1)}}
 			item, err := m.Take(t.Context(), rider)
 			if err != nil || number(t, item) != ticket.FromUint64(6) {
 				t.Fatalf("got %v, %v, want ticket 6", item, err)

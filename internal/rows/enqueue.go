@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
 )
@@ -32,19 +33,27 @@ func pk(q table.Queue) expression.NameBuilder { return expression.NameNoDotSplit
 // caller's row that is there: row.ID, or one of earlier, the ids of attempts whose
 // answers were lost. Returns ErrTaken if another owner's row is there.
 func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id string, err error) {
-	return put(ctx, q, row, pk(q).AttributeNotExists(), earlier)
+	return put(ctx, q, row, q.Fill(enqueueShape{q.Layout().PK}, table.Slots{}), earlier)
+}
+
+// enqueueShape is the shape of Enqueue, without slots.
+type enqueueShape struct{ pk string }
+
+// Build implements table.Shape.
+func (e enqueueShape) Build(table.Slots) expression.Builder {
+	return expression.NewBuilder().WithCondition(expression.NameNoDotSplit(e.pk).AttributeNotExists())
 }
 
 // Resume replaces the row whose id has the prefix from, or puts the row if there is none
 // for its ticket. Its id must be new. earlier and the result are as for Enqueue. If several
 // clients resume one place, one succeeds, and the earlier owner gets ErrGone.
 func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
-	return put(ctx, q, row, pk(q).AttributeNotExists().Or(attrID.BeginsWith(from+"-")), earlier)
+	condition := pk(q).AttributeNotExists().Or(attrID.BeginsWith(from + "-"))
+	return put(ctx, q, row, table.Build(expression.NewBuilder().WithCondition(condition)), earlier)
 }
 
-func put(ctx context.Context, q table.Queue, row Row, condition expression.ConditionBuilder,
-	earlier []string) (id string, err error) {
-	err = q.Put(ctx, row.item(q), condition)
+func put(ctx context.Context, q table.Queue, row Row, e table.Expressions, earlier []string) (id string, err error) {
+	err = q.Put(ctx, row.item(q), e)
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return row.ID, err
@@ -67,17 +76,10 @@ func put(ctx context.Context, q table.Queue, row Row, condition expression.Condi
 //
 // Returns ErrGone if the row was swept.
 func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
-	beat, end := expression.Name(table.AttrBeat), expression.Name(table.AttrUntil)
-	condition := hasID(row.ID)
-	update := expression.
-		Set(beat, beat.Plus(expression.Value(table.Int(1)))).
-		Set(expression.NameNoDotSplit(q.Layout().TTL), expression.Value(row.expiresAt(until, time.Now())))
-	if !until.IsZero() {
-		value := expression.Value(table.Int(until.UnixMilli()))
-		update = update.Set(end, value)
-		condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))
-	}
-	_, err := q.Update(ctx, row.key(q), update, condition)
+	slots := table.Slots{Values: []types.AttributeValue{
+		table.String(row.ID), row.expiresAt(until, time.Now()), table.Int(until.UnixMilli()),
+	}}
+	err := q.Apply(ctx, row.key(q), q.Fill(heartbeatShape{q.Layout().TTL, !until.IsZero()}, slots))
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return err
@@ -87,6 +89,26 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 		return ErrGone
 	}
 	return err // nil: a later heartbeat was applied first
+}
+
+// heartbeatShape is the shape of Heartbeat. Its slots are the row's id, the time for the table's TTL, and until.
+type heartbeatShape struct {
+	ttl   string
+	until bool
+}
+
+// Build implements table.Shape.
+func (h heartbeatShape) Build(slots table.Slots) expression.Builder {
+	beat, end := expression.Name(table.AttrBeat), expression.Name(table.AttrUntil)
+	condition := attrID.Equal(slots.Value(0))
+	update := expression.
+		Set(beat, beat.Plus(expression.Value(table.Int(1)))).
+		Set(expression.NameNoDotSplit(h.ttl), slots.Value(1))
+	if h.until {
+		update = update.Set(end, slots.Value(2))
+		condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(slots.Value(2))))
+	}
+	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
 }
 
 // Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the
@@ -112,7 +134,7 @@ func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 }
 
 func remove(ctx context.Context, q table.Queue, key table.Item, condition expression.ConditionBuilder) (bool, error) {
-	err := q.Delete(ctx, key, condition)
+	err := q.Delete(ctx, key, table.Build(expression.NewBuilder().WithCondition(condition)))
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return false, nil
 	}

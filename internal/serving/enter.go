@@ -38,7 +38,7 @@ func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope t
 		And(n.scope.Equal(text(scopes[scope]))).
 		And(n.wellFormed()).
 		And(n.fits(e.Mode, idleOnly))
-	update := n.serve(keep(expression.UpdateBuilder{}, q), e, number(t.Previous())).
+	update := n.serve(keep(expression.UpdateBuilder{}, expiresOf(q)), e.Mode, e.takeSlots(), number(t.Previous())).
 		Set(n.ticketNumber, number(t)).
 		Set(n.scope, text(scopes[scope]))
 	missing := expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists()

@@ -16,7 +16,7 @@ import (
 // downgrade, a late write is then refused once other holders have joined.
 func (n names) fence(id string, t ticket.Number, alone bool) expression.ConditionBuilder {
 	if alone {
-		return n.isHolder(id).And(n.latest(t)).And(n.served(id, t))
+		return n.isHolder(id).And(n.latest(number(t))).And(n.served(id, t))
 	}
 	return n.isHolder(id).And(n.served(id, t))
 }

@@ -16,20 +16,28 @@ import (
 // It asks for the ticket because a TAKE that arrives again after the release puts its
 // id back with a later one.
 func (n names) held(id string, t ticket.Number) expression.ConditionBuilder {
+	return n.heldAs(id, number(t), number(t.Previous()))
+}
+
+func (n names) heldAs(id string, t, before expression.ValueBuilder) expression.ConditionBuilder {
 	latest := n.latest(t).Or(n.isShared()).Or(n.permits.AttributeExists())
-	return n.isHolder(id).And(latest).And(n.served(id, t))
+	return n.isHolder(id).And(latest).And(n.servedAs(id, t, before))
 }
 
 // latest returns the condition that no ticket after t was granted.
-func (n names) latest(t ticket.Number) expression.ConditionBuilder {
-	return n.granted.LessThanEqual(number(t))
+func (n names) latest(t expression.ValueBuilder) expression.ConditionBuilder {
+	return n.granted.LessThanEqual(t)
 }
 
 // served returns the condition that the entry was granted with ticket t. An entry without
 // a ticket has the one after servingAfter.
 func (n names) served(id string, t ticket.Number) expression.ConditionBuilder {
+	return n.servedAs(id, number(t), number(t.Previous()))
+}
+
+func (n names) servedAs(id string, t, before expression.ValueBuilder) expression.ConditionBuilder {
 	own := n.field(id, table.AttrTicket)
-	return own.Equal(number(t)).Or(own.AttributeNotExists().And(n.servingAfter.Equal(number(t.Previous()))))
+	return own.Equal(t).Or(own.AttributeNotExists().And(n.servingAfter.Equal(before)))
 }
 
 // Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
@@ -52,18 +60,11 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 // other clients evict a holder that relies on a later one. So until must never
 // decrease from call to call (lease.Renewals). ErrRefused is a loss.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
-	n := namesOf(q)
-	beat, until, since := n.field(id, table.AttrBeat), n.field(id, table.AttrUntil), n.field(id, table.AttrSince)
-	update, condition := expression.Set(beat, beat.Plus(integer(1))), n.held(id, t)
-	if !r.Until.IsZero() {
-		end := integer(r.Until.UnixMilli())
-		update = update.Set(until, end)
-		condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))
-	}
-	if !r.Since.IsZero() {
-		update = update.Set(since, since.IfNotExists(integer(r.Since.UnixMilli())))
-	}
-	rec, err := write(ctx, q, update, condition)
+	shape := heartbeatShape{q.Attr(""), !r.Until.IsZero(), !r.Since.IsZero()}
+	slots := table.Slots{Name: id, Values: []types.AttributeValue{
+		t.Attribute(), t.Previous().Attribute(), table.Int(r.Until.UnixMilli()), table.Int(r.Since.UnixMilli()),
+	}}
+	rec, err := send(ctx, q, q.Record().Fill(shape, slots))
 	if errors.Is(err, ErrRefused) {
 		if h, held := rec.Held(id, t); held && h.Unreadable() {
 			return rec, h.Problem // it may be the reason
@@ -72,6 +73,28 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 		}
 	}
 	return rec, err
+}
+
+// heartbeatShape is the shape of Heartbeat. Its slots are the holder's id, its ticket, the number before it, and the times
+// of the Renewal.
+type heartbeatShape struct {
+	prefix       string
+	until, since bool
+}
+
+// Build implements table.Shape.
+func (h heartbeatShape) Build(slots table.Slots) expression.Builder {
+	n, id := named(h.prefix), slots.Name
+	beat, until, since := n.field(id, table.AttrBeat), n.field(id, table.AttrUntil), n.field(id, table.AttrSince)
+	update, condition := expression.Set(beat, beat.Plus(integer(1))), n.heldAs(id, slots.Value(0), slots.Value(1))
+	if h.until {
+		update = update.Set(until, slots.Value(2))
+		condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(slots.Value(2))))
+	}
+	if h.since {
+		update = update.Set(since, since.IfNotExists(slots.Value(3)))
+	}
+	return built(update, condition)
 }
 
 // change writes to the entry of a holder if it still holds the lock and the condition is

@@ -322,7 +322,13 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			}
 			id, ticket := pick()
 			apply = func() bool { return m.releaseFast(id, ticket) }
-			send = func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf(id, ticket)) }
+			send = func() (serving.Record, error) {
+				rec, err := serving.Release(ctx, q, serving.FormFast, endingOf(id, ticket))
+				if err != nil {
+					return rec, err
+				}
+				return serving.Get(ctx, q) // the answer contains no record
+			}
 		case "hand off":
 			if len(ids) == 0 {
 				continue

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -52,17 +53,45 @@ const (
 	FormPass
 )
 
-func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.ConditionBuilder) {
-	n := namesOf(q)
-	update, condition := expression.Remove(n.entry(e.ID)), n.isHolder(e.ID)
-	switch f {
-	case FormFast:
-		update, condition = n.reset(q), condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))
-	case FormPass:
-		update, condition = n.claim(update, condition.And(n.alone()), e.Next.Entry, e.Next.Ticket)
+// releaseShape is the shape of what each release does. Its slots are the holder's id, its ticket, the number before it,
+// the mark, the turn, and the time to forget the record.
+type releaseShape struct {
+	prefix, expires string // expires is empty if that time is not written
+	fast, turn      bool
+}
+
+// Build implements table.Shape.
+func (r releaseShape) Build(slots table.Slots) expression.Builder { return built(r.parts(slots)) }
+
+func (r releaseShape) parts(slots table.Slots) (expression.UpdateBuilder, expression.ConditionBuilder) {
+	n, id, t := named(r.prefix), slots.Name, slots.Value(0)
+	update, condition := expression.Remove(n.entry(id)), n.isHolder(id)
+	if r.fast {
+		update, condition = n.reset(r.expires, slots.Value(4)), condition.And(n.alone()).And(n.noneOutstanding(t))
 	}
+	update = update.Set(n.released, slots.Value(2))
+	if r.turn {
+		update = update.Set(n.turn, slots.Value(3))
+	}
+	return update, condition.And(n.servedAs(id, t, slots.Value(1)))
+}
+
+// expressions returns those of a release in that form.
+func (f Form) expressions(q table.Queue, e Ending) table.Expressions {
+	expires, at := forgetting(q)
 	mark := Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}
-	update = update.Set(n.released, expression.Value(mark.attribute()))
+	shape := releaseShape{q.Attr(""), expires, f == FormFast, q.Home == nil}
+	slots := table.Slots{Name: e.ID, Values: []types.AttributeValue{
+		e.Ticket.Attribute(), e.Ticket.Previous().Attribute(), mark.attribute(), e.Turn.attribute(), at,
+	}}
+	if f != FormPass && e.Unsettled.IsZero() && len(e.Settled) == 0 && e.Unmade == 0 {
+		return q.Record().Fill(shape, slots)
+	}
+	n := namesOf(q)
+	update, condition := shape.parts(slots)
+	if f == FormPass {
+		update, condition = n.claim(update, condition.And(n.alone()), e.Next.Entry.Mode, e.Next.Entry.claimSlots(e.Next.Ticket))
+	}
 	switch {
 	case !e.Unsettled.IsZero() && e.Replaces:
 		update = update.Set(n.unsettled, expression.Value(table.Times(e.Unsettled)))
@@ -71,22 +100,24 @@ func (f Form) of(q table.Queue, e Ending) (expression.UpdateBuilder, expression.
 	case len(e.Settled) > 0:
 		update = update.Delete(n.unsettled, expression.Value(table.Times(e.Settled...)))
 	}
-	if q.Home == nil {
-		update = update.Set(n.turn, expression.Value(e.Turn.attribute()))
-	}
-	condition = condition.And(n.served(e.ID, e.Ticket))
 	if e.Unmade > 0 {
 		_, unmade := n.number(e.ID, e.Unmade)
 		condition = condition.And(unmade)
 	}
-	return update, condition
+	return table.Build(built(update, condition))
 }
 
 // Release sends RELEASE of the protocol in that form. If it is refused, Record.Outcome
-// says what became of the turn.
+// says what became of the turn. If FormFast is applied, the record is not returned.
 func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table.Option) (Record, error) {
-	update, condition := f.of(q, e)
-	return write(ctx, q, update, condition, opts...)
+	if f != FormFast {
+		return send(ctx, q, f.expressions(q, e), opts...)
+	}
+	err := q.Record().Apply(ctx, q.RecordKey(), f.expressions(q, e), opts...)
+	if err == nil {
+		return Record{}, nil
+	}
+	return written(ctx, q, nil, err)
 }
 
 // UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
@@ -95,17 +126,7 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 // or the user's condition was false. At most one of any number of calls is applied.
 func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
 	users expression.Expression) (Record, error) {
-	update, condition := f.of(q, e)
-	own, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
-	if err != nil {
-		return Record{}, err
-	}
-	w, err := table.Join(own, users)
-	if err != nil {
-		return Record{}, err
-	}
-	item, err := q.Record().Write(ctx, q.RecordKey(), w, table.Once())
-	return written(ctx, q, item, err)
+	return send(ctx, q, table.Join(f.expressions(q, e), users), table.Once())
 }
 
 // Fast reports whether the fast form of RELEASE is possible for the holder id with
@@ -120,7 +141,8 @@ func (r Record) Fast(id string, t ticket.Number) bool {
 // another ticket, a live waiter could be overtaken. The request may be late by any time.
 func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) {
 	n := namesOf(q)
-	return write(ctx, q, n.reset(q), n.noHolder().And(n.noneOutstanding(t)))
+	expires, at := forgetting(q)
+	return write(ctx, q, n.reset(expires, expression.Value(at)), n.noHolder().And(n.noneOutstanding(number(t))))
 }
 
 // Resettable reports whether Reset would be applied with ticket t.
@@ -128,31 +150,45 @@ func (r Record) Resettable(t ticket.Number) bool {
 	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
 }
 
-// reset makes the record idle. Only now may the table's TTL delete it: it has no holder
-// and no outstanding ticket, and the next request for a ticket keeps it.
-func (n names) reset(q table.Queue) expression.UpdateBuilder {
+// reset makes the record idle. With expires, the table's TTL may delete it from then on: it has no holder and no outstanding ticket, and the next request for a ticket keeps it.
+func (n names) reset(expires string, at expression.ValueBuilder) expression.UpdateBuilder {
 	u := expression.Set(n.granted, n.ticketNumber).Remove(n.holders).Remove(n.servingAfter).Remove(n.holdMode)
-	if _, latest, known := q.Clock().At(time.Now()); known && q.Forget > 0 && q.Home == nil {
-		u = u.Set(expires(q), integer(latest.Add(q.Forget).Unix()+1))
-	}
-	return u
-}
-
-// keep adds to a request for a ticket that the table's TTL must not delete the record. A
-// user's item has a TTL of its own.
-func keep(u expression.UpdateBuilder, q table.Queue) expression.UpdateBuilder {
-	if q.Home != nil {
+	if expires == "" {
 		return u
 	}
-	return u.Remove(expires(q))
+	return u.Set(expression.NameNoDotSplit(expires), at)
 }
 
-func expires(q table.Queue) expression.NameBuilder { return expression.NameNoDotSplit(q.Layout().TTL) }
+// forgetting returns the TTL attribute and when the table's TTL may delete an idle record. It is empty if that must not
+// happen, or the time is not known.
+func forgetting(q table.Queue) (expires string, at types.AttributeValue) {
+	_, latest, known := q.Clock().At(time.Now())
+	if !known || q.Forget == 0 {
+		return "", nil
+	}
+	return expiresOf(q), table.Int(latest.Add(q.Forget).Unix() + 1)
+}
+
+// keep adds to a request for a ticket that the table's TTL must not delete the record.
+func keep(u expression.UpdateBuilder, expires string) expression.UpdateBuilder {
+	if expires == "" {
+		return u
+	}
+	return u.Remove(expression.NameNoDotSplit(expires))
+}
+
+// expiresOf returns the table's TTL attribute. It is empty for a user's item, which has a TTL of its own.
+func expiresOf(q table.Queue) string {
+	if q.Home != nil {
+		return ""
+	}
+	return q.Layout().TTL
+}
 
 // noneOutstanding returns the condition that no ticket but t, which was granted, is
 // outstanding.
-func (n names) noneOutstanding(t ticket.Number) expression.ConditionBuilder {
-	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(number(t)))
+func (n names) noneOutstanding(t expression.ValueBuilder) expression.ConditionBuilder {
+	return n.ticketNumber.Equal(n.granted).Or(n.ticketNumber.Equal(t))
 }
 
 func (r Record) noneOutstanding(t ticket.Number) bool {

@@ -57,7 +57,8 @@ func TestSeen(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
 	write := func(t *testing.T, q table.Queue, update expression.UpdateBuilder) {
 		t.Helper()
-		if _, err := q.Record().Update(t.Context(), q.RecordKey(), update, expression.AttributeExists(expression.Name("pk"))); err != nil {
+		e := table.Build(expression.NewBuilder().WithUpdate(update).WithCondition(expression.AttributeExists(expression.Name("pk"))))
+		if _, err := q.Record().Update(t.Context(), q.RecordKey(), e); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -29,14 +29,7 @@ import (
 // After any other error counter.MayHaveTaken reports whether the entry may be in the
 // record. Each call needs a new id: a late copy could otherwise be served a second time.
 func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, error) {
-	n := namesOf(q)
-	condition := n.wellFormed().And(n.scope.AttributeNotExists()).And(n.fits(e.Mode, idleOnly))
-	rider := counter.Rider{
-		Update: func(u expression.UpdateBuilder, last expression.OperandBuilder) expression.UpdateBuilder {
-			return n.serve(keep(u, q), e, last)
-		},
-		Condition: &condition,
-	}
+	rider := counter.Rider{Shape: takeShape{q.Attr(""), expiresOf(q), e.Mode, idleOnly}, Values: e.takeSlots().Values}
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), Attribute: q.Attr(table.AttrTicketNumber),
 		What: "serving record of \"" + q.String() + "\"",
@@ -63,27 +56,43 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	return rec, ErrRefused
 }
 
-// serve adds what makes the entry the holder of a record without holders. before is the
-// number before its ticket.
-func (n names) serve(u expression.UpdateBuilder, e Entry, before expression.OperandBuilder) expression.UpdateBuilder {
+// takeShape is the shape of what Take adds to the increment. Its slots are those of Entry.takeSlots.
+type takeShape struct {
+	prefix, expires string
+	mode            Mode
+	idleOnly        bool
+}
+
+// Update implements counter.RiderShape.
+func (t takeShape) Update(u expression.UpdateBuilder, last expression.OperandBuilder, slots table.Slots) expression.UpdateBuilder {
+	return named(t.prefix).serve(keep(u, t.expires), t.mode, slots, last)
+}
+
+// Condition implements counter.RiderShape.
+func (t takeShape) Condition(c expression.ConditionBuilder) expression.ConditionBuilder {
+	n := named(t.prefix)
+	return c.And(n.wellFormed().And(n.scope.AttributeNotExists()).And(n.fits(t.mode, t.idleOnly)))
+}
+
+// serve adds what makes an entry the holder of a record without holders. The slots are those of
+// Entry.takeSlots. before is the number before its ticket.
+func (n names) serve(u expression.UpdateBuilder, m Mode, slots table.Slots, before expression.OperandBuilder) expression.UpdateBuilder {
 	u = u.
 		Set(n.servingAfter, n.servingAfter.IfNotExists(before)).
 		Set(n.granted, n.granted.IfNotExists(integer(0))).
-		Set(n.holders, n.holders.IfNotExists(expression.Value(e.alone()))).
-		Set(n.evicted, n.evicted.IfNotExists(expression.Value(e.firstMark())))
-	if e.Mode.Permits > 0 {
-		return u.Set(n.permits, integer(int64(e.Mode.Permits))) // no change, unless the record is new
+		Set(n.holders, n.holders.IfNotExists(slots.Value(0))).
+		Set(n.evicted, n.evicted.IfNotExists(slots.Value(1)))
+	if m.Permits > 0 {
+		return u.Set(n.permits, integer(int64(m.Permits))) // no change, unless the record is new
 	}
-	return u.Set(n.holdMode, n.holdMode.IfNotExists(text(e.Mode.String())))
+	return u.Set(n.holdMode, n.holdMode.IfNotExists(text(m.String())))
 }
 
-// alone returns holders with the entry alone.
-func (e Entry) alone() types.AttributeValue {
-	return table.Map(table.Item{e.ID: table.Map(e.item())})
+// takeSlots returns holders with the entry alone, and the mark that the first request for a ticket writes.
+func (e Entry) takeSlots() table.Slots {
+	alone := table.Map(table.Item{e.ID: table.Map(e.item())})
+	return table.Slots{Values: []types.AttributeValue{alone, Evicted{ID: e.ID}.attribute()}}
 }
-
-// firstMark returns the mark that the first request for a ticket writes.
-func (e Entry) firstMark() types.AttributeValue { return Evicted{ID: e.ID}.attribute() }
 
 // wellFormed returns the condition that an item is a record. It cannot ask for whole
 // numbers, nor look into entries. The counter's own condition covers ticketNumber.

@@ -22,9 +22,11 @@ type names struct {
 	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted, unsettled expression.NameBuilder
 }
 
-func namesOf(q table.Queue) names {
+func namesOf(q table.Queue) names { return named(q.Attr("")) }
+
+func named(prefix string) names {
 	// A user's prefix may hold dots.
-	path := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(q.Attr(name)) }
+	path := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(prefix + name) }
 	return names{
 		ticketNumber: path(table.AttrTicketNumber),
 		servingAfter: path(table.AttrServingAfter),
@@ -89,10 +91,10 @@ func (e Entry) item() table.Item {
 }
 
 // claimed returns the entry with its ticket.
-func (e Entry) claimed(t ticket.Number) expression.ValueBuilder {
+func (e Entry) claimed(t ticket.Number) types.AttributeValue {
 	item := e.item()
 	item[table.AttrTicket] = t.Attribute()
-	return expression.Value(table.Map(item))
+	return table.Map(item)
 }
 
 // Get reads the record consistently.
@@ -104,10 +106,18 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 	return Decode(q, item)
 }
 
+func built(update expression.UpdateBuilder, condition expression.ConditionBuilder) expression.Builder {
+	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
+}
+
 // write sends one conditional update of the record.
 func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder,
 	opts ...table.Option) (Record, error) {
-	item, err := q.Record().Update(ctx, q.RecordKey(), update, condition, opts...)
+	return send(ctx, q, table.Build(built(update, condition)), opts...)
+}
+
+func send(ctx context.Context, q table.Queue, e table.Expressions, opts ...table.Option) (Record, error) {
+	item, err := q.Record().Update(ctx, q.RecordKey(), e, opts...)
 	return written(ctx, q, item, err)
 }
 
@@ -137,7 +147,11 @@ func written(ctx context.Context, q table.Queue, item table.Item, err error) (Re
 // able to read what was granted, so a malformed record is an error.
 func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder,
 	condition expression.ConditionBuilder) (Record, error) {
-	rec, err := write(ctx, q, update, condition, table.Once())
+	return sendGrant(ctx, q, table.Build(built(update, condition)))
+}
+
+func sendGrant(ctx context.Context, q table.Queue, e table.Expressions) (Record, error) {
+	rec, err := send(ctx, q, e, table.Once())
 	if err == nil && rec.Problem != nil {
 		return Record{}, rec.Problem
 	}

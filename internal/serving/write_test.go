@@ -1,6 +1,7 @@
 package serving_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,10 +67,11 @@ func TestIdleLock(t *testing.T) {
 			var resettable bool
 			var err error
 			got := cost(tb, func() {
-				rec, resettable, err = release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
+				_, resettable, err = release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
 			})
-			if err != nil || resettable || got != 1 || rec.Present || rec.Floor() != n(i) || rec.Turn.Mean != time.Second {
-				t.Errorf("released with %d requests to %+v, %v, %v", got, rec, resettable, err)
+			after, readErr := serving.Get(t.Context(), q)
+			if err = cmp.Or(err, readErr); err != nil || resettable || got != 1 || after.Present || after.Floor() != n(i) || after.Turn.Mean != time.Second {
+				t.Errorf("released with %d requests to %+v, %v, %v", got, after, resettable, err)
 			}
 			if got := cost(tb, func() { rec = take(t, q, fmt.Sprint("h", i)) }); got != 1 {
 				t.Errorf("an idle lock took %d requests, want 1", got)

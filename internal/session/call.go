@@ -84,8 +84,8 @@ func (s *Session) tidyMarks(c *call) {
 	}
 }
 
-// run sends the call until it is answered, and returns what the answer means and its record.
-// An error reports that the last request had no answer.
+// run sends the call until it is answered, and returns what the answer means and its record, which
+// the fast form does not return. An error reports that the last request had no answer.
 func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec serving.Record, err error) {
 	err = policy.Do(ctx, func(ctx context.Context) error {
 		v, rec, err = c.attempt(ctx)

@@ -10,55 +10,53 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Write is a conditional update in the form of a request.
-type Write struct {
-	Update, Condition string
-	Names             map[string]string
-	Values            map[string]types.AttributeValue
-}
-
 var (
 	placeholders = regexp.MustCompile(`([#:])(\d+)`)         // of the SDK's builder: #0, :0
 	tops         = regexp.MustCompile(`(?:^|[^.#\w])(#\d+)`) // placeholders at the beginning of a path
 )
 
-// Join returns one write of the lock's own update and the user's, on both conditions.
-// Neither is changed.
-func Join(own, users expression.Expression) (Write, error) {
-	w := Write{Names: maps.Clone(own.Names()), Values: maps.Clone(own.Values())}
-	if w.Values == nil {
-		w.Values = map[string]types.AttributeValue{}
+// Join returns the expressions of one write of the lock's own update and the user's, on both
+// conditions. Neither is changed.
+func Join(own Expressions, users expression.Expression) Expressions {
+	if own.err != nil {
+		return own
+	}
+	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values)}
+	if e.values == nil {
+		e.values = map[string]types.AttributeValue{}
 	}
 	for placeholder, name := range users.Names() {
-		w.Names[apart(placeholder)] = name
+		e.names[apart(placeholder)] = name
 	}
 	for placeholder, value := range users.Values() {
-		w.Values[apart(placeholder)] = value
+		e.values[apart(placeholder)] = value
 	}
-	if len(w.Values) == 0 {
-		w.Values = nil // DynamoDB refuses an empty map
+	if len(e.values) == 0 {
+		e.values = nil // DynamoDB refuses an empty map
 	}
 	parts := map[string][]string{} // the builder begins a line with each keyword
-	for _, text := range []string{*own.Update(), apart(*users.Update())} {
+	for _, text := range []string{*own.update, apart(*users.Update())} {
 		for line := range strings.Lines(text) {
 			keyword, actions, _ := strings.Cut(strings.TrimSpace(line), " ")
 			parts[keyword] = append(parts[keyword], actions)
 		}
 	}
+	update := ""
 	for _, keyword := range []string{"ADD", "DELETE", "REMOVE", "SET"} {
 		if actions := parts[keyword]; len(actions) > 0 {
-			w.Update += keyword + " " + strings.Join(actions, ", ") + "\n"
+			update += keyword + " " + strings.Join(actions, ", ") + "\n"
 			delete(parts, keyword)
 		}
 	}
 	if len(parts) > 0 {
-		return Write{}, fmt.Errorf("the update expression %q cannot be read", *users.Update())
+		return Expressions{err: fmt.Errorf("the update expression %q cannot be read", *users.Update())}
 	}
-	w.Condition = *own.Condition()
-	if condition := users.Condition(); condition != nil {
-		w.Condition = "(" + w.Condition + ") AND (" + apart(*condition) + ")"
+	condition := *own.condition
+	if its := users.Condition(); its != nil {
+		condition = "(" + condition + ") AND (" + apart(*its) + ")"
 	}
-	return w, nil
+	e.update, e.condition = &update, &condition
+	return e
 }
 
 // apart gives the user's placeholders names that the lock's own do not have.

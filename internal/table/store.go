@@ -15,6 +15,7 @@ package table
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,11 +59,13 @@ type Store struct {
 	home    *Home        // of the table of a user's item; else nil
 	shows   *atomic.Bool // an answer has shown an item that refused a write
 	flat    *atomic.Bool // the engine has refused a function within a function
+
+	templates *sync.Map // of *template by Shape
 }
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool)}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool), templates: new(sync.Map)}
 }
 
 // Within returns the same table with another timeout.
@@ -81,22 +84,25 @@ func (s *Store) Layout() Layout { return s.layout }
 
 // Update updates the item and returns it as it is afterwards. Returns *Refused if the
 // condition was false, as do all writes.
-func (s *Store) Update(ctx context.Context, key Item, update expression.UpdateBuilder,
-	condition expression.ConditionBuilder, opts ...Option) (Item, error) {
-	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(condition).Build()
-	if err != nil {
-		return nil, err
-	}
-	return s.Write(ctx, key, Write{*e.Update(), *e.Condition(), e.Names(), e.Values()}, opts...)
+func (s *Store) Update(ctx context.Context, key Item, e Expressions, opts ...Option) (Item, error) {
+	return s.update(ctx, key, e, types.ReturnValueAllNew, opts...)
 }
 
-// Write is Update with expressions that are built already.
-func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (Item, error) {
+// Apply is Update for a caller that needs the item of a refusal only.
+func (s *Store) Apply(ctx context.Context, key Item, e Expressions, opts ...Option) error {
+	_, err := s.update(ctx, key, e, types.ReturnValueNone, opts...)
+	return err
+}
+
+func (s *Store) update(ctx context.Context, key Item, e Expressions, returned types.ReturnValue, opts ...Option) (Item, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
 	out, err := send(ctx, s, "UpdateItem", s.db.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName: &s.layout.Table, Key: key,
-		UpdateExpression: &w.Update, ConditionExpression: &w.Condition,
-		ExpressionAttributeNames: w.Names, ExpressionAttributeValues: w.Values,
-		ReturnValues:                        types.ReturnValueAllNew,
+		UpdateExpression: e.update, ConditionExpression: e.condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValues:                        returned,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	if err != nil {
@@ -105,27 +111,25 @@ func (s *Store) Write(ctx context.Context, key Item, w Write, opts ...Option) (I
 	return out.Attributes, nil
 }
 
-func (s *Store) Put(ctx context.Context, item Item, condition expression.ConditionBuilder, opts ...Option) error {
-	e, err := expression.NewBuilder().WithCondition(condition).Build()
-	if err != nil {
-		return err
+func (s *Store) Put(ctx context.Context, item Item, e Expressions, opts ...Option) error {
+	if e.err != nil {
+		return e.err
 	}
-	_, err = send(ctx, s, "PutItem", s.db.PutItem, &dynamodb.PutItemInput{
-		TableName: &s.layout.Table, Item: item, ConditionExpression: e.Condition(),
-		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+	_, err := send(ctx, s, "PutItem", s.db.PutItem, &dynamodb.PutItemInput{
+		TableName: &s.layout.Table, Item: item, ConditionExpression: e.condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	return s.refusable(Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}, err)
 }
 
-func (s *Store) Delete(ctx context.Context, key Item, condition expression.ConditionBuilder, opts ...Option) error {
-	e, err := expression.NewBuilder().WithCondition(condition).Build()
-	if err != nil {
-		return err
+func (s *Store) Delete(ctx context.Context, key Item, e Expressions, opts ...Option) error {
+	if e.err != nil {
+		return e.err
 	}
-	_, err = send(ctx, s, "DeleteItem", s.db.DeleteItem, &dynamodb.DeleteItemInput{
-		TableName: &s.layout.Table, Key: key, ConditionExpression: e.Condition(),
-		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+	_, err := send(ctx, s, "DeleteItem", s.db.DeleteItem, &dynamodb.DeleteItemInput{
+		TableName: &s.layout.Table, Key: key, ConditionExpression: e.condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	return s.refusable(key, err)
@@ -145,17 +149,15 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 // Range reads all items of the queue with sort keys from from to to, in order and
 // consistently. It sends one request for each page of 1 MB.
 func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
-	pk := expression.Key(q.layout.PK).Equal(expression.Value(q.Entity))
-	sk := expression.Key(q.layout.SK).Between(expression.Value(from), expression.Value(to))
-	e, err := expression.NewBuilder().WithKeyCondition(pk.And(sk)).Build()
-	if err != nil {
-		return nil, err
+	e := q.Fill(rangeShape{q.layout.PK, q.layout.SK}, Slots{Values: []types.AttributeValue{String(q.Entity), String(from), String(to)}})
+	if e.err != nil {
+		return nil, e.err
 	}
 	var items []Item
 	for next := (Item)(nil); ; {
 		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
-			TableName: &q.layout.Table, KeyConditionExpression: e.KeyCondition(),
-			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+			TableName: &q.layout.Table, KeyConditionExpression: e.key,
+			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 			ConsistentRead: aws.Bool(true), ExclusiveStartKey: next,
 		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
 		if err != nil {
@@ -166,6 +168,15 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 			return items, nil
 		}
 	}
+}
+
+// rangeShape is the shape of Range. Its slots are the entity, from and to.
+type rangeShape struct{ pk, sk string }
+
+// Build implements Shape.
+func (r rangeShape) Build(slots Slots) expression.Builder {
+	between := expression.Key(r.sk).Between(slots.Value(1), slots.Value(2))
+	return expression.NewBuilder().WithKeyCondition(expression.Key(r.pk).Equal(slots.Value(0)).And(between))
 }
 
 // send sends a request with the timeout, feeds the clock with its answer, and translates

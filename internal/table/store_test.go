@@ -49,15 +49,20 @@ func retriesAtOnce(o *dynamodb.Options) {
 }
 
 var (
-	always = expression.Name("never").AttributeNotExists()
-	never  = expression.Name("pk").AttributeNotExists().And(expression.Name("pk").AttributeExists())
-	setN   = expression.Set(expression.Name("n"), expression.Value(1))
+	onTrue  = expression.NewBuilder().WithCondition(expression.Name("never").AttributeNotExists())
+	onFalse = expression.NewBuilder().WithCondition(expression.Name("pk").AttributeNotExists().And(expression.Name("pk").AttributeExists()))
+	setN    = expression.Set(expression.Name("n"), expression.Value(1))
+	always  = table.Build(onTrue)
+	never   = table.Build(onFalse)
 )
 
 // calls are all that a Store can do, each once.
 func calls(q table.Queue) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"UpdateItem": func(ctx context.Context) error { _, err := q.Update(ctx, q.RecordKey(), setN, always); return err },
+		"UpdateItem": func(ctx context.Context) error {
+			_, err := q.Update(ctx, q.RecordKey(), table.Build(onTrue.WithUpdate(setN)))
+			return err
+		},
 		"PutItem":    func(ctx context.Context) error { return q.Put(ctx, q.RecordKey(), always) },
 		"DeleteItem": func(ctx context.Context) error { return q.Delete(ctx, q.RecordKey(), always) },
 		"GetItem":    func(ctx context.Context) error { _, err := q.Get(ctx, q.RecordKey()); return err },
@@ -162,7 +167,7 @@ func TestRefusal(t *testing.T) {
 			if err := q.Put(t.Context(), item, always); err != nil {
 				t.Fatal(err)
 			}
-			_, updated := q.Update(t.Context(), q.RecordKey(), setN, never)
+			_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)))
 			for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
 				refused, ok := errors.AsType[*table.Refused](err)
 				if !ok || table.Transient(err) || table.Applied(err, true) || table.Applied(err, false) || err.Error() == "" {

@@ -51,8 +51,8 @@ var operations = []operation{
 	{"DOWNGRADE", "", `^SET holdMode = "shared", holders\.#id\.mode`},
 	{"RELEASE", "The fast form. After a fenced transaction that was given up before it was visible, each form also has `ADD unsettled :times`, or SET if there can be no other holder. An exclusive holder also replaces times that are far ahead. After one that was refused, it has the condition on `made` of UpdateAndRelease below. Later forms may have `DELETE unsettled :times`.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, turn`},
 	{"", "The fast form with `Config.Forget`. RESET sets the attribute in the same way.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, expiresAt = :expiresAt, released = :mark, turn`},
-	{"", "The hand-off.", `^REMOVE holders\.#id SET released = :mark, turn`},
-	{"", "With the CLAIM of the next waiter, of the same client: PASS.", `^REMOVE holders\.#id SET holders\.#id = :entry, granted = :t, holdMode = "exclusive", released = :mark, turn`},
+	{"", "The hand-off.", `^REMOVE holders\.#id SET released = :mark, turn = :turn IF`},
+	{"", "With the CLAIM of the next waiter, of the same client: PASS.", `^REMOVE holders\.#id SET released = :mark, turn = :turn, holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF`},
 	{"", "The fast form with the user's update of the item, here `amount = amount + 1` on the condition that `amount` exists.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, amount`},
 	{"", "The hand-off with the user's update of the item.", `^REMOVE holders\.#id SET released = :mark, amount`},
 	{"", "The hand-off of a lock on the user's item.", `^REMOVE holders\.#id SET released = :mark IF`},
@@ -83,7 +83,8 @@ expression that is not listed, or when a listed one is not sent.
 - ` + "`:{id: entry}`" + ` is a map with one entry, ` + "`:mark`" + ` a release or eviction mark, ` + "`:n`" + ` the number of a call or transaction.
 - Redundant parentheses are left out. The keys are named ` + "`pk`" + ` and ` + "`sk`" + `.
 - On the user's item each attribute of the record has the prefix ` + "`lock_`" + `, which is left out here.
-- Each write asks for the item as it is afterwards or, if refused, as it was.
+- Each update asks for the item as it is afterwards, except the fast RELEASE, a row's heartbeat and RAISE. Each write asks
+  for the item as it was if it is refused.
 `
 
 // TestExpressions plays each operation, and compares what was sent with

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"regexp"
@@ -63,7 +64,9 @@ func (s *stub) Do(r *http.Request) (*http.Response, error) {
 	answer := "{}"
 	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "UpdateItem") {
 		s.wrote(body)
-		answer = released
+		if bytes.Contains(body, []byte("ALL_NEW")) {
+			answer = released
+		}
 		if entry := taken.Find(body); entry != nil {
 			answer = granted + string(entry) + "}}"
 		}

@@ -27,20 +27,20 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"grant by read alone", "internal/serving/claim.go",
-		"n.admits(e.Mode), e, t)\n\treturn grant",
-		"n.holders.AttributeExists(), e, t)\n\tcondition = n.holders.AttributeExists()\n\treturn grant",
+		"\treturn built(n.claim(expression.UpdateBuilder{}, n.admits(c.mode), c.mode, slots))\n",
+		"\tupdate, _ := n.claim(expression.UpdateBuilder{}, n.admits(c.mode), c.mode, slots)\n\treturn built(update, n.holders.AttributeExists())\n",
 		`\d holders at once|was granted after ticket|believed to hold`, 10,
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "internal/serving/heartbeat.go",
-		"\tbeat, until, since := ",
+		"\tshape := heartbeatShape{",
 		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
-			"\t\treturn write(ctx, q, expression.Set(n.entry(id), expression.Value(table.Map(mine))), n.holders.AttributeExists())\n\t}\n\tbeat, until, since := ",
+			"\t\treturn write(ctx, q, expression.Set(namesOf(q).entry(id), expression.Value(table.Map(mine))), namesOf(q).holders.AttributeExists())\n\t}\n\tshape := heartbeatShape{",
 		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
 	},
 	{
 		"a heartbeat that may come late", "internal/serving/heartbeat.go",
-		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(end)))", "",
+		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(slots.Value(2))))", "",
 		`the end of holder|renewed less than a lease ago|believed to hold`, 4,
 	},
 	{
@@ -56,16 +56,16 @@ var mutants = []mutant{
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all`, 185,
+		`has left|wrote .*, and returned|was written after all`, 312,
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
-		`requests within a second|sends requests without end|some still wait`, 1567,
+		`requests within a second|sends requests without end|some still wait`, 1747,
 	},
 	{
 		"a fast release by the last number seen", "internal/serving/release.go",
-		"condition.And(n.alone()).And(n.noneOutstanding(e.Ticket))", "condition.And(n.alone())",
+		"condition.And(n.alone()).And(n.noneOutstanding(t))", "condition.And(n.alone())",
 		`the floor rose`, 1,
 	},
 	{
@@ -76,7 +76,7 @@ var mutants = []mutant{
 	{
 		"no removal after an unknown outcome", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n", "\tif true {\n",
-		`has left \[holder`, 41,
+		`has left \[holder`, 63,
 	},
 	{
 		"a fence that asks for nothing", "internal/serving/fence.go",
@@ -85,7 +85,7 @@ var mutants = []mutant{
 	},
 	{
 		"a fence that takes an orphaned entry for its lock", "internal/serving/fence.go",
-		"return n.isHolder(id).And(n.latest(t)).And(n.served(id, t))", "return n.isHolder(id).And(n.latest(t))",
+		"return n.isHolder(id).And(n.latest(number(t))).And(n.served(id, t))", "return n.isHolder(id).And(n.latest(number(t)))",
 		`a protected write with ticket \d+ committed`, 3645,
 	},
 	{
@@ -96,16 +96,16 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 91010,
+		`an Acquire that failed has left \[row`, 91132,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
-		"q.Put(ctx, row.item(q), condition)", "q.Put(ctx, row.item(q), condition.Or(expression.AttributeNotExists(expression.Name(\"never\"))))",
+		"(e.pk).AttributeNotExists())", "(e.pk).AttributeNotExists().Or(expression.AttributeNotExists(expression.Name(\"never\"))))",
 		`the (end|beats) of the row`, 4,
 	},
 	{
 		"a waiter's heartbeat that may come late", "internal/rows/enqueue.go",
-		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(value)))", "",
+		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(slots.Value(2))))", "",
 		`the end of the row`, 33,
 	},
 	{
@@ -136,7 +136,7 @@ var mutants = []mutant{
 	{
 		"a lock delay that others do not keep", "internal/lease/observer.go",
 		"end.Add(l.Delay).Sub(earliest)", "end.Sub(earliest)",
-		`was removed by`, 38,
+		`was removed by`, 57,
 	},
 	{
 		"a release inside the transaction", "internal/session/release.go",
@@ -158,7 +158,7 @@ var mutants = []mutant{
 	},
 	{
 		"a release without its mark", "internal/serving/release.go",
-		"	update = update.Set(n.released, expression.Value(mark.attribute()))\n", "	_ = mark\n",
+		"	update = update.Set(n.released, slots.Value(2))\n", "",
 		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
 	},
 	{
@@ -169,7 +169,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && ", "	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled[:0], s.recent) || false && evicted && ",
-		`an update is lost`, 120139,
+		`an update is lost`, 200457,
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
@@ -203,7 +203,7 @@ var mutants = []mutant{
 	},
 	{
 		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
-		"n.serve(keep(u, q), e, last)", "n.serve(u, e, last)",
+		"serve(keep(u, t.expires), t.mode, slots, last)", "serve(u, t.mode, slots, last)",
 		`the record has disappeared`, 16,
 	},
 	{
