@@ -61,7 +61,7 @@ var mutants = []mutant{
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
-		`requests within a second|sends requests without end|some still wait`, 1747,
+		`requests within a second|sends requests without end|some still wait`, 1816,
 	},
 	{
 		"a fast release by the last number seen", "internal/serving/release.go",

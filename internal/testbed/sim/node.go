@@ -297,7 +297,7 @@ func (n *node) count(req *http.Request) string {
 	n.peak = max(n.peak, n.inIt)
 	// A waiter polls four times a second in each queue, and each of a process's
 	// workers has a few writes of its own. A sweep of many rows is rare.
-	locks := 1
+	locks := min(2, len(n.keys)) // a worker takes two at once now and then
 	if n.plan.Several > 0 {
 		locks = len(n.keys)
 	}
