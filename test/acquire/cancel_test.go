@@ -124,17 +124,6 @@ func TestLeaveAfterSwallowedRequest(t *testing.T) {
 	}
 }
 
-// repeatingRemoval is an SDK client that sends the removal of an entry again when it was applied.
-type repeatingRemoval struct{ *queuelocktest.Client }
-
-func (r repeatingRemoval) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	out, err := r.Client.UpdateItem(ctx, in, opts...)
-	if err == nil && len(in.ExpressionAttributeValues) == 0 {
-		return r.Client.UpdateItem(ctx, in, opts...)
-	}
-	return out, err
-}
-
 // TestLeaveOfRepeatingClient checks that a removal which is refused by its own copy leaves the queue idle, so that the
 // next Acquire is one request.
 func TestLeaveOfRepeatingClient(t *testing.T) {
@@ -142,7 +131,9 @@ func TestLeaveOfRepeatingClient(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
-		db := repeatingRemoval{table.Client("c")}
+		db := locktest.Repeating{Client: table.Client("c"), Again: func(in *dynamodb.UpdateItemInput) bool {
+			return len(in.ExpressionAttributeValues) == 0 // the removal of an entry
+		}}
 		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)

@@ -177,19 +177,10 @@ func TestPassToWaiterThatLeaves(t *testing.T) {
 	}
 }
 
-// repeatingPass is an SDK client that sends a PASS again when it was applied, after calling between.
-type repeatingPass struct {
-	*queuelocktest.Client
-	between func()
-}
-
-func (r repeatingPass) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	out, err := r.Client.UpdateItem(ctx, in, opts...)
-	if names := slices.Collect(maps.Values(in.ExpressionAttributeNames)); !slices.Contains(names, "granted") || !slices.Contains(names, "released") || err != nil {
-		return out, err
-	}
-	r.between()
-	return r.Client.UpdateItem(ctx, in, opts...)
+// isPass reports whether a request releases a lock and grants it.
+func isPass(in *dynamodb.UpdateItemInput) bool {
+	names := slices.Collect(maps.Values(in.ExpressionAttributeNames))
+	return slices.Contains(names, "granted") && slices.Contains(names, "released")
 }
 
 // TestPassOfRepeatingClient checks that a waiter which is cancelled meanwhile finds its lock in the refusal of the
@@ -201,10 +192,14 @@ func TestPassOfRepeatingClient(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			passes := 0
-			c, err := queuelock.New(repeatingPass{table.Client("c"), func() {
+			c, err := queuelock.New(locktest.Repeating{Client: table.Client("c"), Again: func(in *dynamodb.UpdateItemInput) bool {
+				if !isPass(in) {
+					return false
+				}
 				if passes++; cancelled {
 					cancel()
 				}
+				return true
 			}}, table.Name(), queuelock.Config{})
 			if err != nil {
 				t.Fatal(err)
@@ -236,7 +231,12 @@ func TestPassOfRepeatingClient(t *testing.T) {
 func TestPanicDuringPass(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
-		c, err := queuelock.New(repeatingPass{table.Client("c"), func() { panic("out of order") }}, table.Name(), queuelock.Config{})
+		c, err := queuelock.New(locktest.Repeating{Client: table.Client("c"), Again: func(in *dynamodb.UpdateItemInput) bool {
+			if isPass(in) {
+				panic("out of order")
+			}
+			return false
+		}}, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

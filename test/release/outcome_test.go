@@ -21,22 +21,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// repeater is a client whose transport sends an UpdateItem again on its own, as
-// AWS's DAX client does: its caller hears the answer to the last copy only.
-type repeater struct {
-	*queuelocktest.Client
-	again bool
-}
-
-func (r *repeater) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if r.again {
-		if _, err := r.Client.UpdateItem(ctx, in, opts...); err != nil {
-			return nil, err
-		}
-	}
-	return r.Client.UpdateItem(ctx, in, opts...)
-}
-
 // The holder's host is suspended: its own clock stops, and its lease ends in the
 // table. Others evict it, write and release while its request is lost. It wakes
 // within its own deadline, and its request is repeated and refused.
@@ -147,13 +131,14 @@ func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now att
 func TestOutcomeOfRepeatingClient(t *testing.T) {
 	locktest.InBubble(t, "ReleaseIsNil", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		db := &repeater{Client: table.Client("c")}
+		again := false
+		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
 		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.again = true
+		again = true
 		locktest.Release(t, lock)
 	})
 	locktest.InBubble(t, "UpdateAndReleaseIsMade", func(t *testing.T) {
@@ -161,13 +146,14 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		u.Put(whole)
-		db := &repeater{Client: table.Client("c")}
+		again := false
+		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
 		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		db.again = true
+		again = true
 		locktest.Updated(t, lock, locktest.AddOne())
 		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v after one update", got)
@@ -180,13 +166,14 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		u.Put(whole)
-		db := &repeater{Client: table.Client("c")}
+		again := false
+		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
 		c, err := queuelock.New(db, table.Name(), locktest.TenSeconds)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		db.again = true
+		again = true
 		unread := db.Inject(queuelocktest.SwallowRequest().Of("GetItem"))
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
