@@ -29,7 +29,7 @@ type contest struct {
 	contenders, cycles int
 	hold               func(*rand.Rand) time.Duration
 	hub                *hints.Hub // nil: no hints
-	warm               int        // turns before the cost is counted
+	warm               int        // turns before cost and hand-overs count
 }
 
 // result is what a contest has shown.
@@ -97,7 +97,7 @@ func (c contest) run(t *testing.T) (r result) {
 					if grants++; grants == c.warm {
 						before = table.Counts()
 					}
-					if asked.Before(released) {
+					if asked.Before(released) && grants > c.warm {
 						r.handOvers = append(r.handOvers, time.Since(released))
 					}
 					delete(waiting, i)
