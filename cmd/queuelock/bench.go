@@ -188,7 +188,7 @@ func (f *benchFlags) tell(out io.Writer, run benchmark.Run, where string, bare b
 		fmt.Sprintf("**Bare requests.** %s.", bare),
 		fmt.Sprintf("**Machine.** %s.", benchmark.Here()),
 		fmt.Sprintf("**Version.** %s.", version()),
-		fmt.Sprintf("**Repetitions.** %d. %s", f.reps, benchmark.CellNote),
+		fmt.Sprintf("**Repetitions.** %d. %s", f.reps, benchmark.CellNote(f.reps)),
 		"**Clients** are in one process, each with connections of its own. Where a scenario has processes, a client stands for one, and a crash separates it from the table.",
 		benchmark.OrderNote(bare.Slack()),
 		fmt.Sprintf("**Cost** of this run: %s.", costs(table.Meter.Count())),

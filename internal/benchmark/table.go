@@ -27,8 +27,13 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d cores, %s, %s, %s", m.Cores, m.Platform, m.Go, m.Date.Format("2 January 2006"))
 }
 
-// CellNote explains the cells of tables.
-const CellNote = "A cell is the median; least and greatest value follow in parentheses where they differ by more than 5 % of it."
+// CellNote explains the cells of tables of so many repetitions.
+func CellNote(repetitions int) string {
+	if repetitions == 1 {
+		return "A cell is what one run showed, so the tables say nothing about the spread."
+	}
+	return "A cell is the median; least and greatest value follow in parentheses where they differ by more than 5 % of it."
+}
 
 // OrderNote explains which grants count as overtaking.
 func OrderNote(slack time.Duration) string {

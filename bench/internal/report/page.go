@@ -44,7 +44,7 @@ func (r Run) head(b *strings.Builder) {
 		fmt.Sprintf("**Network.** A proxy in front of the engine adds %v ms to each request, half of it in each direction, and counts requests and capacity units. etcd's connections get the same delay. A refused write counts as one unit.", float64(r.RoundTrip.Microseconds())/1000),
 		"**Bare requests**, through the same proxies: " + r.bare() + ".",
 		fmt.Sprintf("**Machine.** %s. Clients, engines and proxies share the cores.", r.Machine),
-		fmt.Sprintf("**Repetitions.** %d, interleaved: each repetition measures all subjects one after the other, each with a table and processes of its own, before the next begins. %s Ratios are to the first subject of the table: medians of the ratios within each repetition.", r.Repetitions, benchmark.CellNote),
+		fmt.Sprintf("**Repetitions.** %d, interleaved: each repetition measures all subjects one after the other, each with a table and processes of its own, before the next begins. %s Ratios are to the first subject of the table: medians of the ratios within each repetition.", r.Repetitions, benchmark.CellNote(r.Repetitions)),
 		"**Clients** run in worker processes, which the benchmark calls over pipes. That adds about 0.1 ms to each time. Node compiles the code of the npm package in its first cycle. Leases are 60 s except where another is named.",
 		benchmark.OrderNote(r.Slack),
 	} {

@@ -12,7 +12,7 @@ import (
 )
 
 var contendedColumns = append([]Column{
-	{"mean", "hand-over mean, ms", 1}, {"p50", "p50", 1}, {"p99", "p99", 1}, {"cycles", "cycles/s", 1},
+	{"mean", "hand-over mean, ms", 1}, {"p50", "p50", 1}, {"p99", "p99", 1}, {"after", "mean after release, ms", 1}, {"cycles", "cycles/s", 1},
 	{"write units", "write units a cycle", 1}, {"read units", "read units a cycle", 1},
 	{"overtook", "grants that overtook, of 100", 1},
 }, Column{"overlaps", "overlaps", 0})
@@ -20,7 +20,7 @@ var contendedColumns = append([]Column{
 // contended is a lock that several clients want all the time.
 var contended = Scenario{
 	Name: "contended", Title: "A contended lock",
-	About:   "Each contender acquires the lock, holds it, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns. All contenders are independent clients, with connections of their own, in one process. Overlaps are pairs of holders at the same time; a lock that has any is broken. With few cycles in the window, as with long holds, the 99th percentile is the greatest value.",
+	About:   "Each contender acquires the lock, holds it, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns; the mean after release counts from the return of release. All contenders are independent clients, with connections of their own, in one process. Overlaps are pairs of holders at the same time; a lock that has any is broken. The measurement begins after half a second and ten holds, and lasts three seconds and thirty holds. With holds of one second that is about 33 turns, and the 99th percentile is the greatest value.",
 	Ratio:   "mean",
 	Columns: contendedColumns,
 	Variants: func(s Size) []Variant {
@@ -170,7 +170,7 @@ func (h hold) window(s Size) (before, measured time.Duration) {
 	if s.Quick {
 		return 300 * time.Millisecond, time.Second
 	}
-	return 500*time.Millisecond + 3*h.mean, 3*time.Second + 15*h.mean
+	return 500*time.Millisecond + 10*h.mean, 3*time.Second + 30*h.mean
 }
 
 // contend lets clients want one lock until the window is over.
@@ -214,6 +214,9 @@ func (t *Trial) describe(v Values, turns []stats.Turn, window stats.Window, slac
 	if len(handOvers) > 0 {
 		v["mean"], v["p50"], v["p99"] = stats.Mean(handOvers), stats.Quantile(handOvers, 0.5), stats.Quantile(handOvers, 0.99)
 	}
+	if after := stats.Milliseconds(stats.AfterRelease(turns, window)); len(after) > 0 {
+		v["after"] = stats.Mean(after)
+	}
 	v["cycles"] = float64(cycles) / window.To.Sub(window.From).Seconds()
 	if cycles > 0 {
 		v["overtook"] = 100 * float64(stats.Overtakes(turns, window, slack)) / float64(cycles)
@@ -243,7 +246,9 @@ func (q *queue) turn(ctx context.Context, client Client, hold func() error) {
 	q.change(n, func(t *stats.Turn) { t.Released = time.Now() })
 	if err := turn.Release(ctx); err != nil {
 		q.fail(ctx, err)
+		return
 	}
+	q.change(n, func(t *stats.Turn) { t.Ended = time.Now() })
 }
 
 func (q *queue) add(t stats.Turn) int {

@@ -126,7 +126,7 @@ func grown(ctx context.Context, v Values, process Process, before Usage, n int) 
 // waiting is many waiters of one lock in one process.
 var waiting = Scenario{
 	Name: "waiting", Title: "Many waiters in one process",
-	About:   "Goroutines of one client wait for a lock that a client of another process holds. Goroutines include the one in which the caller waits. Requests and units are those of all waiters together, while nothing changes.",
+	About:   "Goroutines of one client wait for a lock that a client of another process holds. Goroutines include the one in which the caller waits. Requests and units are those of all waiters together, while nothing changes: this library renews rows, and the others look at the lock. One item, and one partition, of DynamoDB takes 1,000 write units or 3,000 read units a second; this engine has no such limit.",
 	Columns: append([]Column{{"memory", "KB each", 1}, {"goroutines", "goroutines each", 1}}, Column{"requests", "requests/s", 0}, Column{"write units", "write units/s", 0}, Column{"read units", "read units/s", 0}),
 	Ratio:   "memory",
 	Variants: func(s Size) []Variant {

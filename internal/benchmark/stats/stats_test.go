@@ -53,7 +53,14 @@ func at(ms int) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond)
 }
 
-func turn(called, granted, released int) Turn { return Turn{at(called), at(granted), at(released)} }
+// turn is a turn whose release takes 6 ms.
+func turn(called, granted, released int) Turn {
+	t := Turn{Called: at(called), Granted: at(granted), Released: at(released)}
+	if released > 0 {
+		t.Ended = at(released + 6)
+	}
+	return t
+}
 
 var all = Window{at(1), at(1000)}
 
@@ -114,6 +121,13 @@ func TestTurns(t *testing.T) {
 			if got := HandOvers(test.turns, test.window); !slices.Equal(got, test.handOvers) {
 				t.Errorf("hand-overs %v, want %v", got, test.handOvers)
 			}
+			var after []time.Duration
+			for _, d := range test.handOvers {
+				after = append(after, d-6*time.Millisecond)
+			}
+			if got := AfterRelease(test.turns, test.window); !slices.Equal(got, after) {
+				t.Errorf("after releases %v, want %v", got, after)
+			}
 			if got := Overtakes(test.turns, test.window, 10*time.Millisecond); got != test.overtakes {
 				t.Errorf("%d overtakes, want %d", got, test.overtakes)
 			}
@@ -124,5 +138,15 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%d cycles, want %d", got, test.cycles)
 			}
 		})
+	}
+}
+
+// TestAfterRelease leaves out a release that did not return.
+func TestAfterRelease(t *testing.T) {
+	lost := turn(1, 10, 20)
+	lost.Ended = time.Time{}
+	got := AfterRelease([]Turn{lost, turn(2, 25, 30), turn(3, 34, 40)}, all)
+	if want := []time.Duration{-2 * time.Millisecond}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -10,6 +10,7 @@ type Turn struct {
 	Called   time.Time
 	Granted  time.Time // zero if it was still waiting at the end
 	Released time.Time // when Release was called; zero if it was not
+	Ended    time.Time // when Release returned; zero if it did not
 }
 
 // Window is a part of a measurement: from From until before To.
@@ -29,16 +30,25 @@ func Cycles(turns []Turn, w Window) int {
 }
 
 // HandOvers returns, for each release in the window that left a waiter, the time from
-// the release until the next grant. Nothing is returned for a release of an idle lock.
+// the call of Release until the next grant. Nothing is returned for a release of an idle lock.
 func HandOvers(turns []Turn, w Window) []time.Duration {
+	return untilNext(turns, w, func(t Turn) time.Time { return t.Released })
+}
+
+// AfterRelease is HandOvers, but counts from the return of Release. It is negative if the
+// next holder had its grant before that.
+func AfterRelease(turns []Turn, w Window) []time.Duration {
+	return untilNext(turns, w, func(t Turn) time.Time { return t.Ended })
+}
+
+func untilNext(turns []Turn, w Window, from func(Turn) time.Time) []time.Duration {
 	granted := inOrder(turns)
 	var times []time.Duration
 	for i := 0; i+1 < len(granted); i++ {
-		released := granted[i].Released
-		if !w.has(released) || !waited(turns, granted[i], released) {
-			continue
+		t := granted[i]
+		if w.has(t.Released) && waited(turns, t, t.Released) && !from(t).IsZero() {
+			times = append(times, granted[i+1].Granted.Sub(from(t)))
 		}
-		times = append(times, granted[i+1].Granted.Sub(released))
 	}
 	return times
 }
