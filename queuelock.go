@@ -4,8 +4,8 @@
 // # Life of a lock
 //
 // [Client.Acquire] takes a ticket from an atomic counter. If the lock is idle, the same request grants it.
-// Otherwise the client waits in a row of the queue, looks when its turn may come, and takes the lock by one
-// conditional write. Heartbeats renew the lease of a [Lock], whose context is cancelled when it is lost.
+// Otherwise the client puts a row into the queue, looks when its turn may come, and takes the lock by one
+// conditional write. Heartbeats renew the lease of a [Lock], whose context is cancelled if the lock is lost.
 // [Lock.Release] lets the next waiter in. [Client.Do] does all of that around a function. [Client.LockItem]
 // keeps the lock on an item of your own and returns the item.
 //
@@ -61,7 +61,7 @@
 //
 // # Packages
 //
-// Package ticket has the numbers, waitpolicy the bounds of a wait, wake the hints to waiters, queue the picture
+// Package ticket has the numbers, waitpolicy the bounds of a wait, wake the hints to waiters, queue the state
 // that [Client.Inspect] returns, event what Config.Observer receives, and heartbeat the renewal of leases. Package
 // sweeper removes what crashed clients left in idle queues. Package httplock serves HTTP requests under locks.
 // Package optimistic is for changes that need no lock. Package queuelocktest has a table in memory, with faults,

@@ -1,4 +1,5 @@
-// Command bench measures this library beside other locks. `make bench-peers` runs it.
+// Command bench measures this library beside other locks, whose dependencies stay in this module.
+// `make bench-peers` runs it. The command `queuelock bench` measures this library alone.
 //
 //	main ── proxies (delay, count) ── dynoxide, etcd       a process each
 //	  └─ pipes ── workers, which run the clients ──┘       a process each

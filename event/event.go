@@ -1,4 +1,4 @@
-// Package event has what a Client of package queuelock reports to Config.Observer.
+// Package event defines the events that a Client of package queuelock reports to Config.Observer.
 //
 // # What it promises
 //

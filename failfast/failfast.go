@@ -1,4 +1,5 @@
-// Package failfast makes requests of the AWS SDK fail soon enough for a lock.
+// Package failfast sets the time limits and retries of an aws.Config, so that dead connections cost no lock its
+// lease.
 //
 // A lock is renewed by requests, and is lost when none succeeds until its lease ends. With
 // the SDK's defaults a request on a connection that a firewall has dropped takes all of

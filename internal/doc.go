@@ -1,4 +1,5 @@
-// Package internal holds the parts of the library, from the facade down, and what surrounds it:
+// Package internal lists the packages below it: the parts of the library, those that the public packages call
+// first, and then its command, its tests and its tools.
 //
 //	picture     translates records and rows into the public types
 //	eviction    ends a turn when an operator asks
@@ -10,7 +11,7 @@
 //	rows        reads and writes the queue rows
 //	serving     reads and writes the serving record
 //	counter     issues tickets
-//	lease       decides when a lease has ended
+//	lease       has the terms of a lease, and decides when it has ended
 //	itemkey     names the items that carry locks
 //	table       sends the requests
 //	notify      reports events to the Logger and the Observer, which it keeps from delaying the library
@@ -20,10 +21,10 @@
 //	retry       repeats requests
 //	grace       lets a request outlive its caller
 //	random      draws random numbers
-//	child       starts the processes of the command line
+//	child       starts processes that end with their parent: workers of the demo, of tests and of benchmarks
 //	demo        is "queuelock demo"
 //	benchmark   is "queuelock bench", and what it shares with the module bench
 //	embedded    is a DynamoDB in memory
 //	testbed     tests the library
-//	tools       measures the code
+//	tools       has the scripts and commands of the Makefile: lint, api, cross, fuzz, measure, release
 package internal

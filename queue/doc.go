@@ -1,5 +1,5 @@
-// Package queue is the picture of a queue: the holders of a lock, and the waiters
-// behind them in the order of their tickets.
+// Package queue has the types that show a queue: the holders of a lock, and the
+// waiters behind them in the order of their tickets.
 //
 // Client.Inspect and Client.InspectItem of package queuelock return a [State]. It is what
 // one consistent read of the table showed, and all its parts are of the same instant.

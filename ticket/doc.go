@@ -1,5 +1,5 @@
-// Package ticket holds ticket numbers, and the [Scope] of the counter that issues
-// them.
+// Package ticket has ticket numbers, and the [Scope] of the counter that issues
+// them: one queue, one entity or the table.
 //
 // A [Number] is a place in one queue and, once it is served, the fencing token of
 // the lock: it is greater than that of every earlier holder. Send it with each

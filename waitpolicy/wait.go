@@ -1,4 +1,4 @@
-// Package waitpolicy says how long to wait for a lock, and how often to look meanwhile.
+// Package waitpolicy says how long to wait for a lock, and how often to poll meanwhile.
 // Users of locks need [NoWait], [For], [Forever] and [Attempts]. It decides nothing about
 // fairness or exclusion, makes no request and reads no clock.
 //

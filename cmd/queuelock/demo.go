@@ -57,7 +57,7 @@ to when the killed process is gone.
   FIFO inversions    newcomers served before a live worker whose row was in the table
                      before the newcomer's request for a number was sent
   token regressions  tickets that are not greater than the one before
-  hand-off           from the end of a turn to the next, of one that waited already
+  hand-over          from the end of a turn to the next, of one that waited already
   per cycle          requests the workers sent, repetitions by the SDK included, and the
                      capacity units they consumed as DynamoDB reports them (a write
                      refused by its condition counts as one), for each grant; the looks

@@ -1,5 +1,5 @@
-// Command queuelock takes turns: it runs commands under locks of Amazon
-// DynamoDB, first come, first served. See "queuelock --help".
+// Command queuelock runs commands under locks of Amazon DynamoDB, first come,
+// first served, and shows and operates their queues. See "queuelock --help".
 package main
 
 import (

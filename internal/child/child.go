@@ -1,4 +1,4 @@
-// Package child starts processes that do not outlive their parent. On Linux the kernel
+// Package child starts processes that end with their parent where the system can do that. On Linux the kernel
 // kills a child when its parent dies, even by SIGKILL. It does not kill the processes that
 // the child has started. On Windows a job object ends them all. On other systems a child
 // outlives a parent that was killed.

@@ -23,7 +23,7 @@ const (
 	// last renewal, or from the first look at the holder by the next waiter, and
 	// DynamoDB's clock is known to a second at worst.
 	tolerance = time.Second
-	// turnLimit is the mean time of a hand-off after which the demo gives up.
+	// turnLimit is the mean time of a hand-over after which the demo gives up.
 	turnLimit = time.Second
 	// startLimit is added to it, for the start and the recovery.
 	startLimit = 30*time.Second + 3*Lease

@@ -66,7 +66,7 @@ func (r *Result) summary(b *strings.Builder) {
 		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0].Took), Lease)
 	}
 	if h := report.HandOff; h.P50 != nil {
-		line("hand-off", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
+		line("hand-over", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
 	}
 	line("per cycle", "%.1f requests, %.1f write units, %.1f read units; %.1f waiting on average",
 		report.RequestsPerCycle, report.WCUPerCycle, report.RCUPerCycle, r.waiting())

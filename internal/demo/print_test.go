@@ -173,8 +173,8 @@ func TestLinesOfEvents(t *testing.T) {
 	}
 }
 
-// TestWithoutHandOff checks that a demo without a hand-off prints null.
-func TestWithoutHandOff(t *testing.T) {
+// TestWithoutHandOver checks that a demo without a hand-over prints null.
+func TestWithoutHandOver(t *testing.T) {
 	r := played()
 	for samples, want := range map[string]string{"none": `{"p50":null,"p99":null}`, "some": `{"p50":3,"p99":3}`} {
 		r.Verdict.HandOffs = nil
@@ -187,7 +187,7 @@ func TestWithoutHandOff(t *testing.T) {
 		}
 		var b strings.Builder
 		r.summary(&b)
-		if told := strings.Contains(b.String(), "hand-off"); told != (samples == "some") {
+		if told := strings.Contains(b.String(), "hand-over"); told != (samples == "some") {
 			t.Errorf("%s:\n%s", samples, b.String())
 		}
 	}

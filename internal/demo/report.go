@@ -30,7 +30,7 @@ type Report struct {
 
 // HandOff is how long the lock was idle between two turns, in milliseconds.
 type HandOff struct {
-	P50 *float64 `json:"p50"` // nil: there was no hand-off
+	P50 *float64 `json:"p50"` // nil: there was no hand-over
 	P99 *float64 `json:"p99"`
 }
 

@@ -1,5 +1,5 @@
-// Package itemkey names the items of users that carry locks: it validates their
-// primary keys, prints them, and derives the partition key of their queues.
+// Package itemkey names a user's item that carries a lock: it validates and prints its
+// primary key, and derives from it the partition key of its queue.
 package itemkey
 
 import (

@@ -1,4 +1,5 @@
-// Package lease decides when another owner's lease has ended.
+// Package lease has the terms by which an owner begins and renews a lease, and decides
+// when the lease of another owner has ended.
 //
 // A holder's entry and a waiter's row carry the same three attributes: beat is raised by
 // one with every renewal, until is the end of the lease on DynamoDB's clock, and ttl is

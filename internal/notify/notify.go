@@ -1,5 +1,5 @@
-// Package notify reports what happens to the Logger and to the Observer of a client, and keeps both, slow or blocked,
-// from delaying the code that reports.
+// Package notify passes events to the Logger and the Observer of a client. A slow or blocked one does not delay the
+// code that reports.
 package notify
 
 import (

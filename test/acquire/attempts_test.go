@@ -208,7 +208,7 @@ func TestAttemptsOutlastFaults(t *testing.T) {
 		if took := time.Since(begun); took > 14*time.Second {
 			t.Errorf("a dead holder kept attempts out for %v", took)
 		}
-		time.Sleep(time.Second) // for the QUIET after a queued turn
+		time.Sleep(time.Second) // for the RESET after a queued turn
 		before := db.Counts()
 		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
 		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Attempts(20, time.Second)); err == nil || errors.Is(err, queuelock.ErrNotAcquired) {

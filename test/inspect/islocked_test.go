@@ -45,7 +45,7 @@ func TestIsLocked(t *testing.T) {
 		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was released is locked")
 		}
-		time.Sleep(time.Second) // QUIET
+		time.Sleep(time.Second) // RESET
 		if locktest.Locked(t, watcher) {
 			t.Error("an idle lock is locked")
 		}

@@ -79,7 +79,7 @@ func TestItemLock(t *testing.T) {
 					want = maps.Clone(want)
 					want["amount"] = attr.Num(102 + 2*turn)
 					locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, next.Lock, locktest.AddOne()), want)
-					time.Sleep(time.Second) // QUIET
+					time.Sleep(time.Second) // RESET
 					now := u.Get(key)
 					left := locksOf(now, attributes)
 					slices.Sort(left)

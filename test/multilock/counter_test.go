@@ -82,7 +82,7 @@ func TestLostCounter(t *testing.T) {
 			locktest.Release(t, before)
 			lose()
 			var after *queuelock.Lock
-			// Two numbers, one to seed, one refused, RAISE, a number and its REGISTER;
+			// Two numbers, one to seed, one refused, RAISE, a number and its ENTER;
 			// and a look, where an engine sends no item with a refusal.
 			if spent := locktest.Cost(table, func() { after = locktest.Acquire(t, c, waitpolicy.Forever) }); spent.Sent > 8 {
 				t.Errorf("a lost counter cost %d requests", spent.Sent)
@@ -145,8 +145,8 @@ func TestEnterBeforeRow(t *testing.T) {
 	}
 }
 
-// TestLostAnswerOfEnter checks that a REGISTER whose answer was lost is found by its
-// id. The answer of a REGISTER that was served is lost: its id is found.
+// TestLostAnswerOfEnter checks that an ENTER whose answer was lost is found by its
+// id. The answer of an ENTER that was served is lost: its id is found.
 func TestLostAnswerOfEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

@@ -113,7 +113,7 @@ func TestReleaseWithRequests(t *testing.T) {
 			t.Fatal(got.Err)
 		}
 		synctest.Wait() // its row is deleted
-		// b came by the queue: the hand-off, and QUIET in the background.
+		// b came by the queue: the hand-off, and RESET in the background.
 		spent := locktest.Cost(table, func() {
 			if err := got.Lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil {
 				t.Error(err)
@@ -121,7 +121,7 @@ func TestReleaseWithRequests(t *testing.T) {
 			time.Sleep(time.Second)
 		})
 		if spent.Sent != 3 || locktest.Balance(table) != "2" {
-			t.Errorf("it took %d requests, want the transaction, the hand-off and QUIET; the account holds %s", spent.Sent, locktest.Balance(table))
+			t.Errorf("it took %d requests, want the transaction, the hand-off and RESET; the account holds %s", spent.Sent, locktest.Balance(table))
 		}
 		if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, a, waitpolicy.NoWait) }); spent.Sent != 1 {
 			t.Errorf("the queue is off the short path: the next acquire took %d requests", spent.Sent)

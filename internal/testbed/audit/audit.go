@@ -20,7 +20,7 @@
 //     record never changes its scope. Only an idle one may be deleted, by the table.
 //
 // In a queue of a wider scope a ticket counts as issued when it was registered. A
-// ticket whose REGISTER came after that of a later one is judged for the order of
+// ticket whose ENTER came after that of a later one is judged for the order of
 // others only. Counters of wider scopes are no records.
 //
 // It does not know the protocol's operations: a change by any means is judged.

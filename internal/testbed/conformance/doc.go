@@ -7,7 +7,7 @@
 // one named subtest that states it as a property, in a file for its topic:
 //
 //	taking        the exact expressions of the lock protocol: TAKE, the seed, NoWait, CLAIM
-//	holding       the same: HEARTBEAT, RELEASE, the hand-off, QUIET, EVICT, FENCE
+//	holding       the same: HEARTBEAT, RELEASE, the hand-off, RESET, EVICT, FENCE
 //	waiting       the same: ENQUEUE, a row's heartbeat and sweep, LOOK
 //	conditions    the condition grammar, its functions, and what a failed condition returns
 //	concurrency   of conditional writes at once on one item, exactly one wins

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// HEARTBEAT, RELEASE, the hand-off, QUIET, EVICT and FENCE.
+// HEARTBEAT, RELEASE, the hand-off, RESET, EVICT and FENCE.
 func TestHolding(t *testing.T) {
 	onEveryEngine(t, func(s *suite) {
 		beat := func(c *check, id string, ticket int) error {

@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 		{"given in any order", []Turn{inOrder[2], inOrder[0], inOrder[3], inOrder[1]}, Verdict{Grants: 4, HandOffs: []time.Duration{5, 5, 5}}},
 		{"a turn that begins when another ends", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 20, 30)},
 			Verdict{Grants: 2, HandOffs: []time.Duration{0}}},
-		{"a newcomer to an idle lock is no hand-off", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 30, 31, 40)}, Verdict{Grants: 2}},
+		{"a newcomer to an idle lock is no hand-over", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 30, 31, 40)}, Verdict{Grants: 2}},
 
 		{"two overlap", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 19, 30)},
 			Verdict{Grants: 2, Overlaps: 1, HandOffs: []time.Duration{-1}}},
