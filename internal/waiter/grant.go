@@ -57,9 +57,6 @@ func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock
 		terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
 }
 
-// late reports whether the attempt was given up, and its entry is still to be removed.
-func (a *attempt) late() bool { return a.given && a.unknown && !a.delayed() }
-
 type attempts []*attempt
 
 // find returns the attempt whose entry is in the record, and the entry; nil if there is none.
@@ -142,12 +139,19 @@ func (w *Waiter) adopt(ctx context.Context) *Grant {
 	return nil
 }
 
-// drop removes the entry of an attempt that was given up, if the snapshot shows it, and once for each snapshot.
+// remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late
+// request can put it there again after it was removed.
+func (w *Waiter) remains(a *attempt) bool {
+	_, shown := w.snapshot.Record.Mine(a.id)
+	return shown && a.given && !a.delayed()
+}
+
+// drop removes the entry of an attempt that remains, once for each snapshot.
 func (w *Waiter) drop(ctx context.Context, a *attempt) {
-	if _, shown := w.snapshot.Record.Mine(a.id); !shown || !a.late() || !a.removed.Before(w.snapshot.ReadAt) {
+	if !w.remains(a) || !a.removed.Before(w.snapshot.ReadAt) {
 		return
 	}
-	a.removed = w.snapshot.ReadAt
+	a.removed, a.unknown = w.snapshot.ReadAt, true
 	if without, err := w.remove(ctx, a.id); err == nil {
 		w.snapshot.Saw(without)
 		a.unknown = false

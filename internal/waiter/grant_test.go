@@ -7,6 +7,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -45,6 +46,31 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("found %+v with %+v", a, entry)
 		}
 	})
+}
+
+// TestRemains checks which entries of attempts are to be removed: what the last snapshot shows of those that were given
+// up, whether or not one was removed before. A look is needed only for these.
+func TestRemains(t *testing.T) {
+	shown := record(7, serving.Holder{ID: "a", Ticket: n(7)})
+	for name, test := range map[string]struct {
+		a    attempt
+		rec  serving.Record
+		want bool
+	}{
+		"GivenUp":               {a: attempt{given: true, unknown: true}, rec: shown, want: true},
+		"PutAgainByALateCopy":   {a: attempt{given: true}, rec: shown, want: true},
+		"RemovedWithoutAnswer":  {a: attempt{given: true, unknown: true}, rec: record(7)},
+		"NotGivenUp":            {a: attempt{unknown: true}, rec: shown},
+		"OfAnotherProcessDelay": {a: attempt{given: true, resumed: true, lease: lease.Lease{Delay: time.Hour}}, rec: shown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.a.id = "a"
+			w := &Waiter{snapshot: rows.SnapshotOf(test.rec)}
+			if got := w.remains(&test.a); got != test.want {
+				t.Errorf("it remains: %v, want %v", got, test.want)
+			}
+		})
+	}
 }
 
 func TestUnknownAttempts(t *testing.T) {

@@ -77,9 +77,10 @@ func (w *Waiter) touch() {
 }
 
 func (w *Waiter) await(ctx context.Context) (grant *Grant, err error) {
-	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn has ended
-	// since, before the waiter could be woken.
-	seen := w.next() && !w.attempts.before(w.cfg.Local.Ended(w.cfg.Queue))
+	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
+	// ended since, before the waiter could be woken.
+	open := len(w.snapshot.Record.Holders) == 0
+	seen := w.next() && (open || !w.attempts.before(w.cfg.Local.Ended(w.cfg.Queue)))
 	for step := done; ; {
 		if !seen {
 			if err := w.look(ctx); err != nil {
@@ -265,7 +266,7 @@ func without(all, removed []rows.Row) []rows.Row {
 // entry to remove. It reads nothing if the lock is passed to the waiter, or if the line has just seen the turn before its own begin.
 func (w *Waiter) look(ctx context.Context) error {
 	w.touch()
-	for w.turn.local != nil && !w.turn.local.First() && !slices.ContainsFunc(w.attempts, (*attempt).late) {
+	for w.turn.local != nil && !w.turn.local.First() && !slices.ContainsFunc(w.attempts, w.remains) {
 		w.progress.pace.turns = w.turn.local.Ahead()
 		w.report()
 		if after, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil || after == passed {
