@@ -28,6 +28,7 @@ type round struct {
 	ctx     context.Context // ends with the caller's, or the first failure
 	cancel  context.CancelFunc
 	slots   chan struct{}
+	stuck   chan struct{} // has a value if a waiter is stuck
 	waits   sync.WaitGroup
 	waiters []*waiter.Waiter // of the queues entered so far
 
@@ -39,7 +40,10 @@ type round struct {
 }
 
 func newRound(ctx context.Context, a *acquisition) *round {
-	r := &round{a: a, caller: ctx, slots: make(chan struct{}, sideBySide), locks: make([]Held, len(a.cfg.Waiters))}
+	r := &round{
+		a: a, caller: ctx, slots: make(chan struct{}, sideBySide), stuck: make(chan struct{}, 1),
+		locks: make([]Held, len(a.cfg.Waiters)),
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
@@ -56,14 +60,16 @@ func (r *round) play() (queue int, err error) {
 	}()
 	select {
 	case <-over:
+	case <-r.stuck:
+		r.letGo()
 	case <-r.caller.Done():
 		select {
 		case <-over:
 		case <-time.After(overdue):
 			r.letGo()
-			<-over
 		}
 	}
+	<-over
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, w := range r.waiters {
@@ -73,6 +79,14 @@ func (r *round) play() (queue int, err error) {
 		unwatch()
 	}
 	return r.at, r.err
+}
+
+// stick notes that a waiter is stuck, which keeps the locks that are held from all others.
+func (r *round) stick() {
+	select {
+	case r.stuck <- struct{}{}:
+	default:
+	}
 }
 
 // letGo fails the round and releases what it holds. undo repeats what fails.
@@ -92,9 +106,9 @@ func (r *round) letGo() {
 func (r *round) enterAll(ctx context.Context) {
 	var t ticket.Number
 	for i, c := range r.a.cfg.Waiters {
-		c.NoWait = r.a.noWait
+		c.NoWait, c.Several.Stuck = r.a.noWait, r.stick
 		if r.a.cfg.Numbered {
-			c.Slots = r.slots // else it waits in one queue after the other
+			c.Several.Slots = r.slots // else it waits in one queue after the other
 		}
 		w := waiter.New(ctx, &c)
 		r.waiters = append(r.waiters, w)

@@ -153,11 +153,19 @@ func (p *place) enqueue(ctx context.Context) (sent time.Time, fresh bool, err er
 	return sent, err == nil && present == id && len(earlier) == 0, err
 }
 
+// stuckGrace is how long a waiter whose row has ended may still become active, as after a pause of its process.
+const stuckGrace = 2 * time.Second
+
 // reactivated waits until the waiter is active. It returns false if ctx ends first.
 func (p *place) reactivated(ctx context.Context) bool {
+	stuck := time.After(stuckGrace)
 	for !p.local.Active() {
 		select {
 		case <-p.local.Reactivated():
+		case <-stuck:
+			if p.cfg.Several.Stuck != nil {
+				p.cfg.Several.Stuck()
+			}
 		case <-ctx.Done():
 			return false
 		}

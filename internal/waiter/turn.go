@@ -379,10 +379,10 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 		o.Hinted = o.Mean > 0 && !p.brief(w.snapshot.Record.Turn) && w.turn.local.Trust() > 0
 		d = schedule.Delay(o, random.Float64(ctx))
 	}
-	if w.turn.slot || w.cfg.Slots == nil {
+	if w.turn.slot || w.cfg.Several.Slots == nil {
 		return d, nil
 	}
-	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Slots // not all at once
+	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Several.Slots // not all at once
 }
 
 // own reports whether this client holds the lock, and the waiter is next.

@@ -78,7 +78,7 @@ func TestDelayOfTurn(t *testing.T) {
 		"IsAsUsualForSingleLock": {min: time.Second, max: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWaiter(t, Config{Schedule: schedule, Slots: test.slots})
+			w := newTestWaiter(t, Config{Schedule: schedule, Several: Several{Slots: test.slots}})
 			w.turn.slot, w.snapshot = test.slot, rows.SnapshotOf(record(6))
 			w.progress.pace.joins, w.progress.status.Ahead = true, test.ahead
 			d, waits := w.delay(t.Context())

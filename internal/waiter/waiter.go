@@ -49,9 +49,16 @@ type Config struct {
 	// returned channel is closed; a Resume does not wait for it. Optional.
 	Placed     func(Handle) <-chan struct{}
 	Background func(func()) // runs what only the client's Close waits for
-	// Slots is shared by the waiters for several locks, all of which are needed. A waiter without a slot
-	// seldom looks, since its turn is of no use before that of the others. Nil: all look.
+	Several    Several      // shared by the waiters for several locks, all of which are needed; optional
+}
+
+// Several is what waiters for several locks share.
+type Several struct {
+	// A waiter without one of the Slots seldom looks, since its turn is of no use before that of the others. Nil:
+	// all look.
 	Slots chan struct{}
+	// Stuck is called when a waiter is stuck, and its row has ended for that. It must not block.
+	Stuck func()
 }
 
 // Entry is what the waiter writes into its entry.
@@ -193,7 +200,7 @@ func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, 
 		w.judge(w.progress.status.Serving, nil)
 	}
 	if w.turn.slot {
-		<-w.cfg.Slots
+		<-w.cfg.Several.Slots
 	}
 	if err == nil && w.turn.local != nil {
 		w.turn.local.Granted(grant.ID, grant.Record) // for the next waiter of the client

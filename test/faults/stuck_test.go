@@ -315,5 +315,67 @@ func TestStuckAcquireAll(t *testing.T) {
 			locktest.ReleaseAll(t, held)
 			locktest.NothingLeft(t, table)
 		})
+		// Without a limit it gives a back when its row in the queue of b has ended, and begins again when it goes on.
+		locktest.InBubble(t, fmt.Sprint("GivesBackWithoutALimit/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", cfg)
+			b, hang := openHanging(t, table, "b", cfg)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+			g := locktest.NewGate(t)
+			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+			time.Sleep(time.Second)
+			hang(g)
+			<-g.Entered
+			time.Sleep(30 * time.Second)
+			if n := locksOf(t, a, "a"); n != 1 {
+				t.Errorf("%d hold a after 30 s, want the AcquireAll", n)
+			}
+			time.Sleep(28 * time.Second)
+			if n := locksOf(t, a, "a"); n != 0 {
+				t.Errorf("%d hold a after 58 s", n)
+			}
+			hang(nil)
+			g.Open()
+			locktest.ReleaseAll(t, held)
+			select {
+			case got := <-done:
+				if got.Err != nil {
+					t.Fatal(got.Err)
+				}
+				locktest.ReleaseAll(t, got.Locks)
+			case <-time.After(time.Minute):
+				t.Fatal("it does not go on")
+			}
+			locktest.NothingLeft(t, table)
+		})
+		// A stall that ends before the row does is no reason.
+		locktest.InBubble(t, fmt.Sprint("KeepsAllIfItGoesOnSoon/", scope), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", cfg)
+			b, hang := openHanging(t, table, "b", cfg)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+			g := locktest.NewGate(t)
+			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+			time.Sleep(time.Second)
+			of := locktest.Must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"})).Serving[0].Ticket
+			hang(g)
+			<-g.Entered
+			time.Sleep(30 * time.Second)
+			hang(nil)
+			g.Open()
+			time.Sleep(time.Minute)
+			locktest.ReleaseAll(t, held)
+			got := <-done
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			for _, lock := range got.Locks.All() {
+				if lock.Key().Entity == "a" && lock.Ticket() != of {
+					t.Errorf("a has ticket %s, want %s as before", lock.Ticket(), of)
+				}
+			}
+			locktest.ReleaseAll(t, got.Locks)
+			locktest.NothingLeft(t, table)
+		})
 	}
 }
