@@ -462,3 +462,34 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestSince checks that the time since an instant is the longest that can have passed: by the local clock, or by
+// DynamoDB's, which goes on while the host is suspended.
+func TestSince(t *testing.T) {
+	for name, test := range map[string]struct {
+		asleep      time.Duration // while the local clock stops
+		least, most time.Duration
+	}{
+		"Awake":     {least: time.Minute, most: time.Minute + 3*time.Second},
+		"Suspended": {asleep: time.Hour, least: time.Hour + time.Minute, most: time.Hour + time.Minute + 3*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := server{epoch: epoch, offset: 5 * time.Hour}
+			c := answered(epoch, epoch.Add(10*time.Millisecond), s.date(epoch))
+			begun := c.Mark(epoch.Add(10 * time.Millisecond))
+			s.offset += test.asleep
+			now := epoch.Add(time.Minute)
+			for range 2 { // the second decides which date is right
+				now = now.Add(10 * time.Millisecond)
+				c.Observe(now.Add(-10*time.Millisecond), now, s.date(now))
+			}
+			if got := c.Since(begun, now); got < test.least || got > test.most {
+				t.Errorf("%v since then, want %v to %v", got, test.least, test.most)
+			}
+		})
+	}
+	unknown := dbclock.New()
+	if got := unknown.Since(unknown.Mark(epoch), epoch.Add(time.Minute)); got != time.Minute {
+		t.Errorf("%v without dates, want a minute", got)
+	}
+}

@@ -24,6 +24,7 @@ func (n *node) fate(req faultnet.Request) fault.Fate {
 	}
 	if n.plan.Split.Window > 0 && req.Operation == "TransactWriteItems" {
 		fate.Split = n.plan.Split.Delays(r, len(req.Items()))
+		n.harm("split transaction")
 	}
 	if n.clear.Load() {
 		return fate

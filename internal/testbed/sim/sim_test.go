@@ -39,6 +39,13 @@ func TestSim(t *testing.T) {
 	if 100*total.unchecked > total.runs {
 		t.Errorf("%d histories were too wide to be checked", total.unchecked)
 	}
+	if total.runs >= 200 {
+		for _, kind := range []string{"suspend", "request sent again", "split transaction", "stuck read", "late", "TTL removes a record"} {
+			if total.faults[kind] == 0 {
+				t.Errorf("in %d runs there was no fault of the kind %q", total.runs, kind)
+			}
+		}
+	}
 }
 
 // run plays a seed, and fails the test if anything is violated.
