@@ -136,8 +136,8 @@ func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 // fails closed it checks that it is held. Returns
 //
 //   - an error that matches ErrLost or ErrReleased if the lock has ended.
-//   - any other error if the renewal failed. The lock is held as before, unless an UpdateAndRelease has
-//     released it and its answer is still on the way.
+//   - any other error if the renewal failed. The lock is held as before, unless a call that releases
+//     it was applied, and its answer is still on the way.
 func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
 
 // Shared reports whether the lock is held together with others, by the option Shared or after Downgrade.

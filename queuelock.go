@@ -20,14 +20,19 @@
 //     late answer.
 //   - Tickets strictly increase from holder to holder.
 //   - Waiters whose rows are in the table are served in the order of their tickets.
-//   - A running process learns of a loss by its own monotonic clock before another client may be served. That
-//     clock stops while a whole host is suspended.
+//   - A running process learns of a loss by its own monotonic clock before another client may be served, unless
+//     its host was suspended, which stops that clock, or DynamoDB's dates were wrong for longer than a lease.
 //
 // # What it does not promise
 //
 // A paused process does not notice that its lease ends. Only the fencing token guards what it does next: send
 // [Lock.Ticket] with each write to the protected resource, and let the resource refuse a ticket lower than the
 // highest it has seen. For items of DynamoDB, [Lock.Transact] does that.
+//
+// Transactions of DynamoDB are serializable, but their items become visible one after another: a read that is no
+// transaction may miss a part of one that is being committed (Amazon DynamoDB Developer Guide, "How it works:
+// transactions", isolation levels). So [Lock.ReleaseWith] releases after the answer to its transaction, and
+// [Lock.Unsettled] says when a holder must read by [Lock.Get].
 //
 // # Who is authoritative
 //

@@ -3,7 +3,7 @@ package queue
 import "fmt"
 
 // MalformedError says that an item in the queue was not written by this library. Such
-// an item is never taken for a lock and never overwritten.
+// an item is never taken for a lock, and nothing of it is overwritten but the ticket number of a record.
 type MalformedError struct {
 	Item      string // what and where: `serving record of "order-7 lock"`
 	Attribute string // the attribute's path

@@ -75,7 +75,7 @@
 //     time, and otherwise never.
 //   - An eventually consistent read always sees the latest write.
 //   - A batch is applied as a whole. UnprocessedKeys occurs above 16 MB, and
-//     UnprocessedItems never occurs.
+//     UnprocessedItems only beside a transaction (see Split transactions).
 //   - Nothing is throttled; [Refuse] injects such errors.
 //
 // # Faults

@@ -41,7 +41,8 @@ type Wait struct {
 }
 
 var (
-	// NoWait refuses a busy lock with one request, and takes no ticket.
+	// NoWait refuses a busy lock with one request, and takes no ticket. Two are needed where one cannot tell: of a
+	// reader while only a writer waits, and of a client that sees a lease without an end for the first time.
 	NoWait = Wait{}
 	// Forever waits until the lock is served or the context ends.
 	Forever = Wait{forever: true}
