@@ -172,11 +172,7 @@ take:	atomic { now < END && cycle < CYCLES ->
 #ifdef BUG_GRANTED_BASE
 		:: !hasgr -> gr = BASE(e)
 #else
-#ifdef GRANTED_ZERO
 		:: !hasgr -> gr = 0
-#else
-		:: !hasgr -> gr = (ex -> tn : BASE(e))
-#endif
 #endif
 		:: hasgr
 		fi;
