@@ -82,6 +82,16 @@ func passes(f queuelocktest.Fault) queuelocktest.Fault {
 	})
 }
 
+// untilAsleep waits until a waiter of the client has looked, and sleeps. A release passes the lock to no waiter that is
+// looking.
+func untilAsleep(db *queuelocktest.Client) {
+	looks := func() float64 { return db.Counts().Total().ReadUnits }
+	for before := looks(); looks() == before; {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(2 * roundTrip)
+}
+
 // TestPassFaults checks that a PASS that fails in any way leaves the lock neither to two holders nor to none.
 func TestPassFaults(t *testing.T) {
 	for _, test := range []struct {
@@ -105,7 +115,7 @@ func TestPassFaults(t *testing.T) {
 			second := locktest.LockBy(t, c)
 			time.Sleep(time.Second)
 			third := locktest.LockBy(t, c)
-			time.Sleep(time.Second)
+			untilAsleep(db)
 			began := time.Now()
 			locktest.Release(t, first)
 			got := locktest.Within(t, "the second", test.limit-time.Since(began), second)
@@ -143,7 +153,7 @@ func TestPassToWaiterThatLeaves(t *testing.T) {
 			second := locktest.QueueUp(ctx, c, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			third := locktest.LockBy(t, c)
-			time.Sleep(time.Second)
+			untilAsleep(db)
 			released := make(chan error, 1)
 			go func() { released <- first.Release(t.Context()) }()
 			<-held.Reached()
@@ -191,8 +201,8 @@ func TestPassOfRepeatingClient(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			passes := 0
-			c, err := queuelock.New(locktest.Repeating{Client: table.Client("c"), Again: func(in *dynamodb.UpdateItemInput) bool {
+			passes, db := 0, table.Client("c")
+			c, err := queuelock.New(locktest.Repeating{Client: db, Again: func(in *dynamodb.UpdateItemInput) bool {
 				if !isPass(in) {
 					return false
 				}
@@ -209,7 +219,7 @@ func TestPassOfRepeatingClient(t *testing.T) {
 			second := locktest.QueueUp(ctx, c, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			third := locktest.LockBy(t, c)
-			time.Sleep(time.Second)
+			untilAsleep(db)
 			began := time.Now()
 			locktest.Release(t, first)
 			if got := locktest.Within(t, "the second", 10*time.Second, second); !cancelled {
@@ -231,7 +241,8 @@ func TestPassOfRepeatingClient(t *testing.T) {
 func TestPanicDuringPass(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
-		c, err := queuelock.New(locktest.Repeating{Client: table.Client("c"), Again: func(in *dynamodb.UpdateItemInput) bool {
+		db := table.Client("c")
+		c, err := queuelock.New(locktest.Repeating{Client: db, Again: func(in *dynamodb.UpdateItemInput) bool {
 			if isPass(in) {
 				panic("out of order")
 			}
@@ -243,7 +254,7 @@ func TestPanicDuringPass(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		first := locktest.Acquire(t, c, waitpolicy.Forever)
 		second := locktest.LockBy(t, c)
-		time.Sleep(time.Second)
+		untilAsleep(db)
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -290,7 +301,7 @@ func TestPassThenSilence(t *testing.T) {
 		second := locktest.LockBy(t, a)
 		time.Sleep(time.Second)
 		other := locktest.LockBy(t, b)
-		time.Sleep(time.Second)
+		untilAsleep(dbA)
 		released := make(chan error, 1)
 		go func() { released <- first.Release(t.Context()) }()
 		<-applied.Reached()
