@@ -337,6 +337,21 @@ func (w *world) empty(processes ...*process) {
 	}
 }
 
+// queues lets a process ask for the lock and wait. It says that it waits before its row is in the table.
+func (w *world) queues(p *process) {
+	w.Helper()
+	p.then("acquire", "waiting")
+	for {
+		w.mu.Lock()
+		sent := w.sent[p.name]
+		w.mu.Unlock()
+		if len(w.table.Traces(p.name, true)) > 0 {
+			return
+		}
+		w.await("a request of "+p.name+", which has no row", func() bool { return w.sent[p.name] > sent })
+	}
+}
+
 // eachWay runs a test with either version in the first part.
 func eachWay(f func(w *world, first, second int)) func(t *testing.T) {
 	return func(t *testing.T) {
@@ -393,11 +408,11 @@ func order(w *world, first, second int) {
 	var line []*process
 	for i, version := range []int{first, second, first, second, first} {
 		p := w.start(version, strconv.Itoa(i), long)
-		p.ask("acquire")
 		if i == 0 {
+			p.ask("acquire")
 			p.granted()
 		} else {
-			p.want("waiting")
+			w.queues(p)
 		}
 		line = append(line, p)
 	}
@@ -435,8 +450,8 @@ func crashedWaiter(w *world, first, second int) {
 	holder, victim, heir := w.start(second, "holder", long), w.start(first, "victim", short), w.start(second, "heir", long)
 	holder.ask("acquire")
 	holder.granted()
-	victim.then("acquire", "waiting")
-	heir.then("acquire", "waiting")
+	w.queues(victim)
+	w.queues(heir)
 	victim.signal(syscall.SIGKILL)
 	holder.then("release", "released")
 	heir.granted()

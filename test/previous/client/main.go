@@ -2,7 +2,7 @@
 // standard output, a line each. The tests of test/previous build it from this version of
 // the library and from an earlier one, so it uses only what both have.
 //
-//	acquire          waiting, when its row is in the table; granted TICKET
+//	acquire          waiting, perhaps before its row is in the table; granted TICKET
 //	share            the same, for a shared lock
 //	write            wrote NUMBER, by Transact: one more than the last number of the ledger
 //	write-as-before  the same, with the condition of the last lock that was acquired
