@@ -88,7 +88,7 @@ func TestLossKillsGroup(t *testing.T) {
 					e := newEngine(t)
 					ttl := "1s"
 					if name == "well-bred" {
-						ttl = "4s" // which leaves it 300 ms, also on a busy machine
+						ttl = "10s" // which leaves it 750 ms, also on a busy machine
 					}
 					b := start(t, t.Context(), "run", "x", "--ttl", ttl, "--", "sh", "-c", script)
 					b.expect(t, "ready")

@@ -146,7 +146,7 @@ func TestRunIsStopped(t *testing.T) {
 	}
 	acquired := time.Now()
 	// The supervisor kills it 30 ms before, and a busy machine schedules it, and this test, later.
-	const late = 500 * time.Millisecond
+	const late = 2 * time.Second
 	if end := <-ended; end.After(acquired.Add(late)) {
 		t.Errorf("the command ended %v after another client had the lock", end.Sub(acquired))
 	}
@@ -245,7 +245,8 @@ func TestExtraFiles(t *testing.T) {
 // that it was killed.
 func TestLossIsReported(t *testing.T) {
 	e := newEngine(t)
-	cmd, out := offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "1s")
+	// The supervisor kills the command, and says so, if run is 100 ms late.
+	cmd, out := offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "10s")
 	close(e.stuck)
 	mustEnd(t, out)
 	if code := codeAfter(t, cmd); code != exitLost {
@@ -254,7 +255,7 @@ func TestLossIsReported(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
 	for _, want := range []string{
 		`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
-		`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 75ms$`,
+		`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 750ms$`,
 		`^queuelock: SIGKILL was sent to the command: it has not ended in time$`,
 	} {
 		if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
