@@ -234,7 +234,8 @@ func (e *EvictError) Unwrap() error { return e.Err }
 type TableError = queue.TableError
 
 // MalformedError says that an item in the queue was not written by this library. Acquire returns it for a
-// serving record, of which it has raised no more than the ticket number. A malformed row is waited for and swept like that of a crashed waiter.
+// serving record, of which it has raised no more than the ticket number. A malformed row is waited for and swept like
+// that of a crashed waiter.
 type MalformedError = queue.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the

@@ -1,4 +1,5 @@
-// Package wake carries optional wake-up hints between clients by UDP, so that a waiter need not poll to learn that its turn has come.
+// Package wake carries optional wake-up hints between clients by UDP, so that a waiter need not poll to learn that its
+// turn has come.
 //
 // A hint says that a turn of a queue has ended: look now. The client that releases a lock sends it. The next
 // waiter then makes the request that it would have made later.

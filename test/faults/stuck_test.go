@@ -14,6 +14,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -266,11 +267,37 @@ func TestSlowWaiters(t *testing.T) {
 	}
 }
 
+// hangingAll is an AcquireAll that has a, and hangs in a look at b, which another client holds.
+type hangingAll struct {
+	table *queuelocktest.Table
+	a     *queuelock.Client // holds b
+	held  *queuelock.Locks
+	done  <-chan locktest.SeveralOutcome
+	goOn  func()
+}
+
+func hangAll(t *testing.T, cfg queuelock.Config, wait waitpolicy.Wait) hangingAll {
+	t.Helper()
+	h := hangingAll{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))}
+	h.a, _ = locktest.Open(t, h.table, "a", cfg)
+	b, hang := openHanging(t, h.table, "b", cfg)
+	h.held = locktest.AcquireAll(t, h.a, waitpolicy.NoWait, "b")
+	g := locktest.NewGate(t)
+	h.done = locktest.QueueUpAll(t.Context(), b, wait, "a", "b")
+	h.goOn = func() { hang(nil); g.Open() }
+	time.Sleep(time.Second)
+	hang(g)
+	<-g.Entered
+	return h
+}
+
+// holders are those of a.
+func (h hangingAll) holders(t *testing.T) []queue.Holder {
+	t.Helper()
+	return locktest.Must(h.a.Inspect(t.Context(), queuelock.Key{Entity: "a"})).Serving
+}
+
 func TestStuckAcquireAll(t *testing.T) {
-	locksOf := func(t *testing.T, c *queuelock.Client, entity string) int {
-		t.Helper()
-		return len(locktest.Must(c.Inspect(t.Context(), queuelock.Key{Entity: entity})).Serving)
-	}
 	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
 		cfg := queuelock.Config{Scope: scope}
 		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
@@ -290,55 +317,37 @@ func TestStuckAcquireAll(t *testing.T) {
 			locktest.NothingLeft(t, table)
 		})
 		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenALookHangs/", scope), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", cfg)
-			b, hang := openHanging(t, table, "b", cfg)
-			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-			g := locktest.NewGate(t)
-			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.For(20*time.Second), "a", "b")
-			time.Sleep(time.Second)
-			hang(g)
-			<-g.Entered
+			h := hangAll(t, cfg, waitpolicy.For(20*time.Second))
 			time.Sleep(18 * time.Second)
-			if n := locksOf(t, a, "a"); n != 1 {
+			if n := len(h.holders(t)); n != 1 {
 				t.Errorf("%d hold a before the limit, want the AcquireAll", n)
 			}
 			time.Sleep(4 * time.Second)
-			if n := locksOf(t, a, "a"); n != 0 {
+			if n := len(h.holders(t)); n != 0 {
 				t.Errorf("%d hold a after the limit", n)
 			}
-			hang(nil)
-			g.Open()
-			if got := <-done; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
+			h.goOn()
+			if got := <-h.done; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
 				t.Errorf("%+v", got)
 			}
-			locktest.ReleaseAll(t, held)
-			locktest.NothingLeft(t, table)
+			locktest.ReleaseAll(t, h.held)
+			locktest.NothingLeft(t, h.table)
 		})
 		// Without a limit it gives a back when its row in the queue of b has ended, and begins again when it goes on.
 		locktest.InBubble(t, fmt.Sprint("GivesBackWithoutALimit/", scope), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", cfg)
-			b, hang := openHanging(t, table, "b", cfg)
-			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-			g := locktest.NewGate(t)
-			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
-			time.Sleep(time.Second)
-			hang(g)
-			<-g.Entered
+			h := hangAll(t, cfg, waitpolicy.Forever)
 			time.Sleep(30 * time.Second)
-			if n := locksOf(t, a, "a"); n != 1 {
+			if n := len(h.holders(t)); n != 1 {
 				t.Errorf("%d hold a after 30 s, want the AcquireAll", n)
 			}
 			time.Sleep(28 * time.Second)
-			if n := locksOf(t, a, "a"); n != 0 {
+			if n := len(h.holders(t)); n != 0 {
 				t.Errorf("%d hold a after 58 s", n)
 			}
-			hang(nil)
-			g.Open()
-			locktest.ReleaseAll(t, held)
+			h.goOn()
+			locktest.ReleaseAll(t, h.held)
 			select {
-			case got := <-done:
+			case got := <-h.done:
 				if got.Err != nil {
 					t.Fatal(got.Err)
 				}
@@ -346,26 +355,17 @@ func TestStuckAcquireAll(t *testing.T) {
 			case <-time.After(time.Minute):
 				t.Fatal("it does not go on")
 			}
-			locktest.NothingLeft(t, table)
+			locktest.NothingLeft(t, h.table)
 		})
 		// A stall that ends before the row does is no reason.
 		locktest.InBubble(t, fmt.Sprint("KeepsAllIfItGoesOnSoon/", scope), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", cfg)
-			b, hang := openHanging(t, table, "b", cfg)
-			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-			g := locktest.NewGate(t)
-			done := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
-			time.Sleep(time.Second)
-			of := locktest.Must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"})).Serving[0].Ticket
-			hang(g)
-			<-g.Entered
+			h := hangAll(t, cfg, waitpolicy.Forever)
+			of := h.holders(t)[0].Ticket
 			time.Sleep(30 * time.Second)
-			hang(nil)
-			g.Open()
+			h.goOn()
 			time.Sleep(time.Minute)
-			locktest.ReleaseAll(t, held)
-			got := <-done
+			locktest.ReleaseAll(t, h.held)
+			got := <-h.done
 			if got.Err != nil {
 				t.Fatal(got.Err)
 			}
@@ -375,7 +375,7 @@ func TestStuckAcquireAll(t *testing.T) {
 				}
 			}
 			locktest.ReleaseAll(t, got.Locks)
-			locktest.NothingLeft(t, table)
+			locktest.NothingLeft(t, h.table)
 		})
 	}
 }
