@@ -33,6 +33,23 @@ func TestExpiredCredentials(t *testing.T) {
 				})
 			})
 		}
+		t.Run("AreTriedUntilTheLeaseEnds/"+string(code), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+				begun, expired := time.Now(), db.Inject(queuelocktest.Refuse(code))
+				locktest.Says(t, lock.Release(t.Context()), "release", string(code))
+				if took := time.Since(begun); took < locktest.TTL*3/4 || took > locktest.TTL || expired.Fired() < 5 {
+					t.Errorf("it gave up after %v and %d refusals, with a lease of %v", took, expired.Fired(), locktest.TTL)
+				}
+				expired.Remove()
+				locktest.Release(t, lock)
+				if _, holders := locktest.Record(t, table); len(holders) > 0 {
+					t.Errorf("left %v", holders)
+				}
+			})
+		})
 		t.Run("CostNoLockThatIsRenewedInTime/"+string(code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))

@@ -90,6 +90,35 @@ func TestTransactToken(t *testing.T) {
 			}
 		})
 	}
+	// Two evictions later the table does not show what became of it. A refusal proves that it was not made for as
+	// long as DynamoDB remembers the token.
+	for outage, want := range map[time.Duration]bool{8 * time.Minute: false, 10 * time.Minute: true} {
+		locktest.InBubble(t, fmt.Sprintf("RefusedByAnotherHolder/after %v", outage), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+			others, _ := locktest.Open(t, table, "others", queuelock.Config{TTL: 2 * time.Hour})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+			time.AfterFunc(outage, out.Remove)
+			done := make(chan error, 1)
+			go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+			time.Sleep(time.Minute)
+			for range 2 {
+				state := locktest.Must(others.Inspect(t.Context(), locktest.Order))
+				if err := others.EvictHolder(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+					t.Fatal(err)
+				}
+				locktest.Acquire(t, others, waitpolicy.NoWait)
+			}
+			err := <-done
+			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown != want || !want && !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("got %v, which is unknown: %v", err, unknown)
+			}
+			if locktest.Balance(table) != "0" {
+				t.Errorf("it was made after its lock was evicted: %s", locktest.Balance(table))
+			}
+		})
+	}
 	locktest.InBubble(t, "NewAfterACancellation", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
