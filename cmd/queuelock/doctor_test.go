@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
 )
 
 // TestDoctor checks the report and the exit codes of doctor.
 func TestDoctor(t *testing.T) {
+	shorten(t, &noticeAfter, time.Hour) // so that a slow machine is not mentioned
 	newEngine(t)
 	o := invoke(t, "doctor")
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")

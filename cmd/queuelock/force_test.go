@@ -105,16 +105,16 @@ func TestEvictForceRenewed(t *testing.T) {
 // TestEvictForceOfProcess evicts a process that hangs, as an operator does.
 func TestEvictForceOfProcess(t *testing.T) {
 	e := newEngine(t)
-	hung := program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 100")
+	hung := program(t, "run", "x", "--ttl", "4s", "--", "sh", "-c", "echo ready; exec sleep 100")
 	var stderr bytes.Buffer
 	hung.Stderr = &stderr
 	out := launch(t, hung)
 	expect(t, out, "ready")
 	client := e.client(t)
-	for beat := int64(0); beat < 2; { // it renews its lease
+	for beat := int64(0); beat < 2; time.Sleep(10 * time.Millisecond) { // it renews its lease
 		state, err := client.Inspect(t.Context(), queuelock.Key{Entity: "x"})
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(state.Serving) != 1 {
+			t.Fatalf("%+v, %v", state, err)
 		}
 		beat = state.Serving[0].Beat
 	}

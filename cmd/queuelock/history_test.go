@@ -32,8 +32,9 @@ func TestHistory(t *testing.T) {
 		for len(looks) > 0 {
 			<-looks
 		}
+		<-looks // perhaps of a look that was applied before
 		<-looks
-		<-looks
+		<-looks // the one before it was read
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -111,7 +111,7 @@ func TestLockAndUnlock(t *testing.T) {
 func TestKeptLockIsRenewed(t *testing.T) {
 	e := newEngine(t)
 	updates := make(chan struct{}, 64)
-	handle := e.locked(t, "--ttl", "1s")
+	handle := e.locked(t, "--ttl", "3s")
 	beat := e.state(t, "x").Serving[0].Beat
 	until(t, "two heartbeats", func() bool {
 		now := e.state(t, "x").Serving

@@ -111,10 +111,10 @@ func (c *costs) exclusive(t *testing.T) {
 
 	held = acquire(t, a, order, waitpolicy.Forever)
 	second := queueUp(t.Context(), a)
-	time.Sleep(time.Second)
+	time.Sleep(100 * time.Millisecond)
 	before = table.Counts()
 	third := queueUp(t.Context(), a)
-	time.Sleep(time.Second)
+	time.Sleep(100 * time.Millisecond) // the second sleeps until its first look, as PASS requires
 	release(t, held)
 	held = (<-second).must(t)
 	time.Sleep(time.Second)

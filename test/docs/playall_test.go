@@ -131,7 +131,7 @@ func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest
 	time.Sleep(time.Second)
 	held = acquire(t, a, order, waitpolicy.Forever)
 	waiting = queueUp(t.Context(), a)
-	time.Sleep(time.Second)
+	time.Sleep(100 * time.Millisecond) // it sleeps until its first look, as PASS requires
 	release(t, held)
 	release(t, (<-waiting).must(t))
 }
