@@ -224,6 +224,49 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 	})
 }
 
+// TestLostAnswerBesideLateCreate checks that the outcome is unknown if the item was deleted
+// and a late create made it again. An Update has one token for all of its attempts, so the
+// create may have the token of the last write to the item that was deleted.
+func TestLostAnswerBesideLateCreate(t *testing.T) {
+	for operation, write := range map[string]func(context.Context, *optimistic.Table, optimistic.Item) error{
+		"PutItem": func(ctx context.Context, items *optimistic.Table, item optimistic.Item) error {
+			_, err := items.Save(ctx, item)
+			return err
+		},
+		"DeleteItem": func(ctx context.Context, items *optimistic.Table, item optimistic.Item) error {
+			return items.Delete(ctx, item)
+		},
+	} {
+		for _, later := range []int{0, 1, 5} { // writes to the item that was made again
+			t.Run(fmt.Sprint(operation, "/then ", later), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+					items, db := open(t, table, "a", optimistic.Config{})
+					other, _ := open(t, table, "b", optimistic.Config{})
+					item := save(t, items, save(t, items, save(t, items, fresh(1))), optimistic.WithToken("update"))
+					db.Inject(queuelocktest.LoseResponse().Of(operation).Times(1))
+					gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
+					done := make(chan error, 1)
+					go func() { done <- write(t.Context(), items, item) }()
+					<-gate.Reached()
+					if operation == "PutItem" {
+						if err := other.Delete(t.Context(), load(t, other)); err != nil {
+							t.Error(err)
+						}
+					}
+					again := save(t, other, fresh(5), optimistic.WithToken("update"))
+					for range later {
+						again = save(t, other, again)
+					}
+					gate.Release()
+					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+						t.Errorf("%v, want ErrUnknown", err)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestPermanentFaults checks that a permanent fault ends the call with the outcome as far
 // as it is known.
 func TestPermanentFaults(t *testing.T) {

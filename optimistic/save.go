@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -128,13 +127,15 @@ func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item
 }
 
 // remembers reports whether current has the tokens of all writes since item was loaded. Then a write whose
-// token it lacks was not made.
+// token it lacks was not made. The token of the last write to item must be that of its version: a late create
+// of the same Update has the same token, in an item that is made again.
 func remembers(current *Item, item Item) bool {
 	switch {
 	case current == nil:
 		return false
 	case len(item.tokens) > 0:
-		return slices.Contains(current.tokens, item.tokens[0])
+		since := current.version - item.version
+		return since >= 0 && since < int64(len(current.tokens)) && current.tokens[since] == item.tokens[0]
 	}
 	return len(current.tokens) < maxTokens
 }
