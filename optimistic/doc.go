@@ -37,8 +37,8 @@
 // [WithToken] the caller chooses the token, and an Update that is repeated with it, even by another process, is
 // made once.
 //
-// An item that was deleted and created again starts with version 1, but has other tokens. The condition names
-// them too, so a save of what was loaded before is a conflict.
+// An item that was deleted and created again starts with version 1, but has other tokens, unless its creator was
+// repeated with [WithToken]. The condition names them too, so a save of what was loaded before is a conflict.
 //
 // # What it does not promise
 //
@@ -46,9 +46,12 @@
 // region's replica of a global table at the same time. An item without a version counts as version 0, and is
 // saved if it still has none.
 //
-// A create that arrives late, after another client has deleted the item, brings the item back. Where that
-// matters, mark items as deleted and let the table's TTL remove them after a day. A save whose answer was lost,
-// and whose item was deleted before it was repeated, has an unknown outcome.
+// A create that arrives late, after another client has deleted the item, brings the item back, even if it was
+// reported as a conflict, and may repeat one that was made. What was loaded as version 1 is then taken for the
+// new item. Where that matters, mark items as deleted and let the table's TTL remove them after a day. A save
+// whose answer was lost has an unknown outcome if its item was deleted before it was repeated, or if it was to
+// create an item that another client has created. An outcome is that of one call: if a call with [WithToken] is
+// repeated after a deletion or 16 writes, nothing shows that an earlier one was made.
 //
 // # Requests
 //

@@ -13,8 +13,8 @@ var (
 	// ErrNotFound says that the item does not exist.
 	ErrNotFound = errors.New("optimistic: no such item")
 
-	// ErrUnknown says that a write may have been made, or may yet be. Load the item to see; a write with
-	// WithToken can be repeated. It wraps the last error.
+	// ErrUnknown says that a write may have been made, or may yet be. Load the item to see, or repeat an Update
+	// with its WithToken. It wraps the last error.
 	ErrUnknown = errors.New("optimistic: it is not known whether the write was made")
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,11 +145,14 @@ func TestLostAnswer(t *testing.T) {
 						}
 					}
 					gate.Release()
-					got := <-done
-					if !errors.Is(got.err, c.want) {
-						t.Fatalf("%v, want %v", got.err, c.want)
+					got, want := <-done, c.want
+					if written == 0 && want != nil {
+						want = optimistic.ErrUnknown // it may have been created, deleted, and created by another
 					}
-					if c.want == nil && (counter(got.item) != 1+c.others || got.item.Tag() != load(t, items).Tag()) {
+					if !errors.Is(got.err, want) {
+						t.Fatalf("%v, want %v", got.err, want)
+					}
+					if want == nil && (counter(got.item) != 1+c.others || got.item.Tag() != load(t, items).Tag()) {
 						t.Errorf("%+v, want the item as it is now", got.item)
 					}
 				})
@@ -224,46 +228,134 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 	})
 }
 
-// TestLostAnswerBesideLateCreate checks that the outcome is unknown if the item was deleted
-// and a late create made it again. An Update has one token for all of its attempts, so the
-// create may have the token of the last write to the item that was deleted.
-func TestLostAnswerBesideLateCreate(t *testing.T) {
-	for operation, write := range map[string]func(context.Context, *optimistic.Table, optimistic.Item) error{
-		"PutItem": func(ctx context.Context, items *optimistic.Table, item optimistic.Item) error {
-			_, err := items.Save(ctx, item)
-			return err
-		},
-		"DeleteItem": func(ctx context.Context, items *optimistic.Table, item optimistic.Item) error {
-			return items.Delete(ctx, item)
-		},
-	} {
-		for _, later := range []int{0, 1, 5} { // writes to the item that was made again
-			t.Run(fmt.Sprint(operation, "/then ", later), func(t *testing.T) {
-				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-					items, db := open(t, table, "a", optimistic.Config{})
-					other, _ := open(t, table, "b", optimistic.Config{})
-					item := save(t, items, save(t, items, save(t, items, fresh(1))), optimistic.WithToken("update"))
-					db.Inject(queuelocktest.LoseResponse().Of(operation).Times(1))
-					gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
-					done := make(chan error, 1)
-					go func() { done <- write(t.Context(), items, item) }()
-					<-gate.Reached()
-					if operation == "PutItem" {
-						if err := other.Delete(t.Context(), load(t, other)); err != nil {
-							t.Error(err)
-						}
-					}
-					again := save(t, other, fresh(5), optimistic.WithToken("update"))
-					for range later {
-						again = save(t, other, again)
-					}
-					gate.Release()
-					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
-						t.Errorf("%v, want ErrUnknown", err)
-					}
-				})
-			})
+// TestLostAnswerOfAnotherItem checks that the outcome is unknown if the item was deleted
+// and made again. Another item can have the token of the last write to the one that was
+// loaded: all attempts of an Update have one token, and a create of it can come late; and
+// an Update can be repeated with its token. Of an item without tokens nothing shows that.
+func TestLostAnswerOfAnotherItem(t *testing.T) {
+	update := optimistic.WithToken("update")
+	plain := func(version int) func(*testing.T, *queuelocktest.Table, *optimistic.Table) optimistic.Item {
+		return func(t *testing.T, table *queuelocktest.Table, items *optimistic.Table) optimistic.Item {
+			item := attributes{"pk": order["pk"], "sk": order["sk"], "n": num(1)}
+			if version > 0 {
+				item["version"] = num(version)
+			}
+			write(t, table, item)
+			return load(t, items)
 		}
+	}
+	third := func(t *testing.T, _ *queuelocktest.Table, items *optimistic.Table) optimistic.Item {
+		return save(t, items, save(t, items, save(t, items, fresh(1))), update)
+	}
+	made := func(writes int, opts ...optimistic.Option) func(*testing.T, *queuelocktest.Table, *optimistic.Table) {
+		return func(t *testing.T, table *queuelocktest.Table, other *optimistic.Table) {
+			again := fresh(5)
+			for i := range writes {
+				if i == writes-1 {
+					again = save(t, other, again, opts...)
+				} else {
+					again = save(t, other, again)
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		loaded  func(*testing.T, *queuelocktest.Table, *optimistic.Table) optimistic.Item
+		again   func(*testing.T, *queuelocktest.Table, *optimistic.Table) // after a deletion
+		creates bool
+	}{
+		"LateCreate":      {loaded: third, again: made(1, update)},
+		"RepeatedUpdate":  {loaded: third, again: made(3, update)},
+		"OthersAlone":     {loaded: third, again: made(4)},
+		"WithoutAVersion": {loaded: plain(0), again: made(1)},
+		"WithoutTokens":   {loaded: plain(6), again: made(22)},
+		"OfACreate": {again: made(1), creates: true,
+			loaded: func(*testing.T, *queuelocktest.Table, *optimistic.Table) optimistic.Item { return fresh(1) }},
+	} {
+		for _, operation := range []string{"PutItem", "DeleteItem"} {
+			for _, later := range []int{0, 1, 5} { // writes to the item that was made again
+				if c.creates && operation == "DeleteItem" {
+					continue
+				}
+				t.Run(fmt.Sprint(name, "/", operation, "/", later), func(t *testing.T) {
+					inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+						items, db := open(t, table, "a", optimistic.Config{})
+						other, _ := open(t, table, "b", optimistic.Config{})
+						item := c.loaded(t, table, items)
+						db.Inject(queuelocktest.LoseResponse().Of(operation).Times(1))
+						gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
+						done := make(chan error, 1)
+						go func() {
+							if operation == "DeleteItem" {
+								done <- items.Delete(t.Context(), item)
+								return
+							}
+							_, err := items.Save(t.Context(), item)
+							done <- err
+						}()
+						<-gate.Reached()
+						if operation == "PutItem" {
+							if err := other.Delete(t.Context(), load(t, other)); err != nil {
+								t.Error(err)
+							}
+						}
+						c.again(t, table, other)
+						for range later {
+							save(t, other, load(t, other))
+						}
+						gate.Release()
+						if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+							t.Errorf("%v, want ErrUnknown", err)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestLostAnswerBesideOtherWriters checks that writers which change the version alone leave
+// the outcome known, and that those which remove the tokens do not.
+func TestLostAnswerBesideOtherWriters(t *testing.T) {
+	for name, c := range map[string]struct {
+		versioned bool // and without tokens, as loaded
+		fault     queuelocktest.Fault
+		item      attributes // that the other program writes; nil: it adds one to the version
+		want      error
+	}{
+		"AddsToTheVersion": {fault: queuelocktest.LoseRequest(), want: optimistic.ErrConflict},
+		"RemovesTheTokens": {fault: queuelocktest.LoseResponse(), versioned: true, item: attributes{"version": num(8)}, want: optimistic.ErrUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
+				items, db := open(t, table, "a", optimistic.Config{})
+				put := func(item attributes) {
+					write(t, table, attributes{"pk": order["pk"], "sk": order["sk"], "version": item["version"]})
+				}
+				item := save(t, items, save(t, items, fresh(1)))
+				if c.versioned {
+					put(attributes{"version": num(6)})
+					item = load(t, items)
+				}
+				db.Inject(c.fault.Of("PutItem").Times(1))
+				gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
+				done := make(chan error, 1)
+				go func() { _, err := items.Save(t.Context(), item); done <- err }()
+				<-gate.Reached()
+				if c.item != nil {
+					put(c.item)
+				} else if _, err := table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+					TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
+					ExpressionAttributeValues: attributes{":one": num(1)},
+				}); err != nil {
+					t.Fatal(err)
+				}
+				gate.Release()
+				if err := <-done; !errors.Is(err, c.want) {
+					t.Errorf("%v, want %v", err, c.want)
+				}
+			})
+		})
 	}
 }
 
@@ -428,6 +520,15 @@ func TestUpdateWithToken(t *testing.T) {
 		save(t, items, item, optimistic.WithToken("payment-18"))
 		if again := save(t, items, item, optimistic.WithToken("payment-18")); again.Version() != item.Version()+1 {
 			t.Errorf("version %d after %d: saved twice", again.Version(), item.Version())
+		}
+		// A save of the item as it is now, which has the write.
+		now := load(t, items)
+		now.Attributes["n"] = num(99)
+		if again := save(t, items, now, optimistic.WithToken("payment-18")); again.Tag() != now.Tag() || counter(again) == 99 {
+			t.Errorf("%+v after %+v: written twice", again, now)
+		}
+		if _, _, err := items.SaveItem(now, optimistic.WithToken("payment-18")); err == nil || !strings.Contains(err.Error(), "payment-18") {
+			t.Errorf("a part of a transaction: %v", err)
 		}
 	})
 }

@@ -90,8 +90,8 @@ func (t *Table) decode(found Attributes) (*Item, error) {
 			i.tokens = strings.Fields(s.Value)
 		}
 		switch {
-		case !ok || len(i.tokens) > maxTokens || strings.Join(i.tokens, " ") != s.Value:
-			return nil, malformed(t.cfg.TokenAttribute, "found %s, need up to %d tokens with a space between", show(tokens), maxTokens)
+		case !ok || len(i.tokens) == 0 || len(i.tokens) > maxTokens || strings.Join(i.tokens, " ") != s.Value:
+			return nil, malformed(t.cfg.TokenAttribute, "found %s, need 1 to %d tokens with a space between", show(tokens), maxTokens)
 		case !hasVersion:
 			return nil, malformed(t.cfg.VersionAttribute, "found none beside %q", t.cfg.TokenAttribute)
 		}

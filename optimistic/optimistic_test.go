@@ -280,6 +280,7 @@ func TestMalformedVersion(t *testing.T) {
 		"a map":            {"version": &types.AttributeValueMemberM{Value: attributes{}}},
 		"tokens alone":     {"versionTokens": valid},
 		"tokens of a kind": {"version": num(3), "versionTokens": num(7)},
+		"no tokens":        {"version": num(3), "versionTokens": str("")},
 		"tokens and tabs":  {"version": num(3), "versionTokens": str("a\tb")},
 		"many tokens":      {"version": num(3), "versionTokens": str(strings.Repeat("a ", 16) + "b")},
 	} {

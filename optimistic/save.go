@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,14 +48,17 @@ func with(ctx context.Context, opts []Option) (options, error) {
 
 // Save writes the whole item with a version one higher, if it is in the table as it was loaded, or if it was
 // not loaded and does not exist. It returns the item as it then is, which may have later changes of others if
-// an answer was lost. Returns
+// an answer was lost. It writes nothing to an item that was loaded with the write of the given WithToken. Returns
 //
 //   - *ConflictError, which matches ErrConflict. Nothing was written.
 //   - ErrUnknown if the write may have been made.
 //   - any other error if the item is invalid, or if DynamoDB refused or ctx ended first. Nothing was written.
 func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, error) {
 	part, next, err := t.saveItem(ctx, item, opts)
-	if err != nil {
+	switch {
+	case errors.Is(err, errWritten):
+		return t.Load(ctx, item.Attributes)
+	case err != nil:
 		return Item{}, err
 	}
 	p := part.Put
@@ -127,17 +131,19 @@ func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item
 }
 
 // remembers reports whether current has the tokens of all writes since item was loaded. Then a write whose
-// token it lacks was not made. The token of the last write to item must be that of its version: a late create
-// of the same Update has the same token, in an item that is made again.
+// token it lacks was not made. An item that was deleted and made again does not have them, although a late
+// create, or an Update that was repeated with its token, may have put the latest of them there.
 func remembers(current *Item, item Item) bool {
 	switch {
 	case current == nil:
 		return false
-	case len(item.tokens) > 0:
+	case len(item.tokens) == 0: // of an item without a version, or without an item, nothing would show that
 		since := current.version - item.version
-		return since >= 0 && since < int64(len(current.tokens)) && current.tokens[since] == item.tokens[0]
+		return item.version > 0 && since == int64(len(current.tokens)) && since < maxTokens
 	}
-	return len(current.tokens) < maxTokens
+	since := slices.Index(current.tokens, item.tokens[0])
+	return since >= 0 && current.version-item.version >= int64(since) &&
+		slices.Equal(current.tokens[since:], item.tokens[:min(len(item.tokens), maxTokens-since)])
 }
 
 // failed makes the error of a write that was not refused, or whose outcome is unknown.

@@ -12,9 +12,12 @@ import (
 // refusing has a refusal carry the item that caused it.
 const refusing = types.ReturnValuesOnConditionCheckFailureAllOld
 
+// errWritten says that an item was loaded with the write that is to be made.
+var errWritten = errors.New("the item has the write of this token already")
+
 // SaveItem returns Save as a part of a TransactWriteItems of the caller's own, and the item as it then is, for
-// Outcome. It makes no request. Returns an error if the item is invalid. The SDK's ClientRequestToken keeps a
-// transaction from being made twice within ten minutes.
+// Outcome. It makes no request. Returns an error if the item is invalid, or was loaded with the write of the given
+// WithToken. The SDK's ClientRequestToken keeps a transaction from being made twice within ten minutes.
 func (t *Table) SaveItem(item Item, opts ...Option) (types.TransactWriteItem, Item, error) {
 	return t.saveItem(context.Background(), item, opts)
 }
@@ -23,6 +26,9 @@ func (t *Table) saveItem(ctx context.Context, item Item, opts []Option) (part ty
 	o, err := with(ctx, opts)
 	if err == nil {
 		err = t.validate(item)
+	}
+	if err == nil && item.Wrote(o.token) {
+		err = fmt.Errorf("item %s, token %.60q: %w", t.show(item.Attributes), o.token, errWritten)
 	}
 	if err != nil {
 		return part, next, fmt.Errorf("optimistic: save: %w", err)
@@ -71,7 +77,8 @@ func (t *Table) CheckItem(item Item) (part types.TransactWriteItem, err error) {
 // at, counted from 0. It makes no request. Returns
 //
 //   - nil if the item already has the write, because the transaction was made before.
-//   - *ConflictError, joined with err, if that part was refused. Current may be nil.
+//   - *ConflictError, joined with err, if that part was refused. Current may be nil. If an earlier attempt had
+//     no answer, it may have been made: 16 later writes, or a deletion, hide it.
 //   - err as it is otherwise.
 func (t *Table) Outcome(err error, at int, saved Item) error {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
