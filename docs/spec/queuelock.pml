@@ -14,12 +14,11 @@
  * again. BUG_... plants a mistake. STRICT_FIFO checks more than the protocol
  * promises.
  *
- * DIRECT is a mask of processes that grant the lock by name when they release it.
- * OLD is a mask of waiters of a version that does not look for its row's id in
- * holders; their rows say so. With TORN, the releaser's query reads the rows one
- * after another. NESTED is a mask of processes whose TAKE creates the record. With
- * LATEONLY, only that request may be late. With PASS, the processes are waiters of
- * one client: a release may claim the lock for the waiter with the next ticket.
+ * DIRECT is a mask of processes that grant the lock by name when they release it:
+ * to the row with the next ticket, which they have read at some time. NESTED is a
+ * mask of processes whose TAKE creates the record. With LATEONLY, only that request
+ * may be late. With PASS, the processes are waiters of one client: a release may
+ * claim the lock for the waiter with the next ticket.
  */
 #ifndef N
 #define N 2
@@ -62,9 +61,6 @@
 #endif
 #ifndef DIRECT
 #define DIRECT 0
-#endif
-#ifndef OLD
-#define OLD 0
 #endif
 #ifndef NESTED
 #define NESTED 0
@@ -153,26 +149,53 @@ bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 #define BIT(i)    (1 << ((i)%K))
 #if DIRECT > 0
 /* The id of a row is an id of holders, too. In the model it is the last attempt of
- * the process, with the row's ticket. nt is the ticket whose row's ids a process
- * would adopt, or holds. */
+ * the process, with the row's ticket, and hr is the number of the row's id. Until
+ * ACCEPT the entry has no lease of its own: it ends with the row. nt is the ticket
+ * whose row's ids a process would adopt, or holds. */
 #define LASTID    (K-1)
 #define NAMED(p)  ID(p, LASTID)
 #define PASSED(p) 0
 #define WITHDRAW(p) skip
 #define ISNAMED(i) ((i)%K == LASTID)
 #define SAMEID(i,t) (hid == (i) && (!ISNAMED(i) || htk == (t)))
-#define OWNNAME(q) (!ISNAMED(hid) || htk == nt[q])
-#define UNCONFIRMED (pres && hid != 0 && ISNAMED(hid) && hbt == 0)
-/* A row as it was read: its ticket, and its owner and id. */
+#define UNACCEPTED (pres && hid != 0 && ISNAMED(hid) && hbt == 0)
+/* The row was never lost, and the look shows it beside the entry. */
+#ifdef BUG_NAME_AGAIN
+#define MYROW(q)  (pst[q] == STAND && ITSROW)
+#elif defined(BUG_NAME_UNSEEN)
+#define MYROW(q)  (pst[q] == STAND && !ended[q] && prid[q] == hr)
+#else
+#define MYROW(q)  (pst[q] == STAND && !ended[q] && ITSROW)
+#endif
+#define OWNNAME(q) (!ISNAMED(hid) || (htk == nt[q] && (hbt > 0 || pt[q] != htk || MYROW(q))))
+/* The entry is the process's, and the keeper of its row does not know the row's id. */
+#define UNKNOWNROW(q) (UNACCEPTED && OWNER(hid) == q && htk == nt[q] && pst[q] == PUT)
+#define ITSROW    (row[htk] != 0 && ROWNER(row[htk]) == OWNER(hid) && ROWID(row[htk])%8 == hr)
+#define OWNED(i)  (UNACCEPTED -> ITSROW : KNOWN(i))
+#ifdef BUG_NAME_LEASE
+#define JUDGEABLE 1
+#else
+#define JUDGEABLE (!UNACCEPTED)
+#endif
+/* A row as it was read: its ticket, its owner, and the number of its id. */
 #define NAME(u)   ((u)*256 + row[u])
 #define NAMETK(b) ((b)/256)
 #define NAMEP(b)  (ROWNER((b)%256))
+#define NAMER(b)  (ROWID((b)%256)%8)
+#define HR0       hr = 0
+#define ROWOFHOLDER (UNACCEPTED && ITSROW)
 byte nt[N];
+byte hr = 0;
+bool ended[N];            /* the lease of its row was over, by its own clock, since it has the ticket */
 bool bel[N];              /* only for the checks: it believes that it holds */
-bool early = 0;           /* a holder was judged to have expired too early */
-#define EARLY early = early || !UNCONFIRMED
+bool early = 0;           /* a holder, or its row, was judged to have expired too early */
+#define EARLY early = early || !UNACCEPTED
 #define HANDSOVER(p) ((DIRECT >> (p)) & 1)
-#define LOOKS(p)  (!((OLD >> (p)) & 1))
+#ifdef BUG_NAME_NOT_NEXT
+#define NEXTROW(t) ((t)+2)
+#else
+#define NEXTROW(t) ((t)+1)
+#endif
 #else
 #if PASS > 0
 /* The last attempts of a process are those that releases make for it. */
@@ -199,12 +222,18 @@ byte pn[N];               /* how many releases have made one */
 #define ISNAMED(i) 0
 #define SAMEID(i,t) (hid == (i))
 #define OWNNAME(q) 1
-#define UNCONFIRMED 0
+#define UNACCEPTED 0
+#define UNKNOWNROW(q) 0
+#define OWNED(i)  KNOWN(i)
+#define JUDGEABLE 1
+#define HR0       skip
+#define ROWOFHOLDER 0
 #define EARLY skip
 #endif
 #define MINE(p)   (pres && hid != 0 && OWNER(hid) == (p) && (lv[p] & BIT(hid)) && OWNNAME(p))
 /* The entry has an owner, which renews it or is about to remove it. */
-#define LIVE(i)   (((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i)) && OWNNAME(OWNER(i)))
+#define KNOWN(i)  (((lv[OWNER(i)] | unk[OWNER(i)]) & BIT(i)) && OWNNAME(OWNER(i)))
+#define LIVE(i)   OWNED(i)
 #define ROW(p,r,b) (((p)+1)*32 + (r)*4 + (b))
 #define ROWNER(v) ((v)/32 - 1)
 #define ROWID(v)  ((v)/4)
@@ -231,8 +260,8 @@ byte pn[N];               /* how many releases have made one */
 #define AHEAD(t) (AHEAD1(1,t) || AHEAD1(2,t) || AHEAD1(3,t) || AHEAD1(4,t) || \
 	AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t) || AHEAD1(8,t))
 /* A look would lead to an action, with or without a fault. */
-#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || (hid != 0 && (!LIVE(hid) || bEvict > 0)) || \
-	(hid == 0 && !AHEAD(t)) || (bSweep > 0 && AHEAD(t)) || bGiveup > 0)
+#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || (hid != 0 && (!LIVE(hid) || (bEvict > 0 && JUDGEABLE))) || \
+	(hid == 0 && !AHEAD(t)) || (bSweep > 0 && (AHEAD(t) || ROWOFHOLDER)) || bGiveup > 0)
 
 hidden byte x, y;
 
@@ -352,21 +381,12 @@ inline droprow(u) {
 #ifdef BUG_DIRECT_NO_HELD
 #define cHOLDS 1
 #else
-#ifdef BUG_DIRECT_NO_TICKET
-#define cHOLDS SAMEID(i,t)
-#else
 #define cHOLDS (SAMEID(i,t) && MYTICKET == t)
-#endif
 #endif
 #ifdef BUG_DIRECT_NO_GRANTED
 #define cDGRANTED(w) 1
 #else
 #define cDGRANTED(w) (gr < w)
-#endif
-#ifdef BUG_DIRECT_NO_SERVINGAFTER
-#define cDSERVINGAFTER(w) 1
-#else
-#define cDSERVINGAFTER(w) (sa + 1 < w)
 #endif
 #endif
 
@@ -418,13 +438,13 @@ inline apply(o, p, i, t, b) {
 		fi
 	:: o == oFAST ->
 		if
-		:: pres && SAMEID(i,t) && cFAST -> raise(tn); gr = tn; pres = 0; sa = 0; hid = 0; htk = 0; hbt = 0; res = 1
+		:: pres && SAMEID(i,t) && cFAST -> raise(tn); gr = tn; pres = 0; sa = 0; hid = 0; htk = 0; hbt = 0; HR0; res = 1
 		:: else
 		fi
 	:: o == oHAND || o == oREM ->
 		if
 		:: pres && hid != 0 && ((o == oHAND && SAMEID(i,t)) ||
-			(o == oREM && OWNER(hid) == p && (b & BIT(hid)) && (!ISNAMED(hid) || htk == t))) -> hid = 0; htk = 0; hbt = 0; res = 1
+			(o == oREM && OWNER(hid) == p && (b & BIT(hid)) && (!ISNAMED(hid) || htk == t))) -> hid = 0; htk = 0; hbt = 0; HR0; res = 1
 		:: else
 		fi
 	:: o == oRESET ->
@@ -436,13 +456,20 @@ inline apply(o, p, i, t, b) {
 		if
 		:: pres && hid != 0 && cEVICT ->
 			assert((SAMEID(i,t) && hbt == b) || broken_judged);
-			hid = 0; htk = 0; hbt = 0; res = 1
+#if DIRECT > 0
+			assert(!bel[OWNER(hid)] || early || broken_belief);
+#endif
+			hid = 0; htk = 0; hbt = 0; HR0; res = 1
 		:: else
 		fi
 	:: o == oSWEEP ->
 		if
 		:: row[t] != 0 && cSWEEP ->
 			assert(row[t] == b || broken_judged);
+#if DIRECT > 0
+			early = early || (UNACCEPTED && htk == t && ITSROW && bel[ROWNER(row[t])]);
+			if :: !dead[ROWNER(row[t])] && pt[ROWNER(row[t])] == t -> ended[ROWNER(row[t])] = 1 :: else fi;
+#endif
 			droprow(t); res = 1
 		:: else
 		fi
@@ -472,12 +499,12 @@ inline apply(o, p, i, t, b) {
 #if DIRECT > 0
 	:: o == oDIRECT ->
 		if
-		:: pres && cHOLDS && cDGRANTED(NAMETK(b)) && cDSERVINGAFTER(NAMETK(b)) ->
+		:: pres && cHOLDS && cDGRANTED(NAMETK(b)) && sa + 1 < NAMETK(b) ->
 			assert(hid == i || hid == 0 || broken_exclusion);
-			grant(NAMETK(b), NAMEP(b)); hid = NAMED(NAMEP(b)); htk = NAMETK(b); hbt = 0; gr = htk; res = 1;
+			grant(NAMETK(b), NAMEP(b)); hid = NAMED(NAMEP(b)); htk = NAMETK(b); hbt = 0; hr = NAMER(b); gr = htk; res = 1;
 			/* a name reaches a waiter that still looks for it, or has left */
-			assert(nt[NAMEP(b)] == htk || dead[NAMEP(b)] || wtk[NAMEP(b)] == 0 || broken_named);
-			if :: nt[NAMEP(b)] != htk -> leased = 1 :: else fi
+			assert(nt[NAMEP(b)] == htk || dead[NAMEP(b)] || wtk[NAMEP(b)] != htk || broken_named);
+			leased = leased || nt[NAMEP(b)] != htk || !ITSROW
 		:: else
 		fi
 	:: o == oACCEPT ->
@@ -566,7 +593,7 @@ end:	do
 #endif
 		dead[p] = 1; lv[p] = 0; unk[p] = 0; wtk[p] = 0; owed[p] = 0; qt[p] = 0;
 #if DIRECT > 0
-		nt[p] = 0; bel[p] = 0;
+		nt[p] = 0; bel[p] = 0; ended[p] = 0;
 #endif
 		pt[p] = 0; prid[p] = 0; pst[p] = 0; ot[p] = 0; orid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0;
 		p = 0 }
@@ -663,7 +690,7 @@ inline judge(p, t) {
 }
 /* An entry without an owner is seen: a fault must have left it. */
 #define ORPHAN assert(!pres || hid == 0 || LIVE(hid) || bCrash < CRASH || bDup < DUP || bEvict < EVICT || \
-	bLostdel < LOSTDEL || UNCONFIRMED || broken_orphan)
+	bLostdel < LOSTDEL || UNACCEPTED || broken_orphan)
 #ifdef BUG_FORGET_IDS
 #define NEWID(p) assert(nx < LASTID || broken_attempts); id = ID(p, nx); nx++; lv[p] = BIT(id)
 #else
@@ -671,7 +698,7 @@ inline judge(p, t) {
 #endif
 /* The process has left the queue. A request that is applied later may leave an
  * orphaned entry, but no request that was applied before. */
-#define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || UNCONFIRMED || twice || broken_left)
+#define LEFT(p) assert(!pres || hid == 0 || OWNER(hid) != p || UNACCEPTED || twice || broken_left)
 
 proctype Main(byte p) {
 	byte nx = 0;      /* the next attempt */
@@ -686,10 +713,7 @@ proctype Main(byte p) {
 #endif
 #if DIRECT > 0
 	byte tt = 0;      /* the ticket of the entry that was judged */
-	short name = 0;   /* the first row above the floor, as it was read */
-#ifdef TORN
-	byte upto = 0, known = 0;
-#endif
+	short name = 0;   /* the row with the next ticket, as it was read */
 #endif
 	{
 	skip;
@@ -712,7 +736,7 @@ take:	skip;
 			ORPHAN;
 			if
 			:: !LIVE(hid) -> TARGET; goto evict
-			:: LIVE(hid) && bEvict > 0 -> EARLY; bEvict--; TARGET; goto evict
+			:: LIVE(hid) && bEvict > 0 && JUDGEABLE -> EARLY; bEvict--; TARGET; goto evict
 			:: LIVE(hid) -> goto leave
 			fi
 		fi
@@ -739,7 +763,7 @@ enqueue:	skip;
 			fi;
 			pt[p] = t; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0; pst[p] = PUT;
 #if DIRECT > 0
-			if :: LOOKS(p) -> nt[p] = t; lv[p] = lv[p] | BIT(LASTID) :: else fi
+			nt[p] = t; lv[p] = lv[p] | BIT(LASTID); ended[p] = 0
 #endif
 		fi
 	}
@@ -747,7 +771,7 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that lea
 	 * to another look is left out, so a waiter that is never granted is a
 	 * deadlock. */
 	atomic {
-		(nowait || ((!asked || stood[p]) && TURN(p,t)));
+		(nowait || ((!asked || stood[p]) && TURN(p,t) && !UNKNOWNROW(p)));
 		rows(t);
 		ORPHAN;
 		if
@@ -758,7 +782,11 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that lea
 			bSweep--; gone = 1;
 			do :: gone <= FLOOR || row[gone] == 0 -> gone++ :: else -> break od;
 			ahead--; judge(p, t)
-		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) -> /* the holder is judged to have expired */
+#if DIRECT > 0
+		:: !SEEN(p,t) && bSweep > 0 && gone == 0 && ROWOFHOLDER && htk < t && t > FLOOR -> /* so is the row of a holder */
+			bSweep--; gone = htk; judge(p, t)
+#endif
+		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) && JUDGEABLE -> /* the holder is judged to have expired */
 			EARLY; bEvict--; plan = pEVICT; TARGET
 		:: !SEEN(p,t) && (nowait || gone != 0 || PRODUCTIVE(t)) -> judge(p, t)
 		fi;
@@ -821,8 +849,8 @@ claim:	skip;
 #else
 		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0; goto wait
 #endif
-		:: !unkn && MINE(p) -> res = 0; goto found
-		:: !unkn && !MINE(p) ->
+		:: !unkn && MINE(p) && !UNACCEPTED -> res = 0; goto found
+		:: !unkn && (!MINE(p) || UNACCEPTED) -> /* a look must show the row as well */
 			res = 0;
 			if
 			:: nowait && (rounds > 1 || (pres && hid != 0 && LIVE(hid))) -> goto leave
@@ -861,16 +889,24 @@ found:		/* claimant.adopt */
 #endif
 		more = 0; ahead = 0; gone = 0;
 #if DIRECT > 0
-#ifndef BUG_DIRECT_NO_CONFIRM
-		if :: ISNAMED(hid) -> goto accept :: else fi;
-#endif
-		if :: !ISNAMED(hid) -> nt[p] = 0 :: else fi;
 		bel[p] = 1;
 #endif
 		if
 		:: id = hid; t = MYTICKET; claimed = (htk != 0); idle = (!claimed && IDLEFOR(t));
-			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
-		:: bEvict > 0 && !ISNAMED(hid) -> /* found too late: removed */
+			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; first = 0;
+#if DIRECT > 0
+			/* a lock that was granted by name keeps its row until ACCEPT */
+			if :: !ISNAMED(id) -> nt[p] = 0 :: else fi;
+#ifndef BUG_NAME_NO_ROW
+			if :: !UNACCEPTED -> plv[p] = (pt[p] != 0) :: else fi;
+#else
+			plv[p] = (pt[p] != 0);
+#endif
+#else
+			plv[p] = (pt[p] != 0);
+#endif
+			goto held
+		:: bEvict > 0 -> /* found too late: removed */
 #if DIRECT > 0
 			bel[p] = 0;
 #endif
@@ -878,23 +914,29 @@ found:		/* claimant.adopt */
 		fi
 	}
 #if DIRECT > 0
-	/* claimant.accept: the lock is held once a heartbeat on the named entry succeeds */
+	/* the first heartbeat of a lock that was granted by name */
 accept:	skip;
 	atomic {
-		send(oACCEPT, p, NAMED(p), nt[p], 0);
+		send(oACCEPT, p, id, t, 0);
 		if
-		:: unkn -> unk[p] = unk[p] | BIT(LASTID); unkn = 0;
-			if :: goto accept :: goto wait :: bGiveup > 0 -> bGiveup--; goto leave fi
-		:: !unkn && res -> res = 0; id = NAMED(p); t = nt[p]; claimed = 1; idle = 0; bel[p] = 1;
-			lv[p] = BIT(id); unk[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); first = 0; goto held
-		:: !unkn && !res -> goto wait
+		:: unkn -> unkn = 0;
+#ifdef BUG_NAME_ROW_EARLY
+			plv[p] = (pt[p] != 0);
+#endif
+			goto held
+		:: !unkn && res -> res = 0; plv[p] = (pt[p] != 0); goto held
+		:: !unkn && !res -> goto lost
 		fi
 	}
 #endif
 held:	skip;
 	atomic {
 		if
-		:: bHB > 0 && hbt < 3 -> bHB--; send(oHB, p, id, t, 0);
+#if DIRECT > 0
+		:: UNACCEPTED && hid == id && !plv[p] -> goto accept
+		:: HANDSOVER(p) && name == 0 && NEXTROW(t) < T && row[NEXTROW(t)] != 0 -> name = NAME(NEXTROW(t)); goto held
+#endif
+		:: bHB > 0 && hbt < 3 && !UNACCEPTED -> bHB--; send(oHB, p, id, t, 0);
 			if
 			:: unkn -> unkn = 0; goto held
 			:: !unkn && res -> res = 0; idle = (!claimed && IDLEFOR(t)); goto held
@@ -906,7 +948,7 @@ held:	skip;
 		:: NEXT(t) -> goto pass
 #endif
 #if DIRECT > 0
-		:: bel[p] = 0; if :: idle -> goto fast :: !idle && HANDSOVER(p) -> goto scan :: !idle && !HANDSOVER(p) -> goto hand fi
+		:: bel[p] = 0; if :: idle -> goto fast :: !idle && name != 0 -> goto direct :: !idle && name == 0 -> goto hand fi
 #else
 		:: if :: idle -> goto fast :: else -> goto hand fi
 #endif
@@ -925,80 +967,13 @@ fast:	skip;
 		:: unkn -> unkn = 0; goto fast
 		:: !unkn && !res && pres && SAMEID(id,t) ->
 #if DIRECT > 0
-			if :: HANDSOVER(p) -> goto scan :: else fi;
+			if :: name != 0 -> goto direct :: else fi;
 #endif
 			goto hand
 		:: !unkn && (res || !(pres && SAMEID(id,t))) -> res = 0; goto over
 		fi
 	}
 #if DIRECT > 0
-#ifdef BUG_DIRECT_SKIP
-#define SKIPS 1
-#else
-#define SKIPS 0
-#endif
-	/* A query of the record and of the rows above the floor, and then DIRECT with the
-	 * first. */
-scan:	skip;
-#ifdef TORN
-	/* The record is read first. The rows below a point of the query are read with
-	 * it, and the others later. */
-	atomic {
-		known = tn; upto = FLOOR + 1;
-		do :: upto < T && row[upto] == 0 -> upto++ :: else -> break od
-	}
-#define READ(u) (u <= upto)
-#ifdef BUG_DIRECT_TORN
-#define ISSUED(u) 1
-#else
-#define ISSUED(u) (u <= known)
-#endif
-#else
-#define READ(u) 1
-#define ISSUED(u) 1
-#endif
-	atomic {
-		d_step { x = FLOOR + 1; do :: x < T && row[x] == 0 -> x++ :: else -> break od };
-#if defined(TORN) || defined(BUG_DIRECT_ANY)
-		/* the read of row x may be earlier than its put */
-		do
-		:: x < T -> x++; do :: x < T && row[x] == 0 -> x++ :: else -> break od;
-			if :: x < T && READ(x) :: else -> goto norow fi
-		:: break
-		od;
-#endif
-		if
-		:: x == T || !ISSUED(x) || !LOOKS(ROWNER(row[x])) -> goto norow
-		:: x < T && ISSUED(x) && LIVEROW(x) && LOOKS(ROWNER(row[x])) && READ(x) -> name = NAME(x)
-		:: x < T && (!LIVEROW(x) || bSweep > 0) -> /* an expired row, or one that is judged so */
-			if :: LIVEROW(x) -> bSweep-- :: else fi;
-			gone = x; gb = row[x]; x++;
-			do :: x < T && row[x] == 0 -> x++ :: else -> break od;
-			if :: x < T && ISSUED(x) && LIVEROW(x) && LOOKS(ROWNER(row[x])) && READ(x) -> name = NAME(x) :: else fi
-		fi;
-		x = 0;
-#ifdef TORN
-		known = 0; upto = 0;
-#endif
-		if :: gone != 0 && !SKIPS -> goto expired :: else -> gone = 0; gb = 0 fi;
-		if :: name != 0 -> goto direct :: else -> goto hand fi
-	}
-	atomic { false;
-norow:		x = 0;
-#ifdef TORN
-		known = 0; upto = 0;
-#endif
-		goto hand }
-expired: skip;
-	atomic {
-		send(oSWEEP, p, 0, gone, gb);
-		gone = 0; gb = 0;
-		if
-		:: !unkn && res && name != 0 -> res = 0; goto direct
-		:: !unkn && res && name == 0 -> res = 0; goto scan
-		:: else -> unkn = 0; res = 0; name = 0; goto hand
-		fi
-	}
 direct:	skip;
 	atomic {
 		if
@@ -1065,7 +1040,11 @@ reset: /* in the background, beside the next turn */
 		goto over }
 late:	skip; /* claimant.remove: the grant is removed, RESET follows, and the wait continues */
 	atomic {
+#if DIRECT > 0
+		send(oREM, p, 0, nt[p], BIT(tgt));
+#else
 		send(oREM, p, 0, 0, BIT(tgt));
+#endif
 		if
 		:: unkn -> unkn = 0; goto late
 		:: !unkn -> unk[p] = unk[p] & ~BIT(tgt);
@@ -1087,12 +1066,9 @@ goon:		if
 leave:	skip;
 	atomic {
 #if DIRECT > 0
-		/* CLEAN UP may remove the ids of the row, too. Otherwise a late DIRECT leaves
-		 * an entry with a short lease. */
-		if
-		:: nt[p] != 0 && psent[p] -> unk[p] = unk[p] | BIT(LASTID)
-		:: !(unk[p] & BIT(LASTID)) -> if :: MINE(p) && ISNAMED(hid) -> leased = 1 :: else fi; nt[p] = 0
-		fi;
+		/* an entry that is granted by name now, or later, ends with the row */
+		if :: UNACCEPTED && OWNER(hid) == p -> leased = 1 :: else fi;
+		nt[p] = 0;
 #endif
 		lv[p] = 0; wtk[p] = 0; owed[p] = 0; plv[p] = (pt[p] != 0); more = 0; ahead = 0; gone = 0; plan = 0 }
 	atomic {

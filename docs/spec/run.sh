@@ -80,13 +80,13 @@ ok queuelock 3-processes-one-no-wait -DN=3 -DNOWAIT=4
 ok queuelock 2-processes-one-no-wait-crash -DN=2 -DNOWAIT=2 -DEVICT=1 -DCRASH=1
 ok queuelock 2-processes-nested-late -DN=2 -DEXISTS=0 -DNESTED=3 -DDUP=1
 ok queuelock 2-processes-nested-and-seed-lost -DN=2 -DEXISTS=0 -DNESTED=2 -DLOST=1 -DGIVEUP=1
-ok queuelock direct-3-torn -DN=3 -DDIRECT=1 -DTORN
+ok queuelock direct-3 -DN=3 -DDIRECT=7
+ok queuelock direct-3-sweep -DN=3 -DDIRECT=7 -DSWEEP=1
 ok queuelock direct-2-late -DN=2 -DDIRECT=3 -DDUP=1
 ok queuelock direct-2-evict -DN=2 -DDIRECT=3 -DEVICT=1
 ok queuelock direct-2-lost-crash -DN=2 -DDIRECT=3 -DLOST=1 -DCRASH=1
 ok queuelock direct-2-lost-give-up -DN=2 -DDIRECT=3 -DLOST=1 -DGIVEUP=1
 ok queuelock direct-2-sweep-give-up -DN=2 -DDIRECT=3 -DSWEEP=1 -DGIVEUP=1
-ok queuelock direct-2-older-waiter-lost -DN=2 -DDIRECT=3 -DOLD=2 -DLOST=1
 ok queuelock pass-3-sweep -DN=3 -DPASS=1 -DSWEEP=1
 ok queuelock pass-2-two-turns -DN=2 -DCYCLES=2 -DPASS=1
 ok queuelock pass-2-late-give-up -DN=2 -DPASS=1 -DDUP=1 -DGIVEUP=1
@@ -157,10 +157,6 @@ ok scopes several-2-crash-sweep -DN=2 -DCRASH=1 -DSWEEP=1
 ok scopes several-2-evict -DN=2 -DEVICT=1
 ok scopes+cycles several-2-no-cycle -DN=2 -DEVICT=1
 ok scopes several-3-one-each -DN=3 -DONLY0=2 -DONLY1=4
-ok scopes direct-scope-3 -DN=3 -DQ=1 -DDIRECT=7
-ok scopes direct-scope-2-late -DN=2 -DQ=1 -DDIRECT=3 -DDUP=1
-ok scopes direct-several-2-evict -DN=2 -DDIRECT=3 -DEVICT=1
-ok scopes direct-several-2-lost-give-up -DN=2 -DDIRECT=3 -DLOST=1 -DGIVEUP=1
 ok queuelock BUG_TAKE_SAME_ID -DN=2 -DDUP=2 -DONCE -DBUG_TAKE_SAME_ID
 ok queuelock BUG_FENCE_NO_GRANTED-once -DN=2 -DDUP=2 -DONCE -DBUG_FENCE_NO_GRANTED
 fencing queuelock BUG_FENCE_NO_GRANTED-twice -DN=2 -DDUP=2 -DBUG_FENCE_NO_GRANTED
@@ -259,12 +255,13 @@ progress scopes BUG_KEEP_HELD -DN=2 -DBUG_KEEP_HELD
 attempts scopes BUG_FLOOR-scopes -DN=3 -DQ=1 -DBUG_FLOOR
 ok scopes BUG_CLAIM_NO_SERVINGAFTER-scopes -DN=3 -DQ=1 -DBUG_CLAIM_NO_SERVINGAFTER
 fencing scopes BUG_FLOOR+CLAIM_NO_SERVINGAFTER-s -DN=3 -DQ=1 -DBUG_FLOOR -DBUG_CLAIM_NO_SERVINGAFTER
-belief queuelock BUG_DIRECT_NO_CONFIRM -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_DIRECT_NO_CONFIRM
+belief queuelock BUG_NAME_LEASE -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_NAME_LEASE
+belief queuelock BUG_NAME_NO_ROW -DN=2 -DCYCLES=2 -DDIRECT=3 -DBUG_NAME_NO_ROW
+belief queuelock BUG_NAME_ROW_EARLY -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1 -DBUG_NAME_ROW_EARLY
+fifo queuelock BUG_NAME_NOT_NEXT -DN=3 -DDIRECT=7 -DBUG_NAME_NOT_NEXT
+judged queuelock BUG_EVICT_UNCONDITIONAL-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DSWEEP=1 -DBUG_EVICT_UNCONDITIONAL
 orphan queuelock BUG_DIRECT_NO_FALLBACK -DN=2 -DDIRECT=3 -DLOST=1 -DBUG_DIRECT_NO_FALLBACK
-fifo queuelock BUG_DIRECT_ANY -DN=3 -DDIRECT=7 -DBUG_DIRECT_ANY
-fifo queuelock BUG_DIRECT_SKIP -DN=3 -DDIRECT=7 -DSWEEP=1 -DBUG_DIRECT_SKIP
-fifo queuelock BUG_DIRECT_TORN -DN=3 -DDIRECT=3 -DTORN -DBUG_DIRECT_TORN
-exclusion queuelock BUG_DIRECT_NO_HELD -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD
+ok queuelock BUG_DIRECT_NO_HELD -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD
 fencing queuelock BUG_DIRECT_NO_HELD+NO_GRANTED -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD -DBUG_DIRECT_NO_GRANTED
 ok queuelock BUG_DIRECT_NO_GRANTED -DN=2 -DDIRECT=3 -DDUP=1 -DBUG_DIRECT_NO_GRANTED
 fifo queuelock BUG_PASS_NOT_NEXT -DN=3 -DPASS=1 -DBUG_PASS_NOT_NEXT
@@ -313,16 +310,16 @@ ok queuelock 2-processes-two-turns-late -DN=2 -DCYCLES=2 -DDUP=1
 ok queuelock 2-processes-evict-evict-lost -DN=2 -DEVICT=2 -DLOST=1
 ok queuelock 2-processes-late-evict -DN=2 -DDUP=1 -DEVICT=1
 ok queuelock direct-3-late-direct -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT
+ok queuelock direct-2-two-turns-lost -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1
 ok queuelock direct-3-evict -DN=3 -DDIRECT=7 -DEVICT=1
-ok queuelock direct-3-sweep -DN=3 -DDIRECT=7 -DSWEEP=1
+belief queuelock BUG_NAME_AGAIN -DN=3 -DDIRECT=1 -DSWEEP=1 -DDUP=1 -DLATEONLY=oENQ -DBUG_NAME_AGAIN
+ok queuelock BUG_NAME_UNSEEN -DN=3 -DDIRECT=7 -DSWEEP=1 -DBUG_NAME_UNSEEN
 ok queuelock direct-3-give-up -DN=3 -DDIRECT=7 -DGIVEUP=1
 ok queuelock direct-3-crash -DN=3 -DDIRECT=7 -DCRASH=1
 ok queuelock direct-2-late-evict -DN=2 -DDIRECT=3 -DDUP=1 -DEVICT=1
 ok queuelock direct-2-late-late -DN=2 -DDIRECT=3 -DDUP=2
 ok queuelock direct-2-two-turns-evict -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1
 ok queuelock direct-2-two-turns-late-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT
-ok scopes direct-scope-3-evict -DN=3 -DQ=1 -DDIRECT=7 -DEVICT=1
-ok scopes direct-several-2-late -DN=2 -DDIRECT=3 -DDUP=1
 ok lease seen-beats -DTTL=4 -DEND=10 -DSEEN -DMARGIN=1 -DBEATS=2
 ok forget forget-two-turns -DCYCLES=2 -DEND=8
 ok modes readers-3-crash -DN=3 -DREADERS=5 -DCRASH=1

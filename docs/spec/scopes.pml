@@ -12,8 +12,7 @@
  * each may happen: LOST, DUP, CRASH, EVICT, SWEEP, GIVEUP, LOSTCOUNTER (the counter
  * is lost, and starts at 1 again). With ONCE, a request that was answered is not
  * applied again. BUG_... plants a mistake. ORDERS is a mask of processes that enter
- * their queues in the other order. DIRECT is a mask of processes that grant the lock
- * by name when they release it, as in queuelock.pml.
+ * their queues in the other order.
  */
 #ifndef N
 #define N 2
@@ -54,9 +53,6 @@
 #ifndef LOSTCOUNTER
 #define LOSTCOUNTER 0
 #endif
-#ifndef DIRECT
-#define DIRECT 0
-#endif
 #define T 11              /* tickets are below this */
 #define K 16              /* attempts of one process are below this */
 #if DUP > 1
@@ -83,8 +79,6 @@ hidden byte broken_exclusion, broken_all, broken_fencing, broken_fifo, broken_ov
 #define oDEL 10
 #define oREM 11
 #define oFENCE 12
-#define oDIRECT 13        /* b: the owner of the row, and its ticket */
-#define oACCEPT 14
 
 /* The counter, and the serving records. A record exists from the first ENTER on:
  * its ticketNumber is not 0. */
@@ -109,11 +103,6 @@ byte dop[SLOTS], dp[SLOTS], did[SLOTS], dt[SLOTS], dq[SLOTS];
 short db[SLOTS];
 
 byte bLost = LOST, bDup = DUP, bCrash = CRASH, bEvict = EVICT, bSweep = SWEEP, bGiveup = GIVEUP, bLostCounter = LOSTCOUNTER;
-#if DIRECT > 0
-bool left = 0;            /* a grant by name came after its waiter had left */
-#else
-#define left 0
-#endif
 bool twice = 0;           /* a request that was answered was applied again */
 
 bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
@@ -125,24 +114,10 @@ bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 #define NEEDS(p,q) ((q) == 0 -> !HAS(ONLY1,p) : !HAS(ONLY0,p))
 #define AT(q,p)   ((q)*N + (p))
 #define ROWAT(q,u) row[(q)*T + (u)]
-#define MINE(p,q) (pres[q] && hid[q] != 0 && OWNER(hid[q]) == (p) && (lv[p] & BIT(hid[q])) && OWNNAME(q))
-#define LIVE(q)   ((lv[OWNER(hid[q])] & BIT(hid[q])) && OWNNAME(q))
+#define MINE(p,q) (pres[q] && hid[q] != 0 && OWNER(hid[q]) == (p) && (lv[p] & BIT(hid[q])))
+#define LIVE(q)   (lv[OWNER(hid[q])] & BIT(hid[q]))
 /* The id of a row, as an id of holders, has the row's ticket. nt is the ticket whose
  * row's ids a process would adopt, or holds. */
-#define LASTID    (K-1)
-#define NAMED(p)  ID(p, LASTID)
-#if DIRECT > 0
-byte nt[Q*N];
-#define ISNAMED(i) ((i)%K == LASTID)
-#define OWNNAME(q) (!ISNAMED(hid[q]) || htk[q] == nt[AT(q,OWNER(hid[q]))])
-#define SAMEID(q,i,t) (hid[q] == (i) && (!ISNAMED(i) || htk[q] == (t)))
-#define NT(q,p)   nt[AT(q,p)]
-#else
-#define ISNAMED(i) 0
-#define OWNNAME(q) 1
-#define SAMEID(q,i,t) (hid[q] == (i))
-#define NT(q,p)   0
-#endif
 #define ROW(p,r)  (((p)+1)*4 + (r))
 #define ROWNER(v) ((v)/4 - 1)
 #define TRUEFLOOR(q) ((pres[q] && sa[q]+1 > gr[q]) -> sa[q]+1 : gr[q])
@@ -282,13 +257,13 @@ inline apply(o, p, i, t, q, b) {
 		fi
 	:: o == oFAST ->
 		if
-		:: pres[q] && SAMEID(q,i,t) && cFAST ->
+		:: pres[q] && hid[q] == i && cFAST ->
 			raise(q, tn[q]); gr[q] = tn[q]; pres[q] = 0; sa[q] = 0; hid[q] = 0; htk[q] = 0; res = 1
 		:: else
 		fi
 	:: o == oREM -> /* also the hand-off */
 		if
-		:: pres[q] && hid[q] != 0 && OWNER(hid[q]) == p && (b & BIT(hid[q])) && (!ISNAMED(hid[q]) || htk[q] == t) -> hid[q] = 0; htk[q] = 0; res = 1
+		:: pres[q] && hid[q] != 0 && OWNER(hid[q]) == p && (b & BIT(hid[q])) -> hid[q] = 0; htk[q] = 0; res = 1
 		:: else
 		fi
 	:: o == oRESET ->
@@ -298,7 +273,7 @@ inline apply(o, p, i, t, q, b) {
 		fi
 	:: o == oEVICT ->
 		if
-		:: pres[q] && SAMEID(q,i,t) -> hid[q] = 0; htk[q] = 0; res = 1
+		:: pres[q] && hid[q] == i -> hid[q] = 0; htk[q] = 0; res = 1
 		:: else
 		fi
 	:: o == oSWEEP ->
@@ -320,16 +295,6 @@ inline apply(o, p, i, t, q, b) {
 			res = 1
 		:: else
 		fi
-#if DIRECT > 0
-	:: o == oDIRECT ->
-		if
-		:: pres[q] && SAMEID(q,i,t) && (htk[q] == t || (htk[q] == 0 && sa[q] + 1 == t)) && gr[q] < b%16 && sa[q] + 1 < b%16 && tn[q] >= b%16 ->
-			grant(q, b%16, b/16); hid[q] = NAMED(b/16); htk[q] = b%16; gr[q] = b%16; res = 1;
-			if :: NT(q,b/16) != b%16 -> left = 1 :: else fi
-		:: else
-		fi
-	:: o == oACCEPT -> res = (pres[q] && SAMEID(q,i,t) && gr[q] <= t)
-#endif
 	fi;
 	y = 0
 	}
@@ -421,7 +386,7 @@ end:	do
 }
 #endif
 
-#define NEWID(p) assert(nx < LASTID || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
+#define NEWID(p) assert(nx < K || broken_attempts); id = ID(p, nx); nx++; lv[p] = lv[p] | BIT(id)
 #define GOT(q)   HAS(has, q)
 /* A look at queue q would lead to an action, with or without a fault. */
 #define HOT(q) (NEEDS(p,q) && ((GOT(q) && !MINE(p,q)) || (!GOT(q) && (MINE(p,q) || t <= FLOOR(q) || !pres[q] || \
@@ -441,9 +406,6 @@ proctype Main(byte p) {
 	byte maybe = 0;   /* mask of the queues with an own id that had no answer */
 	byte rowed = 0;   /* mask of the queues that may have an own row */
 	byte first = 0;   /* mask of the queues where ENTER granted the lock */
-#if DIRECT > 0
-	byte name = 0;
-#endif
 	byte rid = 0, gone = 0, ahead = 0, gb = 0, tgt = 0, cycle = 0;
 	bool done = 0, fenced = 0;
 	{
@@ -495,9 +457,6 @@ raise_:	skip; /* a counter that has lost numbers is raised to the numbers that h
 enqueue: skip;
 	atomic {
 		rowed = rowed | (1 << q);
-#if DIRECT > 0
-		nt[AT(q,p)] = t; lv[p] = lv[p] | BIT(LASTID);
-#endif
 		send(oENQ, p, 0, t, q, rid);
 		if
 		:: unkn && rid < 3 -> unkn = 0; rid++; goto enqueue
@@ -526,15 +485,12 @@ wait:	skip; /* LOOK at a queue whose lock is not held, or learn of a loss. A loo
 		if
 		:: GOT(q) && !MINE(p,q) -> goto over /* lost, while waiting for the others */
 		:: !GOT(q) && MINE(p,q) ->
-#if DIRECT > 0
-			if :: ISNAMED(hid[q]) -> goto accept :: else fi;
-#endif
 			goto found
 		:: !GOT(q) && !MINE(p,q) && gone != 0 -> gb = ROWAT(q,gone); goto sweep
 		:: !GOT(q) && !MINE(p,q) && gone == 0 && bSweep > 0 && ahead != 0 -> /* a live row is judged to have expired */
 			bSweep--; gone = ahead; gb = ROWAT(q,gone); goto sweep
-		:: !GOT(q) && !MINE(p,q) && gone == 0 && hid[q] != 0 && !LIVE(q) -> tgt = hid[q]; gb = (ISNAMED(tgt) -> htk[q] : 0); goto evict
-		:: !GOT(q) && !MINE(p,q) && gone == 0 && hid[q] != 0 && LIVE(q) && bEvict > 0 -> bEvict--; tgt = hid[q]; gb = (ISNAMED(tgt) -> htk[q] : 0); goto evict
+		:: !GOT(q) && !MINE(p,q) && gone == 0 && hid[q] != 0 && !LIVE(q) -> tgt = hid[q]; goto evict
+		:: !GOT(q) && !MINE(p,q) && gone == 0 && hid[q] != 0 && LIVE(q) && bEvict > 0 -> bEvict--; tgt = hid[q]; goto evict
 		:: !GOT(q) && !MINE(p,q) && gone == 0 && !(hid[q] != 0 && !LIVE(q)) && (t <= FLOOR(q) || !pres[q]) -> goto over
 		:: !GOT(q) && !MINE(p,q) && gone == 0 && !(hid[q] != 0 && !LIVE(q)) && pres[q] && NOROW(p,q,t) && rid < 3 -> rid++; goto again
 		:: !GOT(q) && !MINE(p,q) && gone == 0 && hid[q] == 0 && ahead == 0 && pres[q] && t > FLOOR(q) -> goto claim
@@ -542,17 +498,6 @@ wait:	skip; /* LOOK at a queue whose lock is not held, or learn of a loss. A loo
 	}
 	atomic { false;
 found:		has = has | (1 << q); wtk[AT(q,p)] = 0; owed[AT(q,p)] = 0; gone = 0; ahead = 0; q = 0; goto wait }
-#if DIRECT > 0
-accept:	skip;
-	atomic {
-		gone = 0; ahead = 0;
-		send(oACCEPT, p, NAMED(p), nt[AT(q,p)], q, 0);
-		if
-		:: unkn || !res -> unkn = 0; q = 0; goto wait
-		:: else -> res = 0; goto found
-		fi
-	}
-#endif
 sweep:	skip;
 	atomic { send(oSWEEP, p, 0, gone, q, gb); gone = 0; gb = 0; ahead = 0; q = 0; unkn = 0; res = 0; goto wait }
 evict:	skip;
@@ -617,32 +562,8 @@ giverow: skip;
 #endif
 		:: else
 		fi;
-#if DIRECT > 0
-		if :: done && GOT(q) && HAS(DIRECT,p) && MINE(p,q) -> goto scan :: else fi;
-#endif
 		goto hand
 	}
-#if DIRECT > 0
-	/* the first row above the floor, by one read */
-scan:	skip;
-	atomic {
-		d_step { x = FLOOR(q) + 1; do :: x < T && ROWAT(q,x) == 0 -> x++ :: else -> break od };
-		if
-		:: x < T && LIVEROW(q,x) && x <= tn[q] -> name = ROWNER(ROWAT(q,x))*16 + x; x = 0
-		:: else -> x = 0; goto hand
-		fi
-	}
-direct:	skip;
-	atomic {
-		tgt = (MINE(p,q) -> hid[q] : 0);
-		send(oDIRECT, p, tgt, t, q, name);
-		tgt = 0;
-		if
-		:: unkn -> unkn = 0; if :: goto direct :: name = 0; goto hand fi
-		:: !unkn -> res = 0; name = 0; goto hand
-		fi
-	}
-#endif
 fast:	skip;
 	atomic {
 		tgt = (MINE(p,q) -> hid[q] : 0);
@@ -656,7 +577,7 @@ fast:	skip;
 	}
 hand:	skip;
 	atomic {
-		send(oREM, p, 0, NT(q,p), q, lv[p]);
+		send(oREM, p, 0, 0, q, lv[p]);
 		if
 		:: unkn -> unkn = 0; goto hand
 		:: !unkn && res && hid[q] == 0 && IDLEFOR(q, (GOT(q) -> t : sa[q]+1)) -> res = 0; tgt = (GOT(q) -> t : sa[q]+1); goto reset
@@ -669,14 +590,10 @@ reset: skip;
 given:
 #ifndef BUG_KEEP_HELD
 		/* nothing that was applied before is left */
-		assert(hid[q] == 0 || OWNER(hid[q]) != p || ISNAMED(hid[q]) || twice || broken_left);
+		assert(hid[q] == 0 || OWNER(hid[q]) != p || twice || broken_left);
 		has = has & ~(1 << q);
 #else
 		if :: done -> has = has & ~(1 << q) :: else fi;
-#endif
-#if DIRECT > 0
-		nt[AT(q,p)] = 0;
-		if :: pres[q] && ISNAMED(hid[q]) && OWNER(hid[q]) == p -> left = 1 :: else fi;
 #endif
 		maybe = maybe & ~(1 << q); q++;
 		if
@@ -722,7 +639,7 @@ init {
 	atomic {
 		fin == N && ALLCOME;
 		if
-		:: bCrash == CRASH && bDup == DUP && !left ->
+		:: bCrash == CRASH && bDup == DUP ->
 			i = 0;
 			do :: i < Q*T -> assert(row[i] == 0 || broken_clean); i++ :: else -> break od;
 			i = 0;
