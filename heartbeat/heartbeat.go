@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,7 @@ type Config struct {
 	Interval time.Duration // from a renewal to the next; less than TTL; zero: only Extend renews
 	Margin   time.Duration // the deadline is TTL less Margin after the last renewal
 	First    time.Duration // from the start to the first renewal; zero: at once
+	Deadline time.Time     // of the lease as it was taken, if that is not TTL less Margin after the start; zero: it is
 	Spread   float64       // a renewal comes earlier by up to this part of its wait, at random; zero: none
 	Warnings []Warning     // of a deadline that comes near
 	// Endless says that the lease has no end. Margin and Warnings are not used then,
@@ -114,7 +116,7 @@ func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	if c.Endless {
 		return k
 	}
-	k.deadline = sent.Add(c.TTL - c.Margin)
+	k.deadline = cmp.Or(c.Deadline, sent.Add(c.TTL-c.Margin))
 	for _, w := range c.Warnings {
 		k.warnings = append(k.warnings, warning{Warning: w})
 	}

@@ -365,6 +365,22 @@ func TestCause(t *testing.T) {
 			t.Errorf("%d renewals were sent, want none", len(sent))
 		}
 	})
+	bubble("the lease had run for some time", t, func(t *testing.T) {
+		start := time.Now()
+		c := rhythm
+		c.First, c.Deadline = time.Second, start.Add(5*time.Second)
+		k := heartbeat.Start(t.Context(), start, c, newTable(func(context.Context, int) error { return errNetwork }).renew)
+		wantLoss(t, k, start, 5*time.Second, heartbeat.Unreachable)
+		k.Stop()
+		start = time.Now()
+		c.Deadline = start.Add(5 * time.Second)
+		k = heartbeat.Start(t.Context(), start, c, newTable(nil).renew)
+		time.Sleep(2 * time.Second)
+		if got := k.Deadline().Sub(start); got != 59*time.Second {
+			t.Errorf("after a renewal the deadline is at %v, want 59s", got)
+		}
+		k.Stop()
+	})
 	// A process that was paused finds both its timers due at once.
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
