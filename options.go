@@ -278,6 +278,10 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		Row:      lease.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: lease.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 	}
+	for _, w := range cfg.warnings {
+		// A grant by name may have a fifteenth of the lease of a row left, and should not begin with a warning.
+		config.Entry.Unnamed = config.Entry.Unnamed || w.margin > cfg.WaiterTTL/16
+	}
 	key, mode := keyOf(q), cfg.mode
 	if cfg.progress != nil || cfg.log.Observed() {
 		queued := false

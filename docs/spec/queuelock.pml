@@ -14,8 +14,8 @@
  * again. BUG_... plants a mistake. STRICT_FIFO checks more than the protocol
  * promises.
  *
- * DIRECT is a mask of processes that grant the lock by name when they release it:
- * to the row with the next ticket, which they have read at some time. NESTED is a
+ * DIRECT is a mask of processes that pass the lock by name when they release it, to
+ * the row with the next ticket, which they have read at some time. NESTED is a
  * mask of processes whose TAKE creates the record. With LATEONLY, only that request
  * may be late. With PASS, the processes are waiters of one client: a release may
  * claim the lock for the waiter with the next ticket.
@@ -150,7 +150,7 @@ bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 #if DIRECT > 0
 /* The id of a row is an id of holders, too. In the model it is the last attempt of
  * the process, with the row's ticket, and hr is the number of the row's id. Until
- * ACCEPT the entry has no lease of its own: it ends with the row. nt is the ticket
+ * ACCEPT the entry has the lease of the row as it was read, and ends with the row. nt is the ticket
  * whose row's ids a process would adopt, or holds. */
 #define LASTID    (K-1)
 #define NAMED(p)  ID(p, LASTID)
@@ -159,24 +159,15 @@ bool res = 0, unkn = 0;   /* the last answer: applied or refused, or none */
 #define ISNAMED(i) ((i)%K == LASTID)
 #define SAMEID(i,t) (hid == (i) && (!ISNAMED(i) || htk == (t)))
 #define UNACCEPTED (pres && hid != 0 && ISNAMED(hid) && hbt == 0)
-/* The row was never lost, and the look shows it beside the entry. */
+/* The lease with which the row was named has not ended by the clock of its owner. */
 #ifdef BUG_NAME_AGAIN
-#define MYROW(q)  (pst[q] == STAND && ITSROW)
-#elif defined(BUG_NAME_UNSEEN)
-#define MYROW(q)  (pst[q] == STAND && !ended[q] && prid[q] == hr)
+#define MYROW(q)  1
 #else
-#define MYROW(q)  (pst[q] == STAND && !ended[q] && ITSROW)
+#define MYROW(q)  (!ended[q])
 #endif
 #define OWNNAME(q) (!ISNAMED(hid) || (htk == nt[q] && (hbt > 0 || pt[q] != htk || MYROW(q))))
-/* The entry is the process's, and the keeper of its row does not know the row's id. */
-#define UNKNOWNROW(q) (UNACCEPTED && OWNER(hid) == q && htk == nt[q] && pst[q] == PUT)
 #define ITSROW    (row[htk] != 0 && ROWNER(row[htk]) == OWNER(hid) && ROWID(row[htk])%8 == hr)
 #define OWNED(i)  (UNACCEPTED -> ITSROW : KNOWN(i))
-#ifdef BUG_NAME_LEASE
-#define JUDGEABLE 1
-#else
-#define JUDGEABLE (!UNACCEPTED)
-#endif
 /* A row as it was read: its ticket, its owner, and the number of its id. */
 #define NAME(u)   ((u)*256 + row[u])
 #define NAMETK(b) ((b)/256)
@@ -189,7 +180,7 @@ byte hr = 0;
 bool ended[N];            /* the lease of its row was over, by its own clock, since it has the ticket */
 bool bel[N];              /* only for the checks: it believes that it holds */
 bool early = 0;           /* a holder, or its row, was judged to have expired too early */
-#define EARLY early = early || !UNACCEPTED
+#define EARLY if :: UNACCEPTED && !bel[OWNER(hid)] -> ended[OWNER(hid)] = 1 :: else -> early = 1 fi
 #define HANDSOVER(p) ((DIRECT >> (p)) & 1)
 #ifdef BUG_NAME_NOT_NEXT
 #define NEXTROW(t) ((t)+2)
@@ -223,9 +214,7 @@ byte pn[N];               /* how many releases have made one */
 #define SAMEID(i,t) (hid == (i))
 #define OWNNAME(q) 1
 #define UNACCEPTED 0
-#define UNKNOWNROW(q) 0
 #define OWNED(i)  KNOWN(i)
-#define JUDGEABLE 1
 #define HR0       skip
 #define ROWOFHOLDER 0
 #define EARLY skip
@@ -260,7 +249,7 @@ byte pn[N];               /* how many releases have made one */
 #define AHEAD(t) (AHEAD1(1,t) || AHEAD1(2,t) || AHEAD1(3,t) || AHEAD1(4,t) || \
 	AHEAD1(5,t) || AHEAD1(6,t) || AHEAD1(7,t) || AHEAD1(8,t))
 /* A look would lead to an action, with or without a fault. */
-#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || (hid != 0 && (!LIVE(hid) || (bEvict > 0 && JUDGEABLE))) || \
+#define TURN(p,t) (MINE(p) || t <= FLOOR || !pres || GONE(t) || (hid != 0 && (!LIVE(hid) || bEvict > 0)) || \
 	(hid == 0 && !AHEAD(t)) || (bSweep > 0 && (AHEAD(t) || ROWOFHOLDER)) || bGiveup > 0)
 
 hidden byte x, y;
@@ -736,7 +725,7 @@ take:	skip;
 			ORPHAN;
 			if
 			:: !LIVE(hid) -> TARGET; goto evict
-			:: LIVE(hid) && bEvict > 0 && JUDGEABLE -> EARLY; bEvict--; TARGET; goto evict
+			:: LIVE(hid) && bEvict > 0 -> EARLY; bEvict--; TARGET; goto evict
 			:: LIVE(hid) -> goto leave
 			fi
 		fi
@@ -771,7 +760,7 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that lea
 	 * to another look is left out, so a waiter that is never granted is a
 	 * deadlock. */
 	atomic {
-		(nowait || ((!asked || stood[p]) && TURN(p,t) && !UNKNOWNROW(p)));
+		(nowait || ((!asked || stood[p]) && TURN(p,t)));
 		rows(t);
 		ORPHAN;
 		if
@@ -786,7 +775,7 @@ wait:	skip; /* LOOK: the record and the rows ahead, in one read. A look that lea
 		:: !SEEN(p,t) && bSweep > 0 && gone == 0 && ROWOFHOLDER && htk < t && t > FLOOR -> /* so is the row of a holder */
 			bSweep--; gone = htk; judge(p, t)
 #endif
-		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) && JUDGEABLE -> /* the holder is judged to have expired */
+		:: !SEEN(p,t) && bEvict > 0 && pres && hid != 0 && LIVE(hid) -> /* the holder is judged to have expired */
 			EARLY; bEvict--; plan = pEVICT; TARGET
 		:: !SEEN(p,t) && (nowait || gone != 0 || PRODUCTIVE(t)) -> judge(p, t)
 		fi;
@@ -849,8 +838,8 @@ claim:	skip;
 #else
 		:: unkn -> unk[p] = unk[p] | BIT(id); unkn = 0; goto wait
 #endif
-		:: !unkn && MINE(p) && !UNACCEPTED -> res = 0; goto found
-		:: !unkn && (!MINE(p) || UNACCEPTED) -> /* a look must show the row as well */
+		:: !unkn && MINE(p) -> res = 0; goto found
+		:: !unkn && !MINE(p) ->
 			res = 0;
 			if
 			:: nowait && (rounds > 1 || (pres && hid != 0 && LIVE(hid))) -> goto leave

@@ -255,7 +255,7 @@ progress scopes BUG_KEEP_HELD -DN=2 -DBUG_KEEP_HELD
 attempts scopes BUG_FLOOR-scopes -DN=3 -DQ=1 -DBUG_FLOOR
 ok scopes BUG_CLAIM_NO_SERVINGAFTER-scopes -DN=3 -DQ=1 -DBUG_CLAIM_NO_SERVINGAFTER
 fencing scopes BUG_FLOOR+CLAIM_NO_SERVINGAFTER-s -DN=3 -DQ=1 -DBUG_FLOOR -DBUG_CLAIM_NO_SERVINGAFTER
-belief queuelock BUG_NAME_LEASE -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_NAME_LEASE
+belief queuelock BUG_NAME_AGAIN -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_NAME_AGAIN
 belief queuelock BUG_NAME_NO_ROW -DN=2 -DCYCLES=2 -DDIRECT=3 -DBUG_NAME_NO_ROW
 belief queuelock BUG_NAME_ROW_EARLY -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1 -DBUG_NAME_ROW_EARLY
 fifo queuelock BUG_NAME_NOT_NEXT -DN=3 -DDIRECT=7 -DBUG_NAME_NOT_NEXT
@@ -312,8 +312,7 @@ ok queuelock 2-processes-late-evict -DN=2 -DDUP=1 -DEVICT=1
 ok queuelock direct-3-late-direct -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT
 ok queuelock direct-2-two-turns-lost -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1
 ok queuelock direct-3-evict -DN=3 -DDIRECT=7 -DEVICT=1
-belief queuelock BUG_NAME_AGAIN -DN=3 -DDIRECT=1 -DSWEEP=1 -DDUP=1 -DLATEONLY=oENQ -DBUG_NAME_AGAIN
-ok queuelock BUG_NAME_UNSEEN -DN=3 -DDIRECT=7 -DSWEEP=1 -DBUG_NAME_UNSEEN
+ok queuelock direct-3-sweep-late-row -DN=3 -DDIRECT=1 -DSWEEP=1 -DDUP=1 -DLATEONLY=oENQ
 ok queuelock direct-3-give-up -DN=3 -DDIRECT=7 -DGIVEUP=1
 ok queuelock direct-3-crash -DN=3 -DDIRECT=7 -DCRASH=1
 ok queuelock direct-2-late-evict -DN=2 -DDIRECT=3 -DDUP=1 -DEVICT=1

@@ -38,7 +38,8 @@ type line struct {
 	others    int            // tickets below last and above all waiters that may be other clients'
 	record    serving.Record // as a waiter of the line saw it last
 	seenAt    time.Time
-	granted   string // id of the last grant to a waiter of the line, at grantedAt
+	named     ticket.Number // that a release of this client has granted the lock to by its row
+	granted   string        // id of the last grant to a waiter of the line, at grantedAt
 	grantedAt time.Time
 	leaving   map[ticket.Number]*Waiter // that have left, and whose rows a look may show
 	digest    wake.Digest               // with hints
@@ -260,6 +261,23 @@ func (q *Queues) Wake(of table.Queue, others bool) { q.turnEnded(of, true, other
 // Passed records that a turn has ended, and that its release has granted the lock to the waiter whose offer it took.
 // No other waiter of this client is woken. Those of other clients count turns, and get a hint.
 func (q *Queues) Passed(of table.Queue) { q.turnEnded(of, false, true) }
+
+// Named is Wake after a release that has granted the lock to ticket t by its row, of whichever client.
+func (q *Queues) Named(of table.Queue, t ticket.Number) {
+	q.mu.Lock()
+	if l := q.lines[lineKey{of.Entity, of.Reason}]; l != nil {
+		l.named = t
+	}
+	q.mu.Unlock()
+	q.turnEnded(of, true, true)
+}
+
+// Named reports whether a release of this client has granted the lock to the waiter by its row.
+func (w *Waiter) Named() bool {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.line.named == w.ticket
+}
 
 func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	q.mu.Lock()

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
@@ -37,6 +38,15 @@ func (s Snapshot) Observe(q table.Queue, observer *lease.Observer) Leases {
 		l.Rows = append(l.Rows, observer.See(row.LeaseID(q), row.Lease, s.ReadAt))
 	}
 	return l
+}
+
+// Abandoned reports whether a holder ahead, which a release has named, shows no sign of life: it has not accepted the
+// grant, and its row is not there. It keeps the row until it has accepted the grant or ended its turn, so its waiter has
+// left before it saw the grant. Only a look that was sent after an answer with the entry proves that: the row may have
+// been put and named while this one was under way.
+func (s Snapshot) Abandoned(h serving.Holder) bool {
+	return !h.Accepted() && s.Whole &&
+		!slices.ContainsFunc(s.Rows, func(row Row) bool { return row.Ticket == h.Ticket })
 }
 
 // Decision is what a Snapshot means for one ticket.

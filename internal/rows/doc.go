@@ -11,7 +11,8 @@
 // # Does not promise
 //
 // Exclusion. To be first in a look is a reason to try CLAIM (package serving), because
-// a ticket that was taken earlier may put its row later.
+// a ticket that was taken earlier may put its row later. Only the holder with the ticket
+// before may grant the lock to a row (Row.Named).
 //
 // # Authority
 //

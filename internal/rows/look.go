@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/serving"
@@ -13,6 +14,10 @@ import (
 type Snapshot struct {
 	Record serving.Record
 	Rows   []Row
+	Own    bool // the row of LookNext's ticket is there
+	Next   *Row // with the ticket after it; nil if there is none
+	// Whole reports that one look has read the record and then all rows ahead.
+	Whole bool
 	// ReadAt is when the answer arrived, or later, on the local monotonic clock. An
 	// earlier time would make leases seem unchanged for longer than they were.
 	ReadAt time.Time
@@ -22,7 +27,7 @@ type Snapshot struct {
 func SnapshotOf(rec serving.Record) Snapshot { return Snapshot{Record: rec, ReadAt: time.Now()} }
 
 // Saw replaces the record by one that a request has just returned.
-func (s *Snapshot) Saw(rec serving.Record) { s.Record, s.ReadAt = rec, time.Now() }
+func (s *Snapshot) Saw(rec serving.Record) { s.Record, s.ReadAt, s.Whole = rec, time.Now(), false }
 
 // Look reads the record and all rows ahead of ticket t by one consistent query. floor is
 // the floor that the caller saw last, or zero. If it is directly below t, no row can be
@@ -34,6 +39,28 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Snapshot,
 		return SnapshotOf(rec), err
 	}
 	return look(ctx, q, q.SortKey(t.Previous().Padded()))
+}
+
+// LookNext is Look that also shows the row of ticket t and the one after, which a holder needs to hand over by name. It
+// always reads the rows.
+func LookNext(ctx context.Context, q table.Queue, t ticket.Number) (Snapshot, error) {
+	next, err := t.Next()
+	if err != nil {
+		return Look(ctx, q, t, ticket.Number{})
+	}
+	s, err := look(ctx, q, q.SortKey(next.Padded()))
+	s.Rows = slices.DeleteFunc(s.Rows, func(row Row) bool {
+		switch row.Ticket {
+		case t:
+			s.Own = true
+		case next:
+			s.Next = &row
+		default:
+			return false
+		}
+		return true
+	})
+	return s, err
 }
 
 // LookAll reads the record and all rows, with the requests of Look.
@@ -59,6 +86,7 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 			return s, err
 		}
 	}
+	s.Whole = true
 	return s, nil
 }
 

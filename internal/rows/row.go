@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -28,6 +29,8 @@ type Row struct {
 	Mode      string    // a serving.Mode, as text
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if unknown
 	Lease     lease.Lease
+	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
+	EntryID string
 
 	// Problem is set if the row is malformed. Only Ticket is then valid.
 	Problem error
@@ -37,6 +40,20 @@ type Row struct {
 
 // Shared reports whether its owner waits for a shared lock.
 func (r Row) Shared() bool { return r.Mode == serving.ModeShared }
+
+// Named returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
+// lease of the row as it was read, and ends with it. ok is false unless half of that lease is left: the waiter needs
+// some of it to see the entry.
+func (r Row) Named(clock *dbclock.Clock, now time.Time) (next serving.Next, ok bool) {
+	_, latest, known := clock.At(now)
+	if r.EntryID == "" || r.Problem != nil || !known || r.Lease.Until.Sub(latest) < r.Lease.TTL/2 {
+		return serving.Next{}, false
+	}
+	return serving.Next{Ticket: r.Ticket, Entry: serving.Entry{
+		ID: r.EntryID, Owner: r.Owner, Since: lease.Middle(clock, now), Named: true,
+		Lease: lease.Lease{TTL: r.Lease.TTL, Until: r.Lease.Until},
+	}}, true
+}
 
 // Same reports whether two reads of one queue showed the same row.
 func (r Row) Same(o Row) bool { return r.Ticket == o.Ticket && r.ID == o.ID }
@@ -55,6 +72,9 @@ func (r Row) item(q table.Queue) table.Item {
 	item[table.AttrMode] = table.String(r.Mode)
 	item[table.AttrCreatedAt] = table.Int(r.CreatedAt.UnixMilli())
 	r.Lease.Fill(item)
+	if r.EntryID != "" && !r.Lease.Until.IsZero() {
+		item[table.AttrEntryID] = table.String(r.EntryID)
+	}
 	item[q.Layout().TTL] = r.expiresAt(r.Lease.Until, r.CreatedAt)
 	return item
 }
@@ -85,6 +105,7 @@ func decode(q table.Queue, item table.Item) Row {
 		row.Mode = r.OptionalText(table.AttrMode)
 		row.CreatedAt = r.OptionalTime(table.AttrCreatedAt)
 		row.Lease = lease.Read(r)
+		row.EntryID = r.OptionalText(table.AttrEntryID)
 	}
 	if r.Err != nil {
 		row.Problem, row.Lease = r.Err, lease.Lease{TTL: malformedLease}

@@ -43,8 +43,9 @@ func (n names) servedAs(id string, t, before expression.ValueBuilder) expression
 // Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
 // zero if it is not known.
 type Renewal struct {
-	Until time.Time // new end of the lease
-	Since time.Time // time of the grant, if the entry does not contain it yet
+	Until time.Time     // new end of the lease
+	Since time.Time     // time of the grant, if the entry does not contain it yet
+	TTL   time.Duration // new length of the lease; zero: it stays
 }
 
 // ErrOutrun reports that the holder is in the record, and that a later renewal of
@@ -60,9 +61,10 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 // other clients evict a holder that relies on a later one. So until must never
 // decrease from call to call (lease.Renewals). ErrRefused is a loss.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
-	shape := heartbeatShape{q.Attr(""), !r.Until.IsZero(), !r.Since.IsZero()}
+	shape := heartbeatShape{q.Attr(""), !r.Until.IsZero(), !r.Since.IsZero(), r.TTL > 0}
 	slots := table.Slots{Name: id, Values: []types.AttributeValue{
 		t.Attribute(), t.Previous().Attribute(), table.Int(r.Until.UnixMilli()), table.Int(r.Since.UnixMilli()),
+		table.Int(r.TTL.Milliseconds()),
 	}}
 	rec, err := send(ctx, q, q.Record().Fill(shape, slots))
 	if errors.Is(err, ErrRefused) {
@@ -75,11 +77,11 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 	return rec, err
 }
 
-// heartbeatShape is the shape of Heartbeat. Its slots are the holder's id, its ticket, the number before it, and the times
-// of the Renewal.
+// heartbeatShape is the shape of Heartbeat. Its slots are the holder's id, its ticket, the number before it, and what the
+// Renewal has.
 type heartbeatShape struct {
-	prefix       string
-	until, since bool
+	prefix            string
+	until, since, ttl bool
 }
 
 // Build implements table.Shape.
@@ -93,6 +95,9 @@ func (h heartbeatShape) Build(slots table.Slots) expression.Builder {
 	}
 	if h.since {
 		update = update.Set(since, since.IfNotExists(slots.Value(3)))
+	}
+	if h.ttl {
+		update = update.Set(n.field(id, table.AttrTTL), slots.Value(4))
 	}
 	return built(update, condition)
 }

@@ -47,6 +47,7 @@ type Holder struct {
 	Owner    string
 	Since    time.Time // on DynamoDB's clock; zero if unknown
 	Shared   bool      // it shares the lock
+	Named    bool      // see Entry
 	Lease    lease.Lease
 	Data     []byte // the holder's own data, for display; nil if there is none
 	DataSet  int64  // number of the SetData call that wrote it; zero before the first
@@ -60,6 +61,10 @@ type Holder struct {
 // Unreadable reports whether the ticket or the lease of the entry is malformed. Its
 // lease is then never judged to have ended.
 func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == lease.Lease{} }
+
+// Accepted reports whether the holder has written to its entry itself, if a release has named it. It may have written
+// to one that cannot be read.
+func (h Holder) Accepted() bool { return !h.Named || h.Lease.Beat > 0 || h.Problem != nil }
 
 // LeaseID returns the name of the holder's lease for an Observer.
 func (h Holder) LeaseID(q table.Queue) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
@@ -201,6 +206,7 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 	read(func(e *table.Reader) {
 		h.Owner = e.OptionalText(table.AttrOwner)
 		h.Shared = e.OptionalText(table.AttrMode) == ModeShared
+		h.Named = e.OptionalBool(table.AttrNamed)
 		if since := e.OptionalTime(table.AttrSince); e.Err == nil {
 			h.Since = since
 		}

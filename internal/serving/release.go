@@ -48,8 +48,9 @@ const (
 	// FormHandOff leaves {}, so that the first waiter may claim.
 	FormHandOff
 	// FormPass also claims the lock for Ending.Next: RELEASE and CLAIM in one write, for
-	// a waiter of the same client. Only an exclusive holder may pass the lock, to the
-	// ticket after its own, because no other waiter can be between the two.
+	// a waiter of the same client, or for one that it names by its row. Only an exclusive
+	// holder may pass the lock, to the ticket after its own, because no other waiter can be
+	// between the two.
 	FormPass
 )
 

@@ -75,6 +75,7 @@ type Entry struct {
 	Since time.Time // on DynamoDB's clock; zero if unknown
 	Lease lease.Lease
 	Data  []byte // for display; left out if empty
+	Named bool   // a release of another client has granted it to a waiter by its row; the lease is the row's
 }
 
 func (e Entry) item() table.Item {
@@ -83,6 +84,9 @@ func (e Entry) item() table.Item {
 	table.SetTime(item, table.AttrSince, e.Since)
 	if e.Mode.Shared {
 		item[table.AttrMode] = table.String(ModeShared)
+	}
+	if e.Named {
+		item[table.AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	if len(e.Data) > 0 {
 		item[table.AttrData] = &types.AttributeValueMemberB{Value: e.Data}

@@ -25,6 +25,7 @@ type call struct {
 	unread    bool // the last refusal did not show the record: a copy may have been applied
 	idle      bool // it was applied, and RESET would be applied
 	offered   bool // it has looked for a waiter to pass the lock to
+	named     bool // that waiter may be another client's: it was named by its row
 	send      func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
 
@@ -153,7 +154,10 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 	c.offered = true
 	next, answer := s.client.Local.Take(s.config.Queue, s.grant.Ticket)
 	if answer == nil {
-		return c.send(ctx, form, c.ending)
+		if next, c.named = s.grant.Successor(c.ending.Turn, s.config.Queue.Clock(), time.Now()); c.named {
+			c.form, c.ending.Next = serving.FormPass, next
+		}
+		return c.send(ctx, c.form, c.ending)
 	}
 	e := c.ending
 	c.form, e.Next = serving.FormPass, next

@@ -15,6 +15,9 @@
 // how the lock ended. An UpdateAndRelease that the record shows as made has released the
 // lock, even if the lease had run out locally before the answer came.
 //
+// A lock that was granted by name has the lease of its waiter's row at first. The session
+// accepts it by its first heartbeat, and keeps the row until then, or until it has ended.
+//
 // # States
 //
 //	          UpdateAndRelease

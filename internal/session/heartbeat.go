@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/waiter"
 )
 
 // crowd is the number of locks of one client from which on their first heartbeats are spread over
@@ -32,6 +33,10 @@ func (s *Session) keep(ctx context.Context) {
 		// for a whole lease. A heartbeat adds it, late enough that a short turn needs no request.
 		first = min(first, terms.TTL/10, time.Second)
 	}
+	if s.grant.Leave != nil {
+		// A grant by name has the rest of a row's lease.
+		first = min(terms.Interval, waiter.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)
+	}
 	others := mode.Permits > 1 || mode.Shared || s.client.held() > crowd
 	if others && first == terms.Interval {
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
@@ -42,7 +47,8 @@ func (s *Session) keep(ctx context.Context) {
 	s.keeper = heartbeat.Start(ctx, s.grant.Sent, heartbeat.Config{
 		TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, First: first,
 		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: lease.Spread,
-		OnLoss: s.lose,
+		Deadline: s.grant.Deadline,
+		OnLoss:   s.lose,
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }
 
@@ -60,6 +66,9 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
 	renewal := serving.Renewal{Until: until, Since: lease.Middle(q.Clock(), s.grant.Sent)}
+	if s.grant.Leave != nil {
+		renewal.TTL = s.config.Terms.TTL // it was that of the row
+	}
 	rec, err := serving.Heartbeat(ctx, q, s.grant.ID, s.grant.Ticket, renewal)
 	if errors.Is(err, serving.ErrRefused) {
 		if s.confirmRelease(rec) {
@@ -74,8 +83,16 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 	if !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()) {
 		return errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
 	}
+	s.leave()
 	s.renewed()
 	return nil
+}
+
+// leave deletes the row of a grant by name, which has been accepted, or has ended.
+func (s *Session) leave() {
+	if s.grant.Leave != nil {
+		s.grant.Leave()
+	}
 }
 
 // renewed reports a renewal that was answered, before it moves the deadline.
@@ -85,11 +102,12 @@ func (s *Session) renewed() {
 	}
 	s.mu.Lock()
 	keeper := s.keeper // see keep
+	me, _ := s.seen.Mine(s.grant.ID)
 	s.mu.Unlock()
 	terms, e := s.config.Terms, event.Renewed{Origin: s.config.Log.Origin(s.grant.Ticket)}
 	if !terms.FailClosed {
 		e.Margin = time.Until(keeper.Deadline())
-		if terms.Interval > 0 {
+		if accepts := s.grant.Leave != nil && me.Lease.Beat <= 1; terms.Interval > 0 && !accepts {
 			e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
 		}
 	}

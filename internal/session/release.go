@@ -42,6 +42,7 @@ func (s *Session) Release(ctx context.Context) error {
 	s.keeper.Stop()
 	end, err := s.giveBack(ctx)
 	if err != nil {
+		s.leave()
 		s.keepForClose()
 		return err
 	}
@@ -192,7 +193,11 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 // passOn wakes the waiters of this process after a release, and puts an idle queue
 // back on the path where the next Acquire is one request.
 func (s *Session) passOn(c *call) {
-	if c.form == serving.FormPass {
+	switch {
+	case c.form == serving.FormPass && c.named:
+		s.client.Local.Named(s.config.Queue, c.ending.Next.Ticket)
+		return
+	case c.form == serving.FormPass:
 		s.client.Local.Passed(s.config.Queue)
 		return
 	}

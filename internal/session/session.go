@@ -203,6 +203,7 @@ func (s *Session) move(to State) bool {
 	}
 	s.mu.Unlock()
 	if possible && (to.Phase == Lost || to.Phase.Final()) {
+		s.leave()
 		s.client.unlist(s)
 	}
 	if possible && !from.Phase.Lost() {

@@ -35,12 +35,14 @@ const (
 	AttrSince      = "since"      // entry, N: time of the grant, ms on DynamoDB's clock
 	AttrOwner      = "owner"      // entry and row, S
 	AttrTicket     = "ticket"     // entry, N: present if granted by CLAIM
+	AttrNamed      = "named"      // entry, BOOL: a release granted it to the waiter's row; absent otherwise
 	AttrData       = "data"       // entry, B: the holder's data, absent if there is none
 	AttrDataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first
 	AttrMade       = "made"       // entry and evicted, N: number of the last fenced transaction, absent before the first
 	AttrCall       = "call"       // released, N: number of the holder's release call
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
+	AttrEntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrMean       = "mean"       // turn, N: ms
@@ -56,7 +58,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrSeen, AttrSeenBeat)
+	AttrSeen, AttrSeenBeat, AttrNamed, AttrEntryID)
 
 // Layout names a table, and those of its attributes that the user chooses.
 type Layout struct {

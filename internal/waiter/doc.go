@@ -17,7 +17,10 @@
 //
 // When Run returns, either an id of the waiter is in the record and is returned as a Grant, or no row and no
 // holder of the waiter is left. A lease ends what could not be removed because the table did not answer, and
-// what a late request puts there. An id that took over a lock with a lock delay is left to that delay.
+// what a late request puts there. An id that took over a lock with a lock delay is left to that delay. A holder that has
+// read the row may grant the lock to it by name after the waiter has left: others see the missing row, and end that.
+//
+// A Grant by name was seen and not requested. Its session calls Leave once it has accepted it, or has ended.
 //
 // A stuck waiter does not block the waiters behind it: its row is not renewed while it is inactive, which means
 // that it has not called touch, as each request and each sleep do. A waiter behind another one of its client

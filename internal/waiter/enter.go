@@ -113,9 +113,16 @@ func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
 	w.snapshot = rows.SnapshotOf(rec)
 	d := w.decide(rec.Floor(), nil)
 	w.progress.record(w.ticket, w.snapshot, 0)
+	gone := d.ExpiredHolders
+	if h, overdue := w.overdue(rec); overdue && len(gone) == 0 {
+		var err error
+		if gone, err = w.abandoned(ctx, h); err != nil {
+			return err
+		}
+	}
 	switch {
-	case len(d.ExpiredHolders) > 0:
-		_, err := w.evict(ctx, d.ExpiredHolders)
+	case len(gone) > 0:
+		_, err := w.evict(ctx, gone)
 		return err
 	case w.Mode().Room(rec, d.Holders):
 		return nil

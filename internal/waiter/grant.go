@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -18,14 +19,20 @@ import (
 type Grant struct {
 	ID     string
 	Ticket ticket.Number
-	Sent   time.Time   // of the request that was granted; the lease counts from it
+	Sent   time.Time   // of the request that was granted, from which the lease counts; see Deadline
 	Lease  lease.Lease // of the entry; without Until until the first heartbeat
+	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent when a look showed
+	// the grant. Leave deletes that row, which stays until the grant is accepted or its turn has ended. Else zero.
+	Deadline time.Time
+	Leave    func()
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
 	// have acted under it.
 	Claimed, Resumed bool
 	Handover         time.Duration  // see event.Granted
 	Record           serving.Record // with the grant
 	Held             time.Time      // when its session began, after Record was read
+	next             *rows.Row      // see Successor
+	nextAt           time.Time      // when it was read
 }
 
 // Handle returns the handle by which another process resumes the lock.
@@ -43,6 +50,7 @@ type attempt struct {
 	unknown    bool          // it was not answered: the id may be in the record, or get there
 	given      bool          // it was given up: the id is never adopted again
 	resumed    bool          // it takes over the lock of a process that has ended
+	place      *place        // whose row the holder before may name; nil: the entry is written by a request of this waiter
 	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
 	removed    time.Time     // ReadAt of the snapshot for which a removal was tried last
 }
@@ -53,6 +61,14 @@ func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
 func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock.Clock, now time.Time) bool {
+	if a.place != nil {
+		// The entry has the lease of the row as it was read, and ends with it at the earliest.
+		sent, known := a.place.ends.sent(entry.Lease.Until)
+		if !known {
+			return false
+		}
+		a.sent, a.lease, terms = sent, entry.Lease, a.place.cfg.Row
+	}
 	return !entry.Unreadable() && now.Before(terms.Deadline(a.sent)) &&
 		terms.OwnerEndsFirst(clock, a.lease.Until, a.sent, now)
 }
@@ -126,11 +142,18 @@ func (w *Waiter) adopt(ctx context.Context) *Grant {
 	if a == nil {
 		return nil
 	}
-	if a.usable(entry, w.cfg.Entry.Terms, w.cfg.Queue.Clock(), time.Now()) {
+	terms := w.cfg.Entry.Terms
+	if a.usable(entry, terms, w.cfg.Queue.Clock(), time.Now()) && (a.place == nil || a.place == w.turn.place && !w.turn.left && a.place.hold()) {
 		a.unknown, w.failure = false, nil
-		return &Grant{
-			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed, Resumed: a.resumed, Record: rec,
+		g := &Grant{
+			ID: a.id, Ticket: entry.Ticket, Sent: a.sent, Lease: a.lease, Claimed: a.claimed,
+			Resumed: a.resumed, Record: rec, next: w.turn.next, nextAt: w.turn.nextAt,
 		}
+		if p := a.place; p != nil {
+			w.turn.kept, g.Leave = true, p.cancel
+			g.Sent, g.Deadline = w.snapshot.ReadAt, w.cfg.Row.Deadline(a.sent)
+		}
+		return g
 	}
 	w.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 		"queue", w.cfg.Queue.String(), "ticket", entry.Ticket, "problem", entry.Problem)

@@ -31,6 +31,8 @@ type place struct {
 	from     string   // prefix of the id of the row that is resumed; empty after that
 	ids      []string // of all attempts; ENQUEUE of all but the last may arrive late
 	renewals *lease.Renewals
+	ends     ends        // of its lease
+	unhook   func() bool // see hold; nil if the row is not to be named
 
 	inserted   chan struct{} // closed when the row was put for the first time
 	failed     chan struct{} // closed when the row cannot be put, with the reason in err
@@ -41,17 +43,32 @@ type place struct {
 
 // startPlace starts to put the waiter's row and to keep it until ctx ends. cancel must be called in the end.
 func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *place {
+	caller := ctx
+	if w.nameable() {
+		ctx = context.WithoutCancel(ctx)
+	}
 	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{
 		cfg: w.cfg, local: local, cancel: cancel, prefix: w.id,
 		row:      rows.Row{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Mode: w.Mode().String()},
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
+	if w.nameable() {
+		p.row.EntryID = w.entryID(w.ticket)
+		p.unhook = context.AfterFunc(caller, cancel)
+	}
 	if w.cfg.Resume != nil {
 		p.from = w.cfg.Resume.ID
 	}
 	w.places.Go(func() { p.keep(ctx) })
 	return p
+}
+
+// hold keeps the row beyond the end of the caller's context, until cancel. It returns false if that has ended: the row is
+// being deleted.
+func (p *place) hold() bool {
+	p.belowFloor.Store(true)
+	return p.unhook()
 }
 
 // keep puts the row, again if it was swept or if the waiter was inactive, and deletes it when ctx ends.
@@ -136,6 +153,7 @@ func (p *place) enqueue(ctx context.Context) (sent time.Time, fresh bool, err er
 	id := fmt.Sprintf("%s-r%d-%s", p.prefix, len(p.ids), p.row.Ticket)
 	p.row.ID = id
 	p.row.Lease, p.row.CreatedAt = p.cfg.Row.Begin(p.cfg.Queue.Clock(), sent)
+	p.ends.add(p.row.Lease.Until, sent, p.cfg.Row.TTL)
 	if p.row.CreatedAt.IsZero() {
 		p.row.CreatedAt = sent
 	}
@@ -178,7 +196,10 @@ func (p *place) renew(ctx context.Context) error {
 	if !p.local.Active() {
 		return errInactive
 	}
-	err := rows.Heartbeat(ctx, p.cfg.Queue, p.row, p.renewals.Next(time.Now()))
+	sent := time.Now()
+	until := p.renewals.Next(sent)
+	p.ends.add(until, sent, p.cfg.Row.TTL)
+	err := rows.Heartbeat(ctx, p.cfg.Queue, p.row, until)
 	if errors.Is(err, rows.ErrGone) {
 		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)
 	}

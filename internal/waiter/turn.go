@@ -31,6 +31,10 @@ type turn struct {
 	hints     int                // since the last snapshot
 	hinted    time.Time          // the last of them
 	woken     bool               // since the last snapshot: turns may have ended without a hint
+	kept      bool               // the row stays: the lock was granted by its name
+	foreseen  bool               // a look has shown the row before the turn of the ticket before began
+	next      *rows.Row          // with the ticket after, as the last look showed it
+	nextAt    time.Time          // of that look
 }
 
 func (w *Waiter) handle() Handle { return Handle{ID: w.id, Ticket: w.ticket} }
@@ -55,6 +59,9 @@ func (w *Waiter) join(ctx context.Context) error {
 	}
 	local := w.cfg.Local.Join(w.cfg.Queue, w.ticket, ahead)
 	w.turn = turn{local: local, place: w.startPlace(ctx, local), asked: w.careful, woken: true}
+	if id := w.turn.place.row.EntryID; id != "" {
+		w.attempts = append(w.attempts, &attempt{id: id, sent: w.attempts[len(w.attempts)-1].sent, claimed: true, place: w.turn.place})
+	}
 	w.progress.update(local) // before a look, nothing else is known
 	w.progress.pace.turns = w.progress.status.Ahead
 	return nil
@@ -65,7 +72,9 @@ func (w *Waiter) leave() {
 	if w.turn.place != nil && !w.turn.left {
 		w.turn.left = true
 		w.progress.update(w.turn.local)
-		w.turn.place.cancel()
+		if !w.turn.kept {
+			w.turn.place.cancel()
+		}
 		w.turn.local.Leave()
 	}
 }
@@ -159,7 +168,7 @@ func (w *Waiter) settle(ctx context.Context) (*Grant, error) {
 
 // decide observes the leases of the snapshot and decides what it means for a ticket.
 func (w *Waiter) decide(t ticket.Number, ids []string) rows.Decision {
-	return w.snapshot.Decide(w.snapshot.Observe(w.cfg.Queue, w.cfg.Observer), t, w.Mode(), ids)
+	return w.snapshot.Decide(w.observe(), t, w.Mode(), ids)
 }
 
 // follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
@@ -196,6 +205,9 @@ func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 	case rows.Wait:
 		if d.Stuck != nil {
 			return done, d.Stuck
+		}
+		if slices.ContainsFunc(w.snapshot.Record.Holders, w.doubts) {
+			return lookAgain, nil
 		}
 		w.report()
 		return keepWaiting, nil
@@ -282,16 +294,28 @@ func (w *Waiter) look(ctx context.Context) error {
 	return w.readRows(ctx)
 }
 
-// readRows reads the record and the rows ahead.
+// readRows reads the record and the rows ahead, and what hand-over by name needs.
 func (w *Waiter) readRows(ctx context.Context) error {
 	period := answerGrace
 	if w.turn.place != nil {
 		period = 0 // the delete of its row shows whether the table answers
 	}
-	floor := w.snapshot.Record.Floor()
-	return w.read(ctx, period, func(ctx context.Context) (rows.Snapshot, error) {
+	floor, named := w.snapshot.Record.Floor(), w.turn.place != nil && w.turn.place.row.EntryID != ""
+	if slices.ContainsFunc(w.snapshot.Record.Holders, func(h serving.Holder) bool { return !h.Accepted() }) {
+		floor = ticket.Number{} // the row of the holder is of interest too
+	}
+	w.looks++
+	err := w.read(ctx, period, func(ctx context.Context) (rows.Snapshot, error) {
+		if named {
+			return rows.LookNext(ctx, w.cfg.Queue, w.ticket)
+		}
 		return rows.Look(ctx, w.cfg.Queue, w.ticket, floor)
 	})
+	if err == nil {
+		w.turn.next, w.turn.nextAt = w.snapshot.Next, w.snapshot.ReadAt
+		w.turn.foreseen = w.turn.foreseen || w.snapshot.Own && w.snapshot.Record.Floor().Less(w.ticket.Previous())
+	}
+	return err
 }
 
 // shown takes over what the line saw last, if that is new and no waiter can be ahead.
@@ -351,7 +375,7 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 	switch why, err := w.sleep(ctx, d, slots); {
 	case err != nil, why == passed:
 		return err == nil, err
-	case !w.next(), why != woken && !w.mayHaveEnded():
+	case !w.next(), w.expected(), why != woken && !w.mayHaveEnded():
 		return false, nil
 	}
 	// No waiter can be ahead, and the turn has ended, or should have. CLAIM decides whether that is right.
@@ -377,7 +401,7 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 		earliest, _, _ := w.cfg.Queue.Clock().At(now)
 		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now)
 		o.Hinted = o.Mean > 0 && !p.brief(w.snapshot.Record.Turn) && w.turn.local.Trust() > 0
-		d = schedule.Delay(o, random.Float64(ctx))
+		d = w.awake(schedule.Delay(o, random.Float64(ctx)))
 	}
 	if w.turn.slot || w.cfg.Several.Slots == nil {
 		return d, nil

@@ -67,6 +67,8 @@ type Entry struct {
 	Data  []byte
 	Mode  serving.Mode
 	Terms lease.Terms // with FailClosed, until the grant is confirmed
+	// Unnamed says that the lock is not to be granted by name: the lease would begin with less than its whole length.
+	Unnamed bool
 }
 
 // Counter issues the tickets of several queues.
@@ -85,10 +87,12 @@ type Waiter struct {
 	failure  error           // of the last request, if the table did not answer
 
 	ticket    ticket.Number
-	snapshot  rows.Snapshot // the last
-	highest   Highest       // ticketNumber of a record that was seen
-	worthless int           // numbers in succession that were at or below the floor
-	careful   bool          // it was overtaken before: no LOOK before the row is put
+	snapshot  rows.Snapshot  // the last
+	highest   Highest        // ticketNumber of a record that was seen
+	worthless int            // numbers in succession that were at or below the floor
+	careful   bool           // it was overtaken before: no LOOK before the row is put
+	looks     int            // that were sent
+	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
 
 	turn   turn           // of the last ticket
 	places sync.WaitGroup // rows that are kept or not yet deleted

@@ -132,7 +132,7 @@ func TestPassFaults(t *testing.T) {
 			if fault.Fired() == 0 {
 				t.Error("no PASS met the fault")
 			}
-			synctest.Wait()
+			time.Sleep(time.Second) // rows are deleted in the background
 			locktest.NothingLeft(t, table)
 		})
 	}
@@ -181,7 +181,7 @@ func TestPassToWaiterThatLeaves(t *testing.T) {
 				t.Error(err)
 			}
 			locktest.Release(t, got.Lock)
-			synctest.Wait()
+			time.Sleep(time.Second) // rows are deleted in the background
 			locktest.NothingLeft(t, table)
 		})
 	}
@@ -231,7 +231,7 @@ func TestPassOfRepeatingClient(t *testing.T) {
 			if took := time.Since(began); took > time.Second || passes == 0 {
 				t.Errorf("it took %v, with %d passes", took, passes)
 			}
-			synctest.Wait()
+			time.Sleep(time.Second) // rows are deleted in the background
 			locktest.NothingLeft(t, table)
 		})
 	}
@@ -417,7 +417,7 @@ func TestNoPass(t *testing.T) {
 				t.Error(err)
 			}
 			locktest.Release(t, got.Lock)
-			synctest.Wait()
+			time.Sleep(time.Second) // rows are deleted in the background
 			locktest.NothingLeft(t, table)
 		})
 	}

@@ -14,7 +14,8 @@
 //     ticket, above the floor, was present in the queue, and the floor rises only
 //     with a grant, to the ticket granted;
 //   - life: no row, and no holder, is removed by another client before its lease
-//     has ended (if Actor names the sender of each request);
+//     has ended (if Actor names the sender of each request), except a holder that was
+//     granted the lock by name, has not written to its entry, and has no row;
 //   - the end and the beats of a present lease never fall;
 //   - the counter and the floor never fall, also if a record is made again, and a
 //     record never changes its scope. Only an idle one may be deleted, by the table.
@@ -76,6 +77,8 @@ type Audit struct {
 	violations []string           // guarded by mu
 	leases     map[string]life    // guarded by mu; by id, also of what is gone
 	grants     int                // guarded by mu
+	named      int                // guarded by mu; of these, by name
+	abandoned  int                // guarded by mu; of these, removed before their waiters wrote to them
 }
 
 // queue is what is known of one queue.
@@ -130,14 +133,14 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 }
 
 // Traces lists what an owner has in the table: its rows and holders, those with a lock
-// delay only if asked for.
+// delay only if asked for. A grant by name to a waiter that has left is not the waiter's.
 func (a *Audit) Traces(owner string, delayed bool) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var traces []string
 	for key, q := range a.queues {
 		for id, h := range q.holders {
-			if h.owner == owner && (delayed || h.delay == 0) {
+			if h.owner == owner && (delayed || h.delay == 0) && !q.left(h) {
 				traces = append(traces, fmt.Sprintf("holder %s of %s", id, key))
 			}
 		}
@@ -151,6 +154,9 @@ func (a *Audit) Traces(owner string, delayed bool) []string {
 	return traces
 }
 
+// left says that the holder's waiter had left when it was granted the lock by name, or leaves now.
+func (q *queue) left(h holder) bool { return h.named && q.rows[h.ticket] == nil }
+
 // Violations lists what was broken, in order.
 func (a *Audit) Violations() []string {
 	a.mu.Lock()
@@ -163,6 +169,14 @@ func (a *Audit) Grants() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.grants
+}
+
+// Named counts the holders that were granted the lock by name, and those of them that were removed without a sign
+// of life, and without a row.
+func (a *Audit) Named() (grants, abandoned int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.named, a.abandoned
 }
 
 // applied judges changes that became visible together.

@@ -133,7 +133,9 @@ func (a *Audit) judgeLeft(key string, q *queue, holders item) {
 		if _, present := holders[id]; present || h.ghost {
 			continue
 		}
-		if !a.succeeded(q, h, holders) {
+		if q.left(h) {
+			a.abandoned++
+		} else if !a.succeeded(q, h, holders) {
 			a.judgeRemoval(key, "holder "+id, h.life)
 		}
 		if a.Removed != nil {
@@ -171,6 +173,9 @@ func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, serving
 func (a *Audit) judgeGrant(key string, q *queue, h holder, highest *big.Int) *big.Int {
 	ticket := whole(h.ticket)
 	a.grants++
+	if h.named {
+		a.named++
+	}
 	if ticket.Cmp(q.last) <= 0 {
 		a.violate(key, "ticket %s was granted after ticket %s", ticket, q.last)
 	}

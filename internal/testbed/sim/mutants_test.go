@@ -49,6 +49,16 @@ var mutants = []mutant{
 		`was granted before ticket`, 777007,
 	},
 	{
+		"a row that is deleted when the lock is granted by its name", "internal/waiter/turn.go",
+		"\t\tif !w.turn.kept {\n\t\t\tw.turn.place.cancel()\n\t\t}\n", "\t\tw.turn.place.cancel()\n",
+		`believed to hold`, 30021,
+	},
+	{
+		"a name for the ticket after the next", "internal/rows/look.go",
+		"\tnext, err := t.Next()\n", "\tnext, err := t.Next()\n\tif err == nil {\n\t\tnext, err = next.Next()\n\t}\n",
+		`was granted before ticket`, 41003,
+	},
+	{
 		"a sweep without condition", "internal/rows/enqueue.go",
 		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
 		`the row of .* was removed by`, 31,

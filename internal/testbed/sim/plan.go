@@ -46,6 +46,8 @@ type Plan struct {
 	// Jobs is how many of the hosts run jobs: processes that try one lock and end. Some
 	// crash right after a request, often their first.
 	Jobs int
+	// Crowded says that queues are long, and that most waiters stay.
+	Crowded bool
 	// Hints lets processes send hints, and an attacker forges some.
 	Hints bool
 }
@@ -168,6 +170,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if rand.New(rand.NewPCG(seed, forgetting)).IntN(8) == 0 {
 		p.forget()
 	}
+	if r := rand.New(rand.NewPCG(seed, crowding)); r.IntN(3) == 0 {
+		p.crowd(r)
+	}
 	p.Hints = rand.New(rand.NewPCG(seed, hinting)).IntN(4) == 0
 	return p
 }
@@ -191,6 +196,25 @@ const forgetting = 281
 
 // hinting is the stream that chooses the runs with hints, as variation does.
 const hinting = 1047
+
+// crowding is the stream that chooses the runs with long queues, as variation does.
+const crowding = 55426
+
+// crowd makes queues long, so that holders see who comes next and hand over by name.
+func (p *Plan) crowd(r *rand.Rand) {
+	if p.Scope != queuelock.ScopeQueue || p.Several > 0 || p.Forget > 0 {
+		return
+	}
+	p.Crowded = true
+	p.Nodes, p.Workers = max(p.Nodes, 4), 1+r.IntN(2)
+	p.TTL, p.Hold = max(p.TTL, 10*time.Second), 200*time.Millisecond // else rows are not named
+	p.Think = p.Hold * time.Duration(1+r.IntN(4))
+	p.Queues, p.Kinds = 1, make([]Kind, 1)
+	p.Jobs, p.Chances.Stall = 0, p.Chances.Stall/8
+	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
+		*mean *= 3
+	}
+}
 
 // forget lets the table delete idle records. Leases are short and turns rare, so that
 // queues are idle for longer than any request is late. A suspended process would begin a

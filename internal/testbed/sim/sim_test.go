@@ -40,6 +40,9 @@ func TestSim(t *testing.T) {
 		t.Errorf("%d histories were too wide to be checked", total.unchecked)
 	}
 	if total.runs >= 200 {
+		if total.named == 0 || total.abandoned == 0 {
+			t.Errorf("%d grants by name, %d of them to waiters that had left: want some of both", total.named, total.abandoned)
+		}
 		for _, kind := range []string{"suspend", "request sent again", "split transaction", "stuck read", "late", "TTL removes a record"} {
 			if total.faults[kind] == 0 {
 				t.Errorf("in %d runs there was no fault of the kind %q", total.runs, kind)
@@ -88,9 +91,9 @@ func fail(t *testing.T, report sim.Report) {
 
 // sum is what many runs have seen.
 type sum struct {
-	runs, grants, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
-	simulated                                                                                                      time.Duration
-	faults, operations                                                                                             map[string]int
+	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
+	simulated                                                                                                                        time.Duration
+	faults, operations                                                                                                               map[string]int
 }
 
 func (s *sum) add(r sim.Report) {
@@ -100,6 +103,8 @@ func (s *sum) add(r sim.Report) {
 	s.runs++
 	s.simulated += r.Plan.Length
 	s.grants += r.Grants
+	s.named += r.Named
+	s.abandoned += r.Abandoned
 	s.acquired += r.Acquired
 	s.refused += r.Refused
 	s.lost += r.Lost
@@ -120,8 +125,8 @@ func (s *sum) add(r sim.Report) {
 }
 
 func (s *sum) print(t *testing.T, took time.Duration) {
-	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
-		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
+	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d of them by name, %d of these to waiters that had left, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
+		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
 	t.Logf("%d faults: %v", s.faultsSum, s.faults)
 }

@@ -109,6 +109,9 @@ func (a *attempt) String() string {
 func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
 	waits := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Attempts(3, time.Second), waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}
 	a := &attempt{node: n, owner: owner, wait: waits[r.IntN(len(waits))], limit: 20 * time.Minute, ttl: n.plan.TTL, begun: n.now()}
+	if n.plan.Crowded && r.IntN(8) > 0 {
+		a.wait = waitpolicy.Forever
+	}
 	if r.IntN(6) == 0 {
 		a.limit = exp(r, 1500*time.Millisecond)
 	}

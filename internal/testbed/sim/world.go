@@ -31,6 +31,8 @@ type Report struct {
 	Plan       Plan
 	Violations []string
 	Grants     int            // holders that got into records
+	Named      int            // of these, by name
+	Abandoned  int            // of these, whose waiters had left
 	Acquired   int            // Acquire that returned a lock
 	Refused    int            // Acquire that returned an error, and said why
 	Lost       int            // locks lost
@@ -103,6 +105,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 		Outcomes: int(w.tally.outcomes.Load()), Unknown: int(w.tally.unknown.Load()), Requests: int(w.tally.requests.Load()),
 		Operations: w.operations(), Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
 	}
+	report.Named, report.Abandoned = w.audit.Named()
 	bad, unchecked := w.visible.check()
 	report.Violations = append(report.Violations, bad...)
 	report.Unchecked = unchecked
