@@ -206,8 +206,9 @@ func (p *Plan) crowd(r *rand.Rand) {
 		return
 	}
 	p.Crowded = true
-	p.Nodes, p.Workers = max(p.Nodes, 4), 1+r.IntN(2)
-	p.TTL, p.Hold = max(p.TTL, 10*time.Second), 200*time.Millisecond // else rows are not named
+	p.Nodes, p.Workers = 6+r.IntN(3), 1
+	// Rows are named only if turns are short beside leases.
+	p.TTL, p.Hold, p.Latency = max(p.TTL, 10*time.Second), 100*time.Millisecond, min(p.Latency, 10*time.Millisecond)
 	p.Think = p.Hold * time.Duration(1+r.IntN(4))
 	p.Queues, p.Kinds = 1, make([]Kind, 1)
 	p.Jobs, p.Chances.Stall = 0, p.Chances.Stall/8
