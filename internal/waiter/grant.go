@@ -21,8 +21,8 @@ type Grant struct {
 	Ticket ticket.Number
 	Sent   time.Time   // of the request that was granted, from which the lease counts; see Deadline
 	Lease  lease.Lease // of the entry; without Until until the first heartbeat
-	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent when a look showed
-	// the grant. Leave deletes that row, which stays until the grant is accepted or its turn has ended. Else zero.
+	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent of the look that
+	// showed the grant, so that turns count alike. Leave deletes that row, which stays until the grant is accepted or its turn has ended. Else zero.
 	Deadline time.Time
 	Leave    func()
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
@@ -151,7 +151,7 @@ func (w *Waiter) adopt(ctx context.Context) *Grant {
 		}
 		if p := a.place; p != nil {
 			w.turn.kept, g.Leave = true, p.cancel
-			g.Sent, g.Deadline = w.snapshot.ReadAt, w.cfg.Row.Deadline(a.sent)
+			g.Sent, g.Deadline = w.snapshot.ReadAt.Add(-w.progress.pace.trip), w.cfg.Row.Deadline(a.sent)
 		}
 		return g
 	}

@@ -43,11 +43,15 @@ const soon = 8
 // awake limits the sleep of a waiter that may be granted the lock by name meanwhile, so that it sees the grant while
 // half of the lease of its row lasts. The limit is for turns that are much shorter or longer than usual.
 func (w *Waiter) awake(d time.Duration) time.Duration {
-	mean := w.snapshot.Record.Turn.Mean
-	if w.turn.place == nil || w.turn.place.row.EntryID == "" || mean > w.cfg.Row.TTL/4 || w.progress.pace.before() > soon {
-		return d
+	p, mean := &w.progress.pace, w.snapshot.Record.Turn.Mean
+	switch {
+	case w.turn.place == nil || w.turn.place.row.EntryID == "":
+	case mean > w.cfg.Row.TTL/4, p.before() > soon:
+	case p.before() == 0 && time.Since(p.moved) > namedWithin: // what the present holder has read is too old
+	default:
+		return min(d, w.cfg.Row.TTL/3)
 	}
-	return min(d, w.cfg.Row.TTL/3)
+	return d
 }
 
 // entryID returns the id of the entry by which the lock may be granted to ticket t.
