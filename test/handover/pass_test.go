@@ -92,21 +92,24 @@ func untilAsleep(db *queuelocktest.Client) {
 	time.Sleep(2 * roundTrip)
 }
 
+// passFaults are the ways in which a PASS fails, and the limits of the time from the release to the next grant.
+var passFaults = []struct {
+	name  string
+	fault queuelocktest.Fault
+	limit time.Duration
+}{
+	{"LostRequest", queuelocktest.LoseRequest(), 3 * time.Second},
+	{"LostResponse", queuelocktest.LoseResponse(), time.Second},
+	{"SwallowedRequest", queuelocktest.SwallowRequest(), 10 * time.Second},
+	{"SwallowedResponse", queuelocktest.SwallowResponse(), 10 * time.Second},
+	{"Throttled", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 3 * time.Second},
+	{"Twice", queuelocktest.Duplicate(20 * time.Millisecond), 100 * time.Millisecond},
+	{"Late", queuelocktest.SwallowRequest().LandingAnyway(), 10 * time.Second},
+}
+
 // TestPassFaults checks that a PASS that fails in any way leaves the lock neither to two holders nor to none.
 func TestPassFaults(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		fault queuelocktest.Fault
-		limit time.Duration // from the release to the next grant
-	}{
-		{"LostRequest", queuelocktest.LoseRequest(), 3 * time.Second},
-		{"LostResponse", queuelocktest.LoseResponse(), time.Second},
-		{"SwallowedRequest", queuelocktest.SwallowRequest(), 10 * time.Second},
-		{"SwallowedResponse", queuelocktest.SwallowResponse(), 10 * time.Second},
-		{"Throttled", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 3 * time.Second},
-		{"Twice", queuelocktest.Duplicate(20 * time.Millisecond), 100 * time.Millisecond},
-		{"Late", queuelocktest.SwallowRequest().LandingAnyway(), 10 * time.Second},
-	} {
+	for _, test := range passFaults {
 		locktest.InBubble(t, test.name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
 			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
@@ -122,20 +125,27 @@ func TestPassFaults(t *testing.T) {
 			if got.Err != nil || got.Lock.Ticket().Compare(first.Ticket()) <= 0 {
 				t.Fatalf("got %+v after %s", got, first.Ticket())
 			}
-			time.Sleep(time.Minute) // the lock is renewed, and late requests arrive
-			locktest.StillWaits(t, "the third", third)
-			if err := got.Lock.Err(); err != nil {
-				t.Fatal(err)
-			}
-			locktest.Release(t, got.Lock)
-			locktest.Release(t, locktest.Within(t, "the third", test.limit, third).Lock)
-			if fault.Fired() == 0 {
-				t.Error("no PASS met the fault")
-			}
-			time.Sleep(time.Second) // rows are deleted in the background
-			locktest.NothingLeft(t, table)
+			finish(t, table, got.Lock, fault, third, test.limit)
 		})
 	}
+}
+
+// finish checks that a lock is held by one for a minute, after a fault, and that the third gets it then.
+func finish(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock, fault *queuelocktest.Injection,
+	third <-chan locktest.Outcome, limit time.Duration) {
+	t.Helper()
+	time.Sleep(time.Minute) // the lock is renewed, and late requests arrive
+	locktest.StillWaits(t, "the third", third)
+	if err := lock.Err(); err != nil {
+		t.Fatal(err)
+	}
+	locktest.Release(t, lock)
+	locktest.Release(t, locktest.Within(t, "the third", limit, third).Lock)
+	if fault.Fired() == 0 {
+		t.Error("no PASS met the fault")
+	}
+	time.Sleep(time.Second) // rows are deleted in the background
+	locktest.NothingLeft(t, table)
 }
 
 // TestPassToWaiterThatLeaves cancels a waiter while the PASS to it is under way.
