@@ -66,7 +66,7 @@ var mutants = []mutant{
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all`, 312,
+		`has left|wrote .*, and returned|was written after all`, 405,
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
@@ -106,7 +106,7 @@ var mutants = []mutant{
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 91132,
+		`an Acquire that failed has left \[row`, 101030,
 	},
 	{
 		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
@@ -158,7 +158,7 @@ var mutants = []mutant{
 			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
 			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return true, nil\n	} else if true {\n		return false, s.unknown(err, nil, nil)\n" +
 			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
-		`an update is lost`, 186,
+		`an update is lost`, 202,
 	},
 	{
 		"a transaction by its token alone", "internal/serving/fence.go",
