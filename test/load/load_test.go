@@ -63,7 +63,7 @@ func BenchmarkKeys(b *testing.B) {
 // are taken at once.
 func TestHeld(t *testing.T) {
 	locktest.InBubble(t, "many locks", func(t *testing.T) {
-		n := locktest.Scaled(3_000, 300)
+		n := locktest.Scaled(10_000, 300)
 		stub := &stub{latency: 20 * time.Millisecond}
 		c := newClient(t, stub.client(), "queuelock")
 		used := use()
@@ -135,12 +135,12 @@ func newClient(tb testing.TB, db queuelock.DynamoDB, table string) *queuelock.Cl
 }
 
 // usage is the memory of the heap and of stacks, and the number of goroutines.
-type usage struct{ bytes, goroutines int }
+type usage struct{ bytes, stacks, goroutines int } // stacks are a part of the bytes
 
 // check fails a test if each of n locks uses more. The race detector needs memory of its own.
 func (u usage) check(t *testing.T, n int, most usage) {
 	t.Helper()
-	t.Logf("%d bytes and %.2f goroutines each", u.bytes/n, float64(u.goroutines)/float64(n))
+	t.Logf("%d bytes each, of them %d of stacks, and %.2f goroutines", u.bytes/n, u.stacks/n, float64(u.goroutines)/float64(n))
 	if locktest.Scaled(true, false) && u.bytes > n*most.bytes*3/2 || u.goroutines > n*most.goroutines {
 		t.Errorf("%d locks use %d bytes and %d goroutines", n, u.bytes, u.goroutines)
 	}
@@ -154,12 +154,12 @@ func use() func() usage {
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return usage{int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()}
+		return usage{int(m.HeapAlloc + m.StackInuse), int(m.StackInuse), runtime.NumGoroutine()}
 	}
 	before := measure()
 	return func() usage {
 		now := measure()
-		return usage{now.bytes - before.bytes, now.goroutines - before.goroutines}
+		return usage{now.bytes - before.bytes, now.stacks - before.stacks, now.goroutines - before.goroutines}
 	}
 }
 
