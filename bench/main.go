@@ -38,12 +38,12 @@ func main() {
 func run(args []string) error {
 	// The benchmark starts itself for these.
 	switch {
-	case len(args) == 2 && args[0] == "worker":
+	case len(args) == 3 && args[0] == "worker":
 		of, ok := subject.Named(args[1])
 		if !ok || of.Open == nil {
 			return fmt.Errorf("no worker of %q", args[1])
 		}
-		return worker.Serve(of, os.Stdin, os.Stdout)
+		return worker.Serve(of, args[2], os.Stdin, os.Stdout)
 	case len(args) == 4 && args[0] == "etcd-server":
 		return engine.ServeEtcd(args[1], args[2], args[3])
 	}
@@ -73,6 +73,7 @@ type settings struct {
 	out       string
 	dynoxide  string
 	modules   string
+	profiles  string
 	command   string
 }
 
@@ -80,6 +81,7 @@ func parse(args []string) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	subjects := flags.String("subjects", "", "the `NAMES` of what to measure, separated by commas (default all: "+names(subject.All, subjectName)+")")
+	text := flags.String("case", "", "only the cases whose name contains `TEXT`, such as \"50 ms, 8\"")
 	scenarios := flags.String("scenarios", "", "the `NAMES` of scenarios (default all: "+names(scenario.All, scenarioName)+")")
 	flags.BoolVar(&s.size.Quick, "quick", false, "measure little, in about two minutes instead of an hour")
 	flags.BoolVar(&s.size.Most, "most", false, "measure 128 contenders as well")
@@ -87,6 +89,7 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")
 	flags.StringVar(&s.out, "out", "", "the `FOLDER` to write benchmarks.md and img/ to (default: print the page)")
 	flags.StringVar(&s.dynoxide, "dynoxide", filepath.Join(".tools", "dynoxide-1.2.1", "dynoxide"), "the engine")
+	flags.StringVar(&s.profiles, "profiles", "", "a `FOLDER` for a processor profile of each process of a subject in Go")
 	flags.StringVar(&s.modules, "modules", filepath.Join(".tools", "bench", "node_modules"), "the packages of bench/npm")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -96,6 +99,9 @@ func parse(args []string) (settings, error) {
 		return s, err
 	}
 	if s.scenarios, err = choose(*scenarios, scenario.All, scenarioName); err != nil {
+		return s, err
+	}
+	if s.scenarios, err = cases(s.scenarios, s.size, *text); err != nil {
 		return s, err
 	}
 	switch {
@@ -113,6 +119,11 @@ func parse(args []string) (settings, error) {
 	if s.modules, err = filepath.Abs(s.modules); err != nil {
 		return s, err
 	}
+	if s.profiles != "" {
+		if err := os.MkdirAll(s.profiles, 0o755); err != nil {
+			return s, err
+		}
+	}
 	s.command = command(flags)
 	return s, nil
 }
@@ -123,19 +134,48 @@ func command(flags *flag.FlagSet) string {
 	var set []string
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "out", "dynoxide", "modules":
+		case "out", "dynoxide", "modules", "profiles":
 		case "quick":
 			target = "make bench-quick"
 		case "most":
 			set = append(set, "--"+f.Name)
 		default:
-			set = append(set, "--"+f.Name+" "+f.Value.String())
+			set = append(set, "--"+f.Name+" "+quoted(f.Value.String()))
 		}
 	})
 	if len(set) == 0 {
 		return target
 	}
 	return target + ` BENCH="` + strings.Join(set, " ") + `"`
+}
+
+// quoted quotes a value for a shell, within double quotes, if that is needed.
+func quoted(value string) string {
+	if strings.ContainsAny(value, " ") {
+		return "'" + value + "'"
+	}
+	return value
+}
+
+// cases returns the scenarios with only those variants whose name contains text, without scenarios that have none.
+func cases(all []scenario.Scenario, size scenario.Size, text string) ([]scenario.Scenario, error) {
+	var chosen []scenario.Scenario
+	for _, s := range all {
+		var variants []scenario.Variant
+		for _, v := range s.Variants(size) {
+			if strings.Contains(v.Name, text) {
+				variants = append(variants, v)
+			}
+		}
+		if len(variants) > 0 {
+			s.Variants = func(scenario.Size) []scenario.Variant { return variants }
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("--case is %q: no case has that in its name", text)
+	}
+	return chosen, nil
 }
 
 func subjectName(s subject.Subject) string    { return s.Name }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type site struct {
 	dynamoFar *proxy.HTTP
 	etcdFar   *proxy.TCP
 	tables    int
+	workers   int // that were profiled
 	folder    string
 	slack     time.Duration
 }
@@ -89,15 +91,33 @@ func (a *site) try(ctx context.Context, of subject.Subject, variant scenario.Var
 		far.Etcd = a.etcdFar.Address()
 	}
 	trial := &scenario.Trial{
-		Start:     func() (scenario.Process, error) { return worker.Start(of, far, a.modules) },
+		Start:     func() (scenario.Process, error) { return worker.Start(of, far, a.modules, a.profile(of, variant)) },
 		RoundTrip: a.roundTrip, Slack: a.slack,
 		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),
 	}
 	if of.OnDynamoDB() {
 		trial.Count = func() capacity.Count { return a.dynamoFar.Count(far.Table) }
+		trial.Engine = a.dynamo.ProcessorSeconds
+	} else {
+		trial.Engine = a.etcd.ProcessorSeconds
 	}
 	defer trial.Close()
 	return variant.Measure(ctx, trial)
+}
+
+// profile returns the file for the profile of a worker that is started now. Empty: none is wanted.
+func (a *site) profile(of subject.Subject, variant scenario.Variant) string {
+	if a.profiles == "" {
+		return ""
+	}
+	a.workers++
+	name := strings.Map(func(r rune) rune {
+		if r == ' ' || r == ',' {
+			return '-'
+		}
+		return r
+	}, variant.Name)
+	return filepath.Join(a.profiles, fmt.Sprintf("%s-%s-%d.pprof", of.Name, name, a.workers))
 }
 
 func (a *site) start(ctx context.Context) error {

@@ -27,6 +27,13 @@ type Subject struct {
 
 	// Skips says, by scenario, why it is left out.
 	Skips map[string]string
+	// Only lists the scenarios that are measured, if not all are.
+	Only []string
+}
+
+// measured reports whether the subject is measured in a scenario.
+func (s Subject) measured(scenario string) bool {
+	return s.Skips[scenario] == "" && (len(s.Only) == 0 || slices.Contains(s.Only, scenario))
 }
 
 // Result is one measurement.
@@ -58,7 +65,7 @@ func (r *Run) Measure(ctx context.Context, progress io.Writer,
 					// Each repetition begins with another subject.
 					subject := (i + repetition) % len(r.Subjects)
 					of := r.Subjects[subject]
-					if of.Skips[sc.Name] != "" {
+					if !of.measured(sc.Name) {
 						continue
 					}
 					values, err := try(ctx, subject, variant, repetition)
@@ -104,7 +111,7 @@ func (b Bare) String() string {
 // Slack returns within which time two calls count as simultaneous, where bare is a
 // request of the kind with which they compete.
 func (b Bare) Slack() time.Duration {
-	return 10*time.Millisecond + time.Duration(2*b.P99*float64(time.Millisecond))
+	return 50*time.Millisecond + time.Duration(2*b.P99*float64(time.Millisecond))
 }
 
 // MeasureBare measures n requests f, after a few that open connections.

@@ -37,7 +37,7 @@ func CellNote(repetitions int) string {
 
 // OrderNote explains which grants count as overtaking.
 func OrderNote(slack time.Duration) string {
-	return fmt.Sprintf("**Order.** A grant overtook if a contender was still waiting that had called more than %.0f ms earlier: 10 ms and twice the 99th percentile of bare requests. Requests of two calls that are closer may arrive in either order.", slack.Seconds()*1000)
+	return fmt.Sprintf("**Order.** A grant overtook if a contender was still waiting that had called more than %.0f ms earlier: 50 ms and twice the 99th percentile of bare requests. Requests of two calls that are closer may arrive in either order where all processes share the cores.", slack.Seconds()*1000)
 }
 
 // Section writes the table of a scenario: medians, ratios to the first subject if there
@@ -54,7 +54,8 @@ func (r Run) Section(b *strings.Builder, s scenario.Scenario) {
 		fmt.Fprintf(b, "%s:\n\n", capital(variants[0].Name))
 	}
 	titles = append(titles, "subject")
-	for _, c := range s.Columns {
+	columns := r.known(s)
+	for _, c := range columns {
 		titles = append(titles, c.Title)
 	}
 	ratio := s.Ratio != "" && len(r.Subjects) > 1
@@ -67,7 +68,7 @@ func (r Run) Section(b *strings.Builder, s scenario.Scenario) {
 	for _, v := range variants {
 		base := r.Of(s.Name, v.Name, r.Subjects[0].Name)
 		for i, of := range r.Subjects {
-			if of.Skips[s.Name] != "" {
+			if !of.measured(s.Name) {
 				continue
 			}
 			results := r.Of(s.Name, v.Name, of.Name)
@@ -76,7 +77,7 @@ func (r Run) Section(b *strings.Builder, s scenario.Scenario) {
 				cells = append(cells, v.Name)
 			}
 			cells = append(cells, of.Title)
-			for _, c := range s.Columns {
+			for _, c := range columns {
 				cells = append(cells, cell(column(results, c.Name), c.Digits))
 			}
 			if ratio {
@@ -93,6 +94,22 @@ func (r Run) Section(b *strings.Builder, s scenario.Scenario) {
 	for _, note := range notes {
 		b.WriteString(Wrap(note, "- ", "  "))
 	}
+}
+
+// known returns the columns of a scenario without those of which no subject has a value.
+func (r Run) known(s scenario.Scenario) (columns []scenario.Column) {
+	var all []Result
+	for _, result := range r.Results {
+		if result.Scenario == s.Name {
+			all = append(all, result)
+		}
+	}
+	for _, c := range s.Columns {
+		if len(all) == 0 || len(column(all, c.Name)) > 0 {
+			columns = append(columns, c)
+		}
+	}
+	return columns
 }
 
 func ratioCell(results, base []Result, name string, first bool) string {

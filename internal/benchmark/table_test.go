@@ -54,13 +54,14 @@ func TestRatios(t *testing.T) {
 func TestSection(t *testing.T) {
 	s := scenario.Scenario{
 		Name: "one", Title: "One", About: "About it.", Ratio: "x",
-		Columns:  []scenario.Column{{Name: "x", Title: "x, ms", Digits: 1}},
+		Columns:  []scenario.Column{{Name: "x", Title: "x, ms", Digits: 1}, {Name: "y", Title: "of no subject"}},
 		Variants: func(scenario.Size) []scenario.Variant { return []scenario.Variant{{Name: "v"}} },
 	}
 	run := Run{
 		Subjects: []Subject{
 			{Name: "a", Title: "A"}, {Name: "b", Title: "B"},
 			{Name: "c", Title: "C", Skips: map[string]string{"one": "it cannot"}},
+			{Name: "d", Title: "of another scenario only", Only: []string{"two"}},
 		},
 		Scenarios: []scenario.Scenario{s}, Repetitions: 2,
 		Results: []Result{

@@ -21,10 +21,11 @@ import (
 
 // Process is a worker, as the benchmark sees it.
 type Process struct {
-	of    subject.Subject
-	site  subject.Site
-	child *child.Child
-	stdin *os.File
+	of       subject.Subject
+	site     subject.Site
+	profiled bool
+	child    *child.Child
+	stdin    *os.File
 
 	mu      sync.Mutex
 	pending map[int]chan reply // guarded by mu; nil once the process has ended
@@ -41,9 +42,9 @@ type reply struct {
 var _ scenario.Process = (*Process)(nil)
 
 // Start starts a worker, whose clients work at site. modules is the node_modules folder
-// of npm's packages.
-func Start(of subject.Subject, site subject.Site, modules string) (*Process, error) {
-	command, err := commandFor(of, modules)
+// of npm's packages. A worker in Go writes a processor profile to the file profile, unless that is empty.
+func Start(of subject.Subject, site subject.Site, modules, profile string) (*Process, error) {
+	command, err := commandFor(of, modules, profile)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +53,12 @@ func Start(of subject.Subject, site subject.Site, modules string) (*Process, err
 	if err != nil {
 		return nil, fmt.Errorf("start a worker of %s: %w", of.Name, err)
 	}
-	p := &Process{of: of, site: site, child: started, stdin: stdin, pending: map[int]chan reply{}}
+	p := &Process{of: of, site: site, profiled: profile != "" && of.Open != nil, child: started, stdin: stdin, pending: map[int]chan reply{}}
 	go p.read(stdout)
 	return p, nil
 }
 
-func commandFor(of subject.Subject, modules string) (*exec.Cmd, error) {
+func commandFor(of subject.Subject, modules, profile string) (*exec.Cmd, error) {
 	if of.Open == nil {
 		command := exec.Command("node", "--expose-gc", "--no-warnings", "-e", npm.Worker, of.Name)
 		command.Env = append(os.Environ(), "NODE_PATH="+modules, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE=1")
@@ -67,7 +68,7 @@ func commandFor(of subject.Subject, modules string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exec.Command(self, "worker", of.Name), nil
+	return exec.Command(self, "worker", of.Name, profile), nil
 }
 
 // Kill ends the worker as a crash would, and waits until it is gone.
@@ -143,8 +144,17 @@ func (p *Process) send(r *request, waiting chan reply) error {
 	return nil
 }
 
-// End kills the worker.
-func (p *Process) End() { p.Kill() }
+// End kills the worker. One that is profiled ends by itself, to write its profile.
+func (p *Process) End() {
+	if p.profiled {
+		_ = p.stdin.Close()
+		select {
+		case <-p.child.Exited():
+		case <-time.After(10 * time.Second):
+		}
+	}
+	p.Kill()
+}
 
 // Usage collects garbage in the worker and reports its memory.
 func (p *Process) Usage(ctx context.Context) (scenario.Usage, error) {

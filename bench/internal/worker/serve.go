@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"runtime/pprof"
 	"sync"
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
@@ -13,8 +15,20 @@ import (
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
 
-// Serve is the whole life of a worker whose subject is written in Go.
-func Serve(of subject.Subject, in io.Reader, out io.Writer) error {
+// Serve is the whole life of a worker whose subject is written in Go. It writes a processor profile of it to the file
+// profile, unless that is empty.
+func Serve(of subject.Subject, profile string, in io.Reader, out io.Writer) error {
+	if profile != "" {
+		file, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	s := &server{of: of, out: json.NewEncoder(out), clients: map[int]scenario.Locker{}, held: map[int]scenario.Release{}}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -45,12 +47,12 @@ func (f *fake) Try(_ context.Context, key string) (scenario.Release, error) {
 func TestServe(t *testing.T) {
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()
-	served := make(chan error)
+	served, profile := make(chan error), filepath.Join(t.TempDir(), "profile")
 	go func() {
 		of := subject.Subject{Open: func(context.Context, subject.Site) (scenario.Locker, error) {
 			return &fake{locks: map[string]*sync.Mutex{}}, nil
 		}}
-		served <- Serve(of, requests, answers)
+		served <- Serve(of, profile, requests, answers)
 	}()
 	lines := bufio.NewScanner(out)
 	for i, step := range []struct {
@@ -86,5 +88,8 @@ func TestServe(t *testing.T) {
 	in.Close()
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+	if text, err := os.ReadFile(profile); err != nil || len(text) == 0 {
+		t.Errorf("a profile of %d bytes, error %v", len(text), err)
 	}
 }

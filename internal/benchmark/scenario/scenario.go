@@ -108,6 +108,7 @@ func units(n, write, read float64, keys int) capacity.Count {
 type Trial struct {
 	Start     func() (Process, error) // starts a process; the trial ends it
 	Count     func() capacity.Count   // what the subject's requests have cost so far; nil if they are not counted
+	Engine    func() (float64, bool)  // processor seconds of the engine so far; nil if they are not known
 	RoundTrip time.Duration           // that of a request
 	Slack     time.Duration           // two calls that are closer count as simultaneous
 	Random    *rand.Rand              // the same for each subject
@@ -125,6 +126,18 @@ func (t *Trial) count() capacity.Count {
 		return capacity.Count{}
 	}
 	return t.Count()
+}
+
+// engine is Engine, or no number if that is not known.
+func (t *Trial) engine() float64 {
+	if t.Engine == nil {
+		return math.NaN()
+	}
+	seconds, ok := t.Engine()
+	if !ok {
+		return math.NaN()
+	}
+	return seconds
 }
 
 // start starts a process, which Close ends.
