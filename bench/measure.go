@@ -111,12 +111,7 @@ func (a *site) profile(of subject.Subject, variant scenario.Variant) string {
 		return ""
 	}
 	a.workers++
-	name := strings.Map(func(r rune) rune {
-		if r == ' ' || r == ',' {
-			return '-'
-		}
-		return r
-	}, variant.Name)
+	name := strings.NewReplacer(" ", "-", ",", "").Replace(variant.Name)
 	return filepath.Join(a.profiles, fmt.Sprintf("%s-%s-%d.pprof", of.Name, name, a.workers))
 }
 

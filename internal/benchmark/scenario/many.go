@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
@@ -46,9 +47,11 @@ func measureManyKeys(ctx context.Context, t *Trial, work Work) (Values, error) {
 		return nil, err
 	}
 	v := Values{
-		"engine":    (t.engine() - busy) * 1000 / float64(done.Cycles),
 		"cycles":    float64(done.Cycles) / done.Seconds,
 		"processor": done.CPUSeconds * 1000 / float64(done.Cycles),
+	}
+	if used := t.engine() - busy; !math.IsNaN(used) {
+		v["engine"] = used * 1000 / float64(done.Cycles)
 	}
 	t.spent(v, before, done.Cycles)
 	return v, nil
