@@ -26,7 +26,7 @@ import (
 // protocol: what the tests in bubbles show of the embedded engine must be true
 // of the others as well.
 
-// TestEngineIdleCycle checks that an idle cycle is two requests.
+// TestEngineIdleCycle checks that a cycle without waiters is two requests, but for the first of a new client at a new key.
 func TestEngineIdleCycle(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -45,6 +45,22 @@ func TestEngineIdleCycle(t *testing.T) {
 		}
 		if n := len(table.Items()); n != 1 {
 			t.Errorf("%d items, want the record", n)
+		}
+		cycle := func(c *queuelock.Client, key queuelock.Key) func() {
+			return func() {
+				lock, err := c.Acquire(t.Context(), key, waitpolicy.Forever)
+				if err != nil {
+					t.Fatal(err)
+				}
+				locktest.Release(t, lock)
+			}
+		}
+		if spent := locktest.Cost(table, cycle(c, queuelock.Key{Entity: "another"})); spent.Sent != 2 {
+			t.Errorf("the first cycle of a key: %d requests, want 2", spent.Sent)
+		}
+		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		if spent := locktest.Cost(table, cycle(other, locktest.Order)); spent.Sent != 2 {
+			t.Errorf("the first cycle of a process: %d requests, want 2", spent.Sent)
 		}
 	})
 }
