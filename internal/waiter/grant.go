@@ -21,8 +21,9 @@ type Grant struct {
 	Ticket ticket.Number
 	Sent   time.Time   // of the request that was granted, from which the lease counts; see Deadline
 	Lease  lease.Lease // of the entry; without Until until the first heartbeat
-	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent of the look that
-	// showed the grant, so that turns count alike. Leave deletes that row, which stays until the grant is accepted or its turn has ended. Else zero.
+	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent is that of the look
+	// that showed the grant, so that turns count alike. Leave deletes that row, which stays until the grant is accepted
+	// or its turn has ended. Else zero.
 	Deadline time.Time
 	Leave    func()
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
