@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -13,11 +15,12 @@ func (e *Engine) ProcessorSeconds() (seconds float64, ok bool) {
 		return 0, false
 	}
 	// Fields 14 and 15, in hundredths of a second: proc_pid_stat(5). The second, in parentheses, may contain spaces.
-	_, rest, _ := strings.Cut(string(text), ") ")
-	var state string
-	var skipped [10]int64
-	var user, system float64
-	_, err = fmt.Sscan(rest, &state, &skipped[0], &skipped[1], &skipped[2], &skipped[3], &skipped[4], &skipped[5],
-		&skipped[6], &skipped[7], &skipped[8], &skipped[9], &user, &system)
-	return (user + system) / 100, err == nil
+	_, third, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(third)
+	if len(fields) < 13 {
+		return 0, false
+	}
+	user, err1 := strconv.ParseFloat(fields[11], 64)
+	system, err2 := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / 100, errors.Join(err1, err2) == nil
 }
