@@ -36,7 +36,7 @@ type line struct {
 	waiters   []*Waiter      // in the order of tickets
 	last      ticket.Number  // the highest that joined
 	others    int            // tickets below last and above all waiters that may be other clients'
-	record    serving.Record // as a waiter of the line saw it last
+	record    serving.Record // the latest that waiters of the line have seen
 	seenAt    time.Time
 	named     ticket.Number // that a release of this client has granted the lock to by its row
 	granted   string        // id of the last grant to a waiter of the line, at grantedAt
@@ -365,14 +365,14 @@ func (w *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 		}
 	}
 	w.seen, w.ahead = true, max(0, ahead)
-	if l.seenAt.Before(snapshot.ReadAt) {
+	if snapshot.Record.Follows(l.record) {
 		l.record, l.seenAt = snapshot.Record, snapshot.ReadAt
 	}
 }
 
-// Granted records that the waiter has been granted the lock with that id, and the record that shows it.
-func (w *Waiter) Granted(id string, rec serving.Record) {
-	w.Record(rows.SnapshotOf(rec), 0)
+// Granted records that the waiter has been granted the lock with that id, and what shows it.
+func (w *Waiter) Granted(id string, snapshot rows.Snapshot) {
+	w.Record(snapshot, 0)
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	w.line.granted, w.line.grantedAt = id, time.Now()
@@ -387,7 +387,7 @@ func (w *Waiter) Own(id string) bool {
 	return granted || w.queues.Holds != nil && w.queues.Holds(id)
 }
 
-// LastSeen returns the record that the line saw last, and its time. Zero: none.
+// LastSeen returns the latest record that the line has seen, and when. Zero: none.
 func (w *Waiter) LastSeen() (rec serving.Record, at time.Time) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()

@@ -71,6 +71,7 @@ func LookAll(ctx context.Context, q table.Queue) (Snapshot, error) {
 // look reads the record before the rows, so that it shows every row that was there at
 // the time of the record.
 func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error) {
+	sent := time.Now()
 	if q.Home != nil {
 		if s.Record, err = serving.Get(ctx, q); err != nil {
 			return s, err
@@ -86,7 +87,7 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 			return s, err
 		}
 	}
-	s.Whole = true
+	s.Record, s.Whole = s.Record.Timed(sent), true
 	return s, nil
 }
 

@@ -36,6 +36,8 @@ type Record struct {
 	// Problem is set if a write was applied and the record that it returned is
 	// malformed. Only Item and Exists are then known.
 	Problem error
+
+	sent, read time.Time // of the request that returned it; see Timed
 }
 
 // Holder is one entry of the record.

@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -35,10 +36,12 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 		What: "serving record of \"" + q.String() + "\"",
 		Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Names: q.RecordNames(),
 	}
+	sent := time.Now()
 	item, err := tickets.Take(ctx, rider)
 	switch {
 	case err == nil:
-		return Decode(q, item)
+		rec, err := Decode(q, item)
+		return rec.Timed(sent), err
 	case item == nil && !(idleOnly && errors.Is(err, counter.ErrSeeded)):
 		return Record{}, err // after ErrSeeded, taking again decides
 	case item == nil:
@@ -53,7 +56,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	if err != nil {
 		return Record{}, table.NotApplied(err)
 	}
-	return rec, ErrRefused
+	return rec.Timed(sent), ErrRefused
 }
 
 // takeShape is the shape of what Take adds to the increment. Its slots are those of Entry.takeSlots.

@@ -103,11 +103,13 @@ func (e Entry) claimed(t ticket.Number) types.AttributeValue {
 
 // Get reads the record consistently.
 func Get(ctx context.Context, q table.Queue) (Record, error) {
+	sent := time.Now()
 	item, err := q.Record().Get(ctx, q.RecordKey())
 	if err != nil {
 		return Record{}, err
 	}
-	return Decode(q, item)
+	rec, err := Decode(q, item)
+	return rec.Timed(sent), err
 }
 
 func built(update expression.UpdateBuilder, condition expression.ConditionBuilder) expression.Builder {
@@ -121,8 +123,10 @@ func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, 
 }
 
 func send(ctx context.Context, q table.Queue, e table.Expressions, opts ...table.Option) (Record, error) {
+	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), e, opts...)
-	return written(ctx, q, item, err)
+	rec, err := written(ctx, q, item, err)
+	return rec.Timed(sent), err
 }
 
 // written returns the record that a write has returned, or that refused it. A write

@@ -114,16 +114,18 @@ func (s *Session) renewed() {
 	notify.Send(s.config.Log, e)
 }
 
-// saw keeps a record with the lock that a request has returned, perhaps an older one than the last.
+// saw keeps a record with the lock that a request has returned, unless another one has shown a later one.
 func (s *Session) saw(rec serving.Record) {
 	if rec.Problem != nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen, s.seen.Item = rec, nil
 	if me, ok := rec.Mine(s.grant.ID); ok && me.Shared {
 		s.sharing = shared
+	}
+	if rec.Follows(s.seen) {
+		s.seen, s.seen.Item = rec, nil
 	}
 }
 

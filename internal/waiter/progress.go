@@ -34,6 +34,7 @@ type Progress struct {
 type progress struct {
 	status   Status
 	pace     pace
+	seen     serving.Record // that status shows
 	report   func(Progress) // nil: nothing is reported
 	reported reported       // last
 }
@@ -49,14 +50,15 @@ type reported struct {
 // record keeps what was seen with ticket t, for errors and the schedule.
 func (p *progress) record(t ticket.Number, snapshot rows.Snapshot, ahead int) {
 	p.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
+	p.seen = snapshot.Record
 	p.pace.see(snapshot, ahead)
 }
 
 // update adds what the other waiters of this client have seen.
 func (p *progress) update(local *localqueue.Waiter) {
 	p.status.Ahead = local.Ahead()
-	if rec, at := local.LastSeen(); p.status.SeenAt.Before(at) {
-		p.status.Serving, p.status.SeenAt = rec.Holders, at
+	if rec, at := local.LastSeen(); rec.Follows(p.seen) {
+		p.status.Serving, p.status.SeenAt, p.seen = rec.Holders, at, rec
 	}
 }
 

@@ -318,13 +318,14 @@ func (w *Waiter) readRows(ctx context.Context) error {
 	return err
 }
 
-// shown takes over what the line saw last, if that is new and no waiter can be ahead.
+// shown takes over the latest record that the line has seen, if it is new and no waiter can be ahead.
 func (w *Waiter) shown() bool {
 	if w.turn.local == nil {
 		return false
 	}
 	rec, at := w.turn.local.LastSeen()
-	if !w.snapshot.ReadAt.Before(at) || time.Since(at) > w.cfg.Schedule.Fastest || rec.Floor() != w.ticket.Previous() {
+	recent := w.snapshot.ReadAt.Before(at) && time.Since(at) <= w.cfg.Schedule.Fastest
+	if !recent || rec.Floor() != w.ticket.Previous() || !rec.Follows(w.snapshot.Record) {
 		return false
 	}
 	w.snapshot = rows.Snapshot{Record: rec, ReadAt: at}

@@ -87,7 +87,7 @@ type Waiter struct {
 	failure  error           // of the last request, if the table did not answer
 
 	ticket    ticket.Number
-	snapshot  rows.Snapshot  // the last
+	snapshot  rows.Snapshot  // the last: each request is sent after the answer to the one before, see also shown
 	highest   Highest        // ticketNumber of a record that was seen
 	worthless int            // numbers in succession that were at or below the floor
 	careful   bool           // it was overtaken before: no LOOK before the row is put
@@ -207,7 +207,7 @@ func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, 
 		<-w.cfg.Several.Slots
 	}
 	if err == nil && w.turn.local != nil {
-		w.turn.local.Granted(grant.ID, grant.Record) // for the next waiter of the client
+		w.turn.local.Granted(grant.ID, w.snapshot) // for the next waiter of the client
 	}
 	w.leave()
 	switch {
