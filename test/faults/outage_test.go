@@ -107,17 +107,23 @@ func TestFailingClaims(t *testing.T) {
 		held := locktest.Acquire(t, b, waitpolicy.NoWait)
 		waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		broken := db.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").On(locktest.Order.Entity, "lock/"+ticket.Number{}.Padded()))
+		refuse := queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").On(locktest.Order.Entity, "lock/"+ticket.Number{}.Padded())
+		claims := db.Inject(refuse.Mentioning("size (holders) = 0"))
+		removals := db.Inject(refuse.Mentioning("REMOVE holders."))
 		locktest.Release(t, held)
 		begun := time.Now()
 		got := <-waiting
 		if took := got.At.Sub(begun); got.Err == nil || took > time.Minute {
 			t.Errorf("after %v: %v", took, got.Err)
 		}
-		if n := db.Counts()["UpdateItem"].Sent; n > 200 {
-			t.Errorf("%d requests were sent in vain", n)
+		// Pauses double from 50 ms to 2 s, each shortened or lengthened by up to a half, for 30 s.
+		if n := claims.Fired(); n < 15 || n > 30 {
+			t.Errorf("%d claims were sent in vain, want some 20", n)
 		}
-		broken.Remove()
+		// Leaving takes 3 s, and each call is three requests of the SDK.
+		if n := removals.Fired(); n < 9 || n > 30 {
+			t.Errorf("%d removals were sent in vain, want some 20", n)
+		}
 	})
 }
 
