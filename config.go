@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
@@ -87,7 +88,7 @@ const (
 	minHeartbeat    = 10 * time.Millisecond
 	// minForget exceeds the age of any request of an earlier record: AWS refuses signatures older than 15 minutes.
 	minForget = 24 * time.Hour
-	maxOwner  = 256
+	maxOwner  = serving.MaxOwner
 )
 
 func (c Config) withDefaults() Config {

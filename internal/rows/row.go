@@ -43,10 +43,14 @@ func (r Row) Shared() bool { return r.Mode == serving.ModeShared }
 
 // Named returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
 // lease of the row as it was read, and ends with it. ok is false unless half of that lease is left: the waiter needs
-// some of it to see the entry.
-func (r Row) Named(clock *dbclock.Clock, now time.Time) (next serving.Next, ok bool) {
+// some of it to see the entry. It is also false for a row that this library does not write, such as one with the id of
+// the holder's entry.
+func (r Row) Named(holder string, clock *dbclock.Clock, now time.Time) (next serving.Next, ok bool) {
 	_, latest, known := clock.At(now)
 	if r.EntryID == "" || r.Problem != nil || !known || r.Lease.Until.Sub(latest) < r.Lease.TTL/2 {
+		return serving.Next{}, false
+	}
+	if r.EntryID == holder || len(r.EntryID) > serving.MaxID || len(r.Owner) > serving.MaxOwner || r.Shared() {
 		return serving.Next{}, false
 	}
 	return serving.Next{Ticket: r.Ticket, Entry: serving.Entry{

@@ -19,6 +19,12 @@ const (
 	bytesOfAUnit = 1 << 10
 )
 
+// MaxOwner and MaxID are the largest sizes of an owner and of an id that the library writes, in bytes.
+const (
+	MaxOwner = 256
+	MaxID    = 128
+)
+
 // MaxPermits is the largest number of permits of a semaphore. That many entries of
 // some 200 bytes stay far below the 400 KB of an item.
 const MaxPermits = 500

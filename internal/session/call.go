@@ -95,7 +95,8 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec ser
 	return v, rec, err
 }
 
-// attempt sends one request, and another one at once if judge returns resend or handOff.
+// attempt sends one request, and another one at once if judge returns resend or handOff, or if the table has rejected
+// PASS.
 func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	s := c.session
 	if c.kind != updates {
@@ -108,8 +109,12 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
-			unread := table.IsUnread(err)
-			c.unread, c.open = c.unread || unread, c.open || !unread && table.Applied(err, true)
+			unread, applied := table.IsUnread(err), table.Applied(err, true)
+			if c.form == serving.FormPass && !applied { // what it writes for the waiter may be the reason
+				c.form = serving.FormHandOff
+				continue
+			}
+			c.unread, c.open = c.unread || unread, c.open || !unread && applied
 			return unknown, rec, err
 		}
 		c.unread = false

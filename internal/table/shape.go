@@ -21,7 +21,7 @@ type Expressions struct {
 func Build(b expression.Builder) Expressions {
 	e, err := b.Build()
 	if err != nil {
-		return Expressions{err: err}
+		return Expressions{err: NotApplied(err)}
 	}
 	return Expressions{e.Update(), e.Condition(), e.KeyCondition(), e.Names(), e.Values(), nil}
 }

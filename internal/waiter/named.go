@@ -157,5 +157,5 @@ func (g *Grant) Successor(turn serving.Turn, clock *dbclock.Clock, now time.Time
 	if g.next == nil || now.Sub(g.nextAt) > namedWithin || turn.Mean > g.next.Lease.TTL/8 {
 		return serving.Next{}, false
 	}
-	return g.next.Named(clock, now)
+	return g.next.Named(g.ID, clock, now)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
@@ -296,6 +297,46 @@ func TestNotNamed(t *testing.T) {
 			locktest.Release(t, r.holder)
 			locktest.Release(t, locktest.Within(t, "the second", 3*time.Second, r.second).Lock)
 			synctest.Wait()
+		})
+	}
+}
+
+// TestNamedMalformed reads a row behind the holder that the library does not write. It is not named, and the holder
+// before it releases by one request.
+func TestNamedMalformed(t *testing.T) {
+	text := func(n int) types.AttributeValue {
+		return &types.AttributeValueMemberS{Value: strings.Repeat("x", n)}
+	}
+	for name, change := range map[string]func(row attr.Item, holder string){
+		"HoldersID":  func(row attr.Item, holder string) { row["entryId"] = &types.AttributeValueMemberS{Value: holder} },
+		"EmptyID":    func(row attr.Item, _ string) { row["entryId"] = text(0) },
+		"LongID":     func(row attr.Item, _ string) { row["entryId"] = text(70_000) },
+		"NumericID":  func(row attr.Item, _ string) { row["entryId"] = &types.AttributeValueMemberN{Value: "1"} },
+		"LongOwner":  func(row attr.Item, _ string) { row["owner"] = text(399_000) },
+		"SharedMode": func(row attr.Item, _ string) { row["mode"] = &types.AttributeValueMemberS{Value: "shared"} },
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			r := newRelay(t)
+			third := r.third()
+			rows := rowsAt(r.table)
+			change(rows[1], attr.Text(rows[0]["entryId"])) // by which the second will hold the lock
+			tableName := r.table.Name()
+			_, err := r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(300 * time.Millisecond) // the second looks
+			locktest.Release(t, r.holder)
+			second := locktest.Within(t, "the second", 1100*time.Millisecond, r.second).Lock
+			before := r.table.Counts()
+			locktest.Release(t, second)
+			if cost := r.table.Counts().Sub(before)["UpdateItem"]; cost.Sent != 1 || named(t, r.table) != nil {
+				t.Errorf("the release took %d writes, and left %v", cost.Sent, named(t, r.table))
+			}
+			got := locktest.Within(t, "the third", 1100*time.Millisecond, third)
+			if got.Err != nil || got.Lock.Ticket().Previous() != second.Ticket() {
+				t.Errorf("got %+v after %s", got, second.Ticket())
+			}
 		})
 	}
 }

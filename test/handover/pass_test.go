@@ -103,6 +103,8 @@ var passFaults = []struct {
 	{"SwallowedRequest", queuelocktest.SwallowRequest(), 10 * time.Second},
 	{"SwallowedResponse", queuelocktest.SwallowResponse(), 10 * time.Second},
 	{"Throttled", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 3 * time.Second},
+	{"Rejected", queuelocktest.Refuse("ValidationException"), 100 * time.Millisecond},
+	{"Forbidden", queuelocktest.Refuse(queuelocktest.AccessDenied), 100 * time.Millisecond},
 	{"Twice", queuelocktest.Duplicate(20 * time.Millisecond), 100 * time.Millisecond},
 	{"Late", queuelocktest.SwallowRequest().LandingAnyway(), 10 * time.Second},
 }
