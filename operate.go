@@ -128,7 +128,7 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	return picture.Locked(q, rec.Holders, c.observer, readAt), nil
 }
 
-// Sweep removes expired holders and waiters from a queue. Waiters do the same, so Sweep is for queues without
+// Sweep removes expired holders and waiters from a queue, and makes it idle if no ticket is outstanding. Waiters do the same, so Sweep is for queues without
 // waiters; package sweeper calls it in intervals.
 func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	ctx, q, end, err := c.enter(ctx, key)
@@ -225,11 +225,11 @@ func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, by e
 	}
 	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
 	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: t, Owner: holder.Owner, By: by})
-	idle := rec.Resettable(t)
-	c.local.Wake(q, !idle)
-	if idle {
-		q.Forget = 0 // the record may be of another scope
-		c.background.Run(func() { c.sessions.Reset(context.WithoutCancel(ctx), q, t) })
+	c.local.Wake(q, !rec.Idle())
+	if rec.Idle() {
+		c.background.Run(func() {
+			_, _ = serving.MakeIdle(context.WithoutCancel(ctx), q, rec) // a failure does no harm
+		})
 	}
 	return nil
 }

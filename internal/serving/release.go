@@ -146,6 +146,19 @@ func Reset(ctx context.Context, q table.Queue, t ticket.Number) (Record, error) 
 	return write(ctx, q, n.reset(expires, expression.Value(at)), n.noHolder().And(n.noneOutstanding(number(t))))
 }
 
+// Idle reports whether MakeIdle would be applied.
+func (r Record) Idle() bool { return r.Resettable(r.FirstServed()) }
+
+// MakeIdle is Reset for a client that was granted nothing, after it has removed holders from the record r. The first
+// ticket that was served since holders became present was granted, and a ticket behind it may be outstanding. If the
+// record is of a wider scope, the table's TTL must not delete it.
+func MakeIdle(ctx context.Context, q table.Queue, r Record) (Record, error) {
+	if r.Scope != ticket.ScopeQueue {
+		q.Forget = 0
+	}
+	return Reset(ctx, q, r.FirstServed())
+}
+
 // Resettable reports whether Reset would be applied with ticket t.
 func (r Record) Resettable(t ticket.Number) bool {
 	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)

@@ -108,7 +108,9 @@ func Seen(ctx context.Context, q table.Queue, observer *lease.Observer, holders 
 type Swept struct{ Waiters, Holders int }
 
 // Queue looks at a whole queue and removes all that has expired, by the clock or by what
-// the observer has seen. It returns what it removed, and the first error.
+// the observer has seen. A queue without holders and outstanding tickets becomes idle, so
+// that the next Acquire is one request and Config.Forget counts from then on. It returns
+// what it removed, and the first error of each kind.
 func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept, error) {
 	snapshot, err := rows.LookAll(ctx, q)
 	if err != nil {
@@ -116,7 +118,16 @@ func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept,
 	}
 	expired := snapshot.Decide(snapshot.Observe(q, observer), snapshot.Record.Floor(), serving.Mode{}, nil)
 	waiters, rowsErr := Rows(ctx, q, expired.ExpiredRows)
-	_, holders, holdersErr := Holders(ctx, q, expired.ExpiredHolders)
+	rec, holders, holdersErr := Holders(ctx, q, expired.ExpiredHolders)
+	if len(expired.ExpiredHolders) == 0 {
+		rec = snapshot.Record
+	}
+	var idleErr error
+	if holdersErr == nil && rec.Idle() {
+		if _, idleErr = serving.MakeIdle(ctx, q, rec); errors.Is(idleErr, serving.ErrRefused) {
+			idleErr = nil // another client has done it, or has taken a ticket
+		}
+	}
 	Seen(ctx, q, observer, snapshot.Record.Holders)
-	return Swept{Waiters: waiters, Holders: holders}, errors.Join(rowsErr, holdersErr)
+	return Swept{Waiters: waiters, Holders: holders}, errors.Join(rowsErr, holdersErr, idleErr)
 }

@@ -94,11 +94,10 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, err
 	case err != nil:
 		return rec, err
 	}
-	first := rec.FirstServed()
-	idle := rec.Resettable(first)
+	idle := rec.Idle()
 	w.cfg.Local.Wake(w.cfg.Queue, !idle)
 	if idle {
-		after, err := serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, first)
+		after, err := serving.MakeIdle(context.WithoutCancel(ctx), w.cfg.Queue, rec)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
 		}

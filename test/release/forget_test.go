@@ -2,6 +2,8 @@ package release_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -33,6 +36,34 @@ func expiry(t *testing.T, table *queuelocktest.Table) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(locktest.Must(strconv.ParseInt(n.Value, 10, 64)), 0)
+}
+
+// evictions are those after which the queue becomes idle, of a holder that has crashed.
+var evictions = map[string]struct {
+	opts  []queuelock.Option
+	evict func(ctx context.Context, op *queuelock.Client, lock *queuelock.Lock) error
+}{
+	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client, _ *queuelock.Lock) error {
+		swept, err := op.Sweep(ctx, locktest.Order)
+		if err == nil && swept.Holders != 1 {
+			err = fmt.Errorf("swept %+v", swept)
+		}
+		return err
+	}},
+	"Sweeper": {evict: func(ctx context.Context, op *queuelock.Client, _ *queuelock.Lock) error {
+		_, err := sweeper.Once(ctx, op, locktest.Order)
+		return err
+	}},
+	"Evict": {opts: []queuelock.Option{queuelock.FailClosed()}, evict: func(ctx context.Context, op *queuelock.Client, lock *queuelock.Lock) error {
+		return op.Evict(ctx, locktest.Order, lock.Ticket())
+	}},
+	"EvictHolder": {evict: func(ctx context.Context, op *queuelock.Client, _ *queuelock.Lock) error {
+		state, err := op.Inspect(ctx, locktest.Order)
+		if err != nil {
+			return err
+		}
+		return op.EvictHolder(ctx, locktest.Order, state.Serving[0])
+	}},
 }
 
 // TestForget checks that the table's TTL deletes idle records, and no other.
@@ -62,6 +93,69 @@ func TestForget(t *testing.T) {
 			}
 			locktest.Release(t, second)
 			time.Sleep(2 * day)
+		}
+	})
+	for name, end := range evictions {
+		inTime("AfterEvictionBy"+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
+			lock := locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
+			network.Partition()
+			time.Sleep(2 * time.Minute)
+			if err := end.evict(t.Context(), op, lock); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if left := time.Until(expiry(t, table)); left < day-5*time.Second || left > day+5*time.Second {
+				t.Errorf("the record expires in %v, want a day", left)
+			}
+			spent := locktest.Cost(table, func() { locktest.Acquire(t, op, waitpolicy.Forever) })
+			if spent.Sent != 1 || !expiry(t, table).IsZero() {
+				t.Errorf("the next acquire took %d requests, and the record expires at %v", spent.Sent, expiry(t, table))
+			}
+		})
+		inTime("NotBesideTicketAfterEvictionBy"+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
+			waiter, slow := locktest.OpenMet(t, table, "b", queuelock.Config{Forget: day, RequestTimeout: 14 * time.Second, TTL: 2 * time.Minute, WaiterTTL: 2 * time.Minute})
+			lock := locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
+			network.Partition()
+			time.Sleep(2 * time.Minute)
+			slow.Inject(queuelocktest.Refuse(queuelocktest.ThroughputExceeded).Of("UpdateItem").Mentioning("REMOVE holders"))
+			row := slow.Inject(queuelocktest.DelayRequest(10 * time.Second).Of("PutItem")) // its ticket shows no row
+			looks := slow.Inject(queuelocktest.DelayRequest(8*time.Second).Of("Query", "GetItem").Times(1))
+			waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			if err := end.evict(t.Context(), op, lock); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if at := expiry(t, table); !at.IsZero() {
+				t.Errorf("a record with a waiter expires at %v", at)
+			}
+			got := locktest.Within(t, "the waiter", 15*time.Second, waiting)
+			if got.Err != nil || got.Lock.Ticket().Previous() != lock.Ticket() || row.Fired() == 0 {
+				t.Errorf("got %+v after ticket %s", got, lock.Ticket())
+			}
+			looks.Remove()
+		})
+	}
+	inTime("NotWithWiderScope", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
+		op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
+		locktest.Acquire(t, crashed, waitpolicy.Forever)
+		network.Partition()
+		time.Sleep(2 * time.Minute)
+		if swept, err := op.Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 1 {
+			t.Fatal(swept, err)
+		}
+		for _, item := range table.Items() {
+			if item["holders"] != nil || item["expiresAt"] != nil {
+				t.Errorf("%v is left", item)
+			}
 		}
 	})
 	inTime("OnlyIdleRecords", func(t *testing.T) {
