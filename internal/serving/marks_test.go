@@ -3,6 +3,7 @@ package serving_test
 import (
 	"errors"
 	"fmt"
+	"github.com/queuelock/queuelock/internal/counter"
 	"slices"
 	"testing"
 	"time"
@@ -245,6 +246,61 @@ func TestEvictLargest(t *testing.T) {
 		}
 		if got := rec.Marks.Evicted; got.Ticket != n(serving.MaxEvicted+1) || got.Made != 4 {
 			t.Errorf("the mark is %+v", got)
+		}
+	})
+}
+
+// TestCrowd checks that a release replaces a full set of times by a new and later one, unless the set has changed.
+func TestCrowd(t *testing.T) {
+	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
+		mode := serving.Mode{Permits: 50}
+		begin := func(id string) serving.Record {
+			t.Helper()
+			e := entryOf(id)
+			e.Mode = mode
+			for {
+				rec, err := serving.Take(t.Context(), q, e, false)
+				if errors.Is(err, counter.ErrSeeded) || errors.Is(err, serving.ErrRefused) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, mine := rec.Mine(id); !mine {
+					if rec, err = serving.Claim(t.Context(), q, e, rec.TicketNumber); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return rec
+			}
+		}
+		for i := 1; i <= 20; i++ {
+			id := fmt.Sprint("h", i)
+			rec := begin(id)
+			h, _ := rec.Mine(id)
+			begin("stays" + id)
+			read := rec.Marks.Unsettled
+			e := serving.Ending{ID: id, Ticket: h.Ticket, Call: 1, Bounded: true}
+			at := time.UnixMilli(1_000_000 - int64(i))
+			if e.Add(at, read); len(read) == serving.MaxUnsettled {
+				full := e
+				full.Add(at, nil)
+				stale := e
+				stale.Add(at, append(slices.Clone(read[1:]), time.UnixMilli(5)))
+				for name, e := range map[string]serving.Ending{"Full": full, "Changed": stale} {
+					if _, err := serving.Release(t.Context(), q, serving.FormHandOff, e); !errors.Is(err, serving.ErrRefused) {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			}
+			rec, err := serving.Release(t.Context(), q, serving.FormHandOff, e)
+			left := rec.Marks.Unsettled
+			if err != nil || len(left) > serving.MaxUnsettled || !slices.Contains(left, e.Unsettled) {
+				t.Fatalf("%d: %v, left %v", i, err, left)
+			}
+			if len(read) == serving.MaxUnsettled && (len(left) != 1 || slices.Contains(read, left[0]) || !left[0].After(time.UnixMilli(999_999))) {
+				t.Errorf("of %v it has left %v", read, left)
+			}
 		}
 	})
 }

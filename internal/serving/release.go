@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -20,12 +21,52 @@ type Ending struct {
 	// Unsettled is a time to add to Marks.Unsettled. Zero: none; then Settled are removed.
 	Unsettled time.Time
 	Replaces  bool // no other holder can have added a time: Unsettled is the only one left
-	Settled   []time.Time
+	// Bounded asks that the set has fewer than MaxUnsettled times, or is Crowd, which Unsettled then replaces: see Add.
+	Bounded bool
+	Crowd   []time.Time
+	Settled []time.Time
 	// Unmade asks that the holder's fenced transaction of this number, and later ones,
 	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed
 	// while the lock is released. Zero: there is none.
 	Unmade int64
 	Next   Next // for FormPass
+}
+
+// MaxUnsettled is the number of times from which on a release replaces them by one.
+const MaxUnsettled = 10
+
+// Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them by
+// one that is later than all. That must be a new one: a holder removes a time that was there before its turn, and must
+// not remove this transaction's.
+func (e *Ending) Add(at time.Time, read []time.Time) {
+	e.Unsettled, e.Crowd = at, nil
+	if len(read) < MaxUnsettled || !e.Bounded || e.Replaces {
+		return
+	}
+	e.Crowd = read
+	if last := slices.MaxFunc(read, time.Time.Compare); !at.After(last) {
+		e.Unsettled = last.Add(time.Millisecond)
+	}
+}
+
+// unsettle adds the times to a release, and their condition.
+func (n names) unsettle(u expression.UpdateBuilder, c expression.ConditionBuilder, e Ending) (
+	expression.UpdateBuilder, expression.ConditionBuilder) {
+	added := expression.Value(table.Times(e.Unsettled))
+	switch {
+	case e.Unsettled.IsZero() && len(e.Settled) > 0:
+		return u.Delete(n.unsettled, expression.Value(table.Times(e.Settled...))), c
+	case e.Unsettled.IsZero():
+		return u, c
+	case e.Replaces:
+		return u.Set(n.unsettled, added), c
+	case len(e.Crowd) > 0:
+		return u.Set(n.unsettled, added), c.And(n.unsettled.Equal(expression.Value(table.Times(e.Crowd...))))
+	case e.Bounded:
+		few := n.unsettled.AttributeNotExists().Or(n.unsettled.Size().LessThan(integer(MaxUnsettled)))
+		return u.Add(n.unsettled, added), c.And(few)
+	}
+	return u.Add(n.unsettled, added), c
 }
 
 // Next is the waiter that FormPass grants the lock to.
@@ -93,14 +134,7 @@ func (f Form) expressions(q table.Queue, e Ending) table.Expressions {
 	if f == FormPass {
 		update, condition = n.claim(update, condition.And(n.alone()), e.Next.Entry.Mode, e.Next.Entry.claimSlots(e.Next.Ticket))
 	}
-	switch {
-	case !e.Unsettled.IsZero() && e.Replaces:
-		update = update.Set(n.unsettled, expression.Value(table.Times(e.Unsettled)))
-	case !e.Unsettled.IsZero():
-		update = update.Add(n.unsettled, expression.Value(table.Times(e.Unsettled)))
-	case len(e.Settled) > 0:
-		update = update.Delete(n.unsettled, expression.Value(table.Times(e.Settled...)))
-	}
+	update, condition = n.unsettle(update, condition, e)
 	if e.Unmade > 0 {
 		_, unmade := n.number(e.ID, e.Unmade)
 		condition = condition.And(unmade)

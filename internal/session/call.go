@@ -18,14 +18,16 @@ type call struct {
 	first     serving.Form // the fast form if the queue is believed to be empty
 	form      serving.Form // of the next request
 	ending    serving.Ending
-	asks      bool // the requests have a condition of the caller's
-	unsettled bool // a transaction of the session may not be visible yet
-	bounds    bool // times of earlier ones that are far ahead are replaced by that of this turn's end
-	open      bool // a request had no answer: it may have been applied, or may yet be
-	unread    bool // the last refusal did not show the record: a copy may have been applied
-	idle      bool // it was applied, and RESET would be applied
-	offered   bool // it has looked for a waiter to pass the lock to
-	named     bool // that waiter may be another client's: it was named by its row
+	asks      bool        // the requests have a condition of the caller's
+	unsettled bool        // a transaction of the session may not be visible yet
+	times     []time.Time // of the record that refused the last request
+	crowded   int         // refusals after which the set of such times was read again
+	bounds    bool        // times of earlier ones that are far ahead are replaced by that of this turn's end
+	open      bool        // a request had no answer: it may have been applied, or may yet be
+	unread    bool        // the last refusal did not show the record: a copy may have been applied
+	idle      bool        // it was applied, and RESET would be applied
+	offered   bool        // it has looked for a waiter to pass the lock to
+	named     bool        // that waiter may be another client's: it was named by its row
 	send      func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
 
@@ -118,6 +120,10 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			return unknown, rec, err
 		}
 		c.unread = false
+		if c.ending.Bounded && rec.Holds(s.grant.ID, s.grant.Ticket) && (c.form != serving.FormFast || rec.Fast(s.grant.ID, s.grant.Ticket)) {
+			c.crowded, c.times = c.crowded+1, rec.Marks.Unsettled
+			continue
+		}
 		switch v := judge(c.refusal(rec)); v {
 		case resend:
 			soon, cancel := context.WithTimeout(ctx, settleLimit)
@@ -140,6 +146,10 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	}
 }
 
+// maxCrowded is how often a call is sent with a condition on the set of times, which other holders change. The next
+// request has none, so a refusal has another reason.
+const maxCrowded = 4
+
 // errPanic is the answer to a request that ended with a panic.
 var errPanic = errors.New("the DynamoDB client has panicked")
 
@@ -149,7 +159,8 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 	s, form := c.session, c.form
 	switch now := s.latest(time.Now()); {
 	case c.unsettled:
-		c.ending.Unsettled = now.Add(lateFor)
+		c.ending.Bounded = !c.ending.Replaces && c.crowded < maxCrowded
+		c.ending.Add(now.Add(lateFor), c.times)
 	case c.bounds:
 		c.ending.Unsettled = now
 	}

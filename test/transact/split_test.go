@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -226,6 +227,61 @@ func TestSplitWithoutTimeShared(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnsettledBounded releases many holders of a semaphore while their transactions are being committed. The record
+// keeps few times, and the latest of them.
+func TestUnsettledBounded(t *testing.T) {
+	for name, pause := range map[string]time.Duration{"OneByOne": 5 * time.Millisecond, "AtOnce": 0} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			const many = 30
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+			cfg := queuelock.Config{RequestTimeout: time.Second}
+			undated, db := openDateless(t, table, cfg)
+			dated, met := locktest.OpenMet(t, table, "dated", cfg)
+			locks := []*queuelock.Lock{locktest.Acquire(t, undated, waitpolicy.Forever, queuelock.Permits(2*many))}
+			for range many {
+				locks = append(locks, locktest.Acquire(t, dated, waitpolicy.Forever, queuelock.Permits(2*many)))
+			}
+			split := queuelocktest.SplitTransaction(15*time.Second, 0)
+			db.Inject(split)
+			met.Inject(split)
+			var all sync.WaitGroup
+			for i, lock := range locks {
+				all.Go(func() {
+					time.Sleep(time.Duration(i) * 20 * time.Millisecond)
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+					defer cancel()
+					err := lock.Transact(ctx, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: map[string]types.AttributeValue{
+						"pk": &types.AttributeValueMemberS{Value: "account"}, "sk": &types.AttributeValueMemberS{Value: strconv.Itoa(i)},
+					}}})
+					if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+						t.Errorf("got %v", err)
+					}
+				})
+			}
+			all.Wait()
+			locktest.Release(t, locks[0]) // without a date, so with the latest time
+			for _, lock := range locks[1:] {
+				all.Go(func() { locktest.Release(t, lock) })
+				time.Sleep(pause)
+			}
+			all.Wait()
+			record, _ := locktest.Record(t, table)
+			times := record["unsettled"].(*types.AttributeValueMemberNS).Value
+			if most := 10; pause > 0 && len(times) > most {
+				t.Errorf("the record has the times %v", times)
+			}
+			if !slices.ContainsFunc(times, func(ms string) bool { return len(ms) == len("253370764800000") }) {
+				t.Errorf("the latest time is not among %v", times)
+			}
+			next := locktest.Acquire(t, dated, waitpolicy.Forever, queuelock.Permits(2*many))
+			if !next.Unsettled() {
+				t.Error("the transactions are taken for settled")
+			}
+			locktest.Release(t, next)
+		})
+	}
 }
 
 // A holder of a semaphore is released after another whose transaction is being committed. Its
