@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -38,7 +39,7 @@ type Config struct {
 	// 2 s and a thousandth.
 	RequestTimeout time.Duration
 	// Owner names this process in Inspect and errors. Zero means the host's name and the process id,
-	// "host:1234". At most 256 bytes.
+	// "host:1234". At most 256 bytes of printable characters.
 	Owner string
 	// Attributes names the table's keys and the attribute of its TTL.
 	Attributes Attributes
@@ -111,15 +112,17 @@ func (c Config) withDefaults() Config {
 
 func thisProcess() string {
 	host, err := os.Hostname()
-	if err != nil {
+	host = host[:min(len(host), maxOwner-24)]
+	if _, printable := quote.Bad(host); err != nil || !printable {
 		host = "unknown-host"
 	}
-	return fmt.Sprintf("%s:%d", host[:min(len(host), maxOwner-24)], os.Getpid())
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
 // validate checks values and how they relate to each other; c has its defaults.
 func (c Config) validate() error {
 	var err error
+	bad, printable := quote.Bad(c.Owner)
 	switch {
 	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
 		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
@@ -131,6 +134,8 @@ func (c Config) validate() error {
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
 	case len(c.Owner) > maxOwner:
 		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
+	case !printable:
+		err = fmt.Errorf("the field Owner contains %s: only printable characters are possible", bad)
 	case c.Poll.Fastest < time.Millisecond:
 		err = fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
 	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:

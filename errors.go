@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -72,8 +73,7 @@ func (e *NotAcquiredError) Error() string {
 		s += fmt.Sprintf(", position %d", e.Position)
 	}
 	if e.Serving != nil {
-		// Another program may have written an owner of any length.
-		s += fmt.Sprintf(", serving %.*s (ticket %s", maxOwner, e.Serving.Owner, e.Serving.Ticket)
+		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(e.Serving.Owner), e.Serving.Ticket)
 		if !e.Serving.Since.IsZero() {
 			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
 		}
@@ -212,11 +212,11 @@ func (e *EvictError) Error() string {
 	var others []string
 	for _, h := range e.Serving {
 		if h.Ticket == e.Ticket {
-			s += fmt.Sprintf(": %.*s, beat %d, which ends in %v unless it is renewed", maxOwner, h.Owner, h.Beat,
+			s += fmt.Sprintf(": %s, beat %d, which ends in %v unless it is renewed", quote.Text(h.Owner), h.Beat,
 				max(0, h.Remaining).Round(time.Millisecond))
 			continue
 		}
-		others = append(others, fmt.Sprintf("%.*s (ticket %s)", maxOwner, h.Owner, h.Ticket))
+		others = append(others, fmt.Sprintf("%s (ticket %s)", quote.Text(h.Owner), h.Ticket))
 	}
 	switch {
 	case !errors.Is(e.Err, ErrNotServed):

@@ -21,6 +21,7 @@
 //	retry       repeats requests
 //	grace       lets a request outlive its caller
 //	random      draws random numbers
+//	quote       quotes text of other writers
 //	child       starts processes that end with their parent: workers of the demo, of tests and of benchmarks
 //	demo        is "queuelock demo"
 //	benchmark   is "queuelock bench", and what it shares with the module bench

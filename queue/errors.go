@@ -1,6 +1,10 @@
 package queue
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/queuelock/queuelock/internal/quote"
+)
 
 // MalformedError says that an item in the queue was not written by this library. Such
 // an item is never taken for a lock, and nothing of it is overwritten but the ticket number of a record.
@@ -11,7 +15,7 @@ type MalformedError struct {
 }
 
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed %s: attribute %s %s", e.Item, e.Attribute, e.Problem)
+	return fmt.Sprintf("malformed %s: attribute %s %s", e.Item, quote.Text(e.Attribute), e.Problem)
 }
 
 // TableError says that the table is missing or has other keys than queues need.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -151,10 +152,10 @@ func write(l *slog.Logger, e event.Event) {
 func writeEviction(l *slog.Logger, queue string, e event.Evicted) {
 	switch e.By {
 	case event.ByExpiry:
-		l.Warn("queuelock: evicted holders whose leases had ended", "queue", queue, "ticket", e.Holder, "owner", e.Owner, "evicted", e.Count)
+		l.Warn("queuelock: evicted holders whose leases had ended", "queue", queue, "ticket", e.Holder, "owner", quote.Text(e.Owner), "evicted", e.Count)
 	case event.ByOperator:
-		l.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", queue, "ticket", e.Holder, "owner", e.Owner)
+		l.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", queue, "ticket", e.Holder, "owner", quote.Text(e.Owner))
 	case event.ByOperatorForce:
-		l.Warn("queuelock: evicted a holder with a lease on an operator's request", "queue", queue, "ticket", e.Holder, "owner", e.Owner)
+		l.Warn("queuelock: evicted a holder with a lease on an operator's request", "queue", queue, "ticket", e.Holder, "owner", quote.Text(e.Owner))
 	}
 }

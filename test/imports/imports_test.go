@@ -50,6 +50,7 @@ var floors = []string{
 	"failfast",
 	"wake",
 	"internal/random",
+	"internal/quote",
 }
 
 var allowed = []string{

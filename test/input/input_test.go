@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -37,6 +38,12 @@ func TestArgumentsOfNew(t *testing.T) {
 		{"slow requests", queuelock.Config{TTL: 4 * time.Second, RequestTimeout: 2 * time.Second}, []string{"RequestTimeout 2s", "TTL 4s"}},
 		{"slow requests of waiters", queuelock.Config{WaiterTTL: 2 * time.Second, RequestTimeout: time.Second}, []string{"RequestTimeout 1s", "WaiterTTL 2s"}},
 		{"long owner", queuelock.Config{Owner: strings.Repeat("x", 300)}, []string{"Owner has 300 bytes", "256"}},
+		{"escape in owner", queuelock.Config{Owner: "a\x1b[2J"}, []string{"Owner contains \"\\x1b\"", "only printable characters are possible"}},
+		{"line in owner", queuelock.Config{Owner: "a\nb"}, []string{`Owner contains "\n"`}},
+		{"deletion in owner", queuelock.Config{Owner: "a\x7f"}, []string{`Owner contains "\x7f"`}},
+		{"C1 in owner", queuelock.Config{Owner: "a\u009b"}, []string{`Owner contains "\u009b"`}},
+		{"override in owner", queuelock.Config{Owner: "a\u202eb"}, []string{`Owner contains "\u202e"`}},
+		{"no UTF-8 in owner", queuelock.Config{Owner: "a\xff"}, []string{`Owner contains "\xff"`}},
 		{"nil hints", queuelock.Config{Wake: (*wake.UDP)(nil)}, []string{"Wake is a nil *wake.UDP"}},
 		{"same keys", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "k", SortKey: "k"}}, []string{"sort key", `"k"`, "partition key"}},
 		{"key of ours", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "holders"}}, []string{"partition key", `"holders"`, "library's own"}},
@@ -165,4 +172,34 @@ func TestOptionsOfOneLock(t *testing.T) {
 			locktest.Release(t, lock)
 		}
 	})
+}
+
+// TestOwnerOfOneLock checks that WithOwner refuses what Config.Owner refuses, without a request.
+func TestOwnerOfOneLock(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	c, db := locktest.Open(t, table, "c", queuelock.Config{})
+	_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.WithOwner("a\r\nb"))
+	locktest.Says(t, err, `Owner contains "\r"`)
+	if sent := db.Counts().Total().Sent; sent != 0 {
+		t.Errorf("%d requests were sent", sent)
+	}
+}
+
+// TestForeignText checks that errors quote what other programs have written.
+func TestForeignText(t *testing.T) {
+	const evil = "\x1b]0;x\a\nERROR \u202e"
+	holder := queue.Holder{Owner: evil, Ticket: ticket.FromUint64(7)}
+	other := queue.Holder{Owner: "b" + evil, Ticket: ticket.FromUint64(8)}
+	malformed := &queue.MalformedError{Item: "serving record", Attribute: "holders." + evil, Problem: "is a string, a map is needed"}
+	for name, err := range map[string]error{
+		"NotAcquired": &queuelock.NotAcquiredError{Key: locktest.Order, Serving: &holder, Blocked: malformed},
+		"Renewed":     &queuelock.EvictError{Key: locktest.Order, Ticket: holder.Ticket, Serving: []queue.Holder{holder, other}, Err: queuelock.ErrRenewed},
+		"NotServed":   &queuelock.EvictError{Key: locktest.Order, Ticket: ticket.FromUint64(9), Serving: []queue.Holder{holder, other}, Err: queuelock.ErrNotServed},
+		"Malformed":   malformed,
+	} {
+		text := err.Error()
+		if strings.ContainsAny(text, "\x1b\a\n\u202e") || !strings.Contains(text, `\x1b]0;x\a\nERROR \u202e`) {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
 }
