@@ -2,6 +2,8 @@ package template
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -53,10 +55,14 @@ func CDK(c Config) string {
 			p("          sid: %s,", quoted(s.Sid))
 			p("          actions: %s,", list(s.Action, quoted))
 			p("          resources: [this.table.tableArn],")
-			for operator, keys := range s.Condition {
-				for key, values := range keys {
-					p("          conditions: { %s: { %s: %s } },", quoted(operator), quoted(key), list(values, quoted))
+			if s.Condition != nil {
+				p("          conditions: {")
+				for _, operator := range slices.Sorted(maps.Keys(s.Condition)) {
+					for key, values := range s.Condition[operator] {
+						p("            %s: { %s: %s },", quoted(operator), quoted(key), list(values, quoted))
+					}
 				}
+				p("          },")
 			}
 			p("        }),")
 		}

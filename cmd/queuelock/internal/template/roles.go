@@ -122,6 +122,7 @@ func (c Config) policy(r Role, resource any) Policy {
 	}
 	add("Queuelock"+title(r.Name)+"Items", items, map[string]map[string][]string{
 		"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys},
+		"Null":                    {"dynamodb:LeadingKeys": {"false"}}, // ForAllValues allows a request without keys
 	})
 	add("Queuelock"+title(r.Name)+"Table", table, nil)
 	return p

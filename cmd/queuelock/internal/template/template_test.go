@@ -166,6 +166,7 @@ func TestCDK(t *testing.T) {
 	for _, part := range []string{
 		`tableName: "locks.v2"`, `name: "the \"key\""`, `timeToLiveAttribute: "42"`, "deletionProtection: true", "RemovalPolicy.RETAIN",
 		`.add("team", "a: b")`, `"dynamodb:ConditionCheckItem"`, `"dynamodb:LeadingKeys": ["ci/${$}{x}${*}%{y}\"*", "ticket-master"]`,
+		`"Null": { "dynamodb:LeadingKeys": ["false"] }`,
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("there is no %s in\n%s", part, text)
@@ -190,7 +191,7 @@ func TestPrefix(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range p.Statement {
-			want := map[string]map[string][]string{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"ci/${*}*"}}}
+			want := map[string]map[string][]string{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"ci/${*}*"}}, "Null": {"dynamodb:LeadingKeys": {"false"}}}
 			if strings.HasSuffix(s.Sid, "Table") {
 				want = nil
 			}

@@ -3,6 +3,8 @@ package template
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -51,12 +53,16 @@ func Terraform(c Config) string {
 			p("        Effect   = %s", hcl(s.Effect))
 			p("        Action   = %s", hclList(s.Action))
 			p("        Resource = aws_dynamodb_table.queuelock.arn")
-			for operator, keys := range s.Condition {
-				p("        Condition = {\n          %s = {", hcl(operator))
-				for key, values := range keys {
-					p("            %s = %s", hcl(key), hclList(values))
+			if s.Condition != nil {
+				p("        Condition = {")
+				for _, operator := range slices.Sorted(maps.Keys(s.Condition)) {
+					p("          %s = {", hcl(operator))
+					for key, values := range s.Condition[operator] {
+						p("            %s = %s", hcl(key), hclList(values))
+					}
+					p("          }")
 				}
-				p("          }\n        }")
+				p("        }")
 			}
 			p("      },")
 		}
