@@ -65,7 +65,7 @@ type Layout struct {
 	Table string // table name or ARN
 	PK    string // partition key, S
 	SK    string // sort key, S
-	TTL   string // the table's TTL attribute, N in epoch seconds, on queue rows only
+	TTL   string // the table's TTL attribute, N in epoch seconds; on queue rows, and on idle records with Queue.Forget
 }
 
 // Validate returns an error if a name cannot be used.

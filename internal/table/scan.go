@@ -42,7 +42,7 @@ func (s *Store) Scan(ctx context.Context, p Page) (items []Item, next Item, unit
 		in.Limit = aws.Int32(int32(p.Limit))
 	}
 	if p.Prefix != "" {
-		e, err := expression.NewBuilder().WithFilter(expression.Name(s.layout.PK).BeginsWith(p.Prefix)).Build()
+		e, err := expression.NewBuilder().WithFilter(expression.NameNoDotSplit(s.layout.PK).BeginsWith(p.Prefix)).Build()
 		if err != nil {
 			return nil, nil, 0, err
 		}

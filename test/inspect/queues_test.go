@@ -119,13 +119,16 @@ func TestQueuesFault(t *testing.T) {
 // TestQueuesPrefix checks that a prefix leaves out other queues.
 func TestQueuesPrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := locktest.Open(t, queuelocktest.NewTable(t), "c", queuelock.Config{})
-		for _, entity := range []string{"deploy/a", "deploy/b", "deploy", "x/deploy/"} {
-			locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.Forever))
-		}
-		found := queues(t, c, queuelock.ScanConfig{Prefix: "deploy/"})
-		if len(found) != 2 || found["deploy/a lock"] == nil || found["deploy/b lock"] == nil {
-			t.Errorf("found %v", found)
+		for _, pk := range []string{"pk", "lock.pk"} {
+			table := queuelocktest.NewTable(t, queuelocktest.WithKeys(pk, "sk"))
+			c, _ := locktest.Open(t, table, "c", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: pk}})
+			for _, entity := range []string{"deploy/a", "deploy/b", "deploy", "x/deploy/"} {
+				locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.Forever))
+			}
+			found := queues(t, c, queuelock.ScanConfig{Prefix: "deploy/"})
+			if len(found) != 2 || found["deploy/a lock"] == nil || found["deploy/b lock"] == nil {
+				t.Errorf("with the key %q it found %v", pk, found)
+			}
 		}
 	})
 }
