@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -94,8 +95,8 @@ func TestKindOfQueue(t *testing.T) {
 					if removals.Remove(); removals.Fired() != 0 {
 						t.Errorf("%s: it removed what it had not put", name)
 					}
-					if after := table.Items(); fmt.Sprint(len(before)) != fmt.Sprint(len(after)) {
-						t.Errorf("%s: it has left %v", name, after)
+					if after := table.Items(); !reflect.DeepEqual(before, after) {
+						t.Errorf("%s: it has changed %v to %v", name, before, after)
 					}
 					if held {
 						locktest.Release(t, lock)
