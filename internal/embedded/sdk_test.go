@@ -13,10 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 type attributes = map[string]types.AttributeValue
@@ -24,8 +27,6 @@ type attributes = map[string]types.AttributeValue
 func num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func object(a attributes) types.AttributeValue { return &types.AttributeValueMemberM{Value: a} }
 
 func client(endpoint string, transport aws.HTTPClient) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
@@ -55,131 +56,114 @@ func createTable(t *testing.T, db *dynamodb.Client) {
 	}
 }
 
-// record is the serving record of one queue, and the protocol's operations on
-// it.
-type record struct {
-	t  *testing.T
-	db *dynamodb.Client
-}
-
-var recordKey = attributes{"pk": str("entity"), "sk": str("lock/" + fmt.Sprintf("%038d", 0))}
-
-// update returns the item after the update, or the item that refused it.
-func (r record) update(expression, condition string, names map[string]string, values attributes) (attributes, bool) {
-	r.t.Helper()
-	out, err := r.db.UpdateItem(r.t.Context(), &dynamodb.UpdateItemInput{
-		TableName: aws.String("locks"), Key: recordKey,
-		UpdateExpression: &expression, ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-	})
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
-		return failed.Item, false
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if units := *out.ConsumedCapacity.CapacityUnits; units != 1 {
-		r.t.Errorf("%s costs %v units", expression, units)
-	}
-	return out.Attributes, true
-}
-
-func (r record) take(id string) (attributes, bool) {
-	return r.update("SET servingAfter = if_not_exists(servingAfter, ticketNumber), granted = if_not_exists(granted, :zero), "+
-		"holders = if_not_exists(holders, :holder), ticketNumber = ticketNumber + :one", "attribute_exists(ticketNumber)", nil,
-		attributes{":zero": num(0), ":one": num(1), ":holder": object(attributes{id: object(attributes{"beat": num(0)})})})
-}
-
-func (r record) claim(ticket int, id string) (attributes, bool) {
-	return r.update("SET holders.#id = :holder, granted = :t", "size(holders) = :zero AND granted < :t AND servingAfter < :before", map[string]string{"#id": id},
-		attributes{":zero": num(0), ":t": num(ticket), ":before": num(ticket - 1), ":holder": object(attributes{"ticket": num(ticket), "beat": num(0)})})
-}
-
-func (r record) heartbeat(ticket int, id string) (attributes, bool) {
-	return r.update("SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", "attribute_exists(holders.#id) AND granted <= :t",
-		map[string]string{"#id": id, "#until": "until"}, attributes{":one": num(1), ":until": num(1777896000), ":t": num(ticket)})
-}
-
-func (r record) release(ticket int, id string) (attributes, bool) {
-	return r.update("SET granted = ticketNumber REMOVE holders, servingAfter",
-		"attribute_exists(holders.#id) AND size(holders) = :one AND (ticketNumber = granted OR ticketNumber = :t)",
-		map[string]string{"#id": id}, attributes{":one": num(1), ":t": num(ticket)})
-}
-
-func (r record) handOff(id string) (attributes, bool) {
-	return r.update("REMOVE holders.#id", "attribute_exists(holders.#id)", map[string]string{"#id": id}, nil)
-}
-
-func (r record) reset(ticket int) (attributes, bool) {
-	return r.update("SET granted = ticketNumber REMOVE holders, servingAfter", "size(holders) = :zero AND (ticketNumber = granted OR ticketNumber = :t)", nil,
-		attributes{":zero": num(0), ":t": num(ticket)})
-}
-
-func (r record) is(what string, got attributes, done, wantDone bool, want attributes) {
-	r.t.Helper()
-	full := attributes{"pk": recordKey["pk"], "sk": recordKey["sk"]}
-	for name, v := range want {
-		full[name] = v
-	}
-	if diff := cmp.Diff(full, got, cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberM{})); diff != "" || done != wantDone {
-		r.t.Errorf("%s: done %v, want %v (-want +got):\n%s", what, done, wantDone, diff)
-	}
-}
-
-// TestProtocolExpressions follows one queue through the writes of
-// docs/protocol.md, "Operations", with the real client over a socket.
+// TestProtocolExpressions follows one queue through the writes of docs/protocol.md, as the library sends them, with the
+// real client over a socket.
 func TestProtocolExpressions(t *testing.T) {
 	server := httptest.NewServer(embedded.New(embedded.Config{}))
 	defer server.Close()
 	db := client(server.URL, server.Client())
 	createTable(t, db)
-	r := record{t, db}
-
-	if got, done := r.take("a"); done || got != nil {
-		t.Fatalf("TAKE without a record: %v, %v", got, done)
+	layout := table.Layout{Table: "locks", PK: "pk", SK: "sk", TTL: "expiresAt"}
+	q := table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "entity", Reason: "lock"}
+	ctx := t.Context()
+	entry := func(id string) serving.Entry {
+		return serving.Entry{ID: id, Owner: "o", Lease: lease.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
 	}
-	seed := attributes{"ticketNumber": num(1), "servingAfter": num(0), "granted": num(0), "holders": object(attributes{"a": object(attributes{"beat": num(0)})})}
-	item := attributes{"pk": recordKey["pk"], "sk": recordKey["sk"]}
-	for name, v := range seed {
-		item[name] = v
+	first, err := serving.Take(ctx, q, entry("a"), false)
+	for range 2 { // the record is seeded
+		if errors.Is(err, counter.ErrSeeded) || errors.Is(err, serving.ErrRefused) {
+			first, err = serving.Take(ctx, q, entry("a"), false)
+		}
 	}
-	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("locks"), Item: item, ConditionExpression: aws.String("attribute_not_exists(ticketNumber)")}); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-
-	got, done := r.heartbeat(1, "a")
-	beaten := object(attributes{"a": object(attributes{"beat": num(1), "until": num(1777896000)})})
-	r.is("HEARTBEAT", got, done, true, attributes{"ticketNumber": num(1), "servingAfter": num(0), "granted": num(0), "holders": beaten})
-
-	got, done = r.release(1, "a")
-	idle := attributes{"ticketNumber": num(1), "granted": num(1)}
-	r.is("RELEASE", got, done, true, idle)
-	got, done = r.heartbeat(1, "a")
-	r.is("HEARTBEAT after it", got, done, false, idle)
-
-	got, done = r.take("b")
-	served := attributes{"ticketNumber": num(2), "servingAfter": num(1), "granted": num(1), "holders": object(attributes{"b": object(attributes{"beat": num(0)})})}
-	r.is("TAKE of an idle lock", got, done, true, served)
-	got, done = r.take("c")
-	served["ticketNumber"] = num(3)
-	r.is("TAKE of a busy lock", got, done, true, served)
-	got, done = r.release(2, "b")
-	r.is("RELEASE with a ticket out", got, done, false, served)
-	got, done = r.claim(3, "c")
-	r.is("CLAIM of a busy lock", got, done, false, served)
-
-	got, done = r.handOff("b")
-	r.is("hand-off", got, done, true, attributes{"ticketNumber": num(3), "servingAfter": num(1), "granted": num(1), "holders": object(attributes{})})
-	got, done = r.claim(3, "c")
-	claimed := attributes{"ticketNumber": num(3), "servingAfter": num(1), "granted": num(3), "holders": object(attributes{"c": object(attributes{"ticket": num(3), "beat": num(0)})})}
-	r.is("CLAIM", got, done, true, claimed)
-	got, done = r.reset(3)
-	r.is("RESET while served", got, done, false, claimed)
-	_, _ = r.handOff("c")
-	got, done = r.reset(3)
-	r.is("RESET", got, done, true, attributes{"ticketNumber": num(3), "granted": num(3)})
+	base := first.TicketNumber.Previous()
+	ticketOf := func(i int) ticket.Number {
+		n := base
+		for range i {
+			n, _ = n.Next()
+		}
+		return n
+	}
+	ending := func(id string, i int) serving.Ending { return serving.Ending{ID: id, Ticket: ticketOf(i), Call: 1} }
+	for _, step := range []struct {
+		what    string
+		do      func() (serving.Record, error)
+		refused bool
+		present bool
+		last    int // ticket issued
+		floor   int
+		holder  string
+	}{
+		{"HEARTBEAT", func() (serving.Record, error) {
+			return serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now().Add(2 * time.Minute)})
+		}, false, true, 1, 1, "a"},
+		{"late HEARTBEAT", func() (serving.Record, error) {
+			rec, err := serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now()})
+			if errors.Is(err, serving.ErrOutrun) {
+				err = serving.ErrRefused
+			}
+			return rec, err
+		}, true, true, 1, 1, "a"},
+		{"fast RELEASE", func() (serving.Record, error) {
+			if rec, err := serving.Release(ctx, q, serving.FormFast, ending("a", 1)); err != nil {
+				return rec, err
+			}
+			return serving.Get(ctx, q)
+		}, false, false, 1, 1, ""},
+		{"HEARTBEAT after it", func() (serving.Record, error) {
+			return serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now().Add(time.Hour)})
+		}, true, false, 1, 1, ""},
+		{"TAKE of an idle lock", func() (serving.Record, error) { return serving.Take(ctx, q, entry("b"), false) }, false, true, 2, 2, "b"},
+		{"TAKE of a busy lock", func() (serving.Record, error) { return serving.Take(ctx, q, entry("c"), false) }, false, true, 3, 2, "b"},
+		{"TAKE without waiting", func() (serving.Record, error) { return serving.Take(ctx, q, entry("d"), true) }, true, true, 3, 2, "b"},
+		{"fast RELEASE with a ticket out", func() (serving.Record, error) {
+			return serving.Release(ctx, q, serving.FormFast, ending("b", 2))
+		}, true, true, 3, 2, "b"},
+		{"CLAIM of a busy lock", func() (serving.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, true, true, 3, 2, "b"},
+		{"hand-off", func() (serving.Record, error) {
+			return serving.Release(ctx, q, serving.FormHandOff, ending("b", 2))
+		}, false, true, 3, 2, ""},
+		{"RESET with a ticket out", func() (serving.Record, error) { return serving.Reset(ctx, q, ticketOf(2)) }, true, true, 3, 2, ""},
+		{"CLAIM of a served ticket", func() (serving.Record, error) { return serving.Claim(ctx, q, entry("e"), ticketOf(2)) }, true, true, 3, 2, ""},
+		{"CLAIM", func() (serving.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, false, true, 3, 3, "c"},
+		{"TAKE behind it", func() (serving.Record, error) { return serving.Take(ctx, q, entry("f"), false) }, false, true, 4, 3, "c"},
+		{"PASS", func() (serving.Record, error) {
+			e := ending("c", 3)
+			e.Next = serving.Next{Entry: entry("f"), Ticket: ticketOf(4)}
+			return serving.Release(ctx, q, serving.FormPass, e)
+		}, false, true, 4, 4, "f"},
+		{"RESET while served", func() (serving.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, true, true, 4, 4, "f"},
+		{"EVICT at another beat", func() (serving.Record, error) {
+			rec, err := serving.Get(ctx, q)
+			if err != nil {
+				return rec, err
+			}
+			rec.Holders[0].Lease.Beat = 7
+			return serving.Evict(ctx, q, rec.Holders...)
+		}, true, true, 4, 4, "f"},
+		{"EVICT", func() (serving.Record, error) {
+			rec, err := serving.Get(ctx, q)
+			if err != nil {
+				return rec, err
+			}
+			return serving.Evict(ctx, q, rec.Holders...)
+		}, false, true, 4, 4, ""},
+		{"RESET", func() (serving.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, false, false, 4, 4, ""},
+	} {
+		rec, err := step.do()
+		if refused := errors.Is(err, serving.ErrRefused); refused != step.refused || err != nil && !refused {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		holder := ""
+		for _, h := range rec.Holders {
+			holder += h.ID
+		}
+		if rec.Present != step.present || rec.TicketNumber != ticketOf(step.last) || rec.Floor() != ticketOf(step.floor) || holder != step.holder {
+			t.Errorf("%s: %+v, want the holder %q", step.what, rec, step.holder)
+		}
+	}
 }
 
 // direct carries requests to a handler in the same goroutine.
