@@ -125,7 +125,7 @@ func (s Schedule) next(o Observation) time.Duration {
 	}
 	early := o.lowerBound() - o.atMost() - o.Trip
 	if o.Hinted {
-		return max(early, 0) + min(max(4*o.Deviation, turn/8), turn/4)
+		return max(early, 0) + max(min(max(4*o.Deviation, turn/8), turn/4), 4*o.Trip) // a look under way would miss the end
 	}
 	if early > 0 {
 		return early

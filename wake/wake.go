@@ -1,8 +1,8 @@
 // Package wake carries optional wake-up hints between clients by UDP, so that a waiter need not poll to learn that its
 // turn has come.
 //
-// A hint says that a turn of a queue has ended: look now. The client that releases a lock sends it. The next
-// waiter then makes the request that it would have made later.
+// A hint says that a turn of a queue ends: look now. The client that releases a lock sends it with its request. The
+// next waiter then makes the request that it would have made later, and again a few times if it was too early.
 //
 // # What it promises
 //
@@ -23,7 +23,9 @@
 //	| no address can be bound      | the client logs it once, and polls                             |
 //	| hints do not arrive          | waiters poll                                                   |
 //	| one is lost, after others    | a look up to a quarter of a turn after its end; then polls     |
-//	| a hint is forged or repeated | a request; after five of them, at most one in Poll.SlowestNext |
+//	| a hint is forged or repeated | up to four requests; after five hints, at most one a second,   |
+//	|                              | or in 1,024 times Poll.Fastest or in Poll.SlowestNext, and     |
+//	|                              | polls as without hints                                         |
 //	| a flood of hints             | the reader drops most of them                                  |
 package wake
 

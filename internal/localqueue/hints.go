@@ -21,6 +21,7 @@ type hints struct {
 	closed  bool                  // guarded by Queues.mu
 	lines   map[wake.Digest]*line // guarded by Queues.mu
 	trusted map[lineKey]int       // guarded by Queues.mu; without those of 0
+	stagger time.Duration         // guarded by Queues.mu; see Stagger
 }
 
 const (
@@ -94,6 +95,20 @@ func (q *Queues) forget(l *line) {
 	}
 }
 
+// Hint sends a hint to other clients. A release sends it with its request: an early look costs a read, and a late one
+// delays the next turn by a round trip.
+func (q *Queues) Hint(of table.Queue) {
+	if q.hints == nil {
+		return
+	}
+	q.mu.Lock()
+	if l := q.lines[lineKey{of.Entity, of.Reason}]; l != nil {
+		l.hinted = time.Now()
+	}
+	q.mu.Unlock()
+	q.hints.Send(digest(of))
+}
+
 // hinted wakes the first waiter of the queue with that digest.
 func (q *Queues) hinted(d wake.Digest) {
 	q.mu.Lock()
@@ -108,6 +123,26 @@ func (q *Queues) hinted(d wake.Digest) {
 
 // Hinted yields a value when another process may have ended a turn. It is nil without hints.
 func (w *Waiter) Hinted() <-chan struct{} { return w.hint }
+
+// Stagger returns how long after a hint a request is likely to see the release that sent it.
+func (w *Waiter) Stagger() time.Duration {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.queues.hints.stagger
+}
+
+// Staggered records whether a request, sent Stagger after a true hint, was early. trip is the round trip of a request.
+// An early one costs about a round trip, so the stagger settles where one in nine is early.
+func (w *Waiter) Staggered(early bool, trip time.Duration) {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	h := w.queues.hints
+	if early {
+		h.stagger = min(h.stagger+trip/4, 2*trip)
+	} else {
+		h.stagger = max(h.stagger-trip/32, 0)
+	}
+}
 
 // Trust returns what is known of the hints of the queue: 1 if the last turn to end was hinted at, 0 if it is not
 // known whether turns are, and less the more hints were false.

@@ -259,8 +259,8 @@ func (q *Queues) Take(of table.Queue, t ticket.Number) (next serving.Next, answe
 func (q *Queues) Wake(of table.Queue, others bool) { q.turnEnded(of, true, others) }
 
 // Passed records that a turn has ended, and that its release has granted the lock to the waiter whose offer it took.
-// No other waiter of this client is woken. Those of other clients count turns, and get a hint.
-func (q *Queues) Passed(of table.Queue) { q.turnEnded(of, false, true) }
+// No other waiter of this client is woken.
+func (q *Queues) Passed(of table.Queue) { q.turnEnded(of, false, false) }
 
 // Named is Wake after a release that has granted the lock to ticket t by its row, of whichever client.
 func (q *Queues) Named(of table.Queue, t ticket.Number) {
@@ -269,7 +269,7 @@ func (q *Queues) Named(of table.Queue, t ticket.Number) {
 		l.named = t
 	}
 	q.mu.Unlock()
-	q.turnEnded(of, true, true)
+	q.turnEnded(of, true, false)
 }
 
 // Named reports whether a release of this client has granted the lock to the waiter by its row.
@@ -293,8 +293,8 @@ func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 		}
 	}
 	q.mu.Unlock()
-	if q.hints != nil && others {
-		q.hints.Send(digest(of))
+	if others {
+		q.Hint(of)
 	}
 }
 

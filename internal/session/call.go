@@ -28,6 +28,7 @@ type call struct {
 	idle      bool        // it was applied, and RESET would be applied
 	offered   bool        // it has looked for a waiter to pass the lock to
 	named     bool        // that waiter may be another client's: it was named by its row
+	hinted    bool        // other clients got a hint with the last request
 	send      func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
 }
 
@@ -165,6 +166,7 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 		c.ending.Unsettled = now
 	}
 	if c.kind != releases || c.offered || !s.shares(alone) {
+		c.hint()
 		return c.send(ctx, form, c.ending)
 	}
 	c.offered = true
@@ -173,15 +175,25 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 		if next, c.named = s.grant.Successor(c.ending.Turn, s.config.Queue.Clock(), time.Now()); c.named {
 			c.form, c.ending.Next = serving.FormPass, next
 		}
+		c.hint()
 		return c.send(ctx, c.form, c.ending)
 	}
 	e := c.ending
 	c.form, e.Next = serving.FormPass, next
+	c.hint()
 	answered := localqueue.Answer{Err: errPanic}
 	defer func() { answer(answered) }()
 	rec, err := c.send(ctx, c.form, e)
 	answered = localqueue.Answer{Record: rec, Err: err}
 	return rec, err
+}
+
+// hint sends a hint with a request that probably ends the turn, and after which others may wait.
+func (c *call) hint() {
+	c.hinted = c.kind != clears && !c.asks && c.form != serving.FormFast
+	if c.hinted {
+		c.session.client.Local.Hint(c.session.config.Queue)
+	}
 }
 
 // refusal returns what is known of the record that refused a request.

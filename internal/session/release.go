@@ -201,7 +201,7 @@ func (s *Session) passOn(c *call) {
 		s.client.Local.Passed(s.config.Queue)
 		return
 	}
-	s.client.Local.Wake(s.config.Queue, c.form != serving.FormFast && !c.idle)
+	s.client.Local.Wake(s.config.Queue, !c.hinted && c.form != serving.FormFast && !c.idle)
 	if c.idle {
 		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })
 	}

@@ -28,8 +28,10 @@ type turn struct {
 	slot      bool               // the turn has one of the Slots
 	offered   *attempt           // of the present offer, see offer
 	left      bool               // it is not to be left again: its local place is out of date
-	hints     int                // since the last snapshot
+	hints     int                // since the last verdict on them, see judge
 	hinted    time.Time          // the last of them
+	early     int                // requests since then that were too early, if the hints are true
+	heeded    bool               // the first of them was sent because of a hint
 	woken     bool               // since the last snapshot: turns may have ended without a hint
 	kept      bool               // the row stays: the lock was granted by its name
 	foreseen  bool               // a look has shown the row before the turn of the ticket before began
@@ -401,8 +403,11 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 		now := time.Now()
 		earliest, _, _ := w.cfg.Queue.Clock().At(now)
 		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now)
-		o.Hinted = o.Mean > 0 && !p.brief(w.snapshot.Record.Turn) && w.turn.local.Trust() > 0
+		o.Hinted = o.Mean > 0 && w.turn.local.Trust() > 0
 		d = w.awake(schedule.Delay(o, random.Float64(ctx)))
+		if w.turn.early > 0 && p.before() == 0 {
+			d = min(d, backoff(schedule, w.turn.early-1))
+		}
 	}
 	if w.turn.slot || w.cfg.Several.Slots == nil {
 		return d, nil
@@ -456,7 +461,7 @@ func (w *Waiter) sleep(ctx context.Context, d time.Duration, slots chan<- struct
 	}
 	w.touch()
 	w.series.Reset() // the retry timeout is for failures, not for waiting
-	if t.hints > 0 && t.local.Trust() >= 0 {
+	if t.hints > 0 && t.early == 0 && t.local.Trust() >= 0 {
 		why = woken
 	}
 	return why, nil

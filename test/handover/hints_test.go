@@ -2,7 +2,9 @@ package handover_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -53,17 +55,17 @@ func TestLostHints(t *testing.T) {
 // pair are two clients with hints, of which the second has just been granted the lock of the first by a hint.
 type pair struct {
 	hub    hints.Hub
+	table  *queuelocktest.Table
 	a, b   *queuelock.Client
 	da, db *queuelocktest.Client
 	held   *queuelock.Lock // by b
 }
 
 func newPair(t *testing.T, cfg queuelock.Config) *pair {
-	p := &pair{}
-	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+	p := &pair{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))}
 	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
 		cfg.Wake = p.hub.Client(name)
-		return locktest.OpenMet(t, table, name, cfg)
+		return locktest.OpenMet(t, p.table, name, cfg)
 	}
 	p.a, p.da = open("a")
 	p.b, p.db = open("b")
@@ -109,6 +111,42 @@ func TestForgedHints(t *testing.T) {
 	}
 }
 
+// TestFloodBehindOthers checks that forged hints cost a waiter behind others a few looks, however many there are.
+func TestFloodBehindOthers(t *testing.T) {
+	wait := func(flood bool) (cost queuelocktest.Tally) { // of the third in line in a minute
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, queuelock.Config{})
+			ctx, cancel := context.WithCancel(t.Context())
+			var waiting []<-chan locktest.Outcome
+			var last *queuelocktest.Client
+			for i := range 4 {
+				client, db := locktest.OpenMet(t, p.table, fmt.Sprint(i), queuelock.Config{Wake: p.hub.Client(fmt.Sprint(i))})
+				waiting, last = append(waiting, locktest.QueueUp(ctx, client, waitpolicy.Forever)), db
+				time.Sleep(time.Second)
+			}
+			before := last.Counts()
+			for range 30_000 {
+				if flood {
+					p.hub.Forge()
+				}
+				time.Sleep(2 * ms)
+			}
+			cost = last.Counts().Sub(before).Total()
+			cancel()
+			for _, w := range waiting {
+				<-w
+			}
+			locktest.Release(t, p.held)
+		})
+		return cost
+	}
+	polls, flooded := wait(false), wait(true)
+	t.Logf("%+v without, %+v with forged hints", polls, flooded)
+	if flooded.Sent > polls.Sent+8 {
+		t.Error("want at most eight requests more")
+	}
+}
+
 // TestCrashWithHints checks that a crash is noticed when the lease ends, although the waiter expects a hint.
 func TestCrashWithHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -123,15 +161,83 @@ func TestCrashWithHints(t *testing.T) {
 	})
 }
 
-// TestNoHintWithoutWaiters checks that a release that no client waits for sends none.
+// TestNoHintWithoutWaiters checks that a release of a lock that was idle sends no hint if no client waits.
 func TestNoHintWithoutWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, queuelock.Config{})
+		locktest.Release(t, p.held)
+		time.Sleep(time.Second) // RESET
 		sent := p.hub.Sent()
-		locktest.Release(t, p.held) // granted by CLAIM: the hand-off
 		locktest.Release(t, locktest.Acquire(t, p.a, waitpolicy.NoWait))
 		if n := p.hub.Sent() - sent; sent == 0 || n > 0 {
 			t.Errorf("%d hints without waiters, %d before", n, sent)
+		}
+	})
+}
+
+// TestEarlyHint checks that a hint that is faster than its release costs little, and does not count as a false one.
+func TestEarlyHint(t *testing.T) {
+	t.Run("IsFollowedLaterNextTime", func(t *testing.T) {
+		for _, contenders := range []int{2, 8} { // a CLAIM or a look follows the hint
+			got := contest{
+				contenders: contenders, cycles: 24, hold: always(200 * ms), hub: new(hints.Hub), warm: 2 * contenders,
+				slow: func(db *queuelocktest.Client) {
+					db.Inject(queuelocktest.DelayRequest(3 * ms).Mentioning("released = "))
+				},
+			}.run(t)
+			t.Log(got)
+			if write, read := got.units(); got.mean() > 3*ms || write > 5.5 || read > 5 {
+				t.Error("want at most 3 ms, 5.5 write and 5 read units")
+			}
+		}
+	})
+	t.Run("IsFollowedAgainIfReleaseIsLate", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, queuelock.Config{})
+			next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			p.db.Inject(queuelocktest.DelayRequest(15 * ms).Mentioning("released = ").Times(1))
+			locktest.Release(t, p.held)
+			released := time.Now()
+			if got := <-next; got.Err != nil || time.Since(released) > 30*ms {
+				t.Errorf("granted %v after the release, %v", time.Since(released), got.Err)
+			}
+		})
+	})
+	t.Run("IsSentAgainWithRelease", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, queuelock.Config{})
+			next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			p.db.Inject(queuelocktest.LoseRequest().Mentioning("released = ").Times(1))
+			locktest.Release(t, p.held)
+			released := time.Now()
+			if got := <-next; got.Err != nil || time.Since(released) > 2*roundTrip {
+				t.Errorf("granted %v after the release, %v", time.Since(released), got.Err)
+			}
+		})
+	})
+	t.Run("OfProcessThatCrashesCostsFewRequests", func(t *testing.T) {
+		wait := func(hint bool) (cost queuelocktest.Tally) { // of a waiter in a second, long before the turn usually ends
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, queuelock.Config{})
+				next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
+				time.Sleep(time.Second)
+				before := p.da.Counts()
+				if p.db.Partition(); hint {
+					p.hub.Forge()
+				}
+				time.Sleep(time.Second)
+				cost = p.da.Counts().Sub(before).Total()
+				p.db.Heal()
+				locktest.Release(t, p.held)
+				<-next
+			})
+			return cost
+		}
+		without, with := wait(false), wait(true)
+		if with.Sent > without.Sent+4 || with.WriteUnits > without.WriteUnits+1 {
+			t.Errorf("%+v with a hint, %+v without: want at most a CLAIM and three looks more", with, without)
 		}
 	})
 }
