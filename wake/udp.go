@@ -23,7 +23,8 @@ const maxPeers = 256
 // Config says where hints are sent and received beside this host's loopback address. The zero value is for the
 // processes of one host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
 type Config struct {
-	// Listen is the address for hints of other hosts. Zero means none. It needs Peers.
+	// Listen is the address for hints of other hosts. Zero means none. It needs Peers, of the same family unless it is
+	// "0.0.0.0" or "[::]": hints are sent from this address.
 	Listen string
 	// Peers are the addresses of processes on other hosts, at most 256. Each release with waiters sends a
 	// datagram to each. Hints from hosts that are not listed are dropped.
@@ -76,8 +77,17 @@ func New(cfg Config) (*UDP, error) {
 		return nil, fmt.Errorf("wake: the field Listen is %q and Peers is empty: no hint would be accepted", cfg.Listen)
 	}
 	var err error
-	u.listen, err = address("Listen", cfg.Listen)
-	return u, err
+	if u.listen, err = address("Listen", cfg.Listen); err != nil {
+		return nil, err
+	}
+	from := u.listen.Addr()
+	for _, to := range u.peers {
+		if !from.IsUnspecified() && from.Is4() != to.Addr().Is4() {
+			return nil, fmt.Errorf("wake: the field Listen is %q and Peers has %q: hints are sent from Listen, so either use addresses of one family, or listen on \"[::]:%d\"",
+				u.listen, to, u.listen.Port())
+		}
+	}
+	return u, nil
 }
 
 func address(field, text string) (netip.AddrPort, error) {
