@@ -9,12 +9,14 @@
 //
 //	distance     elapsed in turn          look again after
 //	next         before its lower bound   what is left of the bound
-//	next         past it, or unknown      Fastest, growing to an eighth of a turn
+//	next         past it                  an eightieth to a twenty-fifth of a turn
+//	next         unknown, or long past    an eighth of the time since the last change
 //	deeper       –                        half of what the turns ahead take at least
 //	any          –                        never later than all ahead may have expired
 //
-// A waiter's looks grow with the logarithm of its distance. N waiters need O(N log N)
-// reads at worst, where fixed polling needs O(N²).
+// As long as delays stay below Slowest, a waiter's looks grow with the logarithm of its
+// distance. Behind longer queues each waiter looks once in Slowest at least, so the looks
+// grow with the time of the wait, and each reads the rows ahead.
 package waitpolicy
 
 import (

@@ -26,10 +26,8 @@ type hints struct {
 
 const (
 	// hintGap is the least time between two hints of a queue. It also drops the echo of an own hint.
-	hintGap = time.Millisecond
-	// maxTrusted bounds the queues that are remembered.
-	maxTrusted = 1000
-	minTrust   = -5
+	hintGap  = time.Millisecond
+	minTrust = -5
 )
 
 // UseHints makes the Queues send and receive hints. It is called before any other method. What prevents hints is
@@ -38,7 +36,8 @@ func (q *Queues) UseHints(h wake.Hints, log *slog.Logger) {
 	q.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]int{}}
 }
 
-// digest returns the digest of a queue. A table's name and its ARN count as the same.
+// digest returns the digest of a queue. A table's name and its ARN count as the same. Region and account are left out:
+// a client that is wrapped does not show them, and hosts that differ in that would get no hints.
 func digest(of table.Queue) (d wake.Digest) {
 	name := of.Layout().Table
 	sum := sha256.Sum256(fmt.Appendf(nil, "queuelock hint 1 %q %q %q", name[strings.LastIndexByte(name, '/')+1:], of.Entity, of.Reason))
@@ -169,10 +168,9 @@ func (w *Waiter) Judge(ended, hinted bool) {
 	default:
 		trust = min(trust, 0)
 	}
-	if len(all) >= maxTrusted {
-		clear(all)
-	}
-	if all[key] = trust; trust == 0 {
+	if trust == 0 {
 		delete(all, key)
+		return
 	}
+	remember(all, key, trust)
 }

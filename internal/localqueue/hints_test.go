@@ -2,6 +2,7 @@ package localqueue_test
 
 import (
 	"log/slog"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,35 @@ func TestHints(t *testing.T) {
 	})
 }
 
+// TestManyQueues checks that with some more than a thousand queues in rotation most are remembered, and no more than a
+// thousand.
+func TestManyQueues(t *testing.T) {
+	const many, bound = 1010, 1000
+	var hub hints.Hub
+	queues := localqueue.New(time.Hour)
+	queues.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
+	var waiters []*localqueue.Waiter
+	for i := range many {
+		waiters = append(waiters, queues.Join(onPaper("e", strconv.Itoa(i)), n(1), 0))
+	}
+	for range 2 {
+		for i, w := range waiters {
+			w.Judge(true, true)
+			queues.Wake(onPaper("e", strconv.Itoa(i)), false)
+		}
+	}
+	trusted, ended := 0, 0
+	for i, w := range waiters {
+		trusted += w.Trust()
+		if !queues.Ended(onPaper("e", strconv.Itoa(i))).IsZero() {
+			ended++
+		}
+	}
+	if trusted != bound || ended != bound {
+		t.Errorf("of %d queues %d are trusted, and of %d an end is known: want %d", many, trusted, ended, bound)
+	}
+}
+
 // TestTrust checks that trust needs hints that were true, and lasts until a turn ends without one.
 func TestTrust(t *testing.T) {
 	var hub hints.Hub
@@ -92,12 +122,6 @@ func TestTrust(t *testing.T) {
 	w.Leave()
 	if again := queues.Join(onPaper("e", "lock"), n(2), 0); again.Trust() != 1 {
 		t.Error("the next waiter has forgotten it")
-	}
-	for i := range 2000 {
-		queues.Join(onPaper("e", string(rune('a'+i))), n(1), 0).Judge(true, true)
-	}
-	if w.Trust() != 0 {
-		t.Error("more than a thousand queues are remembered")
 	}
 	without := localqueue.New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
 	if without.Hinted() != nil || without.Trust() != 0 {

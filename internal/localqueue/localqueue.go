@@ -282,10 +282,7 @@ func (w *Waiter) Named() bool {
 func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	q.mu.Lock()
 	key, now := lineKey{of.Entity, of.Reason}, time.Now()
-	if len(q.ended) >= maxEnded {
-		clear(q.ended)
-	}
-	q.ended[key] = now
+	remember(q.ended, key, now)
 	if l := q.lines[key]; l != nil && len(l.waiters) > 0 {
 		l.hinted = now
 		if wake {
@@ -298,11 +295,23 @@ func (q *Queues) turnEnded(of table.Queue, wake, others bool) {
 	}
 }
 
-// The last turns that have ended in this process are remembered for so long, and of so many queues.
-const (
-	endedFor = time.Minute
-	maxEnded = 1000
-)
+// endedFor is how long the last turn that has ended in this process is remembered.
+const endedFor = time.Minute
+
+// maxQueues bounds the queues of which something is remembered after the waiters have left.
+const maxQueues = 1000
+
+// remember sets the value of a queue. If there are too many, a random one is forgotten: with a few queues more than
+// that in rotation, most are still known.
+func remember[V any](all map[lineKey]V, key lineKey, value V) {
+	if _, known := all[key]; !known && len(all) >= maxQueues {
+		for other := range all {
+			delete(all, other)
+			break
+		}
+	}
+	all[key] = value
+}
 
 // Ended returns when a turn of the queue ended last in this process. Zero: none has in the last minute, or it is
 // forgotten.
