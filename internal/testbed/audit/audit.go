@@ -13,6 +13,8 @@
 //   - order: no ticket is granted that was issued after a live row with a lower
 //     ticket, above the floor, was present in the queue, and the floor rises only
 //     with a grant, to the ticket granted;
+//   - places (if Places): no waiter puts a row with a new ticket while its last one is above
+//     the floor, and can thus be granted;
 //   - life: no row, and no holder, is removed by another client before its lease
 //     has ended (if Actor names the sender of each request), except a holder that was
 //     granted the lock by name, has not written to its entry, and has no row;
@@ -60,6 +62,10 @@ type Audit struct {
 	// requests.
 	Granted func(queue, ticket, owner string)
 
+	// Places reports whether the places of an owner are judged: it waits once, and in one queue. Nil: none are. To be
+	// set before the first request.
+	Places func(owner string) bool
+
 	// Resumes reports whether the owner next may go on with what the crashed owner old
 	// has in the table. Nil: no owner may. To be set before the first request.
 	Resumes func(old, next string) bool
@@ -92,11 +98,18 @@ type queue struct {
 	holders map[string]holder // ids now in the record
 	issued  map[string]int    // ticket → request that issued it, or registered it
 	rows    map[string]*row   // ticket → its row
+	places  map[string]place  // owner → its last row
 }
 
 type row struct {
 	since int // request that put it
 	life
+}
+
+// place is that of a waiter.
+type place struct {
+	ticket  string
+	givenUp bool // its own client has deleted the row before the ticket was served or overtaken
 }
 
 type holder struct {

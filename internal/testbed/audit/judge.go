@@ -40,7 +40,7 @@ func (a *Audit) compare() {
 		if q == nil {
 			q = &queue{
 				counter: new(big.Int), floor: new(big.Int), last: new(big.Int),
-				holders: map[string]holder{}, issued: map[string]int{}, rows: map[string]*row{},
+				holders: map[string]holder{}, issued: map[string]int{}, rows: map[string]*row{}, places: map[string]place{},
 			}
 			a.queues[key] = q
 		}
@@ -48,6 +48,9 @@ func (a *Audit) compare() {
 		for number, r := range q.rows {
 			if rows[key][number] == nil {
 				a.judgeRemoval(key, "the row of ticket "+number, r.life)
+				if p := q.places[r.owner]; p.ticket == number && strings.HasPrefix(r.owner, a.actor+"/") && whole(number).Cmp(q.floor) > 0 {
+					q.places[r.owner] = place{number, true}
+				}
 			}
 		}
 		for number, r := range rows[key] {
@@ -58,7 +61,9 @@ func (a *Audit) compare() {
 					continue
 				}
 				a.judgeRenewal(key, "the row of ticket "+number, old.life, r.life)
+				continue
 			}
+			a.judgePlace(key, q, r.owner, number)
 		}
 		q.rows = rows[key]
 	}
@@ -267,4 +272,17 @@ func (a *Audit) judgeOrder(key string, q *queue, ticket, floor *big.Int) {
 				ticket, q.issued[ticket.String()], number, r.since, r.until)
 		}
 	}
+}
+
+// judgePlace judges a new row: its waiter has given up its last ticket, which must not be above the floor. A row of an
+// earlier ticket may arrive late.
+func (a *Audit) judgePlace(key string, q *queue, owner, number string) {
+	last := q.places[owner]
+	if whole(number).Cmp(whole(last.ticket)) <= 0 {
+		return
+	}
+	if a.Places != nil && a.Places(owner) && (last.givenUp || whole(last.ticket).Cmp(q.floor) > 0) {
+		a.violate(key, "%s gave up its place with ticket %s before it was served or overtaken", owner, last.ticket)
+	}
+	q.places[owner] = place{ticket: number}
 }

@@ -42,6 +42,10 @@ func (a *Audit) lives(id string, it item) life {
 		whole := length(it["ttl"].N) + l.delay
 		l.ends = a.now().Add(whole - whole/1000) // the watcher's clock may be the faster one
 	}
+	if whole(l.beat).Cmp(whole(before.beat)) < 0 {
+		// A late request has put it there as it was before its renewals, of which an observer may have seen nothing.
+		l.ends = time.Time{}
+	}
 	a.leases[id] = l
 	return l
 }

@@ -76,6 +76,11 @@
 // In some runs the table's TTL deletes idle records as if Config.Forget were a minute:
 // soon after that time, later, or never. Tickets must rise all the same.
 //
+// A third of the runs are contests: many processes want one lock all the time, for turns
+// that are short beside leases, so that many grants are by name, and some waiters leave
+// as they are named. In a third of these two waiters of each process meet in the queue,
+// and answers overtake each other.
+//
 // In another eighth of the runs most turns take one to five of five locks at once, in
 // three entities, with tickets of the table's or of each queue. A newcomer then takes
 // all of them.

@@ -29,6 +29,10 @@ func (n *node) fate(req faultnet.Request) fault.Fate {
 	if n.clear.Load() {
 		return fate
 	}
+	if c := n.plan.Chances.Overtake; c > 0 && r.Float64() < c {
+		fate.Back.Delay += time.Duration(r.Float64() * float64(fastestPoll))
+		n.harm("answer overtaken")
+	}
 	n.stops(req, &fate)
 	switch {
 	case n.dooms(req, &fate):

@@ -48,6 +48,8 @@ type Plan struct {
 	Jobs int
 	// Crowded says that queues are long, and that most waiters stay.
 	Crowded bool
+	// Contest says that many processes want one lock for short turns: many grants are by name.
+	Contest bool
 	// Hints lets processes send hints, and an attacker forges some.
 	Hints bool
 }
@@ -92,6 +94,7 @@ type Chances struct {
 	Stale                           float64 // of a turn: a write with its fence after its end
 	Stubborn                        float64 // of a process: its HTTP client sends requests again on its own
 	Undated                         float64 // of a process: a proxy removes the dates of its answers
+	Overtake                        float64 // its answer is slow, and those to later requests overtake it
 	Stall                           float64 // its goroutine alone pauses before or after it, for up to three leases
 }
 
@@ -174,6 +177,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.crowd(r)
 	}
 	p.Hints = rand.New(rand.NewPCG(seed, hinting)).IntN(4) == 0
+	if r := rand.New(rand.NewPCG(seed, contesting)); r.IntN(3) == 0 {
+		p.contest(r)
+	}
 	return p
 }
 
@@ -199,6 +205,28 @@ const hinting = 1047
 
 // crowding is the stream that chooses the runs with long queues, as variation does.
 const crowding = 55426
+
+// contesting is the stream that chooses the contests, as variation does.
+const contesting = 146991
+
+// contest makes many grants hand-overs by name: many processes want one lock all the time, for turns that are short
+// beside leases. Some waiters leave, also when they are named. In a third of the contests two waiters of each process
+// meet in a short queue, and answers overtake each other. Contests are shorter than other runs: they have more turns.
+func (p *Plan) contest(r *rand.Rand) {
+	p.Contest, p.Crowded, p.Several, p.Forget = true, true, 0, 0
+	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Observe, p.Dateless = queuelock.ScopeQueue, 1, make([]Kind, 1), 0, false, false
+	p.Nodes, p.Workers, p.Hold, p.Think = 6+r.IntN(3), 1, 50*time.Millisecond, 10*time.Millisecond
+	if r.IntN(3) == 0 {
+		p.Nodes, p.Workers, p.Chances.Overtake = 4, 2, 0.4
+		p.Hold, p.Think = 300*time.Millisecond, 2*time.Second
+	}
+	p.TTL, p.Latency = max(p.TTL, 10*time.Second), min(p.Latency, 10*time.Millisecond)
+	p.Chances.Stall, p.Chances.Undated, p.Split = p.Chances.Stall/8, 0, embedded.Splitting{}
+	p.Length /= 10
+	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
+		*mean *= 2
+	}
+}
 
 // crowd makes queues long, so that holders see who comes next and hand over by name.
 func (p *Plan) crowd(r *rand.Rand) {

@@ -23,6 +23,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	ctx, cancel := context.WithTimeout(n.with(r), a.limit)
 	defer cancel()
 	n.add(n.name, "%s: AcquireAll %v, %v", owner, keys, a)
+	n.world.gather(owner)
 	loose, stood := n.loose.Load(), n.stood.Load()
 	locks, err := n.client.AcquireAll(ctx, keys, a.wait, queuelock.WithOwner(owner), queuelock.WithTTL(a.ttl))
 	took := time.Duration(n.now() - a.begun - (n.stood.Load() - stood))
@@ -114,4 +115,17 @@ func (n *node) releaseAll(r *rand.Rand, locks *queuelock.Locks, holds []*hold) {
 			n.tally.lost.Add(1)
 		}
 	}
+}
+
+// gather notes that an owner waits for several locks. It leaves all queues when it was overtaken in one.
+func (w *world) gather(owner string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gathering[owner] = true
+}
+
+func (w *world) isGathering(owner string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gathering[owner]
 }

@@ -43,7 +43,10 @@ func TestSim(t *testing.T) {
 		if total.named == 0 || total.abandoned == 0 {
 			t.Errorf("%d grants by name, %d of them to waiters that had left: want some of both", total.named, total.abandoned)
 		}
-		for _, kind := range []string{"suspend", "request sent again", "split transaction", "stuck read", "late", "TTL removes a record"} {
+		if share := percent(total.contestedNamed, total.contested); share < 25 {
+			t.Errorf("%.1f %% of the grants in contests are by name, want a quarter at least", share)
+		}
+		for _, kind := range []string{"suspend", "answer overtaken", "request sent again", "split transaction", "stuck read", "late", "TTL removes a record"} {
 			if total.faults[kind] == 0 {
 				t.Errorf("in %d runs there was no fault of the kind %q", total.runs, kind)
 			}
@@ -92,6 +95,7 @@ func fail(t *testing.T, report sim.Report) {
 // sum is what many runs have seen.
 type sum struct {
 	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
+	contests, contested, contestedNamed                                                                                              int // runs that are contests, and their grants
 	simulated                                                                                                                        time.Duration
 	faults, operations                                                                                                               map[string]int
 }
@@ -105,6 +109,9 @@ func (s *sum) add(r sim.Report) {
 	s.grants += r.Grants
 	s.named += r.Named
 	s.abandoned += r.Abandoned
+	if r.Plan.Contest {
+		s.contests, s.contested, s.contestedNamed = s.contests+1, s.contested+r.Grants, s.contestedNamed+r.Named
+	}
 	s.acquired += r.Acquired
 	s.refused += r.Refused
 	s.lost += r.Lost
@@ -127,9 +134,13 @@ func (s *sum) add(r sim.Report) {
 func (s *sum) print(t *testing.T, took time.Duration) {
 	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d of them by name, %d of these to waiters that had left, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
 		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
+	t.Logf("grants by name: %.1f %% of all; of %d in %d contests %.1f %%",
+		percent(s.named, s.grants), s.contested, s.contests, percent(s.contestedNamed, s.contested))
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
 	t.Logf("%d faults: %v", s.faultsSum, s.faults)
 }
+
+func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(1, whole)) }
 
 // TestReplay checks that one seed always gives the same run, so that a failure can be
 // examined again. Runs that take several locks at once are left out: the goroutines of

@@ -31,6 +31,8 @@ func (n *node) work(k int) {
 			what = 2
 		} else if n.job {
 			what = max(what, 3)
+		} else if n.plan.Contest && r.IntN(16) > 0 {
+			what = 4 // a turn
 		}
 		switch what {
 		case 0:
@@ -109,10 +111,14 @@ func (a *attempt) String() string {
 func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
 	waits := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Attempts(3, time.Second), waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}
 	a := &attempt{node: n, owner: owner, wait: waits[r.IntN(len(waits))], limit: 20 * time.Minute, ttl: n.plan.TTL, begun: n.now()}
-	if n.plan.Crowded && r.IntN(8) > 0 {
+	if n.plan.Crowded && (r.IntN(8) > 0 || n.plan.Contest && r.IntN(4) > 0) {
 		a.wait = waitpolicy.Forever
 	}
-	if r.IntN(6) == 0 {
+	leaves := 6
+	if n.plan.Contest {
+		leaves = 16 // the ticket of a waiter that has left is in no row: the next grant is not by name
+	}
+	if r.IntN(leaves) == 0 {
 		a.limit = exp(r, 1500*time.Millisecond)
 	}
 	if r.IntN(5) == 0 {
@@ -127,14 +133,18 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 		queuelock.WithOwner(a.owner), queuelock.WithTTL(a.ttl),
 		queuelock.OnHandle(func(h queuelock.Handle) { a.save(a.owner, h, shares, a.begun) }),
 	}
-	if r.IntN(4) == 0 {
+	special := 4
+	if a.plan.Contest {
+		special = 16 // such waiters are not named
+	}
+	if r.IntN(special) == 0 {
 		opts = append(opts, queuelock.WithData([]byte(a.owner)), queuelock.OnProgress(func(p queuelock.Progress) {
 			if p.Position < 1 || p.Ticket.IsZero() || p.Key != key {
 				a.violate("%s: reported %+v", a.owner, p)
 			}
 		}))
 	}
-	if r.IntN(4) == 0 && !a.closed {
+	if r.IntN(special) == 0 && !a.closed {
 		opts = append(opts, queuelock.LockDelay(time.Duration(1+r.IntN(3))*time.Second))
 	}
 	return opts
@@ -265,7 +275,7 @@ func (n *node) judgeTraces(owner, what string, delayed bool) {
 // calm says that no fault is in the plan.
 func (p Plan) calm() bool {
 	c := p.Chances
-	c.Stale, c.Anyway, c.Brownout, c.Stubborn = 0, 0, 0, 0
+	c.Stale, c.Anyway, c.Brownout, c.Stubborn, c.Overtake = 0, 0, 0, 0, 0
 	return c == Chances{} && p.Means == Means{} && p.Split.Late == 0
 }
 
@@ -317,7 +327,11 @@ func (h *hold) watch() {
 // longer than a lease.
 func (h *hold) use(r *rand.Rand) {
 	left := exp(r, h.plan.Hold)
-	if r.IntN(10) == 0 {
+	long := 10
+	if h.plan.Contest {
+		long = 200 // rows are named only if turns are short
+	}
+	if r.IntN(long) == 0 {
 		left += time.Duration(r.Float64() * 3 * float64(h.plan.TTL))
 	}
 	for {

@@ -80,6 +80,7 @@ type world struct {
 	itemHolders map[grantID]bool    // of the account; guarded by the engine
 	saved       map[string]saved    // guarded by mu; handles, by their owners
 	undead      []*node             // guarded by mu; that have died, and could not be closed
+	gathering   map[string]bool     // guarded by mu; owners that wait for several locks
 	disowned    map[string]bool     // guarded by mu; processes that have ended, and owners that gave up
 	lags        map[string]lag      // guarded by mu; of processes that were suspended
 	sleeps      map[string][]int64  // guarded by mu; when they were
@@ -125,7 +126,7 @@ func newWorld(plan Plan) *world {
 	if plan.Forget > 0 {
 		time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
 	}
-	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
+	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, gathering: map[string]bool{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -139,6 +140,7 @@ func newWorld(plan Plan) *world {
 	w.entities = append(w.entities, text(account["pk"]))
 	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
+	w.audit.Places = func(owner string) bool { return !w.isGathering(owner) }
 	w.audit.IgnoreLives = plan.Observe || plan.Dateless || plan.Chances.Undated > 0
 	w.audit.Removed = w.removed
 	w.audit.Resumes = precedes
