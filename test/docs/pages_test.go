@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -147,4 +148,29 @@ func at(lines []string, i int) string {
 		return lines[i]
 	}
 	return ""
+}
+
+// TestTables finds a row of dashes below the first row of each table, and in each row as many cells as in the first.
+// Without them a page shows the bars.
+func TestTables(t *testing.T) {
+	bars := func(line string) int { return strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") }
+	dashes := regexp.MustCompile(`^\|[-:| ]+\|$`)
+	for _, p := range append(pages(t), readPage(t, "docs/spec/measured.md")) {
+		fenced, first := false, ""
+		for i, line := range p.lines {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				fenced = !fenced
+			}
+			switch isRow := strings.HasPrefix(line, "|") && !fenced; {
+			case !isRow:
+				first = ""
+			case first == "" && !dashes.MatchString(at(p.lines, i+1)):
+				t.Errorf("%s:%d: the row has no heading", p.name, i+1)
+			case first == "":
+				first = line
+			case bars(line) != bars(first):
+				t.Errorf("%s:%d: the row has %d bars, its heading %d", p.name, i+1, bars(line), bars(first))
+			}
+		}
+	}
 }
