@@ -1,12 +1,16 @@
 #!/bin/sh
-# Builds and vets the command line and the public packages for each platform that they
-# support. The tests are left out: "make vet" has them, and they need Unix.
+# Builds and vets the command line and the public packages, those of otelqueuelock too, for each
+# platform that they support. The tests are left out: "make vet" has them, and they need Unix.
+# "cross.sh list" prints the packages.
 set -eu
 
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
 export GOGC=400 # fewer collections in the compiler
-packages=$($go list . ./cmd/queuelock/... ./failfast ./heartbeat ./httplock ./optimistic ./queue ./queuelocktest ./sweeper ./ticket ./waitpolicy)
+module=$($go list -m)
+packages=$($go list ./... | grep -Ev "^$module/(docs|examples|internal|test)(/|\$)")
+nested=$($go list -C otelqueuelock -find ./...)
+[ "${1-}" != list ] || { printf '%s\n' $packages $nested; exit; }
 
 host=$($go env GOHOSTOS)/$($go env GOHOSTARCH)
 
@@ -29,5 +33,7 @@ for os in linux darwin windows; do
 		GOOS=$os GOARCH=$arch $go build "$quick" -ldflags=-w -o /dev/null ./cmd/queuelock
 		# shellcheck disable=SC2086
 		GOOS=$os GOARCH=$arch $go vet "$quick" -overlay="$overlay" $packages
+		# shellcheck disable=SC2086
+		GOOS=$os GOARCH=$arch $go vet -C otelqueuelock "$quick" -overlay="$overlay" $nested
 	done
 done

@@ -83,6 +83,22 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
+// TestCross finds the command and each package that users import in what "make cross" vets.
+func TestCross(t *testing.T) {
+	list := exec.Command("sh", "internal/tools/cross.sh", "list")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vetted := strings.Fields(string(out))
+	for _, dir := range append(publicPackages(t), "cmd/queuelock", "otelqueuelock") {
+		if !slices.Contains(vetted, importPath(dir)) {
+			t.Errorf("cross.sh does not vet %s", importPath(dir))
+		}
+	}
+}
+
 func importPath(dir string) string { return strings.TrimSuffix(module+"/"+dir, "/.") }
 
 // exportData imports the packages themselves, and what the examples import, from what the
