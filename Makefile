@@ -32,6 +32,10 @@ test-repeat: ## "make test" RUNS times (default 20), and how often each test fai
 quick: ## all tests on the embedded engine alone, without the race detector
 	QUEUELOCK_ENGINES=embedded $(GO) test ./...
 
+.PHONY: load
+load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
+	$(GO) test -run 'TestHeld$$|TestWaiting' -v -count=1 ./test/load
+
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/docs

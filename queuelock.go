@@ -52,8 +52,8 @@
 //
 // # Outcomes
 //
-// Calls on a lock, except Extend, retry throttles, conflicts and lost answers until ctx, the lock or the client
-// ends. A request that was not answered may have been applied, so they read the outcome from the table. nil
+// Calls on a lock retry throttles, conflicts and lost answers until ctx, the lock or the client ends. Extend does
+// not. A request that was not answered may have been applied, so they read the outcome from the table. nil
 // says that the call took effect, once.
 //
 //   - [ErrLost] and [ErrReleased] say that the lock had ended. The caller's writes were not made.
