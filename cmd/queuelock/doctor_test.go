@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,9 @@ func TestDoctor(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 	if o.code != 0 || o.stderr != "" || len(lines) < 10 || !strings.Contains(lines[0], `table "queuelock"`) {
 		t.Errorf("%+v", o)
+	}
+	if host := strings.TrimPrefix(os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), "http://"); !regexp.MustCompile(`\nok +host +` + regexp.QuoteMeta(host) + `\n`).MatchString(o.stdout) {
+		t.Errorf("the host %s is not in %s", host, o.stdout)
 	}
 	for _, line := range lines[1:] {
 		if !strings.HasPrefix(line, "ok ") {

@@ -14,13 +14,13 @@ import (
 // that they are seldom a command's own.
 const (
 	exitFailed      = 1   // the demo saw something wrong; no holder to evict; what has no code of its own
-	exitUsage       = 64  // EX_USAGE: the command line, or a name or value in it
-	exitUnavailable = 69  // EX_UNAVAILABLE: DynamoDB, the table, the AWS settings, a port
+	exitUsage       = 64  // wrong usage; EX_USAGE: the command line, or a name or value in it
+	exitUnavailable = 69  // DynamoDB cannot be used; EX_UNAVAILABLE: nor the table, the AWS settings, a port
 	exitLost        = 70  // the lock was lost while the command ran
-	exitNotAcquired = 75  // EX_TEMPFAIL: the lock was not acquired in time; try later
-	exitNested      = 78  // EX_CONFIG: the lock is held by a command above this one
-	exitNotRunnable = 126 // as in a shell: the command cannot be executed
-	exitNotFound    = 127 // as in a shell: the command does not exist
+	exitNotAcquired = 75  // the lock was not acquired in time; EX_TEMPFAIL: try later
+	exitNested      = 78  // a command above this one holds the lock; EX_CONFIG
+	exitNotRunnable = 126 // the command cannot be executed; as in a shell
+	exitNotFound    = 127 // the command was not found; as in a shell
 	exitSignal      = 128 // plus the signal's number, as in a shell
 )
 

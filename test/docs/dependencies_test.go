@@ -2,8 +2,10 @@ package docs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +47,22 @@ func TestDependencies(t *testing.T) {
 	})
 	if found < 2 {
 		t.Errorf("found %d go.mod", found)
+	}
+}
+
+// TestLeastSDK compares the least version of the SDK, as the page has it, with go.mod.
+func TestLeastSDK(t *testing.T) {
+	least := regexp.MustCompile("`service/dynamodb` must be at least (v[0-9.]+[0-9])").FindStringSubmatch(read(t, "docs/dependencies.md"))
+	required := regexp.MustCompile(`(?m)service/dynamodb (v[0-9.]+)$`).FindStringSubmatch(read(t, "go.mod"))
+	number := func(version string) (n int) {
+		var major, minor, patch int
+		if _, err := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); err != nil {
+			t.Fatal(err)
+		}
+		return (major*1000+minor)*1000 + patch
+	}
+	if least == nil || required == nil || number(required[1]) < number(least[1]) {
+		t.Errorf("the page requires %q, go.mod %q", least, required)
 	}
 }
 

@@ -2,14 +2,20 @@ package docs_test
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestAttributes finds each attribute of the items in docs/format.md.
@@ -26,18 +32,26 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestExitCodes leaves out 1 and 128: the first is no outcome of run, the second
-// is shown as a sum.
+// TestExitCodes finds the meaning of each exit code, as exit.go has it, in its row of the table of run, and no other
+// code there. It leaves out 1 and 128: the first is no outcome of run, the second is shown as a sum.
 func TestExitCodes(t *testing.T) {
-	text := read(t, "docs/cli.md")
-	codes := regexp.MustCompile(`\texit\w+ += (\d+)`).FindAllStringSubmatch(read(t, "cmd/queuelock/exit.go"), -1)
-	if len(codes) == 0 {
-		t.Fatal("cmd/queuelock/exit.go names no exit codes")
+	_, table, _ := strings.Cut(read(t, "docs/cli.md"), "\n| exit code of `run` | meaning |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \|$`).FindAllStringSubmatch(table, -1) {
+		rows[row[1]] = row[2]
 	}
-	for _, code := range codes {
-		if code[1] != "1" && code[1] != "128" && !regexp.MustCompile(`(?m)^\| (\d+, )?`+code[1]+`[ ,]`).MatchString(text) {
-			t.Errorf("docs/cli.md does not say what exit code %s means", code[1])
+	for _, code := range regexp.MustCompile(`\texit\w+ += (\d+) +// ([^;\n]*)`).FindAllStringSubmatch(read(t, "cmd/queuelock/exit.go"), -1) {
+		if code[1] == "1" || code[1] == "128" {
+			continue
 		}
+		if !strings.HasPrefix(rows[code[1]], code[2]) {
+			t.Errorf("docs/cli.md says of exit code %s %q, exit.go %q", code[1], rows[code[1]], code[2])
+		}
+		delete(rows, code[1])
+	}
+	if len(rows) > 0 || table == "" {
+		t.Errorf("exit.go does not have the codes of docs/cli.md %v", rows)
 	}
 }
 
@@ -158,8 +172,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPolicies compares the IAM actions with the methods that the library needs
-// of an SDK client.
+// TestPolicies compares the IAM actions with the requests that the library sends: for each right of the page there is a
+// use that needs it, and no use needs another.
 func TestPolicies(t *testing.T) {
 	allowed := map[string][]string{}
 	for _, s := range snippets(t) {
@@ -182,20 +196,56 @@ func TestPolicies(t *testing.T) {
 			allowed[statement.Sid] = slices.Sorted(slices.Values(statement.Action))
 		}
 	}
-	called := map[string][]string{
-		"UseLocks":    actions(reflect.TypeFor[queuelock.DynamoDB]()),
-		"CreateTable": actions(reflect.TypeFor[queuelock.TableAPI]()),
-	}
+	called := map[string][]string{"UseLocks": actions(useLocks(t)), "CreateTable": actions(createTable(t))}
 	if !reflect.DeepEqual(allowed, called) {
 		t.Errorf("the documented policies allow %v, the library calls %v", allowed, called)
 	}
 }
 
-// actions returns the IAM actions of an interface's methods, sorted.
-func actions(api reflect.Type) []string {
+// useLocks returns the requests of locks that are waited for, renewed, released, looked at and evicted.
+func useLocks(t *testing.T) (sent queuelocktest.Counts) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		before := table.Counts()
+		held := acquire(t, a, order, waitpolicy.NoWait)
+		go func() {
+			time.Sleep(time.Minute)
+			release(t, held)
+		}()
+		waited := acquire(t, b, order, waitpolicy.Forever)
+		_, errA := a.IsLocked(t.Context(), order)
+		state, errB := b.Inspect(t.Context(), order)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if err := a.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := waited.Err(); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v", err)
+		}
+		sent = table.Counts().Sub(before)
+	})
+	return sent
+}
+
+func createTable(t *testing.T) queuelocktest.Counts {
+	table := newTable(t)
+	before := table.Counts()
+	if err := queuelock.CreateTable(t.Context(), table.Client("admin"), "another", queuelock.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	return table.Counts().Sub(before)
+}
+
+// actions returns the IAM actions of requests, sorted.
+func actions(sent queuelocktest.Counts) []string {
 	var names []string
-	for i := range api.NumMethod() {
-		names = append(names, "dynamodb:"+api.Method(i).Name)
+	for operation := range sent {
+		names = append(names, "dynamodb:"+operation)
 	}
 	return slices.Sorted(slices.Values(names))
 }

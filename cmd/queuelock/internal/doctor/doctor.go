@@ -30,6 +30,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // Status is the result of a check.
@@ -76,7 +77,13 @@ const (
 // Check reads the table and tries the rights, and calls report with each result. Returns
 // an error if the table cannot be reached: the checks after that make no sense.
 func Check(ctx context.Context, s Subject, report func(Result)) error {
-	description, err := s.describe(ctx)
+	var host string
+	description, err := s.describe(ctx, recordHost(&host))
+	if _, refused := errors.AsType[smithy.APIError](err); err == nil || refused {
+		report(Result{"host", OK, host, ""})
+	} else if host != "" {
+		report(Result{"host", Failed, host, "it does not answer: firewalls and proxies must let this name through"})
+	}
 	if err != nil {
 		return err
 	}
@@ -97,9 +104,21 @@ func Check(ctx context.Context, s Subject, report func(Result)) error {
 	return nil
 }
 
+// recordHost is an option that records the host of a request. It may depend on the account of the credentials.
+func recordHost(host *string) func(*dynamodb.Options) {
+	record := middleware.DeserializeMiddlewareFunc("queuelock.host", func(ctx context.Context, in middleware.DeserializeInput,
+		next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		if request, ok := in.Request.(*smithyhttp.Request); ok {
+			*host = request.URL.Host
+		}
+		return next.HandleDeserialize(ctx, in)
+	})
+	return dynamodb.WithAPIOptions(func(stack *middleware.Stack) error { return stack.Deserialize.Add(record, middleware.After) })
+}
+
 // describe returns nil if there is no table.
-func (s Subject) describe(ctx context.Context) (*types.TableDescription, error) {
-	out, err := s.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
+func (s Subject) describe(ctx context.Context, opts ...func(*dynamodb.Options)) (*types.TableDescription, error) {
+	out, err := s.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table}, opts...)
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 		return nil, nil
 	}

@@ -114,12 +114,16 @@ func TestNoTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
 		results := check(t, subject(table), doctor.Check)
-		if len(results) != 1 || results["table"].Status != doctor.Failed || !strings.Contains(results["table"].Advice, "queuelock table create") {
+		if len(results) != 2 || results["table"].Status != doctor.Failed || !strings.Contains(results["table"].Advice, "queuelock table create") {
 			t.Errorf("%v", results)
 		}
 		table.Inject(queuelocktest.LoseRequest())
-		if err := doctor.Check(t.Context(), subject(table), func(doctor.Result) {}); err == nil {
+		var host doctor.Result
+		if err := doctor.Check(t.Context(), subject(table), func(r doctor.Result) { host = r }); err == nil {
 			t.Error("nothing answers, and there is no error")
+		}
+		if host.Name != "host" || host.Status != doctor.Failed || host.Found != "dynamodb.invalid" {
+			t.Errorf("of the host that does not answer: %v", host)
 		}
 	})
 }
