@@ -23,7 +23,7 @@ func newChaosWorker() *cobra.Command {
 				return err
 			}
 			defer db.close()
-			if worker.Work(ctx, db, cmd.InOrStdin(), cmd.OutOrStdout()) != nil {
+			if worker.Work(ctx, db, cmd.InOrStdin(), direct(cmd.OutOrStdout())) != nil {
 				return &exitError{code: exitFailed} // it was reported
 			}
 			return nil

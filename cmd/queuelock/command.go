@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 	"github.com/queuelock/queuelock/internal/lease"
 )
@@ -116,7 +117,7 @@ func (f *runFlags) hold(cmd *cobra.Command, lock *turn, owner string, signals <-
 	defer h.terminal.Close()
 	command := process.Command{
 		Path: f.path, Args: f.command, Env: f.environment(lock, owner),
-		Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
+		Stdin: cmd.InOrStdin(), Stdout: direct(cmd.OutOrStdout()), Stderr: direct(cmd.ErrOrStderr()),
 		Leave: f.leave, Grace: f.killAfter,
 	}
 	command.Foreground = h.terminal.Interactive(command.Stdin, command.Stdout)
@@ -333,5 +334,5 @@ func (h *holding) giveUp() (int, error) {
 
 // say prints a line.
 func (h *holding) say(format string, args ...any) {
-	h.lines.Print(clip("queuelock: "+fmt.Sprintf(format, args...), maxLine))
+	h.lines.Print(clip("queuelock: "+display.Escape(fmt.Sprintf(format, args...)), maxLine))
 }

@@ -45,7 +45,7 @@ bash needs the package bash-completion, loaded before it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, shell := range shells {
 				if shell.name == args[0] {
-					return shell.write(cmd.Root(), cmd.OutOrStdout())
+					return shell.write(cmd.Root(), direct(cmd.OutOrStdout()))
 				}
 			}
 			return usagef("there is no completion for %q: name one of %s", clip(args[0], 20), one)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/demo"
 )
 
@@ -125,7 +125,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	out, stderr := cmd.OutOrStdout(), shared(cmd.ErrOrStderr())
+	out, stderr := cmd.OutOrStdout(), shared(direct(cmd.ErrOrStderr()))
 	show := func(e demo.Event) { fmt.Fprintln(out, e.Line()) }
 	if f.json {
 		show = nil
@@ -150,7 +150,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 // tell prints the result, and is an error if the lock broke its promise.
 func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 	if f.json {
-		if err := json.NewEncoder(out).Encode(result.Report()); err != nil {
+		if err := display.JSON(out, result.Report()); err != nil {
 			return err
 		}
 	} else if err := result.Print(out, isUTF8()); err != nil {
@@ -285,7 +285,7 @@ func newDemoWorker() *cobra.Command {
 				return err
 			}
 			defer db.close()
-			if demo.Work(cmd.Context(), db, cmd.InOrStdin(), cmd.OutOrStdout()) != nil {
+			if demo.Work(cmd.Context(), db, cmd.InOrStdin(), direct(cmd.OutOrStdout())) != nil {
 				return &exitError{code: exitFailed} // it was reported
 			}
 			return nil

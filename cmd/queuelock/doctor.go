@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
 )
 
@@ -112,9 +114,13 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 // end prints the object for machines, and decides on the exit code.
 func (r doctorReport) end(out io.Writer, asJSON bool) error {
 	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(r); err != nil {
+		text, err := display.Marshal(r)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		_ = json.Indent(&b, append(text, '\n'), "", "  ") // of what is JSON
+		if _, err := out.Write(b.Bytes()); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -152,7 +151,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.json {
 		report := evictReport{Entity: e.key.Entity, Reason: cmp.Or(e.key.Reason, queuelock.DefaultReason), Ticket: holder.Ticket.String(), Evicted: true}
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+		return display.JSON(cmd.OutOrStdout(), report)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", e.name, holder.Ticket)
 	return err

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // Exit codes. Those from 64 to 78 are of BSD's sysexits, and are chosen so
@@ -104,7 +105,7 @@ func details(err error) string {
 
 func oneLine(err error) string {
 	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	return strings.TrimPrefix(text, "queuelock: ")
+	return display.Escape(strings.TrimPrefix(text, "queuelock: "))
 }
 
 // clip shortens a text to so many characters.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
 )
 
@@ -37,7 +38,7 @@ func newKeeper() *cobra.Command {
 func (f *keepFlags) keep(cmd *cobra.Command) error {
 	reports := keeperReports()
 	defer reports.Close()
-	cmd.SetErr(reports)
+	cmd.SetErr(display.NewFilter(reports))
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -45,7 +46,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 	known := listen(cmd.InOrStdin(), signals)
-	answers := json.NewEncoder(cmd.OutOrStdout())
+	answers := json.NewEncoder(direct(cmd.OutOrStdout()))
 
 	k, err := keeper.Listen()
 	if err != nil {
@@ -83,7 +84,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		return f.release(cmd, turn, exitFailed, nil)
 	}
 	reports.Close()
-	if out, ok := cmd.OutOrStdout().(io.Closer); ok {
+	if out, ok := direct(cmd.OutOrStdout()).(io.Closer); ok {
 		out.Close()
 	}
 	ctx, stop := f.Limits.Context(cmd.Context())

@@ -118,7 +118,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 		if a.Handle == "" {
 			return a.failure()
 		}
-		if err := f.print(cmd.OutOrStdout(), a); err != nil {
+		if err := f.print(direct(cmd.OutOrStdout()), a); err != nil {
 			return &exitError{exitFailed, fmt.Errorf("the handle cannot be printed: %w", err)} // and the keeper releases the lock
 		}
 		_, err := io.WriteString(k.control, kept)
@@ -188,7 +188,7 @@ func (f *keepFlags) startKeeper(cmd *cobra.Command, args []string) (*startedKeep
 	if err != nil {
 		return nil, err
 	}
-	reports, finish, err := reportsTo(cmd.ErrOrStderr())
+	reports, finish, err := reportsTo(direct(cmd.ErrOrStderr()))
 	if err != nil {
 		return nil, err
 	}

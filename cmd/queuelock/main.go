@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 )
 
@@ -26,16 +27,28 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(display.NewFilter(stdout))
+	root.SetErr(display.NewFilter(stderr))
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		root.SetOut(stdout) // its lines have tabs; entities that are not printable are left out
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		if line := message(err); line != "" {
-			fmt.Fprintln(stderr, line)
-			printDetails(cmd, stderr, err)
+			fmt.Fprintln(root.ErrOrStderr(), line)
+			printDetails(cmd, root.ErrOrStderr(), err)
 		}
 	}
 	return codeOf(err)
+}
+
+// direct returns the output below the filter: for processes that inherit it, for scripts, and
+// for what writes the codes of a terminal itself.
+func direct(out io.Writer) io.Writer {
+	if filter, ok := out.(*display.Filter); ok {
+		return filter.Unwrap()
+	}
+	return out
 }
 
 func newRoot() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 )
 
@@ -211,7 +212,7 @@ func (f *lockFlags) report(cmd *cobra.Command, format string, args ...any) {
 // lock is held, others wait.
 func say(cmd *cobra.Command, line string) {
 	lines := process.NewLines(cmd.ErrOrStderr())
-	lines.Print(line)
+	lines.Print(display.Escape(line))
 	lines.Close()
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -195,7 +194,7 @@ func (f *sweepFlags) sweep(ctx context.Context, client *queuelock.Client, s *que
 
 func (r *sweepReport) print(out io.Writer, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(out).Encode(r)
+		return display.JSON(out, r)
 	}
 	removed := "removed"
 	if r.DryRun {

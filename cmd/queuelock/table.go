@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // createLimit bounds how long a table may take to become active, or to be deleted.
@@ -247,7 +247,7 @@ hours ago. A "?" is what these credentials may not see. "queuelock doctor" check
 			report := f.report(p.ctx, db, found)
 			p.end()
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+				return display.JSON(cmd.OutOrStdout(), report)
 			}
 			return report.print(cmd.OutOrStdout())
 		},

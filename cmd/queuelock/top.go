@@ -95,8 +95,8 @@ func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 		if err = top.Once(ctx, out, config); err != nil {
 			err = &exitError{exitUnavailable, err}
 		}
-	case isTerminal(in) && isTerminal(out):
-		err = top.Run(ctx, in, out, config)
+	case isTerminal(in) && isTerminal(direct(out)):
+		err = top.Run(ctx, in, direct(out), config)
 	default:
 		fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: each refresh is", o.cost(f.rate))
 		err = top.Lines(ctx, out, config)

@@ -32,7 +32,7 @@ func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
 	case f.progress != "auto":
 		return style, nil
 	}
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" && inForeground(file) {
+	if file, ok := direct(out).(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" && inForeground(file) {
 		return progress.Screen, nil
 	}
 	return progress.Plain, nil
@@ -44,7 +44,10 @@ func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style prog
 	if limit, limited := wait.Limit(); limited {
 		cfg.Deadline = time.Now().Add(limit)
 	}
-	if file, ok := cfg.Out.(*os.File); ok {
+	if style == progress.Screen {
+		cfg.Out = direct(cfg.Out)
+	}
+	if file, ok := direct(cfg.Out).(*os.File); ok {
 		cfg.Visible = func() bool { return inForeground(file) }
 		cfg.Width = func() int {
 			if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {

@@ -24,7 +24,7 @@ func (f *statusFlags) watching(cmd *cobra.Command, client *queuelock.Client, s *
 	defer stop()
 	var terminal *screen.Screen
 	if f.output == "table" || f.output == "wide" {
-		terminal = screen.Of(cmd.OutOrStdout())
+		terminal = screen.Of(direct(cmd.OutOrStdout()))
 	}
 	ticks := time.NewTicker(f.interval)
 	defer ticks.Stop()

@@ -99,7 +99,7 @@ func (l Line) Compare(o Line) int {
 func (l Line) Name(width int) string {
 	name := Owner(l.Entity)
 	if l.Mode == "item" {
-		name = queuelock.Key{Entity: l.Entity, Reason: l.Reason}.String()
+		name = Escape(queuelock.Key{Entity: l.Entity, Reason: l.Reason}.String())
 	}
 	return Cut(name, width)
 }

@@ -3,8 +3,11 @@ package display
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -172,7 +175,14 @@ func Scope(s ticket.Scope) string {
 }
 
 // JSON prints a value as one line.
-func JSON(w io.Writer, value any) error { return json.NewEncoder(w).Encode(value) }
+func JSON(w io.Writer, value any) error {
+	text, err := Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
 
 // YAML prints a value as a document, with the names and the order of its JSON.
 func YAML(w io.Writer, value any) error {
@@ -181,7 +191,7 @@ func YAML(w io.Writer, value any) error {
 		return err
 	}
 	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	if err := yaml.Unmarshal(escapeUnprintable(text, inYAML), &document); err != nil {
 		return err
 	}
 	inBlocks(&document)
@@ -191,13 +201,20 @@ func YAML(w io.Writer, value any) error {
 	if err := encoder.Encode(&document); err != nil {
 		return err
 	}
-	_, err = w.Write(b.Bytes())
+	_, err = w.Write(escapeUnprintable(b.Bytes(), inYAML))
 	return err
 }
 
-// inBlocks removes the style of JSON. Empty lists keep their brackets.
+// inYAML is a character in a text with quotes.
+func inYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
+
+// inBlocks removes the style of JSON. Empty lists keep their brackets, and texts that need
+// escapes their quotes.
 func inBlocks(n *yaml.Node) {
 	n.Style = 0
+	if strings.ContainsFunc(n.Value, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	for _, child := range n.Content {
 		inBlocks(child)
 	}

@@ -2,8 +2,8 @@
 //
 // What people read is cut to what they need: long tickets have their last digits, and
 // durations two or three. Nothing that another program wrote is sent to a terminal as it
-// is. What machines read is whole, has the same names in JSON and in YAML, and has null
-// for what is not known.
+// is: all output passes a Filter. What machines read is whole, has the same names in JSON
+// and in YAML, and has null for what is not known.
 package display
 
 import (
@@ -15,8 +15,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -35,7 +33,7 @@ type Options struct {
 // Table prints a queue's state for people.
 func Table(out io.Writer, s *queue.State, o Options) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", o.Name, o.headline(s))
+	fmt.Fprintf(&b, "%s: %s\n", Escape(o.Name), o.headline(s))
 	if !s.Idle() {
 		b.WriteString("\n")
 		o.entries(&b, s)
@@ -97,7 +95,7 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 	for _, p := range s.Waiting {
 		place := strconv.Itoa(p.Position)
 		if p.Problem != nil {
-			row(place, p.Ticket, "?", "?", "?", p.Problem.Error(), "?", "?", "?")
+			row(place, p.Ticket, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
 			continue
 		}
 		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
@@ -164,17 +162,11 @@ func Owner(owner string) string {
 	return strconv.Quote(owner)
 }
 
-// Printable reports whether a text may be sent to a terminal as it is: another program may
-// have written it.
-func Printable(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
 // LeaseLeft returns what is left of a holder's lease, and of its lock delay.
 func LeaseLeft(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
-		return h.Problem.Error()
+		return Escape(h.Problem.Error())
 	case h.FailClosed:
 		return "no lease"
 	case h.Delay > 0 && h.Remaining > 0:
@@ -186,7 +178,7 @@ func LeaseLeft(h queue.Holder) string {
 // WaiterLeft returns what is left of a waiter's lease, or what is wrong with its row.
 func WaiterLeft(w queue.Waiter) string {
 	if w.Problem != nil {
-		return w.Problem.Error()
+		return Escape(w.Problem.Error())
 	}
 	return left(w.Remaining, w.TTL)
 }

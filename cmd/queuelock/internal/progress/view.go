@@ -14,15 +14,13 @@ package progress
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -39,7 +37,7 @@ func (v View) Line(now time.Time) string {
 	if h := v.holder(now); h != "" {
 		line += ", " + clip(h, 120)
 	}
-	return line + "; " + v.times(now)
+	return display.Escape(line + "; " + v.times(now))
 }
 
 // Screen returns the view as lines of at most that many columns.
@@ -50,7 +48,7 @@ func (v View) Screen(now time.Time, width int) []string {
 	}
 	lines = append(lines, "  "+v.times(now))
 	for i, line := range lines {
-		lines[i] = clip(line, width)
+		lines[i] = clip(display.Escape(line), width)
 	}
 	return lines
 }
@@ -75,7 +73,7 @@ func (v View) holder(now time.Time) string {
 	if h == nil {
 		return ""
 	}
-	text := fmt.Sprintf("held by %s (ticket %s", clip(printed(h.Owner), 60), h.Ticket.Short())
+	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), h.Ticket.Short())
 	if h.FailClosed {
 		text += ", without a lease" // only an operator can end its turn
 	}
@@ -85,7 +83,7 @@ func (v View) holder(now time.Time) string {
 	}
 	switch {
 	case len(h.Data) == 0:
-	case oneLine(string(h.Data)):
+	case display.Printable(string(h.Data)):
 		text += ": " + string(h.Data)
 	default:
 		text += fmt.Sprintf(": %d bytes of data", len(h.Data))
@@ -207,7 +205,7 @@ func NotAcquired(now time.Time, waited time.Duration, entities []string, message
 }
 
 func encode(o any) string {
-	text, err := json.Marshal(o)
+	text, err := display.Marshal(o)
 	if err != nil {
 		return "{}" // text, numbers and times of this century have no such error
 	}
@@ -229,19 +227,6 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
-
-// printed returns a text that is safe to send to a terminal.
-func printed(text string) string {
-	if oneLine(text) {
-		return text
-	}
-	return strconv.Quote(text)
-}
-
-// oneLine reports whether a text may be sent to a terminal as it is.
-func oneLine(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // clip returns the text in at most that many columns.

@@ -2,7 +2,7 @@
 // before.
 //
 // A text that does not fit is cut at the right and at the bottom, so that no line wraps and
-// nothing scrolls away. Texts must have no escape sequences.
+// nothing scrolls away. What is not printable is escaped.
 package screen
 
 import (
@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // Screen is a terminal to draw on.
@@ -50,6 +52,7 @@ func (s *Screen) Draw(text string) error {
 	}
 	b.WriteString("\x1b[H")
 	for _, line := range lines {
+		line = display.Escape(line)
 		if runes := []rune(line); len(runes) > width {
 			line = string(runes[:width])
 		}
