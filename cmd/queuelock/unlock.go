@@ -55,7 +55,7 @@ func unlock(ctx context.Context, handle string) error {
 	outcome, err := keeper.Unlock(ctx, handle)
 	switch {
 	case errors.Is(err, keeper.ErrNoLock):
-		return &exitError{exitFailed, fmt.Errorf("%w: check what 'queuelock lock' has printed", err)}
+		return &exitError{exitFailed, fmt.Errorf("%w: see 'queuelock status' for whether its lock is held", err)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &exitError{exitUnavailable, fmt.Errorf("the keeper has not answered for %v: its lease ends the lock if it does not continue", unlockLimit)}
 	case err != nil:

@@ -8,6 +8,8 @@
 //   - An Unlock returns Released only if the lock was held until then.
 //   - A keeper that has ended otherwise leaves the reason in place of the socket, for the
 //     Unlock that comes later.
+//   - A running keeper makes its socket again if a cleaner of temporary files has removed it.
+//     An Unlock waits for that before it returns ErrNoLock.
 //
 // # What it does not promise
 //
@@ -28,6 +30,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -45,7 +48,14 @@ const (
 	// keep is how long the reason of an ended keeper waits for an Unlock. Later keepers
 	// remove older ones.
 	keep = 7 * 24 * time.Hour
+
+	// touchInterval is how often a keeper marks its socket as used, for cleaners by age.
+	touchInterval = time.Hour
 )
+
+// watchInterval is how often a keeper looks whether its socket is there. An Unlock without
+// a socket waits for two looks and a half. Tests shorten it.
+var watchInterval = time.Second
 
 // Result says what became of a lock.
 type Result string
@@ -78,6 +88,7 @@ var ErrNoLock = errors.New("no lock has this handle: it was unlocked before, or 
 type Keeper struct {
 	path     string
 	listener *net.UnixListener
+	touched  time.Time
 	requests chan net.Conn // each has asked to unlock
 }
 
@@ -93,13 +104,45 @@ func Listen() (*Keeper, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("%s is too long for a socket, by %d bytes: set TMPDIR to a shorter path", dir, len(path)-maxPath)
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
+	k := &Keeper{path: path, requests: make(chan net.Conn)}
+	if err := k.bind(); err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false)
-	k := &Keeper{path: path, listener: listener, requests: make(chan net.Conn)}
 	return k, nil
+}
+
+// bind makes the socket, which can be connected to from the moment on at which it is at the
+// path.
+func (k *Keeper) bind() error {
+	name := k.path[:len(k.path)-len(".new")] + ".new" // no longer than the path
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := os.Rename(name, k.path); err != nil {
+		_ = listener.Close()
+		return err
+	}
+	k.listener, k.touched = listener, time.Now()
+	return nil
+}
+
+// restore makes the socket again if it was removed, and reports whether it did.
+func (k *Keeper) restore() bool {
+	if _, err := os.Lstat(k.path); !errors.Is(err, fs.ErrNotExist) {
+		if now := time.Now(); now.Sub(k.touched) >= touchInterval {
+			_ = os.Chtimes(k.path, now, now) // the next look finds out what becomes of it
+			k.touched = now
+		}
+		return false
+	}
+	former := k.listener
+	if dir, err := directory(); err != nil || dir != filepath.Dir(k.path) || k.bind() != nil {
+		return false // until the next look
+	}
+	_ = former.Close()
+	return true
 }
 
 // directory returns the directory of the sockets. Another user may have made one of that
@@ -153,34 +196,47 @@ func (k *Keeper) Discard() {
 func (k *Keeper) Serve(ctx context.Context, held Held, limit time.Duration) Outcome {
 	accepting, stop := context.WithCancel(context.Background())
 	defer stop()
-	done := make(chan struct{})
-	go func() { defer close(done); k.accept(accepting) }()
+	var accepts sync.WaitGroup
+	accept := func() {
+		listener := k.listener
+		accepts.Go(func() { k.accept(accepting, listener) })
+	}
+	accept()
 	defer func() {
 		stop()
 		_ = k.listener.Close()
-		<-done
+		accepts.Wait()
 	}()
-	select {
-	case conn := <-k.requests:
-		defer conn.Close()
-		outcome := release(ctx, held, limit)
-		_ = os.Remove(k.path) // before the answer: then the handle is no more
-		_ = conn.SetWriteDeadline(time.Now().Add(messageLimit))
-		if err := json.NewEncoder(conn).Encode(outcome); err != nil && outcome.Result != Released {
+	watch := time.NewTicker(watchInterval)
+	defer watch.Stop()
+	for {
+		if k.restore() {
+			accept()
+		}
+		select {
+		case <-watch.C:
+			continue
+		case conn := <-k.requests:
+			defer conn.Close()
+			outcome := release(ctx, held, limit)
+			_ = os.Remove(k.path) // before the answer: then the handle is no more
+			_ = conn.SetWriteDeadline(time.Now().Add(messageLimit))
+			if err := json.NewEncoder(conn).Encode(outcome); err != nil && outcome.Result != Released {
+				k.leave(outcome)
+			}
+			return outcome
+		case <-held.Done():
+			outcome := release(ctx, held, limit)
 			k.leave(outcome)
+			return outcome
+		case <-ctx.Done():
+			outcome := release(ctx, held, limit)
+			if outcome.Result == Released {
+				outcome = Outcome{Lost, "it was released before: " + context.Cause(ctx).Error()}
+			}
+			k.leave(outcome)
+			return outcome
 		}
-		return outcome
-	case <-held.Done():
-		outcome := release(ctx, held, limit)
-		k.leave(outcome)
-		return outcome
-	case <-ctx.Done():
-		outcome := release(ctx, held, limit)
-		if outcome.Result == Released {
-			outcome = Outcome{Lost, "it was released before: " + context.Cause(ctx).Error()}
-		}
-		k.leave(outcome)
-		return outcome
 	}
 }
 
@@ -214,9 +270,9 @@ func (k *Keeper) leave(o Outcome) {
 }
 
 // accept takes connections and reads their requests.
-func (k *Keeper) accept(ctx context.Context) {
+func (k *Keeper) accept(ctx context.Context, listener net.Listener) {
 	for {
-		conn, err := k.listener.Accept()
+		conn, err := listener.Accept()
 		if err != nil {
 			return // the listener is closed
 		}
@@ -245,8 +301,16 @@ func Unlock(ctx context.Context, handle string) (Outcome, error) {
 	}
 	const attempts = 10 // a keeper that ends meanwhile needs two
 	var failure error
+	absent := time.Now().Add(watchInterval * 5 / 2)
 	for range attempts {
 		o, err := left(handle)
+		for errors.Is(err, fs.ErrNotExist) && time.Now().Before(absent) && ctx.Err() == nil {
+			time.Sleep(watchInterval / 20) // a keeper that runs makes its socket again
+			o, err = left(handle)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return o, ErrNoLock
+		}
 		if !errors.Is(err, errSocket) {
 			return o, err
 		}
@@ -259,7 +323,9 @@ func Unlock(ctx context.Context, handle string) (Outcome, error) {
 			return o, ctx.Err()
 		case refused(failure):
 			// A keeper leaves why it has ended before it closes its socket, unless it was killed.
-			if o, err := left(handle); !errors.Is(err, errSocket) {
+			if o, err := left(handle); errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if !errors.Is(err, errSocket) {
 				return o, err
 			}
 			_ = os.Remove(handle)
@@ -273,12 +339,11 @@ func Unlock(ctx context.Context, handle string) (Outcome, error) {
 
 var errSocket = errors.New("there is a socket")
 
-// left returns the outcome that a keeper has left, and removes it.
+// left returns the outcome that a keeper has left, and removes it. It returns
+// fs.ErrNotExist if there is neither that nor a socket.
 func left(path string) (Outcome, error) {
 	info, err := os.Lstat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Outcome{}, ErrNoLock
 	case err != nil:
 		return Outcome{}, err
 	case info.Mode()&fs.ModeSocket != 0:

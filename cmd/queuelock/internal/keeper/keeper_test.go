@@ -13,7 +13,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	watchInterval = 100 * time.Millisecond
+	goleak.VerifyTestMain(m)
+}
 
 const limit = 10 * time.Second
 
@@ -28,15 +31,21 @@ func (l *lock) Done() <-chan struct{}         { return l.done }
 func (l *lock) Err() error                    { return l.lost }
 func (l *lock) Release(context.Context) error { return l.release }
 
-// serve starts a keeper of the lock.
-func serve(t *testing.T, l *lock) (*Keeper, <-chan Outcome) {
+// shortDir is a directory for sockets.
+func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv("TMPDIR", dir)
+	return dir
+}
+
+// serve starts a keeper of the lock.
+func serve(t *testing.T, l *lock) (*Keeper, <-chan Outcome) {
+	t.Helper()
+	t.Setenv("TMPDIR", shortDir(t))
 	k, err := Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -126,4 +135,45 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v, %v", o, err)
 	}
 	<-outcomes
+}
+
+// TestCleaner checks that a lock can be unlocked after a cleaner of temporary files has
+// removed the socket, or its directory, of a keeper that runs.
+func TestCleaner(t *testing.T) {
+	for name, clean := range map[string]func(path string) error{
+		"UnlocksAfterRemovalOfSocket":    os.Remove,
+		"UnlocksAfterRemovalOfDirectory": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, outcomes := serve(t, &lock{})
+			if err := clean(k.Handle()); err != nil {
+				t.Fatal(err)
+			}
+			if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
+				t.Fatalf("%v, %v", o, err)
+			}
+			if o := <-outcomes; o.Result != Released {
+				t.Errorf("the keeper: %v", o)
+			}
+		})
+	}
+	t.Run("SocketStaysYoung", func(t *testing.T) {
+		t.Setenv("TMPDIR", shortDir(t))
+		k, err := Listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Discard()
+		old := time.Now().Add(-240 * time.Hour)
+		if err := os.Chtimes(k.Handle(), old, old); err != nil {
+			t.Fatal(err)
+		}
+		k.touched = old
+		if k.restore() {
+			t.Error("a socket that was there was made again")
+		}
+		if info, err := os.Lstat(k.Handle()); err != nil || time.Since(info.ModTime()) > touchInterval {
+			t.Errorf("%v, %v", info, err)
+		}
+	})
 }
