@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -211,6 +212,9 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	case 0:
 		return holder, e.refused(&queuelock.EvictError{Key: e.key, Serving: state.Serving, Err: queuelock.ErrNotServed})
 	case 1:
+		if found[0].Problem != nil {
+			return holder, e.unreadable(found[0])
+		}
 		return found[0], nil
 	}
 	return holder, &exitError{exitFailed, fmt.Errorf("%s: %d holders are possible: name one by its whole --ticket, as 'queuelock status -o json' shows it",
@@ -288,7 +292,8 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 
 // describe prints what the operator decides about.
 func (e *evicter) describe(h queue.Holder) {
-	out := e.cmd.ErrOrStderr()
+	out := &strings.Builder{}
+	defer func() { fmt.Fprint(e.cmd.ErrOrStderr(), wrap(out.String(), questionWidth)) }()
 	fmt.Fprintf(out, "%s: ticket %s is held by %.200q", e.name, h.Ticket, h.Owner)
 	if h.Age > 0 {
 		fmt.Fprintf(out, ", for %v", h.Age.Round(time.Second))
@@ -302,9 +307,38 @@ func (e *evicter) describe(h queue.Holder) {
 		fmt.Fprintf(out, ", with %v left of a lease of %v.\n", max(0, h.Remaining-h.Delay).Round(100*time.Millisecond), h.TTL)
 	}
 	fmt.Fprintln(out, "If its process runs, it works on until its next heartbeat, beside the next holder. Its fenced writes are refused at once.")
+	if len(h.Data) > 0 {
+		fmt.Fprintf(out, "Its data: %s\n", clip(display.Owner(string(h.Data)), 200))
+	}
 	if h.Delay > 0 {
 		fmt.Fprintf(out, "Its lock delay of %v does not apply.\n", h.Delay)
 	}
+}
+
+// questionWidth is the width of a terminal that shows what is asked.
+const questionWidth = 79
+
+// wrap breaks the lines of a text between words.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		column := 0
+		for i, word := range strings.Split(strings.TrimSuffix(line, "\n"), " ") {
+			switch n := utf8.RuneCountInString(word); {
+			case i > 0 && column+1+n > width:
+				b.WriteString("\n" + word)
+				column = n
+			case i > 0:
+				b.WriteString(" " + word)
+				column += 1 + n
+			default:
+				b.WriteString(word)
+				column = n
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // confirm asks the operator.
@@ -318,6 +352,13 @@ func (e *evicter) confirm(answers *bufio.Reader, h queue.Holder) error {
 		fmt.Fprintln(e.cmd.ErrOrStderr())
 	}
 	return &exitError{exitFailed, errors.New("nothing was done: answer y to evict the holder, or pass --yes")}
+}
+
+// unreadable is the line of a holder that no client evicts.
+func (e *evicter) unreadable(h queue.Holder) error {
+	return &exitError{exitFailed, &briefError{
+		fmt.Sprintf("%s: the holder's entry cannot be read: end its process, then remove the entry from \"holders\" of the record by hand; see --verbose", clip(e.name, 30)), h.Problem,
+	}}
 }
 
 // refused is the line of an eviction that did nothing.
@@ -335,6 +376,8 @@ func (e *evicter) refused(err error) error {
 		text = fmt.Sprintf("%s: this holder has another beat: it has renewed its lease since: see 'queuelock status -o json', and repeat the command", name)
 	case len(refused.Serving) == 0:
 		text = fmt.Sprintf("%s: no holder has this ticket: the lock has no holder: see 'queuelock status'", name)
+	case refused.Serving[0].Problem != nil:
+		return e.unreadable(refused.Serving[0])
 	default:
 		first := refused.Serving[0]
 		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Ticket.Short())

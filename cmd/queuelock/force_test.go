@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -42,7 +45,7 @@ func TestEvictForce(t *testing.T) {
 		}
 		for _, part := range []string{"ticket 1 is held by \"other owner\"", "left of a lease of 1h0m0s", "works on until its next heartbeat",
 			"fenced writes are refused at once", "lock delay of 1h0m0s does not apply", "with beat 0?"} {
-			if !strings.Contains(o.stderr, part) {
+			if !strings.Contains(strings.ReplaceAll(o.stderr, "\n", " "), part) {
 				t.Errorf("%q does not contain %q", o.stderr, part)
 			}
 		}
@@ -245,5 +248,40 @@ func TestEvictTicket(t *testing.T) {
 	}
 	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestEvictUnreadable checks that evict does not ask about a holder that cannot be read, and
+// says that it is removed by hand.
+func TestEvictUnreadable(t *testing.T) {
+	e := newEngine(t)
+	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	_, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
+		"ticketNumber": number("1"), "servingAfter": number("0"), "granted": number("1"), "holdMode": &types.AttributeValueMemberS{Value: "exclusive"},
+		"holders": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"broken": number("1")}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []string{"--force", "--force --ticket 1 --yes", "--force --ticket 1 --beat 3"} {
+		o := answer(t, "y\n", append([]string{"evict", "x"}, strings.Fields(more)...)...)
+		mustBeShort(t, o, exitFailed, "by hand")
+	}
+}
+
+// TestEvictShowsData checks that the question shows what the holder does.
+func TestEvictShowsData(t *testing.T) {
+	e := newEngine(t)
+	e.occupied(t, "x", queuelock.WithData([]byte("./deploy.sh --fast "+strings.Repeat("word ", 40))))
+	o := answer(t, "n\n", "evict", "x", "--force")
+	if !strings.Contains(o.stderr, "Its data: ./deploy.sh --fast word") {
+		t.Errorf("%q", o.stderr)
+	}
+	question, _, _ := strings.Cut(o.stderr, "Evict it")
+	for line := range strings.Lines(question) {
+		if len(line) > questionWidth+1 {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
 	}
 }
