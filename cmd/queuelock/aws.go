@@ -178,8 +178,7 @@ func transportOf(cfg aws.Config) *http.Transport {
 // or what a profile names.
 func (s *settings) address() (string, error) {
 	if s.endpoint != "" {
-		u, err := url.Parse(s.endpoint)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		if !isURL(s.endpoint) {
 			return "", usagef("--endpoint %q: a URL such as http://127.0.0.1:8000 is needed", s.endpoint)
 		}
 		return s.endpoint, nil
@@ -189,10 +188,18 @@ func (s *settings) address() (string, error) {
 	}
 	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"} {
 		if value := os.Getenv(name); value != "" {
+			if !isURL(value) {
+				return "", usagef("%s is %q: set it to a URL such as http://127.0.0.1:8000", name, clip(value, 60))
+			}
 			return value, nil
 		}
 	}
 	return "", nil
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // isLoopback reports whether the endpoint is on this host.

@@ -189,3 +189,10 @@ func TestProfile(t *testing.T) {
 		t.Errorf("signed as %q, want worker in eu-west-3", got)
 	}
 }
+
+// TestEndpointVariable checks that a variable that is no URL is named.
+func TestEndpointVariable(t *testing.T) {
+	isolate(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000")
+	mustBeShort(t, invoke(t, "status", "x"), exitUsage, "AWS_ENDPOINT_URL_DYNAMODB", "http://")
+}

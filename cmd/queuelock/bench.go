@@ -52,6 +52,9 @@ All of them, three times each, take about ten minutes; --quick half a minute.
   queuelock bench --table locks --scenarios idle,contended --yes > aws.md`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.reps == 0 && cmd.Flags().Changed("reps") {
+				return usagef("--reps 0: 1 to 100 are possible")
+			}
 			if err := f.check(); err != nil {
 				return err
 			}

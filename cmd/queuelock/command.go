@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -56,7 +57,7 @@ type processFlags struct {
 }
 
 func (p *processFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, "after a loss, from SIGTERM to SIGKILL; never beyond the lease")
+	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, "from SIGTERM to SIGKILL; after a loss 3/4 of a tenth of --ttl, or 1.5s, if that is less")
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
 }
 
@@ -74,7 +75,7 @@ func passedOn() []os.Signal {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
-	return signals
+	return append(signals, userSignals...)
 }
 
 // errStuck says that processes under the lock could not be ended.
@@ -184,6 +185,10 @@ func (h *holding) wait(cmd *cobra.Command, signals <-chan os.Signal) (int, error
 
 // signal passes on a signal. After the end of the command, it ends what that has left.
 func (h *holding) signal(sig syscall.Signal) {
+	if slices.Contains(userSignals, os.Signal(sig)) {
+		h.tree.Signal(sig) // it asks for no end
+		return
+	}
 	h.asked = sig
 	if h.ended {
 		h.terminate(h.flags.killAfter)

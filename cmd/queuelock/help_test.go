@@ -194,3 +194,25 @@ func TestDocumentedExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpPages checks that the pages that help texts name exist and are about that.
+func TestHelpPages(t *testing.T) {
+	about := map[string]string{"template": "LockItem", "create": "restore", "evict": "", "status": "## status", "ls": "## ls", "top": "## top", "history": "## history"}
+	page := regexp.MustCompile(`docs/([a-z-]+\.md)(#[a-z-]+)?`)
+	named := 0
+	eachCommand(func(words []string, cmd *cobra.Command) {
+		text := cmd.Long + cmd.Example
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { text += "\n" + flag.Usage })
+		for _, found := range page.FindAllStringSubmatch(text, -1) {
+			named++
+			content, err := os.ReadFile("../../docs/" + found[1])
+			heading := strings.ReplaceAll(strings.TrimPrefix(found[2], "#"), "-", "[ -]+")
+			if err != nil || !strings.Contains(string(content), about[cmd.Name()]) || !regexp.MustCompile(`(?mi)^#+ .*`+heading).Match(content) {
+				t.Errorf("%v names %s: %v", words, found[0], err)
+			}
+		}
+	})
+	if named < 3 {
+		t.Errorf("%d pages are named", named)
+	}
+}

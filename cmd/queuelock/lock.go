@@ -69,6 +69,8 @@ func (f *keepFlags) arguments(args []string) error {
 		return usagef("ENTITY is missing: name what is to be locked")
 	case len(args) > 1 && !f.all:
 		return usagef("%q is one argument too many: see 'queuelock lock --help'", clip(args[1], 40))
+	case f.env && f.export:
+		return usagef("--env and --export exclude each other: use one of them")
 	case f.MaxHold < 0:
 		return usagef("--max-hold %v: need a duration such as 1h, or 0 for no limit", f.MaxHold)
 	case f.ParentPid < 0:

@@ -202,6 +202,8 @@ func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
 		case err == nil:
 			p.options = options
 			return nil
+		case text == "" && f.permits > 0:
+			return f.tooShort(cmd.Context(), p, err)
 		case text == "":
 			return usagef("%w", err)
 		case given:
@@ -212,6 +214,18 @@ func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
 		}
 		text = clipped(title, len(text)/2)
 	}
+}
+
+// tooShort is the error of a lease that is too short for so many permits: each heartbeat
+// writes the entries of all holders.
+func (f *lockFlags) tooShort(ctx context.Context, p *plan, err error) error {
+	for ttl := f.ttl; ttl <= maxTTL; ttl += time.Second {
+		cfg := p.cfg
+		if cfg.TTL = ttl.Truncate(time.Second); f.checkOptions(ctx, cfg, p.options) == nil {
+			return usagef("--permits %d with --ttl %v: heartbeats would write too much: need at least --ttl %v", f.permits, f.ttl, cfg.TTL)
+		}
+	}
+	return usagef("%w", err)
 }
 
 // checkOptions asks the library what it thinks of the options, without a request.

@@ -182,6 +182,7 @@ func measure(n float64, unit string) string {
 type opened struct {
 	client *queuelock.Client
 	db     *database
+	local  bool                    // the engine is on this host, and counts at once
 	table  *types.TableDescription // nil if it was not described
 }
 
@@ -207,7 +208,7 @@ func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, er
 	}
 	p := s.patience(ctx, stderr, statusLimit)
 	defer p.end()
-	o := &opened{client: client, db: db}
+	o := &opened{client: client, db: db, local: isLoopback(aws.ToString(db.Options().BaseEndpoint))}
 	out, err := db.DescribeTable(p.ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
 	switch {
 	case err == nil:
@@ -233,7 +234,11 @@ func (o *opened) cost(rate float64) string {
 	}
 	size := aws.ToInt64(o.table.TableSizeBytes)
 	units := max(4, float64((size+4095)/4096)) // each segment has a last page
-	text := fmt.Sprintf("a scan of %s (%s, as DynamoDB counted some hours ago): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), units, bound)
+	when := ", as DynamoDB counted some hours ago"
+	if o.local {
+		when = ""
+	}
+	text := fmt.Sprintf("a scan of %s (%s%s): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), when, units, bound)
 	if rate > 0 {
 		text += fmt.Sprintf(", %v", max(time.Second, time.Duration(units/rate*float64(time.Second)).Round(time.Second)))
 	}

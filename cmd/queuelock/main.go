@@ -32,6 +32,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		root.SetOut(stdout) // its lines have tabs; entities that are not printable are left out
 	}
+	if err := misplaced(root, args); err != nil {
+		fmt.Fprintln(root.ErrOrStderr(), message(err))
+		return codeOf(err)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		if line := message(err); line != "" {
@@ -86,7 +90,7 @@ time, the ticket is a fencing token as well.`,
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newEvict(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(), newTop(),
-		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(), newChaosWorker(),
+		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(),
 	)
 	root.AddCommand(newTemplate())
 	return root
@@ -112,7 +116,12 @@ func plainly(cmd *cobra.Command, err error) error {
 	}
 	switch flag.Value.Type() {
 	case "duration":
+		if plainSeconds.MatchString(value) {
+			return fmt.Errorf("%s %s: need a duration: did you mean %ss?", name, value, strings.TrimSuffix(value, "."))
+		}
 		return fmt.Errorf("%s %s: need a duration such as 5s", name, value)
+	case "bool":
+		return fmt.Errorf("%s=%s: need true or false, or %s alone", name, value, name)
 	case "int":
 		return fmt.Errorf("%s %s: need a whole number", name, value)
 	case "reason":

@@ -238,6 +238,8 @@ func find(name string) (string, error) {
 	switch {
 	case err == nil, errors.Is(err, exec.ErrDot): // in a PATH with a dot: so be it
 		return path, nil
+	case strings.ContainsAny(name, " ;|&<>"):
+		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s: use -c for a text of the shell, as in -c 'a && b'", clip(name, 60))}
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s: check its name, and PATH", clip(name, 80))}
 	}

@@ -26,6 +26,21 @@ func TestSignals(t *testing.T) {
 			e.mustBeIdle(t, "x")
 		})
 	}
+	t.Run("those of the user, which end nothing", func(t *testing.T) {
+		script := `trap "echo usr1" USR1; trap "echo usr2; exit 7" USR2; echo ready; while :; do sleep 0.01; done`
+		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
+		b.expect(t, "ready")
+		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		b.expect(t, "usr1")
+		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
+			t.Fatal(err)
+		}
+		if o := b.wait(t); o.code != 7 {
+			t.Errorf("%+v", o)
+		}
+	})
 	t.Run("and what it has started", func(t *testing.T) {
 		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", `sleep 1000 & echo ready; wait`)
 		b.expect(t, "ready")

@@ -63,6 +63,7 @@ the queue again when it has changed.
 
 Exit codes:
   0    the queue was read
+  1    the output cannot be written
   2    with --exit-code: the queue is idle (0: it has a holder or a waiter)
   3    with --exit-code: there is no such queue
   64   wrong usage

@@ -184,7 +184,7 @@ func TestStatusWatch(t *testing.T) {
 	}
 }
 
-// TestStatusWatchOutage checks that --watch reports an outage once, and goes on.
+// TestStatusWatchOutage checks that --watch reports an outage and its end once, and goes on.
 func TestStatusWatchOutage(t *testing.T) {
 	e := newEngine(t)
 	looks := make(chan struct{}, 1024)
@@ -212,7 +212,8 @@ func TestStatusWatchOutage(t *testing.T) {
 	e.occupied(t, "x")
 	b.expect(t, "1 served")
 	cancel()
-	if o := b.wait(t); o.code != 0 || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "table") {
+	if o := b.wait(t); o.code != 0 || strings.Count(o.stderr, "\n") != 2 || strings.Contains(o.stderr, "repeat the command") ||
+		!strings.Contains(o.stderr, "there is no table") || !strings.Contains(o.stderr, "; still watching\n") || !strings.HasSuffix(o.stderr, "queuelock: DynamoDB answers again\n") {
 		t.Errorf("%+v", o)
 	}
 }

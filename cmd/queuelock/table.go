@@ -70,7 +70,7 @@ output says whether the table was created. A repeated call is safe.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.create(cmd) }
 	f.addFlags(cmd)
 	cmd.Flags().BoolVar(&f.protection, "deletion-protection", false, "let AWS refuse to delete the table")
-	cmd.Flags().BoolVar(&f.recovery, "point-in-time-recovery", false, "back up continuously; see docs/operations.md before a restore")
+	cmd.Flags().BoolVar(&f.recovery, "point-in-time-recovery", false, "back up continuously; see docs/operations-table.md before a restore")
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "a tag of the table, `KEY=VALUE`; may be repeated")
 	return cmd
 }

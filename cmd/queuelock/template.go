@@ -38,7 +38,7 @@ The roles:
 
 --prefix restricts the policies to entities that begin with it (dynamodb:LeadingKeys). They then
 allow no scan, so no "ls" and "sweep --all". --scope table adds the counter of the table.
-It makes no request. Locks on items (LockItem) need more: see docs/operations.md.
+It makes no request. Locks on items (LockItem) need more: see docs/operations-table.md.
 
 Exit codes:
   64   wrong usage`,

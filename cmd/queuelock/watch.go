@@ -42,10 +42,15 @@ func (f *statusFlags) watching(cmd *cobra.Command, client *queuelock.Client, s *
 		case err != nil:
 			// The next look may succeed. An outage is reported once.
 			if !failed {
-				fmt.Fprintln(cmd.ErrOrStderr(), message(err))
+				line := strings.NewReplacer(", and repeat the command", "", ": repeat the command", ": it may end by itself").Replace(message(err))
+				const goesOn = "; still watching"
+				fmt.Fprintln(cmd.ErrOrStderr(), clip(line, maxLine-len(goesOn))+goesOn)
 			}
 			failed = true
 		default:
+			if failed {
+				fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: DynamoDB answers again")
+			}
 			failed = false
 			if err := f.show(cmd.OutOrStdout(), terminal, last, state, print); err != nil {
 				return err

@@ -10,6 +10,14 @@ import (
 // nextStep is what a line must have to help: what is needed, or where to look.
 var nextStep = regexp.MustCompile(`need|name |use |see '|see "|check |write |give |set |run '|choose |try |make |did you mean|there is no|add |at least|at most|possible|once`)
 
+// words splits a line at spaces, but not between single quotes.
+func words(line string) (args []string) {
+	for _, word := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1) {
+		args = append(args, strings.Trim(word, "'"))
+	}
+	return args
+}
+
 // TestWrongInput checks that each wrong input gives one clear line on standard error, with
 // a next step, nothing on standard output, and the exit code of its kind.
 func TestWrongInput(t *testing.T) {
@@ -76,6 +84,20 @@ func TestWrongInput(t *testing.T) {
 		{"history x --reason ''", "--reason is empty", 0},
 		{"evict x --ticket 1 --reason ''", "--reason is empty", 0},
 		{"sweep x --reason ''", "--reason is empty", 0},
+		{"--endpoint http://127.0.0.1:8000 --bogus run x -n " + sh, "there is no flag --bogus", 0},
+		{"-v run x -n " + sh, "-v must be after the command", 0},
+		{"--table queuelock -n run x " + sh, "-n must be after the command", 0},
+		{"--shared run x " + sh, "--shared must be after the command", 0},
+		{"-z status x", "there is no flag -z", 0},
+		{"run x --ttl 30 " + sh, "did you mean 30s?", 0},
+		{"history x --for 10", "did you mean 10s?", 0},
+		{"run x --kill-after 1.5 " + sh, "did you mean 1.5s?", 0},
+		{"status x --json=maybe", "need true or false", 0},
+		{"run x --permits 300 " + sh, "need at least --ttl 1m", 0},
+		{"run x -- 'echo hi && echo there'", "use -c", exitNotFound},
+		{"lock x --env --export", "use one of them", 0},
+		{"bench --reps 0", "--reps 0", 0},
+		{"bench --reps -1", "--reps", 0},
 		// lock and unlock.
 		{"lock", "ENTITY is missing", 0},
 		{"lock x y", "one argument too many", 0},
@@ -119,12 +141,7 @@ func TestWrongInput(t *testing.T) {
 		{"bench --quick x", "one argument too many", 0},
 	} {
 		t.Run(test.line, func(t *testing.T) {
-			args := strings.Fields(test.line)
-			for i, arg := range args {
-				if arg == "''" {
-					args[i] = ""
-				}
-			}
+			args := words(test.line)
 			o := invoke(t, args...)
 			if code := test.code; o.code != code && !(code == 0 && o.code == exitUsage) {
 				t.Errorf("exit code %d", o.code)
@@ -135,6 +152,9 @@ func TestWrongInput(t *testing.T) {
 			line, more, _ := strings.Cut(o.stderr, "\n")
 			if more != "" || utf8.RuneCountInString(line) > maxLine || !strings.HasPrefix(line, "queuelock: ") {
 				t.Errorf("no line of at most %d characters: %q", maxLine, o.stderr)
+			}
+			if strings.Contains(line, "Permits(") || strings.Contains(line, "HeartbeatInterval") {
+				t.Errorf("a Go name is in %q", line)
 			}
 			if !strings.Contains(line, test.words) {
 				t.Errorf("%q is not in %q", test.words, line)

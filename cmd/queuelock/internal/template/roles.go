@@ -11,7 +11,7 @@
 // # What it does not promise
 //
 // Policies for the tables of LockItem, and for the caller's own items in a transaction:
-// docs/operations.md has them.
+// docs/operations-table.md has them.
 package template
 
 import (
