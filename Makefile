@@ -92,11 +92,11 @@ sim-planted: ## the simulator with each of a list of mistakes planted into the l
 	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./internal/testbed/sim -sim.mutants
 
 .PHONY: chaos
-chaos: bin/queuelock bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
+chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
 	bin/chaos --duration $(CHAOS)
 
 .PHONY: chaos-planted
-chaos-planted: bin/queuelock bin/chaos tools ## the same with a planted mistake, which must be found
+chaos-planted: bin/chaos tools ## the same with a planted mistake, which must be found
 	bin/chaos --duration 30s --unfenced --expect-failure
 
 .PHONY: fuzz

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,7 +18,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/queuelock/queuelock/internal/testbed/chaos"
+	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -28,7 +34,13 @@ const (
 	exitUsage  = 64
 )
 
+// workerName is the first argument of a worker process: its endpoint follows.
+const workerName = "worker"
+
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == workerName {
+		return work(args[1])
+	}
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	duration := flags.Duration("duration", 2*time.Minute, "how long things are broken")
@@ -38,7 +50,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	unfenced := flags.Bool("unfenced", false, "plant a mistake: workers write without the fence; the run must fail")
 	expect := flags.Bool("expect-failure", false, "exit with 0 if lost updates or regressions are found, and with 1 if not")
 	engine := flags.String("engine", "", "dynoxide's binary (default: the one that `make tools` installs)")
-	program := flags.String("queuelock", "bin/queuelock", "the binary whose processes are the workers")
 	if err := flags.Parse(args); err != nil {
 		return exitUsage
 	}
@@ -55,13 +66,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 			return exitFailed
 		}
 	}
+	program, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(stderr, "chaos:", err)
+		return exitFailed
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	cfg := chaos.Config{
 		Seed: *seed, Duration: *duration, Workers: 16, Entities: 4, TTL: 2 * time.Second, LongestTurn: 150 * time.Millisecond,
 		Engine: *engine, Unfenced: *unfenced,
 		Command: func(endpoint string) *exec.Cmd {
-			worker := exec.Command(*program, "chaos-worker", "--endpoint", endpoint)
+			worker := exec.Command(program, workerName, endpoint)
 			worker.Stderr = stderr
 			return worker
 		},
@@ -86,6 +102,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	case *expect && result.LostUpdates+result.Regressions == 0, failed && !*expect:
 		return exitFailed
+	}
+	return 0
+}
+
+// work is one worker process. It ends by SIGTERM, with exit code 0.
+func work(endpoint string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	db := dynamodb.New(dynamodb.Options{
+		Region: "local", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	if worker.Work(ctx, db, os.Stdin, os.Stdout) != nil {
+		return exitFailed // it was reported
 	}
 	return 0
 }

@@ -1,6 +1,6 @@
 // Package worker is one process of a chaos run: it takes turns at locks, writes
 // each turn into a ledger, and reports what it did and saw. It is test apparatus;
-// the hidden command "queuelock chaos-worker" runs it.
+// the command of "make chaos" runs it.
 //
 // A transaction is reported before it is sent, and so is each answer of the lock to
 // "is it still held?" that matters. A process that is killed leaves whole lines.
