@@ -17,6 +17,7 @@ type State struct {
 	Serving        []Holder      // in the order of their tickets
 	Waiting        []Waiter      // in the order of their tickets
 	HoldTime       HoldTime      // zero if no holder has released the lock
+	LastEviction   Eviction      // zero if no holder was evicted that the record remembers
 	ReadAt         time.Time     // on DynamoDB's clock, or on the host's if that is not known
 }
 
@@ -65,6 +66,14 @@ func (s *State) EstimatedWait(position int) time.Duration {
 
 // HoldTime is how long holders had the lock, as a moving mean and mean deviation.
 type HoldTime struct{ Mean, Deviation time.Duration }
+
+// Eviction says which holder was evicted: because its lease had ended, or by an operator.
+// Of several that were evicted at once, it names one.
+type Eviction struct {
+	Ticket ticket.Number
+	ID     string    // of the holder's entry
+	At     time.Time // on DynamoDB's clock; zero if that was not known
+}
 
 // Holder is a client that holds the lock.
 type Holder struct {

@@ -56,9 +56,10 @@ func TestPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# holding  . waiting  X killed while holding   (one column is 25 ms; turns within one share it)
+# holding  . waiting  - lease of a lost holder  X killed while holding
+(one column is 25 ms; turns within one share it)
 
-worker 1  |####X                                                                               |
+worker 1  |####X-----------------------------------------------------------------------        |
 worker 2  |............................................................................########|
            0 s                                                                            2.1 s
 

@@ -14,7 +14,7 @@ import (
 func (r *Result) Chart() timeline.Chart {
 	chart := timeline.Chart{
 		Title:   fmt.Sprintf("%d workers take turns at one lock, and one is killed", r.Config.Workers),
-		Columns: []string{"ticket", "worker", "asked at", "waited", "held", "end"},
+		Columns: []string{"ticket", "worker", "from", "waited", "held", "end"},
 	}
 	first, last := span(r.Turns)
 	if last <= first {
@@ -30,6 +30,9 @@ func (r *Result) Chart() timeline.Chart {
 			bar(timeline.Waiting, t.Asked, cmp.Or(t.Granted, t.Gone, last))
 			if t.Granted != 0 {
 				bar(timeline.Holding, t.Granted, cmp.Or(t.Ended, t.Gone, last))
+			}
+			if t.KilledAt != 0 && t.Granted != 0 {
+				bar(timeline.Lapsing, t.KilledAt, r.served(t.KilledAt, last))
 			}
 			if t.KilledAt != 0 {
 				bar(timeline.Killed, t.KilledAt, t.KilledAt)
@@ -58,6 +61,16 @@ func (r *Result) Chart() timeline.Chart {
 		}
 	}
 	return chart
+}
+
+// served returns when the next holder after an instant began; last if there was none.
+func (r *Result) served(after, last turns.Instant) turns.Instant {
+	for _, t := range r.Turns {
+		if t.Granted > after {
+			last = min(last, t.Granted)
+		}
+	}
+	return last
 }
 
 // span is the time that turns cover.

@@ -22,6 +22,9 @@ func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *que
 	if s.ReadAt.IsZero() {
 		s.ReadAt = snapshot.ReadAt
 	}
+	if mark := rec.Marks.Evicted; !mark.Ticket.IsZero() { // else it came with a new record
+		s.LastEviction = queue.Eviction{Ticket: mark.Ticket, ID: mark.ID, At: mark.At}
+	}
 	for _, h := range rec.Holders {
 		s.Serving = append(s.Serving, Holder(q, h, observer, snapshot.ReadAt, s.ReadAt))
 	}

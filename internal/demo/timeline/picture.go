@@ -11,12 +11,14 @@ import (
 
 // Sizes of the picture, in pixels.
 const (
-	width     = 960
-	nameWidth = 170
-	rowHeight = 22
-	top       = 58
-	bottom    = 30
-	plot      = width - nameWidth - 20
+	width       = 960
+	nameWidth   = 170
+	rowHeight   = 22
+	titleHeight = 24 // of the height above the rows, for the title
+	top         = 58
+	bottom      = 30
+	clock       = 16 // for the time of day
+	plot        = width - nameWidth - 20
 )
 
 // style has both schemes, because a page shows the picture on its own background.
@@ -26,6 +28,8 @@ text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #24292f }
 .grid { stroke: #d0d7de; stroke-width: 1 }
 .waiting { fill: #b6c6d9 }
 .holding { fill: #1f6feb }
+.lapsing { fill: url(#lapsing); stroke: #bf8700; stroke-width: 1 }
+.hatch { stroke: #bf8700; stroke-width: 2 }
 .expired { fill: #bf8700 }
 .killed { stroke: #cf222e; stroke-width: 2.5; fill: none }
 @media (prefers-color-scheme: dark) {
@@ -33,22 +37,40 @@ text { fill: #e6edf3 }
 .grid { stroke: #3d444d }
 .waiting { fill: #3d4f66 }
 .holding { fill: #4493f8 }
+.lapsing { stroke: #d29922 }
+.hatch { stroke: #d29922 }
 .expired { fill: #d29922 }
 .killed { stroke: #f85149 }
 }
 `
 
-var classes = [kinds]string{"waiting", "holding", "expired", "killed"}
+var classes = [kinds]string{"waiting", "holding", "lapsing", "expired", "killed"}
+
+// hatch is the pattern of a lease that nobody renews.
+const hatch = `<defs><pattern id="lapsing" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
+	`<line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern></defs>` + "\n"
 
 // SVG writes the picture.
-func (c Chart) SVG(w io.Writer) error {
+func (c Chart) SVG(w io.Writer) error { return c.picture(w, titleHeight) }
+
+// picture draws the timeline, with so much height for the title.
+func (c Chart) picture(w io.Writer, heading int) error {
 	var b strings.Builder
 	height := top + len(c.Rows)*rowHeight + bottom
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
+	if !c.Began.IsZero() {
+		height += clock
+	}
+	above := titleHeight - heading
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 %d %d %d" role="img">`+"\n", width, height-above, above, width, height-above)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(c.Title), style)
-	fmt.Fprintf(&b, `<text class="title" x="8" y="20">%s</text>`+"\n", html.EscapeString(c.Title))
+	if c.used()[Lapsing] {
+		b.WriteString(hatch)
+	}
+	if heading > 0 {
+		fmt.Fprintf(&b, `<text class="title" x="8" y="20">%s</text>`+"\n", html.EscapeString(c.Title))
+	}
 	c.legend(&b)
-	c.grid(&b, height)
+	c.grid(&b)
 	for i, row := range c.Rows {
 		y := top + i*rowHeight
 		fmt.Fprintf(&b, `<text x="8" y="%d">%s</text>`+"\n", y+15, html.EscapeString(cut(row.Name, maxName-2)))
@@ -83,12 +105,23 @@ func (c Chart) legend(b *strings.Builder) {
 }
 
 // grid draws lines at round times.
-func (c Chart) grid(b *strings.Builder, height int) {
+func (c Chart) grid(b *strings.Builder) {
 	step := tick(c.Length)
-	for at := time.Duration(0); at <= c.Length && step > 0; at += step {
+	y := top + len(c.Rows)*rowHeight + bottom
+	format := "15:04:05"
+	if step < time.Second {
+		format = "15:04:05.0"
+	}
+	for i, at := 0, time.Duration(0); at <= c.Length && step > 0; i, at = i+1, at+step {
 		x := c.x(at)
-		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", x, top-6, x, height-bottom+4)
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, height-10, label(at))
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", x, top-6, x, y-bottom+4)
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, y-10, label(at))
+		if !c.Began.IsZero() && i%2 == 0 { // each second one has room for it
+			fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, y+clock-10, c.Began.Add(at).UTC().Format(format))
+		}
+	}
+	if !c.Began.IsZero() {
+		fmt.Fprintf(b, `<text x="8" y="%d">UTC</text>`+"\n", y+clock-10)
 	}
 }
 
@@ -155,7 +188,7 @@ const pageStyle = `
 :root { color-scheme: light dark }
 body { font: 14px system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }
 table { border-collapse: collapse; font: 12px ui-monospace, Menlo, Consolas, monospace; margin: 1em 0 }
-td, th { text-align: left; padding: 2px 14px 2px 0; vertical-align: top }
+td, th { text-align: left; overflow-wrap: anywhere; padding: 2px 14px 2px 0; vertical-align: top }
 svg { max-width: 100%; height: auto }
 `
 
@@ -163,12 +196,21 @@ svg { max-width: 100%; height: auto }
 func (c Chart) HTML(w io.Writer) error {
 	var b strings.Builder
 	title := html.EscapeString(c.Title)
-	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s</h1>\n<table>\n", title, pageStyle, title)
+	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s</h1>\n", title, pageStyle, title)
 	for _, fact := range c.Facts {
+		if fact.Value == "" { // a sentence
+			fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(fact.Name))
+		}
+	}
+	b.WriteString("<table>\n")
+	for _, fact := range c.Facts {
+		if fact.Value == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "<tr><th>%s</th><td>%s</td></tr>\n", html.EscapeString(fact.Name), html.EscapeString(fact.Value))
 	}
 	b.WriteString("</table>\n")
-	if err := c.SVG(&b); err != nil {
+	if err := c.picture(&b, 0); err != nil {
 		return err
 	}
 	if len(c.Table) > 0 {

@@ -19,6 +19,7 @@ type Kind int
 const (
 	Waiting Kind = iota
 	Holding
+	Lapsing // the lease of a holder that does not renew it any more, until another client may end it
 	Expired // the lease is over, and no client has removed the holder yet
 	Killed  // an instant
 	kinds
@@ -37,13 +38,14 @@ type Row struct {
 	Bars []Bar
 }
 
-// Fact is a line of the summary of a page.
+// Fact is a line of the summary of a page. Without a Value, Name is a sentence.
 type Fact struct{ Name, Value string }
 
 // Chart is what is drawn.
 type Chart struct {
 	Title  string
 	Rows   []Row
+	Began  time.Time // shown on the axis of a picture; zero: it shows the time since the beginning alone
 	Length time.Duration
 	Facts  []Fact
 	// Columns and Table are a table below the picture of a page.
@@ -59,10 +61,10 @@ const (
 )
 
 // names are what a legend says of each kind.
-var names = [kinds]string{"waiting", "holding", "lease over, not removed yet", "killed while holding"}
+var names = [kinds]string{"waiting", "holding", "lease of a lost holder", "lease over, not removed yet", "killed while holding"}
 
 // legend is the order of the kinds in a legend.
-var legend = []Kind{Holding, Waiting, Expired, Killed}
+var legend = []Kind{Holding, Waiting, Lapsing, Expired, Killed}
 
 // marks are what a column shows of each kind, and the border.
 type marks struct {
@@ -71,8 +73,8 @@ type marks struct {
 }
 
 var (
-	unicodeMarks = marks{[kinds]rune{'·', '█', '▒', '✗'}, '│'}
-	asciiMarks   = marks{[kinds]rune{'.', '#', 'x', 'X'}, '|'}
+	unicodeMarks = marks{[kinds]rune{'·', '█', '░', '▒', '✗'}, '│'}
+	asciiMarks   = marks{[kinds]rune{'.', '#', '-', 'x', 'X'}, '|'}
 )
 
 // Text returns a row for each client; nothing for a chart without a length.
@@ -86,13 +88,14 @@ func (c Chart) Text(unicode bool) string {
 	}
 	var b strings.Builder
 	step := c.Length/columns + 1
-	used := c.used()
+	used, gap := c.used(), ""
 	for _, kind := range legend {
 		if used[kind] || kind == Holding || kind == Waiting {
-			fmt.Fprintf(&b, "%c %s  ", m.kinds[kind], names[kind])
+			fmt.Fprintf(&b, "%s%c %s", gap, m.kinds[kind], names[kind])
+			gap = "  "
 		}
 	}
-	fmt.Fprintf(&b, " (one column is %s; turns within one share it)\n\n", column(step))
+	fmt.Fprintf(&b, "\n(one column is %s; turns within one share it)\n\n", column(step))
 	width := minName
 	for _, row := range c.Rows {
 		width = max(width, min(maxName, utf8.RuneCountInString(row.Name)))

@@ -19,7 +19,7 @@ func chart() Chart {
 			{Name: "</text><script>alert(1)</script>", Bars: []Bar{{Kind: Holding, From: 0, To: 400 * ms, Label: "<1>"}, {Kind: Killed, From: 400 * ms, To: 400 * ms}}},
 			{Name: "b", Bars: []Bar{{Kind: Waiting, From: 100 * ms, To: 500 * ms}, {Kind: Holding, From: 500 * ms, To: 800 * ms}, {Kind: Expired, From: 800 * ms, To: 1000 * ms}}},
 		},
-		Facts: []Fact{{"turns", "<2>"}}, Columns: []string{"ticket"}, Table: [][]string{{"<7>"}},
+		Facts: []Fact{{"turns", "<2>"}, {Name: "all went well"}}, Columns: []string{"ticket"}, Table: [][]string{{"<7>"}},
 	}
 }
 
@@ -54,6 +54,41 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// TestAxis checks that a chart that began at a known time shows the time of day.
+func TestAxis(t *testing.T) {
+	for _, began := range []time.Time{{}, time.Date(2026, 3, 1, 12, 0, 59, 5e8, time.UTC)} {
+		c := chart()
+		c.Began = began
+		var b strings.Builder
+		if err := c.SVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		want := !began.IsZero()
+		for _, part := range []string{">12:00:59.5</text>", ">12:01:00.5</text>", ">UTC</text>"} {
+			if strings.Contains(b.String(), part) != want {
+				t.Errorf("began at %v: %s is shown: %v", began, part, !want)
+			}
+		}
+	}
+}
+
+// TestLapsing checks that the lease of a lost holder is drawn and explained.
+func TestLapsing(t *testing.T) {
+	c := Chart{Title: "x", Length: time.Second, Rows: []Row{{Name: "a", Bars: []Bar{{Kind: Lapsing, To: time.Second, Label: "ticket 1"}}}}}
+	var b strings.Builder
+	if err := c.SVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`<pattern id="lapsing"`, `<rect class="lapsing"`, "lease of a lost holder</text>", "<title>ticket 1</title>"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("no %s in\n%s", part, b.String())
+		}
+	}
+	if text := c.Text(false); !strings.Contains(text, "- lease of a lost holder") || !strings.Contains(text, "|---") {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestHTML checks that a page has everything, escaped, and refers to nothing else.
 func TestHTML(t *testing.T) {
 	var b strings.Builder
@@ -61,12 +96,12 @@ func TestHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, part := range []string{"<!DOCTYPE html>", "&lt;2&gt;", "&lt;7&gt;", "<svg ", "</html>"} {
+	for _, part := range []string{"<!DOCTYPE html>", "&lt;2&gt;", "&lt;7&gt;", "<p>all went well</p>", "<svg ", "</html>"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("no %s in the page", part)
 		}
 	}
-	for _, part := range []string{"<script", "<2>", "<7>", "src=", "href=", "url("} {
+	for _, part := range []string{"<script", "<2>", "<7>", "src=", "href=", "url(h", "url(\"", "<td>all went well", "class=\"title\""} {
 		if strings.Contains(page, part) {
 			t.Errorf("%s is in the page", part)
 		}
@@ -76,7 +111,8 @@ func TestHTML(t *testing.T) {
 func TestText(t *testing.T) {
 	c := chart()
 	c.Rows[0].Name = "a"
-	want := `# holding  . waiting  x lease over, not removed yet  X killed while holding   (one column is 12 ms; turns within one share it)
+	want := `# holding  . waiting  x lease over, not removed yet  X killed while holding
+(one column is 12 ms; turns within one share it)
 
 a         |##################################X                                                 |
 b         |        ..................................#########################xxxxxxxxxxxxxxxxx|

@@ -7,7 +7,6 @@
 package display
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
@@ -115,10 +114,7 @@ func (o Options) notes(out io.Writer, s *queue.State) {
 		if len(h.Data) == 0 {
 			continue
 		}
-		as, data := "", string(h.Data)
-		if !Printable(data) {
-			as, data = " (base64)", base64.StdEncoding.EncodeToString(h.Data)
-		}
+		data, as := Data(h.Data)
 		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/demo/timeline"
@@ -30,15 +31,23 @@ type Turn struct {
 	// Held says that the ticket was seen to hold the lock, from Granted on.
 	Held    bool
 	Granted time.Duration
-	// Expired says that its lease was seen to be over, from Over on.
+	// Expired says that its lease was over before its end, from Over on.
 	Expired bool
 	Over    time.Duration
+	// Evicted says that the record names it as evicted, or one that expired together with it.
+	Evicted bool
+	// Renewed is the last renewal of its lease that was seen; the grant if there was none.
+	Renewed time.Duration
+	Data    []byte // what it published last
 	// Ended says that it was seen to be gone, at about Until. Otherwise Until is the last
 	// look.
 	Ended bool
 	Until time.Duration
 
 	seen time.Duration // the last look that showed it
+	ends time.Duration // the end of its lease as that look showed it
+	ttl  time.Duration // of its lease; 0 for a holder without one
+	id   string
 }
 
 // Wait returns how long the ticket waited, or false if that is not known.
@@ -59,10 +68,10 @@ func (t Turn) Outcome() string {
 		return "holds"
 	case !t.Ended:
 		return "waits"
+	case t.Evicted:
+		return "evicted"
 	case !t.Held:
 		return "left" // or held between two looks
-	case t.Expired:
-		return "evicted" // or released late
 	}
 	return "ended"
 }
@@ -77,7 +86,18 @@ func (t Turn) Line() string {
 		held = display.Duration(t.Until - t.Granted)
 	}
 	return fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
-		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.Ticket.Short(), wait, held, t.Outcome())
+		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.Ticket.Short(), wait, held, t.end())
+}
+
+// end says how the turn ended, and why it was evicted.
+func (t Turn) end() string {
+	switch {
+	case t.Evicted && t.Expired:
+		return "evicted: its lease was over"
+	case t.Evicted && t.Held:
+		return "evicted by an operator"
+	}
+	return t.Outcome()
 }
 
 // Recorder makes a history. It is not safe for concurrent use.
@@ -126,14 +146,48 @@ func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
 				next = t.Granted
 			}
 		}
-		if h.Expired() && !t.Expired {
-			t.Expired, t.Over = true, max(at+h.Remaining, t.Granted)
-		}
-		t.seen = at
+		t.hold(h, at)
+	}
+	mark := s.LastEviction
+	if r.last != nil && mark.ID == r.last.LastEviction.ID {
+		mark = queue.Eviction{}
 	}
 	r.looks, r.last, r.at = r.looks+1, s, at
-	return r.end(at, next, s.Permits == 0)
+	return r.end(at, next, s.Permits == 0, func(t *Turn) { t.evict(mark, at+mark.At.Sub(s.ReadAt), at) })
 }
+
+// hold takes what a look showed of the holder.
+func (t *Turn) hold(h queue.Holder, at time.Duration) {
+	t.seen, t.ttl, t.ends, t.Data = at, h.TTL, at+min(h.Remaining, maxLease), h.Data
+	t.Renewed = max(t.Granted, min(t.ends-h.TTL-h.Delay, at))
+	// A lease that was renewed after its end is not over.
+	if t.Expired = h.Expired(); t.Expired {
+		t.Over = max(t.ends, t.Granted)
+	}
+}
+
+// evict notes that the turn is the one that a new mark names, or that its lease ended when
+// that one's did. when is the time of the mark on the clock of the history, at that of the look.
+func (t *Turn) evict(mark queue.Eviction, when, at time.Duration) {
+	if mark.Ticket.IsZero() {
+		return
+	}
+	if mark.At.IsZero() {
+		when = t.Until
+	}
+	when = min(max(when, t.seen), at)
+	over := t.Held && t.ttl > 0 && t.ends <= when+min(t.ttl/4, time.Second) // a live holder renews before
+	if t.Evicted = over || mark.ID == t.id; !t.Evicted {
+		return
+	}
+	t.Until = when
+	if over {
+		t.Expired, t.Over = true, min(t.ends, when)
+	}
+}
+
+// maxLease bounds the time left of a holder without a lease.
+const maxLease = 1000 * time.Hour
 
 // turn returns the turn of a ticket.
 func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
@@ -144,7 +198,7 @@ func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
 	if t, ok := r.open[key]; ok {
 		return t, false
 	}
-	t = &Turn{Ticket: n}
+	t = &Turn{Ticket: n, id: id}
 	r.open[key] = t
 	r.turns = append(r.turns, t)
 	return t, true
@@ -152,13 +206,14 @@ func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
 
 // end ends the turns that the look did not show. next is when the next holder began, or
 // negative, which is the end of the one before if one at a time holds the lock.
-func (r *Recorder) end(at, next time.Duration, alone bool) (ended []Turn) {
+func (r *Recorder) end(at, next time.Duration, alone bool, evict func(*Turn)) (ended []Turn) {
 	for key, t := range r.open {
 		t.Until = at
 		if t.seen == at {
 			continue
 		}
 		t.Ended, t.Until = true, t.seen+(at-t.seen)/2
+		evict(t)
 		if t.Held && alone && !t.Shared && next >= t.seen {
 			t.Until = next
 		}
@@ -245,8 +300,8 @@ const maxRows = 60
 // Chart draws one row for each owner, in the order in which they came.
 func (r *Recorder) Chart(name string) timeline.Chart {
 	chart := timeline.Chart{
-		Title: "history of " + name, Length: r.at, Facts: r.Facts(),
-		Columns: []string{"ticket", "owner", "from", "waited", "held", "end"},
+		Title: "history of " + name, Began: r.began, Length: r.at, Facts: r.Facts(),
+		Columns: []string{"ticket", "owner", "from", "waited", "held", "end", "data"},
 	}
 	rows := map[string]int{}
 	others := map[string]bool{}
@@ -283,29 +338,43 @@ func (r *Recorder) cells(t Turn, owner string) []string {
 			from = t.Granted
 		}
 	}
-	return []string{t.Ticket.String(), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.Outcome()}
+	return []string{t.Ticket.String(), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.end(), t.data()}
+}
+
+// data returns what the holder published, in one line.
+func (t Turn) data() string {
+	text, as := display.Data(t.Data)
+	return text + as
 }
 
 // bars returns what is drawn of a turn.
 func (t Turn) bars() []timeline.Bar {
+	label := "ticket " + t.Ticket.String() + ", " + t.end()
+	if data := t.data(); data != "" {
+		label += ": " + data
+	}
 	var bars []timeline.Bar
 	bar := func(kind timeline.Kind, from, to time.Duration) {
-		bars = append(bars, timeline.Bar{Kind: kind, From: max(0, from), To: max(0, to), Label: "ticket " + t.Ticket.String() + ", " + t.Outcome()})
+		bars = append(bars, timeline.Bar{Kind: kind, From: max(0, from), To: max(0, to), Label: label})
 	}
-	if t.Waited {
-		end := t.Until
-		if t.Held {
-			end = t.Granted
+	waited, held := t.Until, t.Until
+	if t.Held {
+		waited = t.Granted
+	}
+	if t.Waited && waited > 0 {
+		bar(timeline.Waiting, t.Queued, waited)
+	}
+	if t.Held && t.Expired { // it was lost at an unknown time after a renewal
+		held = min(t.Renewed, t.Over)
+		if held < t.Over {
+			bar(timeline.Lapsing, held, t.Over)
 		}
-		if end > 0 {
-			bar(timeline.Waiting, t.Queued, end)
+		if t.Over < t.Until {
+			bar(timeline.Expired, t.Over, t.Until)
 		}
 	}
 	if t.Held {
-		bar(timeline.Holding, t.Granted, t.Until)
-	}
-	if t.Expired {
-		bar(timeline.Expired, t.Over, t.Until)
+		bar(timeline.Holding, t.Granted, held)
 	}
 	return bars
 }
@@ -328,9 +397,11 @@ type Line struct {
 	Shared  bool     `json:"shared"`
 	Queued  *float64 `json:"queued"`
 	Granted *float64 `json:"granted"`
+	Renewed *float64 `json:"renewed"` // the last renewal that was seen
 	Expired *float64 `json:"expired"`
 	Until   float64  `json:"until"`
 	Outcome string   `json:"outcome"` // holds, waits, ended, left, evicted
+	Data    *string  `json:"data"`    // only if it is UTF-8
 }
 
 // Report returns the history for machines.
@@ -348,7 +419,11 @@ func (r *Recorder) Report(name string) Report {
 			}
 			return &s
 		}
-		line.Queued, line.Granted, line.Expired = at(t.Waited, t.Queued), at(t.Held, t.Granted), at(t.Expired, t.Over)
+		line.Queued, line.Granted = at(t.Waited, t.Queued), at(t.Held, t.Granted)
+		line.Renewed, line.Expired = at(t.Held && t.ttl > 0, t.Renewed), at(t.Expired, t.Over)
+		if data := string(t.Data); data != "" && utf8.ValidString(data) {
+			line.Data = &data
+		}
 		report.Turns = append(report.Turns, line)
 	}
 	return report

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/queuelock/queuelock/internal/demo/timeline"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -47,14 +48,14 @@ func TestRecorder(t *testing.T) {
 		&queue.State{Issued: n(4), Serving: []queue.Holder{holder(2, "b", 1700*time.Millisecond)}, Waiting: []queue.Waiter{waiter(3, "c", 1200*time.Millisecond), waiter(4, "d", 100*time.Millisecond)}},
 		&queue.State{Issued: n(4), Serving: []queue.Holder{holder(3, "c", 400*time.Millisecond)}}, // d has left
 		&queue.State{Issued: n(9), Serving: []queue.Holder{expired}},
-		&queue.State{Issued: n(9)},
+		&queue.State{Issued: n(9), LastEviction: queue.Eviction{Ticket: n(3), ID: "c"}},
 		&queue.State{Issued: n(10), Serving: []queue.Holder{holder(10, "e", 500*time.Millisecond)}},
 	)
 	want := []string{
 		"0.300 s a ticket 1 waited ? held 10.3s ended",
 		"2.500 s d ticket 4 waited 600ms held - left",
 		"2.600 s b ticket 2 waited 5.3s held 2.3s ended",
-		"4.500 s c ticket 3 waited 1.8s held 1.9s evicted",
+		"4.500 s c ticket 3 waited 1.8s held 1.9s evicted: its lease was over",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -66,7 +67,8 @@ func TestRecorder(t *testing.T) {
 	if last.Outcome() != "holds" || last.Granted != 5500*time.Millisecond || last.Until != 6*sec {
 		t.Errorf("the last turn: %+v", last)
 	}
-	wantText := `# holding  . waiting  x lease over, not removed yet   (one column is 71 ms; turns within one share it)
+	wantText := `# holding  . waiting  x lease over, not removed yet
+(one column is 71 ms; turns within one share it)
 
 a         |####                                                                                |
 b         |....################################                                                |
@@ -90,6 +92,62 @@ e         |                                                                     
 		"not seen: 5 tickets, which came and went between two looks",
 	}, facts); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestCrash checks that a holder that a client evicted after its lease is shown so, with the
+// lease that nobody renewed, though no look showed it expired; and that others are not.
+func TestCrash(t *testing.T) {
+	held := func(remaining time.Duration) queue.Holder {
+		h := holder(1, "a", sec)
+		h.TTL, h.Remaining, h.Data = 4*sec, remaining, []byte("release 7")
+		return h
+	}
+	mark := queue.Eviction{Ticket: n(1), ID: "a", At: begun.Add(sec + 600*time.Millisecond)}
+	next := []queue.Holder{holder(2, "b", 300*time.Millisecond)}
+	for name, test := range map[string]struct {
+		before, after queue.State
+		outcome, end  string
+		until, over   time.Duration // 0: it is not over
+		kinds         []timeline.Kind
+	}{
+		"EvictedWithoutWaiter": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}}, queue.State{LastEviction: mark},
+			"evicted", "evicted: its lease was over", 1600 * time.Millisecond, 1500 * time.Millisecond,
+			[]timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}},
+		"EvictedByNext": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}}, queue.State{Serving: next, LastEviction: mark},
+			"evicted", "evicted: its lease was over", 1700 * time.Millisecond, 1500 * time.Millisecond,
+			[]timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}},
+		"EvictedByOperator": {queue.State{Serving: []queue.Holder{held(3 * sec)}}, queue.State{Serving: next, LastEviction: mark},
+			"evicted", "evicted by an operator", 1700 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
+		"Released":       {queue.State{Serving: []queue.Holder{held(3 * sec)}}, queue.State{}, "ended", "ended", 1500 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
+		"ReleasedAtOnce": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}}, queue.State{}, "ended", "ended", 1500 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
+		"OldMark": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}, LastEviction: queue.Eviction{Ticket: n(9), ID: "z"}},
+			queue.State{LastEviction: queue.Eviction{Ticket: n(9), ID: "z"}}, "ended", "ended", 1500 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(begun)
+			r.See(&queue.State{Serving: []queue.Holder{held(3 * sec)}, LastEviction: test.before.LastEviction, ReadAt: begun}, begun)
+			test.before.ReadAt, test.after.ReadAt = begun.Add(sec), begun.Add(2*sec)
+			r.See(&test.before, begun.Add(sec))
+			ended := r.See(&test.after, begun.Add(2*sec))
+			if len(ended) != 1 {
+				t.Fatalf("%d turns have ended", len(ended))
+			}
+			turn := ended[0]
+			if turn.Outcome() != test.outcome || turn.end() != test.end || turn.Until != test.until || turn.Expired != (test.over > 0) || turn.Over != test.over {
+				t.Errorf("%s, %q: %+v", turn.Outcome(), turn.end(), turn)
+			}
+			var kinds []timeline.Kind
+			for _, bar := range turn.bars() {
+				kinds = append(kinds, bar.Kind)
+				if !strings.HasSuffix(bar.Label, ": release 7") {
+					t.Errorf("no data in %q", bar.Label)
+				}
+			}
+			if diff := cmp.Diff(test.kinds, kinds); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }
 
