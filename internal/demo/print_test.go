@@ -57,11 +57,10 @@ func TestPrint(t *testing.T) {
 	}
 	want := `
 # holding  . waiting  - lease of a lost holder  X killed while holding
-(one column is 25 ms; turns within one share it)
 
 worker 1  |####X-----------------------------------------------------------------------        |
 worker 2  |............................................................................########|
-           0 s                                                                            2.1 s
+           0 s                one column is 25 ms; turns within one share it              2.1 s
 
 grants             2: 2 workers × 1 round, in 2.1 s
 overlaps           0

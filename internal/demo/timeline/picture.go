@@ -46,7 +46,7 @@ text { fill: #e6edf3 }
 
 var classes = [kinds]string{"waiting", "holding", "lapsing", "expired", "killed"}
 
-// hatch is the pattern of a lease that nobody renews.
+// hatch is the pattern of a lease that its holder does not renew.
 const hatch = `<defs><pattern id="lapsing" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
 	`<line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern></defs>` + "\n"
 

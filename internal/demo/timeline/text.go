@@ -95,7 +95,7 @@ func (c Chart) Text(unicode bool) string {
 			gap = "  "
 		}
 	}
-	fmt.Fprintf(&b, "\n(one column is %s; turns within one share it)\n\n", column(step))
+	b.WriteString("\n\n")
 	width := minName
 	for _, row := range c.Rows {
 		width = max(width, min(maxName, utf8.RuneCountInString(row.Name)))
@@ -103,8 +103,10 @@ func (c Chart) Text(unicode bool) string {
 	for _, row := range c.Rows {
 		fmt.Fprintf(&b, "%-*s %c%s%c\n", width, cut(row.Name, width), m.border, string(row.paint(step, m)), m.border)
 	}
+	note := fmt.Sprintf("one column is %s; turns within one share it", column(step))
 	end := fmt.Sprintf("%.1f s", c.Length.Seconds())
-	fmt.Fprintf(&b, "%*s%s%*s\n", width+2, "", "0 s", columns-len("0 s"), end)
+	left := (columns + len(note)) / 2
+	fmt.Fprintf(&b, "%*s%-3s%*s%*s\n", width+2, "", "0 s", left-len("0 s"), note, columns-left, end)
 	return b.String()
 }
 

@@ -112,11 +112,10 @@ func TestText(t *testing.T) {
 	c := chart()
 	c.Rows[0].Name = "a"
 	want := `# holding  . waiting  x lease over, not removed yet  X killed while holding
-(one column is 12 ms; turns within one share it)
 
 a         |##################################X                                                 |
 b         |        ..................................#########################xxxxxxxxxxxxxxxxx|
-           0 s                                                                            1.0 s
+           0 s                one column is 12 ms; turns within one share it              1.0 s
 `
 	if got := c.Text(false); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -68,14 +68,13 @@ func TestRecorder(t *testing.T) {
 		t.Errorf("the last turn: %+v", last)
 	}
 	wantText := `# holding  . waiting  x lease over, not removed yet
-(one column is 71 ms; turns within one share it)
 
 a         |####                                                                                |
 b         |....################################                                                |
 c         |           .........................#################xxxxxxxxxx                     |
 d         |                           ........                                                 |
 e         |                                                                             #######|
-           0 s                                                                            6.0 s
+           0 s                one column is 71 ms; turns within one share it              6.0 s
 `
 	if diff := cmp.Diff(wantText, r.Chart("x").Text(false)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -96,7 +95,7 @@ e         |                                                                     
 }
 
 // TestCrash checks that a holder that a client evicted after its lease is shown so, with the
-// lease that nobody renewed, though no look showed it expired; and that others are not.
+// lease that it did not renew, though no look showed it expired; and that others are not.
 func TestCrash(t *testing.T) {
 	held := func(remaining time.Duration) queue.Holder {
 		h := holder(1, "a", sec)
