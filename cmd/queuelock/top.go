@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"os/signal"
@@ -34,8 +36,8 @@ func newTop() *cobra.Command {
 		Long: `Shows the queues of the table, or those whose entities begin with PREFIX, again and again: holders,
 waiters, and how hold and wait times have developed. Queues with the longest waits are first.
 
-Keys: up and down choose a queue, Enter inspects it, "a" shows idle queues too, "q" quits. "e" evicts a
-holder, and asks first; the help of "evict" describes what that means for a holder that runs.
+Keys: up and down choose a queue, Enter inspects it, "/" filters, "o" orders, "?" lists all keys, "q"
+quits. "e" evicts a holder, and asks first; the help of "evict" describes what that means for one that runs.
 
 Each refresh scans the table: one read unit for each 4 KB. --max-rcu bounds the units in a second, so
 that a large table is refreshed less often. The last line shows the use. Without a terminal, top prints
@@ -71,46 +73,89 @@ func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	o, err := f.openTable(ctx, cmd.ErrOrStderr())
-	if err != nil {
+	config := top.Config{Table: f.table, Rate: f.rate, Interval: f.interval, Unicode: isUTF8(), Plain: os.Getenv("NO_COLOR") != ""}
+	var o *opened
+	defer func() {
+		if o != nil {
+			o.leave(ctx)
+		}
+	}()
+	open := func(stderr io.Writer) func(context.Context, *top.Config) error {
+		return func(ctx context.Context, c *top.Config) (err error) {
+			if o, err = f.openTable(ctx, stderr); err == nil {
+				o.serve(c, prefix)
+			}
+			return err
+		}
+	}
+	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
+	if !f.once && isTerminal(in) && isTerminal(direct(out)) {
+		config.Open = open(io.Discard) // the view has the terminal
+		return top.Run(ctx, in, direct(out), config)
+	}
+	if err := open(cmd.ErrOrStderr())(ctx, &config); err != nil {
 		return err
 	}
-	defer o.close()
-	config := top.Config{
-		Table: f.table, Rate: f.rate, Interval: f.interval, Unicode: isUTF8(), Plain: os.Getenv("NO_COLOR") != "",
-		Source: top.Source{
-			Scan: func(ctx context.Context, rate float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
-				return o.client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: rate, OnPage: onPage})
-			},
-			Inspect:  o.client.Inspect,
-			Evict:    o.evict,
-			Describe: func(err error) string { return strings.TrimPrefix(message(shortened(err)), "queuelock: ") },
+	if f.once {
+		if err := top.Once(ctx, out, config); err != nil {
+			return &exitError{exitUnavailable, err}
+		}
+		return nil
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: each refresh is", o.cost(f.rate))
+	return top.Lines(ctx, out, config)
+}
+
+// serve makes the table the source of the view.
+func (o *opened) serve(c *top.Config, prefix string) {
+	c.Source = top.Source{
+		Scan: func(ctx context.Context, rate float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
+			return o.client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: rate, OnPage: onPage})
 		},
+		Inspect:  o.client.Inspect,
+		Evict:    o.evict,
+		Describe: func(err error) string { return strings.TrimPrefix(message(shortened(err)), "queuelock: ") },
 	}
 	if o.table != nil {
-		config.Expected = float64(aws.ToInt64(o.table.TableSizeBytes)/4096 + 1)
+		c.Expected = float64(aws.ToInt64(o.table.TableSizeBytes)/4096 + 1)
 	}
-	switch in, out := cmd.InOrStdin(), cmd.OutOrStdout(); {
-	case f.once:
-		if err = top.Once(ctx, out, config); err != nil {
-			err = &exitError{exitUnavailable, err}
-		}
-	case isTerminal(in) && isTerminal(direct(out)):
-		err = top.Run(ctx, in, direct(out), config)
-	default:
-		fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: each refresh is", o.cost(f.rate))
-		err = top.Lines(ctx, out, config)
-	}
+}
+
+// leave ends the connection.
+func (o *opened) leave(ctx context.Context) {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusLimit)
 	defer cancel()
 	_ = o.client.Close(closing) // of what an eviction left in the background nothing depends
-	return err
+	o.close()
 }
 
-// evict evicts a holder that was shown.
-func (o *opened) evict(ctx context.Context, key queuelock.Key, h queue.Holder) error {
+// evictTries is how many present holders are tried: of turns shorter than a request, each is
+// over before the request comes.
+const evictTries = 20
+
+// evict evicts the holder that was shown, or the one that holds the lock now.
+func (o *opened) evict(ctx context.Context, e top.Evict) (queue.Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
+	for try := 1; ; try++ {
+		err := o.evictOne(ctx, e.Key, e.Holder)
+		refused, ok := errors.AsType[*queuelock.EvictError](err)
+		switch {
+		case !ok:
+			return e.Holder, err
+		case e.Present && len(refused.Serving) == 1 && try < evictTries:
+			e.Holder = refused.Serving[0]
+		case errors.Is(err, queuelock.ErrRenewed):
+			return e.Holder, &briefError{"it has renewed its lease meanwhile: look again, and repeat", err}
+		case e.Present:
+			return e.Holder, &briefError{"each holder was gone before it was evicted", err}
+		default:
+			return e.Holder, &briefError{"it has gone; E evicts the holder of the moment", err}
+		}
+	}
+}
+
+func (o *opened) evictOne(ctx context.Context, key queuelock.Key, h queue.Holder) error {
 	if h.FailClosed {
 		return o.client.Evict(ctx, key, h.Ticket)
 	}

@@ -41,8 +41,11 @@ type Waiters struct {
 	ExpiredWaiting int `json:"expired_waiting"` // of those, how many have a lease that is over
 }
 
-// spans are the durations of a Line for people.
-type spans struct{ heldFor, longestWait time.Duration }
+// spans are the durations of a Line for people, and what its holder published.
+type spans struct {
+	heldFor, longestWait time.Duration
+	data                 []byte
+}
 
 // NewLine returns the line of a queue. err is the problem of a record that cannot be read.
 func NewLine(s *queue.State, err error) Line {
@@ -65,7 +68,7 @@ func NewLine(s *queue.State, err error) Line {
 	for i, h := range s.Serving {
 		if i == 0 {
 			number := h.Ticket.String()
-			l.Holder, l.Ticket = &h.Owner, &number
+			l.Holder, l.Ticket, l.data = &h.Owner, &number, h.Data
 		}
 		if !h.Since.IsZero() {
 			l.heldFor = max(l.heldFor, h.Age)
@@ -89,6 +92,12 @@ func NewLine(s *queue.State, err error) Line {
 
 // Times returns HeldFor and LongestWait, zero for null.
 func (l Line) Times() (held, longest time.Duration) { return l.heldFor, l.longestWait }
+
+// Data returns what the holder of the lowest ticket published, in one line.
+func (l Line) Data() string {
+	text, as := Data(l.data)
+	return text + as
+}
 
 // Compare orders lines by entity and reason.
 func (l Line) Compare(o Line) int {

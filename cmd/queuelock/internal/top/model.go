@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -59,9 +60,11 @@ type (
 	// Inspect looks at a queue.
 	Inspect struct{ Key queuelock.Key }
 	// Evict evicts a holder that was shown.
+	// Of a Present eviction, it is the one that holds the lock when the request is made.
 	Evict struct {
-		Key    queuelock.Key
-		Holder queue.Holder
+		Key     queuelock.Key
+		Holder  queue.Holder
+		Present bool
 	}
 )
 
@@ -89,10 +92,14 @@ type Model struct {
 	Table   string
 	Rate    float64 // the read units that are allowed in a second; zero: no bound
 	Unicode bool
+	// Silence is how long no page of a scan may come before the view says that it is old.
+	Silence time.Duration
 
 	width, height int
 	now           time.Time
-	failure       string // of the last scan or look
+	heard         time.Time // when the last page of a scan came
+	failure       string    // of the last scan or look
+	help          bool
 	message       string // the result of a key
 
 	queues
@@ -104,6 +111,9 @@ type queues struct {
 	entries     []entry // those that were scanned last, by name
 	total, busy int
 	all         bool // the list has idle queues too
+	order       order
+	filter      string // a part of an entity, a reason, an owner or data
+	typing      bool   // the filter
 	selected    queuelock.Key
 	scanned     time.Time
 	used        float64 // units in a second
@@ -119,7 +129,7 @@ type inspection struct {
 	moved      map[string]int // places that waiters have moved up, by id
 	holder     int            // the holder that is chosen
 	evicting   bool           // once the look is there
-	confirm    *queue.Holder  // the holder about which the user is asked
+	confirm    *Evict         // the eviction about which the user is asked
 }
 
 // Update returns the state after a message, and what is to be done.
@@ -128,7 +138,7 @@ func (m Model) Update(msg any) (Model, []Effect) {
 	case Resized:
 		m.width, m.height = msg.Width, msg.Height
 	case Progress:
-		m.progress = msg
+		m.progress, m.heard = msg, m.now
 	case Scanned:
 		return m.scan(msg), nil
 	case Inspected:
@@ -163,12 +173,8 @@ func (m Model) scan(s Scanned) Model {
 		e.held, e.waits = push(old.held, held), push(old.waits, longest)
 		m.entries = append(m.entries, e)
 	}
-	slices.SortFunc(m.entries, func(a, b entry) int {
-		_, x := a.Times()
-		_, y := b.Times()
-		return cmp.Or(cmp.Compare(y, x), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Holders, a.Holders), a.Compare(b.Line))
-	})
-	m.total, m.busy, m.scanned, m.now = s.Total, s.Busy, s.At, s.At
+	m = m.sort()
+	m.total, m.busy, m.scanned, m.now, m.heard = s.Total, s.Busy, s.At, s.At, s.At
 	if s.Passed > 0 {
 		m.used = s.Units / s.Passed.Seconds()
 	}
@@ -183,12 +189,53 @@ func push(list []time.Duration, d time.Duration) []time.Duration {
 	return append(slices.Clone(list), d)
 }
 
+// order is what the list is sorted by.
+type order int
+
+const (
+	byWait order = iota
+	byHold
+	byName
+	orders
+)
+
+func (o order) String() string { return [orders]string{"wait", "hold", "name"}[o] }
+
+// sort sorts the entries.
+func (m Model) sort() Model {
+	m.entries = slices.Clone(m.entries)
+	slices.SortFunc(m.entries, func(a, b entry) int {
+		held, wait := a.Times()
+		heldB, waitB := b.Times()
+		byTime := cmp.Or(cmp.Compare(waitB, wait), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Holders, a.Holders))
+		switch m.order {
+		case byHold:
+			byTime = cmp.Compare(heldB, held)
+		case byName:
+			byTime = 0
+		}
+		return cmp.Or(byTime, a.Compare(b.Line))
+	})
+	return m
+}
+
 // shown returns the entries of the list.
 func (m Model) shown() []entry {
-	if m.all {
+	if m.all && m.filter == "" {
 		return m.entries
 	}
-	return slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool { return e.State == display.Idle })
+	return slices.DeleteFunc(slices.Clone(m.entries), func(e entry) bool {
+		return !m.all && e.State == display.Idle || !e.has(strings.ToLower(m.filter))
+	})
+}
+
+// has reports whether the queue is one that a filter means.
+func (e entry) has(filter string) bool {
+	texts := e.Entity + "\n" + e.Reason + "\n" + e.Data()
+	if e.Holder != nil {
+		texts += "\n" + *e.Holder
+	}
+	return strings.Contains(strings.ToLower(texts), filter)
 }
 
 // cursor returns the place of the selected queue; 0 if it has left the list.
@@ -246,8 +293,7 @@ func (m Model) ask() Model {
 	case len(m.state.Serving) == 0:
 		m.message = "there is no holder to evict"
 	default:
-		holder := m.state.Serving[m.holder]
-		m.confirm = &holder
+		m.confirm = &Evict{Key: m.subject, Holder: m.state.Serving[m.holder]}
 	}
 	return m
 }
@@ -258,90 +304,5 @@ func (m Model) evicted(e Evicted) (Model, []Effect) {
 	if e.Err != nil {
 		m.message = e.Err.Error()
 	}
-	return m.look()
-}
-
-// press reacts to a key.
-func (m Model) press(key string) (Model, []Effect) {
-	m.message = ""
-	if m.confirm != nil {
-		return m.answer(key)
-	}
-	switch key {
-	case "q", "ctrl+c":
-		return m, []Effect{Quit{}}
-	case "e":
-		if m.inspecting {
-			return m.ask(), nil
-		}
-		m.evicting = true
-		return m.open()
-	}
-	if m.inspecting {
-		return m.pressInspecting(key), nil
-	}
-	shown := m.shown()
-	at := m.cursor(shown)
-	switch key {
-	case "up", "k":
-		at--
-	case "down", "j":
-		at++
-	case "pgup":
-		at -= m.rows()
-	case "pgdown", "space":
-		at += m.rows()
-	case "home", "g":
-		at = 0
-	case "end", "G":
-		at = len(shown)
-	case "a":
-		m.all = !m.all
-		return m, nil
-	case "enter":
-		return m.open()
-	}
-	if len(shown) > 0 {
-		m.selected = shown[min(max(at, 0), len(shown)-1)].key()
-	}
-	return m, nil
-}
-
-// answer is the answer to the question whether a holder is to be evicted.
-func (m Model) answer(key string) (Model, []Effect) {
-	holder := *m.confirm
-	m.confirm = nil
-	if key == "y" || key == "Y" {
-		m.message = fmt.Sprintf("evicting ticket %s …", holder.Ticket.Short())
-		return m, []Effect{Evict{m.subject, holder}}
-	}
-	m.message = "nothing was evicted"
-	return m, nil
-}
-
-func (m Model) pressInspecting(key string) Model {
-	switch key {
-	case "esc", "backspace", "left", "h":
-		m.inspecting, m.looking, m.state, m.moved, m.evicting = false, false, nil, nil, false
-	case "up", "k":
-		m.holder = max(0, m.holder-1)
-	case "down", "j":
-		if m.state != nil {
-			m.holder = min(m.holder+1, max(0, len(m.state.Serving)-1))
-		}
-	}
-	return m
-}
-
-// open inspects the selected queue.
-func (m Model) open() (Model, []Effect) {
-	list := m.shown()
-	if len(list) == 0 {
-		m.evicting = false
-		m.message = "there is no queue to choose"
-		return m, nil
-	}
-	m.selected = list[m.cursor(list)].key()
-	m.inspecting, m.looking, m.subject, m.state, m.moved, m.holder = true, false, m.selected, nil, nil, 0
 	return m.look()
 }

@@ -24,13 +24,16 @@ type Source struct {
 	// Scan lists the queues at that rate, and reports the units of each page.
 	Scan     func(ctx context.Context, rate float64, onPage func(units float64)) iter.Seq2[*queue.State, error]
 	Inspect  func(context.Context, queuelock.Key) (*queue.State, error)
-	Evict    func(context.Context, queuelock.Key, queue.Holder) error
-	Describe func(error) string // in one line, for a person
+	Evict    func(context.Context, Evict) (queue.Holder, error) // the holder that was evicted
+	Describe func(error) string                                 // in one line, for a person
 }
 
 // Config says what to show, and how often.
 type Config struct {
 	Source
+	// Open connects to the table, if it is not nil, and completes the Config. Run shows the
+	// view meanwhile, so that its keys work.
+	Open     func(context.Context, *Config) error
 	Table    string
 	Rate     float64       // read units in a second; zero: no bound
 	Interval time.Duration // from one scan to the next, at least
@@ -47,6 +50,15 @@ func (c Config) lookInterval() time.Duration {
 		return time.Second
 	}
 	return max(time.Second, time.Duration(10/c.Rate*float64(time.Second)))
+}
+
+// silence is how long no page may come: a scan at a low rate waits between two pages of 1 MB.
+func (c Config) silence() time.Duration {
+	silence := max(10*time.Second, 3*c.Interval)
+	if c.Rate > 0 {
+		silence = max(silence, time.Duration(2*256/c.scanRate()*float64(time.Second)))
+	}
+	return silence
 }
 
 // meter counts the units that were used.
@@ -149,7 +161,7 @@ func Once(ctx context.Context, out io.Writer, c Config) error {
 	if m.failure != "" {
 		return errors.New(m.failure)
 	}
-	lines, _ := m.View()
+	lines, _, _ := m.View()
 	var b strings.Builder
 	for _, line := range lines {
 		if line = strings.TrimRight(line, " "); line != "" {
@@ -197,10 +209,19 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	defer func() { cancel(); scanning.Wait() }()
 	m := &meter{}
 	p := tea.NewProgram(program{
-		Model: Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode, now: time.Now()},
+		Model: Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode, Silence: c.silence(), now: time.Now()},
 		ctx:   ctx, config: c, meter: m,
 	}, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	failed := make(chan error, 1) // to connect
 	scanning.Go(func() {
+		if c.Open != nil {
+			if err := c.Open(ctx, &c); err != nil {
+				failed <- err
+				p.Quit()
+				return
+			}
+			p.Send(opened{c})
+		}
 		c.scans(ctx, m, func(pr Progress) { p.Send(pr) }, func(s Scanned) { p.Send(s) })
 	})
 	unhook := context.AfterFunc(ctx, p.Quit)
@@ -209,8 +230,15 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	select {
+	case err = <-failed:
+	default: // the user has quit
+	}
 	return err
 }
+
+// opened is a Config with a connection.
+type opened struct{ Config }
 
 // Init implements tea.Model, as do the methods below.
 func (p program) Init() tea.Cmd { return p.tick() }
@@ -222,6 +250,9 @@ func (p program) tick() tea.Cmd {
 func (p program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmds []tea.Cmd
 	switch m := msg.(type) {
+	case opened:
+		p.config = m.Config
+		return p, nil
 	case tea.KeyPressMsg:
 		msg = Key(m.String())
 	case tea.WindowSizeMsg:
@@ -255,16 +286,29 @@ func (p program) run(e Effect) tea.Cmd {
 			return Inspected{e.Key, state, described(err)}
 		}
 	case Evict:
-		return func() tea.Msg { return Evicted{e.Holder, described(p.config.Evict(p.ctx, e.Key, e.Holder))} }
+		return func() tea.Msg {
+			holder, err := p.config.Evict(p.ctx, e)
+			return Evicted{holder, described(err)}
+		}
 	}
 	return tea.Quit
 }
 
+// colours are what a terminal is sent before a line of that tone.
+var colours = map[tone]string{long: "\x1b[33m", over: "\x1b[31m"}
+
 func (p program) View() tea.View {
-	lines, selected := p.Model.View()
-	if selected >= 0 && !p.config.Plain {
+	lines, tones, selected := p.Model.View()
+	if !p.config.Plain {
 		width, _ := p.size()
-		lines[selected] = "\x1b[7m" + pad(lines[selected], width) + "\x1b[m"
+		for i, t := range tones {
+			if i != selected {
+				lines[i] = colours[t] + lines[i] + "\x1b[m"
+			}
+		}
+		if selected >= 0 {
+			lines[selected] = "\x1b[7m" + colours[tones[selected]] + pad(lines[selected], width) + "\x1b[m"
+		}
 	}
 	view := tea.NewView(strings.Join(lines, "\n"))
 	view.AltScreen = true

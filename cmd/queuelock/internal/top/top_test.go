@@ -64,7 +64,7 @@ func play(msgs ...any) (Model, []Effect) {
 }
 
 func screen(m Model) string {
-	lines, _ := m.View()
+	lines, _, _ := m.View()
 	return strings.Join(lines, "\n")
 }
 
@@ -75,18 +75,18 @@ func TestList(t *testing.T) {
 		scanned(held("deploy/prod", 4*time.Second, 3*time.Second), held("report", 66*time.Second), idle("old")),
 		scanned(held("deploy/prod", time.Second, 2*time.Second), held("report", 68*time.Second), idle("old")),
 		Tick(now.Add(1500*time.Millisecond)), Key("down"))
-	lines, selected := m.View()
+	lines, _, selected := m.View()
 	want := []string{
-		`queuelock top: table "queuelock", 2 of 3 queues busy`,
+		`queuelock top: table "queuelock", 2 of 3 queues busy, by wait`,
 		``,
-		`  QUEUE              MODE    HOLDER            HELD         WAIT LONGEST `,
-		`  deploy/prod        lock    vm:1                1s =#:        1      2s -#+`,
-		`> report             lock    vm:1              1m8s %%#        0       - `,
+		`  QUEUE           MODE    HOLDER           HELD         WAITING  LONGEST`,
+		`  deploy/prod     lock    vm:1               1s =#:           1       2s -#+`,
+		`> report          lock    vm:1             1m8s %%#           0        - `,
 	}
 	for len(want) < 23 {
 		want = append(want, "")
 	}
-	want = append(want, `enter inspect  e evict  a all  q quit             10 of 100 RCU/s, scan 1.5s ago`)
+	want = append(want, `enter inspect  / filter  o order  ? help  q quit  10 of 100 RCU/s, scan 1.5s ago`)
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 		want[i] = strings.TrimRight(want[i], " ")
@@ -103,7 +103,7 @@ func TestExpiredWaiter(t *testing.T) {
 	_, before := describe(scanned(state))
 	state.Waiting[0].Remaining = 0
 	m, _ := play(scanned(state))
-	if text := screen(m); !strings.Contains(text, "   2      1s 1 over\n") {
+	if text := screen(m); !strings.Contains(text, "      2       1s 1 over") {
 		t.Errorf("%s", text)
 	}
 	text, essence := describe(scanned(state))
@@ -124,7 +124,7 @@ func TestFits(t *testing.T) {
 	for range 100 {
 		waits = append(waits, time.Hour)
 	}
-	for _, size := range []Resized{{80, 24}, {200, 60}, {40, 10}, {20, 5}, {0, 0}} {
+	for _, size := range []Resized{{80, 24}, {60, 12}, {140, 30}, {200, 60}, {40, 10}, {20, 5}, {0, 0}} {
 		for name, msgs := range map[string][]any{
 			"list":    {scanned(states...)},
 			"end":     {scanned(states...), Key("end")},
@@ -136,7 +136,7 @@ func TestFits(t *testing.T) {
 			if width == 0 {
 				width, height = 80, 24
 			}
-			lines, selected := m.View()
+			lines, _, selected := m.View()
 			if len(lines) != height || selected >= height-1 || (name == "list" || name == "end") && selected < 0 {
 				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected)
 			}
@@ -146,6 +146,123 @@ func TestFits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestColumns checks that times are whole at 60 columns, that an owner keeps its room beside
+// a lease that is over, and that data is shown where there is room.
+func TestColumns(t *testing.T) {
+	s := held("deploy/production", 90*time.Second, 80*time.Second)
+	s.Serving[0].Owner, s.Serving[0].Data = "build-host-17", []byte("release 1.42")
+	for width, parts := range map[int][]string{
+		60:  {"WAITING  LONGEST", "   1m30s ", "    1m20s"},
+		80:  {"WAITING  LONGEST", "build-host-17", "   1m20s"},
+		140: {"DATA", "build-host-17", "release 1.42"},
+	} {
+		m, _ := play(Resized{width, 12}, scanned(s))
+		for _, part := range parts {
+			if !strings.Contains(screen(m), part) {
+				t.Errorf("%d columns: no %q in\n%s", width, part, screen(m))
+			}
+		}
+	}
+	s.Serving[0].Remaining = 0
+	m, _ := play(scanned(s))
+	if text := screen(m); !strings.Contains(text, "build-host-17") || !strings.Contains(text, "1m30s over") {
+		t.Errorf("%s", text)
+	}
+	m, _ = m.Update(Key("enter"))
+	m, _ = m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: s})
+	if !strings.Contains(screen(m), "data of 12: release 1.42") {
+		t.Errorf("%s", screen(m))
+	}
+}
+
+// TestTones checks which queues have a colour.
+func TestTones(t *testing.T) {
+	dead := held("a", time.Minute, 3*time.Second)
+	dead.Serving[0].Remaining = 0
+	m, _ := play(scanned(dead, held("b", time.Second, 2*time.Minute), held("c", time.Second, time.Second)))
+	if _, tones, _ := m.View(); !reflect.DeepEqual(tones, map[int]tone{3: long, 4: over}) {
+		t.Errorf("%v in\n%s", tones, screen(m))
+	}
+}
+
+// TestFilter checks that a filter hides other queues, by name, owner and data.
+func TestFilter(t *testing.T) {
+	b := held("b", 1)
+	b.Serving[0].Owner, b.Serving[0].Data = "Ada", []byte("q 7")
+	all := scanned(held("abc", 2), b)
+	for text, want := range map[string][]string{"bc": {"abc"}, "ada": {"b"}, "q 7": {"b"}, "zzz": nil, "": {"abc", "b"}} {
+		m, _ := play(all, Key("o"), Key("o"), Key("/"))
+		for _, r := range text {
+			m, _ = m.Update(Key(strings.ReplaceAll(string(r), " ", "space")))
+		}
+		m, _ = m.Update(Key("enter"))
+		var names []string
+		for _, e := range m.shown() {
+			names = append(names, e.Entity)
+		}
+		if !reflect.DeepEqual(names, want) || m.typing {
+			t.Errorf("filter %q: %v, want %v", text, names, want)
+		}
+		if m, _ = m.Update(Key("esc")); len(m.shown()) != 2 {
+			t.Errorf("filter %q is not dropped", text)
+		}
+	}
+	m, _ := play(all, Key("/"), Key("x"), Key("x"), Key("backspace"))
+	if !strings.Contains(screen(m), "/x_") {
+		t.Errorf("%s", screen(m))
+	}
+	if _, effects := m.Update(Key("ctrl+c")); !reflect.DeepEqual(effects, []Effect{Quit{}}) {
+		t.Errorf("Ctrl-C: %v", effects)
+	}
+}
+
+// TestOrder checks the orders of the list.
+func TestOrder(t *testing.T) {
+	m, _ := play(scanned(held("a", 1, time.Second), held("c", time.Minute), held("b", 1, time.Minute)))
+	for _, want := range []string{"b a c", "c a b", "a b c", "b a c"} {
+		var names []string
+		for _, e := range m.shown() {
+			names = append(names, e.Entity)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%v: %s, want %s", m.order, got, want)
+		}
+		m, _ = m.Update(Key("o"))
+	}
+}
+
+// TestHelp checks that the keys are listed, and that the next key closes the list.
+func TestHelp(t *testing.T) {
+	m, _ := play(scanned(held("a", 1)), Key("?"))
+	if text := screen(m); !strings.Contains(text, "order by wait") || !strings.Contains(text, "any key: back") {
+		t.Errorf("%s", text)
+	}
+	if m, effects := m.Update(Key("q")); effects != nil || !strings.Contains(screen(m), "> a") {
+		t.Errorf("%v\n%s", effects, screen(m))
+	}
+}
+
+// TestOutage checks that the view says how old it is, when a scan fails and when none answers.
+func TestOutage(t *testing.T) {
+	m, _ := play(scanned(held("a", 1)))
+	m.Silence = 10 * time.Second
+	if m, _ = m.Update(Tick(now.Add(9 * time.Second))); strings.Contains(screen(m), "no answer") {
+		t.Errorf("too early:\n%s", screen(m))
+	}
+	m, _ = m.Update(Tick(now.Add(13 * time.Second)))
+	if text := screen(m); !strings.Contains(text, "! no answer for 13s: what is shown is 13s old") || !strings.Contains(text, "> a") {
+		t.Errorf("%s", text)
+	}
+	failed, _ := m.Update(Scanned{Err: errors.New("no such host")})
+	if text := screen(failed); !strings.Contains(text, "! outage: what is shown is 13s old: no such host") {
+		t.Errorf("%s", text)
+	}
+	m, _ = m.Update(Progress{Units: 1})
+	if strings.Contains(screen(m), "no answer") {
+		t.Errorf("after a page:\n%s", screen(m))
 	}
 }
 
@@ -231,7 +348,7 @@ func TestEvict(t *testing.T) {
 		}
 	}
 	m, effects = m.Update(Key("y"))
-	if !reflect.DeepEqual(effects, []Effect{Evict{key, shown.Serving[0]}}) {
+	if !reflect.DeepEqual(effects, []Effect{Evict{Key: key, Holder: shown.Serving[0]}}) {
 		t.Fatalf("effects %v", effects)
 	}
 	done, effects := m.Update(Evicted{Holder: shown.Serving[0]})
@@ -241,6 +358,13 @@ func TestEvict(t *testing.T) {
 	failed, _ := m.Update(Evicted{Holder: shown.Serving[0], Err: errors.New("it has renewed its lease")})
 	if !strings.Contains(screen(failed), "it has renewed its lease") {
 		t.Errorf("%s", screen(failed))
+	}
+	m, _ = play(scanned(shown), Key("enter"), Inspected{Key: key, State: shown}, Key("E"))
+	if !strings.Contains(screen(m), "evict the holder of the moment") {
+		t.Errorf("%s", screen(m))
+	}
+	if _, effects = m.Update(Key("y")); !reflect.DeepEqual(effects, []Effect{Evict{Key: key, Holder: shown.Serving[0], Present: true}}) {
+		t.Errorf("effects %v", effects)
 	}
 	m, _ = play(scanned(idle("a")), Key("a"), Key("e"), Inspected{Key: key, State: idle("a")})
 	if !strings.Contains(screen(m), "there is no holder to evict") {
@@ -254,7 +378,7 @@ func TestEvict(t *testing.T) {
 		t.Errorf("%s", screen(m))
 	}
 	_, effects = play(scanned(fails), Key("enter"), Inspected{Key: key, State: fails}, Key("down"), Key("e"), Key("y"))
-	if !reflect.DeepEqual(effects, []Effect{Evict{key, fails.Serving[1]}}) {
+	if !reflect.DeepEqual(effects, []Effect{Evict{Key: key, Holder: fails.Serving[1]}}) {
 		t.Errorf("effects %v, want the second holder", effects)
 	}
 }

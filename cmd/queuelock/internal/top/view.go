@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // frame is the number of lines around the rows of the list: a title, a line of messages, a
@@ -27,13 +28,45 @@ func (m Model) rows() int {
 	return height - frame
 }
 
-// View returns the lines of the screen, as many as fit and as long as fit, and the index of
-// the line that is selected, or -1.
-func (m Model) View() (lines []string, selected int) {
+// tone is how urgent a line is.
+type tone int
+
+const (
+	calm tone = iota
+	long      // a wait is longer than longWait
+	over      // a lease is over
+)
+
+// longWait is a wait that is shown in a colour.
+const longWait = time.Minute
+
+// page is a title and what is below it, with the index of the row that is selected, or -1.
+type page struct {
+	title    string
+	body     []string
+	tones    map[int]tone // by index of body
+	selected int
+}
+
+// View returns the lines of the screen, as many as fit and as long as fit, the tones of
+// those that are not calm, and the index of the line that is selected, or -1.
+func (m Model) View() (lines []string, tones map[int]tone, selected int) {
 	width, height := m.size()
-	title, body, selected := m.list(width)
-	if m.inspecting {
-		title, body, selected = m.detail(width)
+	var s page
+	switch {
+	case m.help:
+		s = m.helpText()
+	case m.inspecting:
+		s = m.detail(width)
+	default:
+		s = m.list(width)
+	}
+	title, body, selected := s.title, s.body, s.selected
+	tones = map[int]tone{}
+	for i, t := range s.tones {
+		if t != calm && i+2 < height-1 {
+			tones[i+2] = t
+		}
 	}
 	lines = append([]string{title, m.notice()}, body...)
 	for len(lines) < height-1 {
@@ -46,72 +79,170 @@ func (m Model) View() (lines []string, selected int) {
 	for i, line := range lines {
 		lines[i] = display.Cut(line, width)
 	}
-	return lines, selected
+	return lines, tones, selected
 }
 
 // notice is the line of messages: a question, the result of a key, or a failure.
 func (m Model) notice() string {
 	switch {
-	case m.confirm != nil && m.confirm.FailClosed:
-		return fmt.Sprintf("evict ticket %s? It has no lease: its process must have ended (y/N)", m.confirm.Ticket.Short())
-	case m.confirm != nil && m.confirm.Expired():
-		return fmt.Sprintf("evict ticket %s? Its lease is over (y/N)", m.confirm.Ticket.Short())
 	case m.confirm != nil:
-		return fmt.Sprintf("evict ticket %s? It may run: it works on until its next heartbeat (y/N)", m.confirm.Ticket.Short())
+		return m.confirm.question()
+	case m.typing:
+		return "/" + display.Owner(m.filter) + "_   enter keeps the filter, esc drops it"
 	case m.message != "":
 		return m.message
+	case m.failure != "" && !m.scanned.IsZero() && !m.inspecting:
+		return fmt.Sprintf("! outage: what is shown is %s old: %s", display.Age(m.now.Sub(m.scanned)), m.failure)
 	case m.failure != "":
 		return "! " + m.failure
+	case !m.scanned.IsZero() && m.Silence > 0 && m.now.Sub(m.heard) > m.Silence:
+		return fmt.Sprintf("! no answer for %s: what is shown is %s old", display.Age(m.now.Sub(m.heard)), display.Age(m.now.Sub(m.scanned)))
 	case m.scanned.IsZero() && !m.inspecting:
 		return "the first scan is under way"
+	case m.filter != "" && !m.inspecting:
+		return "filter: " + display.Owner(m.filter) + " (esc drops it)"
 	}
 	return ""
 }
 
+// question asks whether to evict.
+func (e Evict) question() string {
+	number := e.Holder.Ticket.Short()
+	switch {
+	case e.Present:
+		return "evict the holder of the moment, not only ticket " + number + "? It may run (y/N)"
+	case e.Holder.FailClosed:
+		return fmt.Sprintf("evict ticket %s? It has no lease: its process must have ended (y/N)", number)
+	case e.Holder.Expired():
+		return fmt.Sprintf("evict ticket %s? Its lease is over (y/N)", number)
+	}
+	return fmt.Sprintf("evict ticket %s? It may run: it works on until its next heartbeat (y/N)", number)
+}
+
+// helpText lists the keys.
+func (m Model) helpText() page {
+	return page{title: "queuelock top: keys", selected: -1, body: []string{
+		"up down, pgup pgdn   choose a queue, or a holder of the queue that is inspected",
+		"home end             the first, the last",
+		"enter                inspect: holders, waiters, data",
+		"esc                  back to the list; there, drop the filter",
+		"/                    show only queues with this text in name, reason, owner or data",
+		"o                    order by wait, by hold, by name",
+		"a                    show idle queues too",
+		"e                    evict the chosen holder, after a question",
+		"E                    while inspecting: evict the holder of the moment, if turns are short",
+		"q, ctrl+c            quit",
+		"",
+		"HELD: over, the lease has ended. LONGEST: 1 over, the lease of a waiter has ended.",
+		"any key: back",
+	}}
+}
+
+// layout is the width of the columns that a list has room for; 0: none.
+type layout struct{ name, owner, chart, data int }
+
+// layoutOf shares the width: names have what the other columns leave, charts and data need room.
+func layoutOf(width int) (l layout) {
+	rest := width - 2 - 1 - 7 - 1 - 1 - 7 - 1 - 7 - 2 - 7 // mark, mode, held, waiting, longest, and gaps
+	if rest >= 20+2*(samples+1) {
+		l.chart = samples
+		rest -= 2 * (samples + 1)
+	}
+	if rest >= 72 {
+		l.data = rest / 3
+		rest -= l.data + 1
+	}
+	rest = max(8, rest)
+	l.name = rest * 9 / 16
+	l.owner = rest - l.name
+	return l
+}
+
+// row returns a line of the list.
+func (l layout) row(mark, entity, mode, holder, held, trend, waiting, longest, waits, data string) string {
+	line := fmt.Sprintf("%s %s %s %s %7s", mark, pad(entity, l.name), pad(mode, 7), pad(holder, l.owner), held)
+	if l.chart > 0 {
+		line += " " + pad(trend, l.chart)
+	}
+	line += fmt.Sprintf(" %7s  %7s", waiting, longest)
+	if l.chart > 0 {
+		line += " " + pad(waits, l.chart)
+	}
+	if l.data > 0 {
+		line += " " + pad(data, l.data)
+	}
+	return line
+}
+
 // list returns the list of queues.
-func (m Model) list(width int) (title string, body []string, selected int) {
-	title = fmt.Sprintf("queuelock top: table %q, %d of %d queues busy", m.Table, m.busy, m.total)
+func (m Model) list(width int) page {
+	s := page{tones: map[int]tone{}, selected: -1}
+	s.title = fmt.Sprintf("queuelock top: table %q, %d of %d queues busy, by %v", m.Table, m.busy, m.total, m.order)
 	list, rows := m.shown(), m.rows()
 	if hidden := m.busy - len(list); hidden > 0 && !m.all {
-		title += fmt.Sprintf(", %d not shown", hidden)
+		s.title += fmt.Sprintf(", %d not shown", hidden)
 	}
-	// The names have what the other columns leave.
-	rest := max(20, width-2-7-7-samples-4-7-samples-7)
-	name, owner := rest*9/16, rest-rest*9/16
-	row := func(mark, entity, mode, holder, held, trend, waiting, longest, waits string) string {
-		return fmt.Sprintf("%s %s %s %s %7s %s %4s %7s %s", mark, pad(entity, name), pad(mode, 7), pad(holder, owner), held, pad(trend, samples), waiting, longest, waits)
-	}
-	body = []string{row(" ", "QUEUE", "MODE", "HOLDER", "HELD", "", "WAIT", "LONGEST", "")}
+	l := layoutOf(width)
+	s.body = []string{l.row(" ", "QUEUE", "MODE", "HOLDER", "HELD", "", "WAITING", "LONGEST", "", "DATA")}
 	at := m.cursor(list)
 	from := max(0, min(at-rows/2, len(list)-rows))
-	selected = -1
 	for i := from; i < min(from+rows, len(list)); i++ {
-		e, mark := list[i], " "
+		mark := " "
 		if i == at {
-			mark, selected = ">", len(body)
+			mark, s.selected = ">", len(s.body)
 		}
-		mode, holder, held, waiting, longest := e.Cells(owner)
-		if mode == "exclusive" {
-			mode = "lock"
-		}
-		entity := e.Name(name)
-		if e.Reason != "lock" && e.Mode != "item" {
-			entity = e.Name(max(8, name-len(e.Reason)-3)) + " (" + display.Owner(e.Reason) + ")"
-		}
-		waits := m.spark(e.waits)
-		if e.ExpiredWaiting > 0 { // which says more than a chart
-			waits = display.Cut(fmt.Sprintf("%d over", e.ExpiredWaiting), samples)
-		}
-		body = append(body, row(mark, entity, mode, holder, held, m.spark(e.held), waiting, longest, waits))
+		s.tones[len(s.body)] = list[i].tone()
+		s.body = append(s.body, m.entryRow(l, mark, list[i]))
 	}
-	return title, body, selected
+	return s
+}
+
+// tone returns how urgent a queue is.
+func (e entry) tone() tone {
+	_, longest := e.Times()
+	switch {
+	case e.Expired || e.ExpiredWaiting > 0:
+		return over
+	case longest > longWait:
+		return long
+	}
+	return calm
+}
+
+// entryRow returns the line of a queue. That a lease is over says more than a chart.
+func (m Model) entryRow(l layout, mark string, e entry) string {
+	line := e.Line
+	line.Expired = false // so that the owner keeps its room
+	mode, holder, held, waiting, longest := line.Cells(l.owner)
+	if mode == "exclusive" {
+		mode = "lock"
+	}
+	entity := e.Name(l.name)
+	if e.Reason != "lock" && e.Mode != "item" {
+		entity = e.Name(max(8, l.name-len(e.Reason)-3)) + " (" + display.Owner(e.Reason) + ")"
+	}
+	trend, waits := m.spark(e.held), m.spark(e.waits)
+	switch {
+	case e.Expired && l.chart > 0:
+		trend = "over"
+	case e.Expired:
+		held = "over"
+	}
+	switch {
+	case e.ExpiredWaiting > 0 && l.chart > 0:
+		waits = display.Cut(fmt.Sprintf("%d over", e.ExpiredWaiting), samples)
+	case e.ExpiredWaiting > 0:
+		longest = display.Cut(fmt.Sprintf("%d over", e.ExpiredWaiting), samples)
+	}
+	return l.row(mark, entity, mode, holder, held, trend, waiting, longest, waits, e.Data())
 }
 
 // detail returns one queue: its holders and its waiters.
-func (m Model) detail(width int) (title string, body []string, selected int) {
-	title, selected = m.subject.String(), -1
+func (m Model) detail(width int) page {
+	title, selected := display.Owner(m.subject.String()), -1
+	tones := map[int]tone{}
 	if m.state == nil {
-		return title + ": …", nil, selected
+		return page{title: title + ": …", selected: selected}
 	}
 	s := m.state
 	title += fmt.Sprintf(": %d served, %d waiting", len(s.Serving), len(s.Waiting))
@@ -125,7 +256,8 @@ func (m Model) detail(width int) (title string, body []string, selected int) {
 	row := func(mark, place, number, name, age, left string) string {
 		return fmt.Sprintf("%s %s %s %s %8s  %s", mark, pad(place, 7), pad(number, 9), pad(name, owner), age, left)
 	}
-	body = []string{row(" ", "", "TICKET", "OWNER", "FOR", "LEASE LEFT")}
+	body := []string{row(" ", "", "TICKET", "OWNER", "FOR", "LEASE LEFT")}
+	var data []string
 	for i, h := range s.Serving {
 		mark, age := " ", "?"
 		if i == m.holder {
@@ -133,6 +265,12 @@ func (m Model) detail(width int) (title string, body []string, selected int) {
 		}
 		if !h.Since.IsZero() {
 			age = display.Age(h.Age)
+		}
+		if h.Expired() {
+			tones[len(body)] = over
+		}
+		if text, as := display.Data(h.Data); text != "" {
+			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Ticket.Short(), as, text))
 		}
 		body = append(body, row(mark, "served", h.Ticket.Short(), display.Owner(h.Owner), age, display.LeaseLeft(h)))
 	}
@@ -148,27 +286,41 @@ func (m Model) detail(width int) (title string, body []string, selected int) {
 		name, age := "?", "?"
 		if w.Problem == nil {
 			name, age = display.Owner(w.Owner), display.Age(w.Age)
+			tones[len(body)] = waiterTone(w)
 		}
 		body = append(body, row(" ", place, w.Ticket.Short(), name, age, display.WaiterLeft(w)))
 	}
 	_, height := m.size()
-	if room := height - 3; len(body) > room {
+	room := height - 3
+	data = data[:min(len(data), room/3)] // the rest is for the list
+	if room -= len(data); len(body) > room {
 		hidden := len(body) - room + 1
 		body = append(body[:room-1], fmt.Sprintf("  and %d more waiters", hidden))
 	}
-	return title, body, selected
+	return page{title, append(body, data...), tones, selected}
+}
+
+// waiterTone returns how urgent a waiter is.
+func waiterTone(w queue.Waiter) tone {
+	switch {
+	case w.Expired():
+		return over
+	case w.Age > longWait:
+		return long
+	}
+	return calm
 }
 
 // footer has the keys at the left and the capacity at the right.
 func (m Model) footer(width int) string {
-	keys := "enter inspect  e evict  a all  q quit"
+	keys := "enter inspect  / filter  o order  ? help  q quit"
 	switch {
+	case m.help:
+		keys = "any key: back"
 	case m.inspecting && m.state != nil && len(m.state.Serving) > 1:
-		keys = "up/down holder  e evict  esc back  q quit"
+		keys = "up/down holder  e evict  esc back  ? help  q quit"
 	case m.inspecting:
-		keys = "e evict  esc back  q quit"
-	case m.all:
-		keys = "enter inspect  e evict  a busy only  q quit"
+		keys = "e evict  esc back  ? help  q quit"
 	}
 	usage := units(m.used) + " RCU/s"
 	if m.Rate > 0 {
