@@ -122,18 +122,19 @@ func (e Evict) question() string {
 // helpText lists the keys.
 func (m Model) helpText() page {
 	return page{title: "queuelock top: keys", selected: -1, body: []string{
-		"up down, pgup pgdn   choose a queue, or a holder of the queue that is inspected",
+		"up down, pgup pgdn   choose a queue, or a holder of the inspected one",
 		"home end             the first, the last",
 		"enter                inspect: holders, waiters, data",
 		"esc                  back to the list; there, drop the filter",
-		"/                    show only queues with this text in name, reason, owner or data",
+		"/                    only queues with this text in name, owner or data",
 		"o                    order by wait, by hold, by name",
 		"a                    show idle queues too",
 		"e                    evict the chosen holder, after a question",
-		"E                    while inspecting: evict the holder of the moment, if turns are short",
+		"E                    while inspecting: evict the holder of the moment",
 		"q, ctrl+c            quit",
 		"",
-		"HELD: over, the lease has ended. LONGEST: 1 over, the lease of a waiter has ended.",
+		"over: the lease of a holder, or of so many waiters, has ended (red)",
+		"yellow: a wait of more than a minute",
 		"any key: back",
 	}}
 }
