@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bytes"
+	"fmt"
 	"image/color"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,21 +27,34 @@ import (
 // Plot is a picture of the page.
 type Plot struct{ Title, Link string }
 
-// colours are those of the subjects, in their order. They differ in lightness, too.
-var colours = []color.Color{
-	color.RGBA{0x00, 0x4e, 0x92, 0xff}, color.RGBA{0xe6, 0x6b, 0x00, 0xff}, color.RGBA{0x6a, 0xa8, 0x4f, 0xff},
-	color.RGBA{0xb3, 0x7f, 0xc7, 0xff}, color.RGBA{0x7a, 0x4a, 0x1f, 0xff}, color.RGBA{0x88, 0x88, 0x88, 0xff},
+// look is how a subject is drawn.
+type look struct {
+	colour color.Color
+	marker draw.GlyphDrawer
+}
+
+// looks are those of the subjects, in their order. Colours differ in lightness, too.
+var looks = []look{
+	{color.RGBA{0x00, 0x4e, 0x92, 0xff}, draw.CircleGlyph{}},
+	{color.RGBA{0xe6, 0x6b, 0x00, 0xff}, draw.SquareGlyph{}},
+	{color.RGBA{0x6a, 0xa8, 0x4f, 0xff}, draw.TriangleGlyph{}},
+	{color.RGBA{0xb3, 0x7f, 0xc7, 0xff}, draw.RingGlyph{}},
+	{color.RGBA{0x7a, 0x4a, 0x1f, 0xff}, draw.CrossGlyph{}},
+	{color.RGBA{0x88, 0x88, 0x88, 0xff}, draw.PlusGlyph{}},
+	{color.RGBA{0xc2, 0x18, 0x5b, 0xff}, draw.PyramidGlyph{}},
+	{color.RGBA{0x00, 0x96, 0x88, 0xff}, draw.BoxGlyph{}},
 }
 
 // figure is what is drawn of each group of a scenario's variants.
 type figure struct {
-	name, title, unit string
-	columns           []string // added up
+	name, title, axis, column string
+	log                       bool
 }
 
 var figures = []figure{
-	{"hand-over", "Hand-over, mean", "ms", []string{"mean"}},
-	{"units", "Capacity units", "write and read units a cycle", []string{"write units", "read units"}},
+	{"hand-over", "Hand-over, mean", "ms, logarithmic", "mean", true},
+	{"write-units", "Write units a cycle", "write units, each at the price of five read units", "write units", false},
+	{"read-units", "Read units a cycle", "read units", "read units", false},
 }
 
 // Plots draws the scenario "contended" into the folder dir, and returns its pictures
@@ -75,12 +91,14 @@ func groups(variants []scenario.Variant) []string {
 
 // draw draws one line for each subject: medians by number of contenders.
 func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) error {
-	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
-	p := plot.New()
+	if len(r.Subjects) > len(looks) {
+		return fmt.Errorf("%d subjects, and %d looks to draw them in: add one", len(r.Subjects), len(looks))
+	}
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Mono"}
+	p, legend := plot.New(), plot.NewLegend()
 	p.Title.Text = title
-	p.X.Label.Text, p.Y.Label.Text = "contenders", f.unit
-	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(logTicks)
+	p.X.Label.Text, p.Y.Label.Text = "contenders", f.axis
+	legend.Left, legend.Top, legend.Padding, legend.ThumbnailWidth = true, true, vg.Points(3), vg.Points(24)
 	var ticks []plot.Tick
 	for _, v := range s.Variants(r.Size) {
 		if v.Group == group {
@@ -88,17 +106,11 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 		}
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
+	p.Add(grid)
 	for i, of := range r.Subjects {
-		var points errorPoints
-		for _, v := range s.Variants(r.Size) {
-			if v.Group != group {
-				continue
-			}
-			if y, low, high, ok := sum(r.Of(s.Name, v.Name, of.Name), f.columns); ok && y > 0 && low > 0 {
-				points.XYs = append(points.XYs, plotter.XY{X: math.Log2(v.X), Y: y})
-				points.YErrors = append(points.YErrors, struct{ Low, High float64 }{y - low, high - y})
-			}
-		}
+		points := r.points(s, f, group, of.Name)
 		if len(points.XYs) == 0 {
 			continue
 		}
@@ -110,26 +122,72 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 		if err != nil {
 			return err
 		}
-		bars.Color = colours[i%len(colours)]
-		line.Color, dots.Color = colours[i%len(colours)], colours[i%len(colours)]
-		line.Width, dots.Shape, dots.Radius = vg.Points(1.5), draw.CircleGlyph{}, vg.Points(2.5)
+		line.Color, dots.Color, bars.Color = looks[i].colour, looks[i].colour, looks[i].colour
+		line.Width, dots.Shape, dots.Radius = vg.Points(1.5), looks[i].marker, vg.Points(3)
 		p.Add(line, dots, bars)
-		p.Legend.Add(of.Title, line, dots)
+		legend.Add(of.Title, line, dots)
 	}
-	p.X.Max += 0.6*(p.X.Max-p.X.Min) + 1 // room for the legend
-	p.X.Min -= 0.3
-	p.Y.Min, p.Y.Max = p.Y.Min*0.8, p.Y.Max*1.2
-	picture := vgsvg.New(16*vg.Centimeter, 9*vg.Centimeter)
-	p.Draw(draw.New(picture))
-	out, err := os.Create(file)
-	if err != nil {
+	p.X.Min, p.X.Max = p.X.Min-0.2, p.X.Max+0.2
+	p.Y.Min, p.Y.Max = 0, max(1, p.Y.Max*1.05)
+	if f.log {
+		p.Y.Min, p.Y.Max = logRange(r, s, f, group)
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(logTicks)
+	}
+	return save(p, legend, file)
+}
+
+// save draws the plot at the left, and what its lines are at the right.
+func save(p *plot.Plot, legend plot.Legend, file string) error {
+	const width, height, right = 22 * vg.Centimeter, 9 * vg.Centimeter, 7 * vg.Centimeter
+	picture := vgsvg.New(width, height)
+	canvas := draw.New(picture)
+	canvas.SetColor(color.White)
+	canvas.Fill(canvas.Rectangle.Path())
+	p.Draw(draw.Crop(canvas, 0, -right, 0, 0))
+	legend.Draw(draw.Crop(canvas, width-right+vg.Points(8), 0, 0, -vg.Points(24)))
+	var b bytes.Buffer
+	if _, err := picture.WriteTo(&b); err != nil {
 		return err
 	}
-	if _, err := picture.WriteTo(out); err != nil {
-		out.Close()
-		return err
+	return os.WriteFile(file, typeface.ReplaceAll(b.Bytes(), []byte("font-family:ui-monospace,Menlo,Consolas,monospace")), 0o644)
+}
+
+// typeface is that of the plot, which becomes that of the timelines.
+var typeface = regexp.MustCompile("font-family:[^;\"]*")
+
+// points returns the results of a subject in a group.
+func (r Run) points(s scenario.Scenario, f figure, group, subject string) (points errorPoints) {
+	for _, v := range s.Variants(r.Size) {
+		if v.Group != group {
+			continue
+		}
+		y, low, high, ok := spread(r.Of(s.Name, v.Name, subject), f.column)
+		if ok && (!f.log || low > 0) {
+			points.XYs = append(points.XYs, plotter.XY{X: math.Log2(v.X), Y: y})
+			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{y - low, high - y})
+		}
 	}
-	return out.Close()
+	return points
+}
+
+// logRange returns the range of a logarithmic axis: from tick to tick.
+func logRange(r Run, s scenario.Scenario, f figure, group string) (least, most float64) {
+	low, high := math.Inf(1), 0.0
+	for _, of := range r.Subjects {
+		for _, p := range r.points(s, f, group, of.Name).XYs {
+			low, high = min(low, p.Y), max(high, p.Y)
+		}
+	}
+	least, most = logTicks[0].Value, logTicks[len(logTicks)-1].Value
+	for _, tick := range logTicks {
+		if tick.Value <= low {
+			least = tick.Value
+		}
+		if tick.Value >= high {
+			most = min(most, tick.Value)
+		}
+	}
+	return least, most
 }
 
 // errorPoints are medians with the least and the greatest value.
@@ -138,23 +196,18 @@ type errorPoints struct {
 	plotter.YErrors
 }
 
-// sum adds columns, and returns the median, the least and the greatest sum.
-func sum(results []benchmark.Result, columns []string) (median, least, most float64, ok bool) {
-	var sums []float64
+// spread returns the median, the least and the greatest value of a column.
+func spread(results []benchmark.Result, column string) (median, least, most float64, ok bool) {
+	var values []float64
 	for _, r := range results {
-		total, complete := 0.0, true
-		for _, name := range columns {
-			v, present := r.Values[name]
-			total, complete = total+v, complete && present
-		}
-		if complete {
-			sums = append(sums, total)
+		if v, present := r.Values[column]; present {
+			values = append(values, v)
 		}
 	}
-	if len(sums) == 0 {
+	if len(values) == 0 {
 		return 0, 0, 0, false
 	}
-	return stats.Median(sums), slices.Min(sums), slices.Max(sums), true
+	return stats.Median(values), slices.Min(values), slices.Max(values), true
 }
 
 // logTicks are the marks of logarithmic axes.
