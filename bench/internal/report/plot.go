@@ -138,12 +138,12 @@ func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) erro
 
 // save draws the plot at the left, and what its lines are at the right.
 func save(p *plot.Plot, legend plot.Legend, file string) error {
-	const width, height, right = 22 * vg.Centimeter, 9 * vg.Centimeter, 7 * vg.Centimeter
+	const width, height, right = 25 * vg.Centimeter, 9.5 * vg.Centimeter, 9.5 * vg.Centimeter
 	picture := vgsvg.New(width, height)
 	canvas := draw.New(picture)
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
-	p.Draw(draw.Crop(canvas, 0, -right, 0, 0))
+	p.Draw(draw.Crop(canvas, vg.Points(6), -right, vg.Points(4), -vg.Points(8)))
 	legend.Draw(draw.Crop(canvas, width-right+vg.Points(8), 0, 0, -vg.Points(24)))
 	var b bytes.Buffer
 	if _, err := picture.WriteTo(&b); err != nil {

@@ -116,7 +116,7 @@ func (c Chart) grid(b *strings.Builder) {
 		x := c.x(at)
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", x, top-6, x, y-bottom+4)
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, y-10, label(at))
-		if !c.Began.IsZero() && i%2 == 0 { // each second one has room for it
+		if !c.Began.IsZero() && i%2 == 0 && x < width-40 { // each second one has room for it
 			fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, y+clock-10, c.Began.Add(at).UTC().Format(format))
 		}
 	}
