@@ -60,8 +60,9 @@ type Config struct {
 	// Wake carries hints that a turn has ended, so that waiters learn of it without polls. The owner closes it
 	// after the client. Nil means none. See package wake.
 	Wake wake.Hints
-	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A Logger that blocks delays nothing:
-	// the oldest of more than 256 records are dropped. Nil means none.
+	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A handler whose
+	// Handle blocks delays nothing: of more than 4096 records, the oldest of the lowest level are dropped. Its
+	// Enabled must not block. Nil means none.
 	Logger *slog.Logger
 	// Observer receives typed events, from one goroutine. An Observer that blocks or panics delays nothing: see
 	// package event. Nil means none.

@@ -15,11 +15,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// The numbers of records and events that wait for a slow receiver.
-const (
-	Records = 256
-	Events  = 4096
-)
+// Waiting is the number of records, and of events, that wait for a slow receiver.
+const Waiting = 4096
 
 // Log reports to the Logger and to the Observer of a client. One that Of returns reports what happens in one acquire.
 type Log struct {
@@ -42,7 +39,7 @@ func New(l *slog.Logger, o event.Observer) *Log {
 	if h == slog.DiscardHandler && o == nil {
 		return &Log{Logger: l}
 	}
-	to := &outlet{records: Queue{Capacity: Records}, events: Queue{Capacity: Events}, observer: o}
+	to := &outlet{records: Queue{Capacity: Waiting}, events: Queue{Capacity: Waiting}, observer: o}
 	if h != slog.DiscardHandler {
 		l = slog.New(to.records.Handler(h))
 	}
@@ -58,8 +55,13 @@ func (l *Log) Of(o event.Origin) *Log {
 	return &Log{Logger: l.Logger, to: l.to, origin: o, tickets: new(atomic.Int64)}
 }
 
-// Observed reports whether there is a receiver of events.
-func (l *Log) Observed() bool { return l != nil && l.to != nil }
+// Observed reports whether all events have a receiver: an Observer, or a Logger of each step.
+func (l *Log) Observed() bool { return l.reads(slog.LevelDebug) }
+
+// reads reports whether an event that is logged at a level has a receiver.
+func (l *Log) reads(level slog.Level) bool {
+	return l != nil && l.to != nil && (l.to.observer != nil || l.Enabled(context.Background(), level))
+}
 
 // Ticket reports that the acquire was issued a ticket.
 func (l *Log) Ticket(t ticket.Number) {
@@ -70,7 +72,7 @@ func (l *Log) Ticket(t ticket.Number) {
 
 // Origin returns the origin of an event that happens now to a ticket of the acquire.
 func (l *Log) Origin(t ticket.Number) event.Origin {
-	if !l.Observed() {
+	if l == nil || l.to == nil {
 		return event.Origin{}
 	}
 	o := l.origin
@@ -80,17 +82,30 @@ func (l *Log) Origin(t ticket.Number) event.Origin {
 
 // Send reports an event. It allocates nothing if there is no receiver, or no Log.
 func Send[E event.Event](l *Log, e E) {
-	if l.Observed() {
+	if l.reads(level(e)) {
 		l.send(e)
 	}
 }
 
+// level returns the level at which an event is logged.
+func level[E event.Event](e E) slog.Level {
+	switch any(e).(type) {
+	case event.Lost:
+		return slog.LevelError
+	case event.Evicted:
+		return slog.LevelWarn
+	case event.Swept:
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}
+
 func (l *Log) send(e event.Event) {
-	if l.Logger.Handler() != slog.DiscardHandler {
+	if l.Enabled(context.Background(), level(e)) {
 		write(l.Logger, e)
 	}
 	if l.to.observer != nil {
-		l.to.events.Add(func(dropped int) {
+		l.to.events.Add(0, func(dropped int) {
 			if dropped > 0 {
 				l.observe(event.Dropped{Origin: event.Origin{Time: time.Now(), Context: context.Background()}, Count: dropped})
 			}

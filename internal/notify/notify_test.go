@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"io"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,10 @@ import (
 
 // TestSilence checks that a report without a receiver costs no memory.
 func TestSilence(t *testing.T) {
-	for name, log := range map[string]*notify.Log{"NoLog": nil, "NoReceiver": notify.New(slog.New(slog.DiscardHandler), nil)} {
+	warn := slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn})
+	for name, log := range map[string]*notify.Log{
+		"NoLog": nil, "NoReceiver": notify.New(slog.New(slog.DiscardHandler), nil), "LevelIsHigher": notify.New(slog.New(warn), nil),
+	} {
 		t.Run(name, func(t *testing.T) {
 			if n := testing.AllocsPerRun(100, func() {
 				notify.Send(log, event.Queued{Origin: log.Origin(ticket.FromUint64(7)), Ahead: 3})
@@ -35,11 +39,11 @@ func TestDroppedEvents(t *testing.T) {
 		}))
 		notify.Send(log, event.Granted{})
 		synctest.Wait() // the Observer has it, and blocks
-		for range notify.Events + 3 {
+		for range notify.Waiting + 3 {
 			notify.Send(log, event.Granted{})
 		}
 		close(open)
-		if err := log.Wait(t.Context()); err != nil || dropped != 3 || all != 1+1+notify.Events {
+		if err := log.Wait(t.Context()); err != nil || dropped != 3 || all != 1+1+notify.Waiting {
 			t.Errorf("%v: %d events, %d dropped", err, all, dropped)
 		}
 	})

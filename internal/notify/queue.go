@@ -3,33 +3,45 @@ package notify
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/group"
 )
 
-// Queue makes calls in order, from one goroutine, which ends when the queue is empty. A full queue drops its oldest
-// call; the next call learns how many were dropped. It is safe for concurrent use.
+// Queue makes calls in order, from one goroutine, which ends when the queue is empty. A full queue drops the oldest of
+// the calls that weigh least; the next call learns how many were dropped. It is safe for concurrent use.
 type Queue struct {
 	Capacity int // in calls; required
 
 	runs    group.Group // of run, at most one at a time
 	mu      sync.Mutex
-	calls   []func(dropped int) // guarded by mu
-	dropped int                 // guarded by mu; since the last call that was made
-	running bool                // guarded by mu
+	calls   []call // guarded by mu
+	dropped int    // guarded by mu; since the last call that was made
+	running bool   // guarded by mu
+}
+
+type call struct {
+	weight int
+	f      func(dropped int)
 }
 
 // Add makes a call soon. It does not wait for it.
-func (q *Queue) Add(call func(dropped int)) {
+func (q *Queue) Add(weight int, f func(dropped int)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.calls) == q.Capacity {
-		q.calls = q.calls[1:]
+	q.calls = append(q.calls, call{weight, f})
+	if len(q.calls) > q.Capacity {
+		least := 0
+		for i, c := range q.calls {
+			if c.weight < q.calls[least].weight {
+				least = i
+			}
+		}
+		q.calls = slices.Delete(q.calls, least, least+1)
 		q.dropped++
 	}
-	q.calls = append(q.calls, call)
 	if !q.running {
 		q.running = true
 		q.runs.Run(q.run)
@@ -46,27 +58,27 @@ func (q *Queue) run() {
 			q.runs.Run(q.run)
 		}
 	}()
-	for call, dropped := q.take(); call != nil; call, dropped = q.take() {
-		call(dropped)
+	for f, dropped := q.take(); f != nil; f, dropped = q.take() {
+		f(dropped)
 	}
 	ended = true
 }
 
 // take returns the oldest call; if there is none, the goroutine ends.
-func (q *Queue) take() (call func(int), dropped int) {
+func (q *Queue) take() (f func(int), dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.calls) == 0 {
 		q.running, q.calls = false, nil
 		return nil, 0
 	}
-	call, dropped = q.calls[0], q.dropped
+	f, dropped = q.calls[0].f, q.dropped
 	q.calls, q.dropped = q.calls[1:], 0
-	return call, dropped
+	return f, dropped
 }
 
-// Handler returns a handler that queues its records for next. None of its methods waits for next, except WithAttrs and
-// WithGroup.
+// Handler returns a handler that queues its records for next, by their levels. It waits for next in Enabled, WithAttrs
+// and WithGroup, which do no output: a record that nobody reads takes no room from others.
 func (q *Queue) Handler(next slog.Handler) slog.Handler { return handler{q, next} }
 
 type handler struct {
@@ -74,26 +86,19 @@ type handler struct {
 	next  slog.Handler
 }
 
-// Enabled is always true: next may block here too, and is asked later.
-func (h handler) Enabled(context.Context, slog.Level) bool { return true }
+func (h handler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	ctx, r = context.WithoutCancel(ctx), r.Clone()
-	h.queue.Add(func(dropped int) {
-		if dropped > 0 {
-			note := slog.NewRecord(time.Now(), slog.LevelWarn, "queuelock: the logger is slow, and records were dropped", 0)
+	h.queue.Add(int(r.Level), func(dropped int) {
+		if dropped > 0 && h.next.Enabled(ctx, slog.LevelWarn) {
+			note := slog.NewRecord(time.Now(), slog.LevelWarn, "queuelock: records were dropped: there were more than the Logger has taken", 0)
 			note.AddAttrs(slog.Int("dropped", dropped))
-			h.pass(ctx, note)
+			_ = h.next.Handle(ctx, note) // as slog.Logger does
 		}
-		h.pass(ctx, r)
+		_ = h.next.Handle(ctx, r)
 	})
 	return nil
-}
-
-func (h handler) pass(ctx context.Context, r slog.Record) {
-	if h.next.Enabled(ctx, r.Level) {
-		_ = h.next.Handle(ctx, r) // as slog.Logger does
-	}
 }
 
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -79,4 +79,51 @@ func TestQueue(t *testing.T) {
 			}
 		})
 	})
+	t.Run("AsksLevelBeforeQueueing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := notify.Queue{Capacity: 3}
+			p := &pipe{open: make(chan struct{})}
+			log := slog.New(q.Handler(slog.NewTextHandler(p, &slog.HandlerOptions{Level: slog.LevelWarn})))
+			for i := range 3 {
+				log.Error(fmt.Sprint(i))
+				for range 300 {
+					log.Debug("step")
+				}
+			}
+			close(p.open)
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(p.messages()); got != "[0 1 2]" {
+				t.Error(got)
+			}
+		})
+	})
+	t.Run("DropsTheLowestLevel", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := notify.Queue{Capacity: 4}
+			p := &pipe{open: make(chan struct{})}
+			log := slog.New(q.Handler(slog.NewTextHandler(p, &slog.HandlerOptions{Level: slog.LevelDebug})))
+			log.Info("taken")
+			synctest.Wait() // the handler has it, and blocks
+			log.Error("lost")
+			log.Debug("step 1")
+			log.Warn("evicted")
+			log.Info("swept")
+			log.Error("lost again")
+			log.Debug("step 2")
+			log.Warn("evicted again")
+			close(p.open)
+			if err := q.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := p.messages()
+			if len(got) != 6 || !strings.HasSuffix(got[1], "dropped=3") {
+				t.Fatalf("%q", got)
+			}
+			if kept := strings.Join(append(got[:1], got[2:]...), " "); strings.ReplaceAll(kept, "\"", "") != "taken lost evicted lost again evicted again" {
+				t.Error(kept)
+			}
+		})
+	})
 }

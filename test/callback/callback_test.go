@@ -1,11 +1,14 @@
 package callback_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,10 +131,10 @@ func TestBlockedOnHandle(t *testing.T) {
 	})
 }
 
-// blockedLog is a slog.Handler that blocks in every method that a Logger calls.
+// blockedLog is a slog.Handler that takes no record until its gate is open.
 type blockedLog struct{ *locktest.Gate }
 
-func (l blockedLog) Enabled(context.Context, slog.Level) bool  { l.Pass(); return true }
+func (l blockedLog) Enabled(context.Context, slog.Level) bool  { return true }
 func (l blockedLog) Handle(context.Context, slog.Record) error { l.Pass(); return nil }
 func (l blockedLog) WithAttrs([]slog.Attr) slog.Handler        { return l }
 func (l blockedLog) WithGroup(string) slog.Handler             { return l }
@@ -164,6 +167,45 @@ func TestBlockedLogger(t *testing.T) {
 		g.Open()
 		if err := b.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestLoggerUnderLoad checks that steps below the Logger's level take no room: a loss among them is logged, and a Logger
+// that takes each record at once is not called slow.
+func TestLoggerUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var text bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: logger})
+		lost := locktest.Acquire(t, c, waitpolicy.NoWait)
+		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
+		if err := c.EvictHolder(t.Context(), locktest.Order, state.Serving[0]); err != nil { // a warning
+			t.Fatal(err)
+		}
+		if err := lost.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) { // an error
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for i := range 3000 {
+			wg.Go(func() {
+				lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait)
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := text.String()
+		if strings.Count(got, "\n") != 2 || !strings.Contains(got, "lost a lock") || !strings.Contains(got, "evicted a holder") {
+			t.Errorf("the log says\n%s", got)
 		}
 	})
 }
