@@ -10,7 +10,8 @@ import (
 
 // forget is how long a sighting is kept beyond the length of its lease, so that a caller
 // that tries a busy lock now and then can learn that its holder has crashed. With more
-// than crowd sightings they are not kept that long.
+// than crowd sightings they are not kept that long. If DynamoDB's clock judges the lease,
+// the sighting is of little use: it is kept for forget alone, however long the lease is.
 const (
 	forget = 10 * time.Minute
 	crowd  = 10_000
@@ -97,5 +98,10 @@ func (o *Observer) prune(now time.Time) {
 		return
 	}
 	o.pruned = now
-	maps.DeleteFunc(o.seen, func(_ string, s sighting) bool { return now.Sub(s.last) > s.length+keep })
+	maps.DeleteFunc(o.seen, func(_ string, s sighting) bool {
+		if !s.until.IsZero() && !o.observationOnly {
+			return now.Sub(s.last) > min(s.length+keep, forget)
+		}
+		return now.Sub(s.last) > s.length+keep
+	})
 }

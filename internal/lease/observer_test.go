@@ -389,6 +389,31 @@ func TestForgottenSightings(t *testing.T) {
 	}
 }
 
+// TestLongLeaseForgotten checks that sightings of long leases do not add up: DynamoDB's clock judges a lease with an end.
+func TestLongLeaseForgotten(t *testing.T) {
+	for name, test := range map[string]struct {
+		end, observationOnly, forgotten bool
+	}{
+		"WithEnd": {end: true, forgotten: true}, "NotWithoutEnd": {}, "NotIfOnlyObserved": {end: true, observationOnly: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(0, 0)
+			observer, l := lease.NewObserver(w.owner, test.observationOnly), lease.Lease{TTL: 24 * time.Hour}
+			if test.end {
+				l.Until = w.now.Add(48 * time.Hour) // more than is observed
+			}
+			observer.See("holder", l, w.now)
+			for range 3 {
+				w.now = w.now.Add(11 * minute)
+				observer.See("other", l, w.now)
+			}
+			if left := observer.See("holder", l, w.now); (left == 24*time.Hour) != test.forgotten {
+				t.Errorf("%v is left after %v", left, w.now.Sub(w.start))
+			}
+		})
+	}
+}
+
 // TestConcurrentUse checks that an observer may be used by many goroutines at once.
 func TestConcurrentUse(t *testing.T) {
 	observer := lease.NewObserver(dbclock.New(), false)
