@@ -35,14 +35,20 @@ func (l *locker) Lock() {
 	case <-l.ctx.Done():
 		panic(fmt.Errorf("queuelock: Lock of %s: %w", l.key, context.Cause(l.ctx)))
 	}
+	locked := false
+	defer func() {
+		if !locked { // also after a panic of OnProgress or OnHandle
+			<-l.turn
+		}
+	}()
 	for {
 		lock, err := l.client.Acquire(l.ctx, l.key, waitpolicy.Forever, l.opts...)
 		if err == nil {
 			l.lock.Store(lock)
+			locked = true
 			return
 		}
 		if !errors.Is(err, ErrUnavailable) || l.ctx.Err() != nil {
-			<-l.turn
 			panic(err)
 		}
 	}

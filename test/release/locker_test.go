@@ -86,6 +86,29 @@ func TestLocker(t *testing.T) {
 		}
 		locktest.Release(t, held)
 	})
+	locktest.InBubble(t, "StaysUsableAfterPanicOfCallback", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, b, waitpolicy.NoWait)
+		first := true
+		l := a.Locker(t.Context(), locktest.Order, queuelock.OnProgress(func(queuelock.Progress) {
+			if first {
+				first = false
+				panic("boom")
+			}
+		}))
+		locktest.Says(t, panicOf(l.Lock), "boom")
+		locktest.Release(t, held)
+		next := make(chan struct{})
+		go func() { l.Lock(); close(next) }()
+		select {
+		case <-next:
+			l.Unlock()
+		case <-time.After(time.Hour):
+			t.Fatal("the Locker is locked, and its lock is free")
+		}
+	})
 	locktest.InBubble(t, "PanicsForBadKeyAndClosedClient", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
