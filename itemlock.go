@@ -67,7 +67,7 @@ func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) 
 	case cfg.mode != (serving.Mode{}):
 		misuse = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
 	case cfg.failClosed:
-		misuse = errors.New("LockItem: FailClosed is for Acquire: an operator has no way to evict the holder of an item")
+		misuse = errors.New("LockItem: FailClosed is for Acquire: the lock of an item always has a lease")
 	case cfg.placed != nil:
 		misuse = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
 	}
