@@ -103,8 +103,8 @@ func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpoli
 			if calls.Close() {
 				return callback.ErrFailed
 			}
-			if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
-				return ctx.Err() // served while the caller gave up
+			if cause := s.client.over(ctx); cause != nil {
+				return cmp.Or(ctx.Err(), cause) // served while the caller gave up
 			}
 			return nil
 		},

@@ -241,7 +241,7 @@ type MalformedError = queue.MalformedError
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
 // waiter saw last.
 func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue, err error, last waiter.Status) error {
-	key, waited, cause := keyOf(q), time.Since(cfg.begun), context.Cause(ctx)
+	key, waited, cause := keyOf(q), time.Since(cfg.begun), c.over(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
@@ -253,7 +253,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 		return &MismatchError{Key: key, Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
 	}
 	var ended error // the caller's context, if that has ended
-	if cause != nil && cause != errWaitOver {
+	if cause != nil {
 		ended = ctx.Err()
 		if !errors.Is(cause, ended) {
 			ended = fmt.Errorf("%w: %w", ended, cause)

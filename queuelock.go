@@ -197,7 +197,7 @@ func (c *Client) waited(ctx context.Context, cfg *settings, q table.Queue, calls
 	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
 	held := c.hold(ctx, cfg, q, grant)
 	failed := calls.Close()
-	if cause := context.Cause(ctx); failed || cause != nil && cause != errWaitOver {
+	if failed || c.over(ctx) != nil {
 		// Served while the caller gave up: give it back.
 		last.Serving = nil
 		err = c.acquireError(ctx, cfg, q, ctx.Err(), last)
@@ -321,6 +321,15 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
 	}
 	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }, nil
+}
+
+// over returns why the caller of an acquire wants no lock any more, or nil. The end of the client reaches ctx a moment
+// after Close has begun, which releases only what is listed: what is listed later sees the end here.
+func (c *Client) over(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
+		return cause
+	}
+	return context.Cause(c.ctx)
 }
 
 // enter begins a call on a queue that acquires nothing.

@@ -35,16 +35,30 @@ type Client struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session // guarded by mu, by the holder's id; those that are held, or not yet released
-	renewals chan struct{}       // an element for each heartbeat under way; made with the first session
+	renewals chan struct{}       // guarded by mu, see renewing; an element for each heartbeat under way
 }
 
+// list lists a session that is held. One that was lost meanwhile is not listed: move has unlisted it, or will.
 func (c *Client) list(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !s.current().Phase.held() {
+		return
+	}
 	if c.sessions == nil {
-		c.sessions, c.renewals = map[string]*Session{}, make(chan struct{}, maxRenewals)
+		c.sessions = map[string]*Session{}
 	}
 	c.sessions[s.grant.ID] = s
+}
+
+// renewing returns the channel that limits the heartbeats under way.
+func (c *Client) renewing() chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.renewals == nil {
+		c.renewals = make(chan struct{}, maxRenewals)
+	}
+	return c.renewals
 }
 
 func (c *Client) unlist(s *Session) {

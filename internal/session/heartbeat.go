@@ -37,7 +37,7 @@ func (s *Session) keep(ctx context.Context) {
 		// A grant by name has the rest of a row's lease.
 		first = min(terms.Interval, waiter.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)
 	}
-	others := mode.Permits > 1 || mode.Shared || s.client.held() > crowd
+	others := mode.Permits > 1 || mode.Shared || s.client.held() >= crowd
 	if others && first == terms.Interval {
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
 	}
@@ -57,9 +57,10 @@ var errReleasing = errors.New("the lock is not in the serving record: a write th
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
+	renewing := s.client.renewing()
 	select {
-	case s.client.renewals <- struct{}{}:
-		defer func() { <-s.client.renewals }()
+	case renewing <- struct{}{}:
+		defer func() { <-renewing }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -63,8 +63,8 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, s, cancel}
-	c.list(s)
 	s.keep(ctx)
+	c.list(s) // complete: Close may use it at once
 	return s
 }
 

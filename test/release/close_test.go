@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,31 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
+
+// TestCloseBesideGrant checks that Close, which does not wait, leaves no lock that is granted meanwhile.
+func TestCloseBesideGrant(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 300 {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		got := make(chan locktest.Outcome, 1)
+		go func() {
+			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.Forever)
+			got <- locktest.Outcome{Lock: lock, Err: err}
+		}()
+		for range i * 20 {
+			runtime.Gosched()
+		}
+		_ = c.Close(ended)
+		if o := <-got; o.Err == nil && o.Lock.Err() == nil || o.Err != nil && !errors.Is(o.Err, queuelock.ErrClosed) {
+			t.Fatalf("turn %d: Close has returned, and Acquire %v, %v", i, o.Lock, o.Err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // TestClose checks that Close tries every release and cancels waiters. The Java client's
 // close gave up at the first release that failed.

@@ -1,0 +1,73 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestListedSessions checks what Close, which takes the list at any time, may find in it.
+func TestListedSessions(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := table.Queue{
+		Store:  table.NewStore(tb.Client("a"), table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}, time.Second),
+		Entity: "e", Reason: "lock",
+	}
+	newClient := func(background *sync.WaitGroup) *Client {
+		return &Client{
+			Closed: t.Context(), Timeout: time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute),
+			Background: background.Go, Released: errReleased,
+			Lost: func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
+		}
+	}
+	terms := lease.Terms{TTL: time.Minute, Interval: 30 * time.Second, Margin: lease.Margin(time.Minute)}
+	grant := func(i int, sent time.Time) *waiter.Grant {
+		return &waiter.Grant{ID: fmt.Sprint(i), Ticket: ticket.FromUint64(1), Sent: sent, Lease: lease.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
+	}
+	t.Run("AreComplete", func(t *testing.T) {
+		var background, reader sync.WaitGroup
+		c := newClient(&background)
+		ctx, cancel := context.WithCancel(t.Context())
+		reader.Go(func() {
+			for ctx.Err() == nil {
+				for _, s := range c.Sessions() {
+					_ = s.Err() // as Release does first
+				}
+			}
+		})
+		for i := range 2000 {
+			s := c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, grant(i, time.Now()))
+			if len(c.Sessions()) != 1 {
+				t.Error("a session that is held is not listed")
+			}
+			s.move(State{Phase: Released, Reason: errReleased})
+		}
+		cancel()
+		reader.Wait()
+		background.Wait()
+	})
+	t.Run("AreNotLost", func(t *testing.T) {
+		var background sync.WaitGroup
+		c := newClient(&background)
+		for i := range 200 {
+			// The lease ends while the session is made.
+			s := c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, grant(i, time.Now().Add(terms.Margin-terms.TTL+20*time.Microsecond)))
+			<-s.Done()
+			background.Wait()
+		}
+		if n := len(c.Sessions()); n != 0 {
+			t.Errorf("%d sessions that were lost are listed", n)
+		}
+	})
+}
