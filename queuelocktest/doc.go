@@ -23,7 +23,7 @@
 //		})
 //	}
 //
-// Close the client inside the bubble, because a lock has a goroutine and a bubble ends
+// Close the client inside the bubble, because waiters and requests have goroutines and a bubble ends
 // only when all of its goroutines have. The file lock_test.go of this package has this
 // test. Make tables of your own code with CreateTable of the same SDK client.
 //
@@ -44,6 +44,10 @@
 // neither signatures nor permissions. The scheduler orders requests that several
 // goroutines send at the same moment. A test that needs one order holds requests with
 // [HoldRequest] or [HoldResponse] and lets them go one by one.
+//
+// In a bubble time begins in 2000, and new records count their tickets from 2026 on: there
+// each begins at ticket 1, so tokens fall after a record was deleted. With [WithClock] the
+// table can be of a later time.
 //
 // # What the table supports
 //
