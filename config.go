@@ -31,7 +31,8 @@ type Config struct {
 	// earlier, at random. Zero means half of TTL. At least 10 ms, and less than 4/5 of TTL.
 	HeartbeatInterval time.Duration
 	// WaiterTTL is the length of the lease of a waiter's row. Crashed waiters delay others for at most this
-	// long in total; one whose process hangs, for three and a half times as long by default. Zero means 15 s, or TTL if that is less. Between 1 s and 7 days.
+	// long in total; one whose process hangs, for three and a half times as long by default. Zero means 15 s, or TTL
+	// if that is less. Between 1 s and 7 days.
 	WaiterTTL time.Duration
 	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the
 	// shorter lease, at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its

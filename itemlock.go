@@ -59,7 +59,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 }
 
 func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
-	cfg := c.cfg.with(opts)
+	cfg := c.with(opts)
 	cfg.Scope = ScopeQueue
 	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	var misuse error
@@ -83,7 +83,8 @@ func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) 
 //
 //   - *ConditionError if a condition was false. The lock is held.
 //   - ErrReleased, or an error that matches ErrLost, if the lock had ended.
-//   - *UnknownOutcomeError if both may have been made, or may yet be.
+//   - *UnknownOutcomeError if both may have been made, or may yet be, and if the item was deleted or replaced by
+//     another program: nothing then shows what has happened.
 //   - any other error if the table failed. The lock is held.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,
 	cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
@@ -26,6 +27,8 @@ type Option func(*settings)
 // settings are the Config of a client, changed for one call.
 type settings struct {
 	Config
+	given  time.Duration // Config.HeartbeatInterval, zero if it was not set
+	ownTTL bool          // WithTTL was given
 	begun  time.Time
 	log    *notify.Log    // of the call in one queue
 	resume *waiter.Handle // nil: the call is not Resume
@@ -46,9 +49,9 @@ type warning struct {
 	call   func(*Lock)
 }
 
-// WithTTL sets Config.TTL for one lock, HeartbeatInterval to half of it, and RequestTimeout to at most a
-// quarter of it.
-func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.TTL = ttl } }
+// WithTTL sets Config.TTL for one lock. HeartbeatInterval stays as it was set, but is at most half of ttl, and half of
+// it if it was not set. RequestTimeout is at most a quarter of ttl.
+func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.TTL, s.ownTTL = ttl, true } }
 
 // WithOwner sets Config.Owner for one lock.
 func WithOwner(owner string) Option { return func(s *settings) { s.Owner = owner } }
@@ -72,9 +75,20 @@ func Shared() Option { return func(s *settings) { s.mode.Shared = true } }
 // interval. docs/costs.md has the formula.
 func Permits(n int) Option {
 	if n == 0 {
-		n = -1 // invalid too, while the mode of zero permits is that of a lock
+		n = noPermits
 	}
 	return func(s *settings) { s.mode.Permits = n }
+}
+
+// noPermits is in the mode of Permits(0), which is invalid. The mode of zero permits is that of a lock.
+const noPermits = math.MinInt
+
+// permitsOption names the option of a mode.
+func permitsOption(m serving.Mode) string {
+	if m.Permits == noPermits {
+		return "Permits(0)"
+	}
+	return fmt.Sprintf("Permits(%d)", m.Permits)
 }
 
 // LockDelay keeps the queue closed for d after the lease of a lost lock has ended, for a resource without a
@@ -122,16 +136,17 @@ func OnExpiring(margin time.Duration, f func(*Lock)) Option {
 	return func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) }
 }
 
-func (c *Config) with(opts []Option) *settings {
-	s := &settings{Config: *c, begun: time.Now()}
+// with returns the client's Config as the options change it.
+func (c *Client) with(opts []Option) *settings {
+	s := &settings{Config: c.cfg, given: c.interval, begun: time.Now()}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(s)
 		}
 	}
-	if s.TTL != c.TTL {
-		s.HeartbeatInterval = s.TTL / 2
-		s.RequestTimeout = max(min(c.RequestTimeout, s.TTL/4), time.Millisecond)
+	if s.ownTTL {
+		s.HeartbeatInterval = min(cmp.Or(s.given, s.TTL/2), s.TTL/2)
+		s.RequestTimeout = max(min(s.RequestTimeout, s.TTL/4), time.Millisecond)
 	}
 	return s
 }
@@ -143,7 +158,7 @@ func (s *settings) validate() error {
 	}
 	switch m, load := s.mode, s.load(0); {
 	case m.Permits < 0 || m.Permits > serving.MaxPermits:
-		return fmt.Errorf("Permits: between 1 and %d are possible", serving.MaxPermits)
+		return fmt.Errorf("%s: between 1 and %d are possible", permitsOption(m), serving.MaxPermits)
 	case m.Permits > 0 && m.Shared:
 		return errors.New("Permits and Shared cannot be combined: a semaphore has no writers")
 	case m.Permits > 1 && load.MaxData(m.Permits, maxData) < 0:
@@ -284,7 +299,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 	}
 	key, mode := keyOf(q), cfg.mode
 	if cfg.progress != nil || cfg.log.Observed() {
-		queued := false
+		var queued ticket.Number // the last
 		config.Progress = func(w waiter.Progress) {
 			p := Progress{
 				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
@@ -294,10 +309,10 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 				calls.Call(key, func() { cfg.progress(p) })
 			}
 			place := event.Queued{Origin: cfg.log.Origin(p.Ticket), Ahead: w.Status.Ahead, Serving: p.Serving}
-			if queued {
+			if queued == p.Ticket {
 				notify.Send(cfg.log, event.Moved(place))
 			} else {
-				queued = true
+				queued = p.Ticket
 				notify.Send(cfg.log, place)
 			}
 		}

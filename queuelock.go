@@ -18,7 +18,8 @@
 //
 //   - The table never has two holders, or more than the mode allows, under any pause, crash, retry, lost or
 //     late answer.
-//   - Tickets strictly increase from holder to holder.
+//   - Tickets strictly increase from holder to holder, except in a restored table and in four cases of a deleted
+//     record, which docs/failures.md lists.
 //   - Waiters whose rows are in the table are served in the order of their tickets.
 //   - A running process learns of a loss by its own monotonic clock before another client may be served, unless
 //     its host was suspended, which stops that clock, or DynamoDB's dates were wrong for longer than a lease.
@@ -100,7 +101,8 @@ import (
 // Close closes.
 type Client struct {
 	cfg      Config
-	log      *notify.Log // to cfg.Logger and cfg.Observer
+	interval time.Duration // Config.HeartbeatInterval as it was given, see WithTTL
+	log      *notify.Log   // to cfg.Logger and cfg.Observer
 	store    *table.Store
 	observer *lease.Observer
 	local    *localqueue.Queues
@@ -123,12 +125,13 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	if isNil(db) {
 		return nil, errors.New("queuelock: the DynamoDB client is nil")
 	}
+	interval := cfg.HeartbeatInterval
 	cfg = cfg.withDefaults()
 	layout := cfg.layout(tableName)
 	if err := cmp.Or(layout.Validate(), cfg.validate()); err != nil {
 		return nil, fmt.Errorf("queuelock: %w", err)
 	}
-	c := &Client{cfg: cfg, log: notify.New(cfg.Logger, cfg.Observer), local: localqueue.New(cfg.attention())}
+	c := &Client{cfg: cfg, interval: interval, log: notify.New(cfg.Logger, cfg.Observer), local: localqueue.New(cfg.attention())}
 	c.cfg.Logger = c.log.Logger
 	if cfg.Wake != nil {
 		c.local.UseHints(cfg.Wake, c.cfg.Logger)
@@ -343,7 +346,7 @@ func (c *Client) enter(ctx context.Context, key Key) (bounded context.Context, q
 
 // prepare checks the arguments of a call.
 func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
-	cfg := c.cfg.with(opts)
+	cfg := c.with(opts)
 	key = key.normal()
 	var misuse error
 	if cfg.createItem {

@@ -45,7 +45,7 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
 	}
 	mode := serving.Mode{Shared: h.Shared, Permits: h.Permits}
-	if given := c.cfg.with(opts).mode; given != (serving.Mode{}) && given != mode {
+	if given := c.with(opts).mode; given != (serving.Mode{}) && given != mode {
 		return nil, fmt.Errorf("queuelock: Resume: %s is given, and the handle is of an Acquire with %s: leave it out, "+
 			"the handle has it", modeOptions(given), modeOptions(mode))
 	}
@@ -63,7 +63,7 @@ func modeOptions(m serving.Mode) string {
 	case m.Shared:
 		return "Shared"
 	case m.Permits != 0:
-		return fmt.Sprintf("Permits(%d)", max(0, m.Permits))
+		return permitsOption(m)
 	}
 	return "neither Shared nor Permits"
 }

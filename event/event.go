@@ -87,7 +87,7 @@ type Ticketed struct {
 	Again bool // in place of an earlier one of this acquire, which was overtaken
 }
 
-// Queued says that the acquire begins to wait.
+// Queued says that the acquire begins to wait with a ticket.
 type Queued struct {
 	Origin
 	Ahead   int           // waiters ahead

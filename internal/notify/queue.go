@@ -78,7 +78,7 @@ func (q *Queue) take() (f func(int), dropped int) {
 }
 
 // Handler returns a handler that queues its records for next, by their levels. It waits for next in Enabled, WithAttrs
-// and WithGroup, which do no output: a record that nobody reads takes no room from others.
+// and WithGroup, which do no output: a record below its level takes no room.
 func (q *Queue) Handler(next slog.Handler) slog.Handler { return handler{q, next} }
 
 type handler struct {

@@ -321,3 +321,32 @@ func TestHandoverTime(t *testing.T) {
 		}
 	})
 }
+
+// TestQueuedAgain checks that each ticket of an acquire that waits is Queued, as the diagram of package event shows.
+func TestQueuedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, w := queuelocktest.NewTable(t), &witness{}
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		cfg := locktest.TenSeconds
+		cfg.Observer = w
+		c, db := locktest.Open(t, table, "stalled", cfg)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		next, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
+		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		db.Partition()
+		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
+		locktest.Release(t, held)
+		over := granted(t, overtaker)
+		db.Heal()
+		time.Sleep(10 * time.Second)
+		locktest.Release(t, over)
+		locktest.Release(t, granted(t, waiting))
+		names := w.names()
+		if tickets := strings.Count(names, "Ticketed"); tickets != 2 || strings.Count(names, "Ticketed Queued") != 2 {
+			t.Error(names)
+		}
+	})
+}

@@ -203,3 +203,29 @@ func TestForeignText(t *testing.T) {
 		}
 	}
 }
+
+// TestHeartbeatOfTTL checks the one rule for HeartbeatInterval with WithTTL, also at the TTL that the client has.
+func TestHeartbeatOfTTL(t *testing.T) {
+	for name, test := range map[string]struct{ given, ttl, want time.Duration }{
+		"KeptAtEqualTTL":    {5 * time.Second, time.Minute, 5 * time.Second},
+		"KeptAtLongerTTL":   {5 * time.Second, 61 * time.Second, 5 * time.Second},
+		"HalfOfShorterTTL":  {20 * time.Second, 30 * time.Second, 15 * time.Second},
+		"HalfAtMost":        {40 * time.Second, time.Minute, 30 * time.Second},
+		"HalfIfUnset":       {0, 4 * time.Minute, 2 * time.Minute},
+		"HalfIfUnsetAtSame": {0, time.Minute, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				c, _ := locktest.Open(t, table, "a", queuelock.Config{HeartbeatInterval: test.given})
+				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // DynamoDB's time is known from here
+				lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(test.ttl))
+				time.Sleep(5*test.want + test.want/4)
+				if beat := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0].Beat; beat != 5 {
+					t.Errorf("%d renewals in five intervals of %v", beat, test.want)
+				}
+				locktest.Release(t, lock)
+			})
+		})
+	}
+}

@@ -113,11 +113,11 @@ func TestBadModes(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for word, opts := range map[string][]queuelock.Option{
-			"between 1 and 500":      {queuelock.Permits(0)},
-			"at":                     {queuelock.Permits(-3)},
-			"are possible":           {queuelock.Permits(501)},
-			"cannot be combined":     {queuelock.Permits(2), queuelock.Shared()},
-			"semaphore has no write": {queuelock.Shared(), queuelock.Permits(1)},
+			"Permits(0): between 1 and 500 are": {queuelock.Permits(0)},
+			"Permits(-3): between":              {queuelock.Permits(-3)},
+			"Permits(501): between":             {queuelock.Permits(501)},
+			"cannot be combined":                {queuelock.Permits(2), queuelock.Shared()},
+			"semaphore has no write":            {queuelock.Shared(), queuelock.Permits(1)},
 		} {
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
 			if word != "at" {
