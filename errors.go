@@ -61,6 +61,11 @@ type NotAcquiredError struct {
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
 	// when the error was made.
 	Serving *queue.Holder
+	// Own is the lowest ticket with which this Client itself holds the lock, or zero. Locks are not reentrant: a
+	// goroutine that holds a lock and acquires it again waits for itself.
+	Own ticket.Number
+	// Holders counts the holders seen last: several with Shared and Permits. Permits is that of the option, or zero.
+	Holders, Permits int
 	// EstimatedWait is how long the wait would have gone on, as Progress.EstimatedWait.
 	EstimatedWait time.Duration
 	Err           error // the context's, if that ended the wait
@@ -72,6 +77,9 @@ func (e *NotAcquiredError) Error() string {
 	if e.Position > 0 {
 		s += fmt.Sprintf(", position %d", e.Position)
 	}
+	if e.Permits > 0 && e.Holders > 0 {
+		s += fmt.Sprintf(", %d of %d permits in use", e.Holders, e.Permits)
+	}
 	if e.Serving != nil {
 		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(e.Serving.Owner), e.Serving.Ticket)
 		if !e.Serving.Since.IsZero() {
@@ -81,6 +89,12 @@ func (e *NotAcquiredError) Error() string {
 			s += ", without a lease"
 		}
 		s += ")"
+		if e.Holders > 1 {
+			s += fmt.Sprintf(" and %d more", e.Holders-1)
+		}
+	}
+	if !e.Own.IsZero() {
+		s += fmt.Sprintf(", this client itself holds ticket %s", e.Own)
 	}
 	return s + text(", behind a ", e.Blocked) + text(": ", e.Err)
 }
@@ -273,7 +287,8 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
 	e := &NotAcquiredError{
-		Key: key, Waited: waited, Serving: c.served(q, last), EstimatedWait: last.Wait, Blocked: last.Blocked, Err: ended,
+		Key: key, Waited: waited, Serving: c.served(q, last), Own: c.own(last), Holders: len(last.Serving),
+		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait, Blocked: last.Blocked, Err: ended,
 	}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1

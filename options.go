@@ -278,6 +278,9 @@ type Progress struct {
 	TicketsAhead int
 	// Serving is the holder with the lowest ticket, or nil.
 	Serving *queue.Holder
+	// Own is the lowest ticket with which this Client itself holds the lock, or zero. The wait then ends only after
+	// this process has released it: locks are not reentrant.
+	Own ticket.Number
 	// Waited is the time for which Acquire has tried.
 	Waited time.Duration
 	// EstimatedWait is a guess from the rate of recent turns. Zero if no rate is known, and if the turn may
@@ -303,7 +306,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		config.Progress = func(w waiter.Progress) {
 			p := Progress{
 				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
-				Serving: c.served(q, w.Status), Waited: time.Since(cfg.begun), EstimatedWait: w.Wait,
+				Serving: c.served(q, w.Status), Own: c.own(w.Status), Waited: time.Since(cfg.begun), EstimatedWait: w.Wait,
 			}
 			if cfg.progress != nil {
 				calls.Call(key, func() { cfg.progress(p) })
@@ -325,6 +328,16 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		}
 	}
 	return config
+}
+
+// own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
+func (c *Client) own(last waiter.Status) ticket.Number {
+	for _, h := range last.Serving { // in the order of tickets
+		if c.sessions.Holds(h.ID) {
+			return h.Ticket
+		}
+	}
+	return ticket.Number{}
 }
 
 // served returns the holder that a waiter saw last, or nil. Its ages are of now.
