@@ -20,14 +20,14 @@ func TestCloseBesideGrant(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for i := range 300 {
+	for i := range 60 {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		got := make(chan locktest.Outcome, 1)
 		go func() {
 			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.Forever)
 			got <- locktest.Outcome{Lock: lock, Err: err}
 		}()
-		for range i * 20 {
+		for range i * 100 {
 			runtime.Gosched()
 		}
 		_ = c.Close(ended)
