@@ -36,6 +36,12 @@ quick: ## all tests on the embedded engine alone, without the race detector
 load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
 	$(GO) test -run 'TestHeld$$|TestWaiting' -v -count=1 ./test/load
 
+.PHONY: test-retries
+test-retries: ## the tests of outages and costs by the SDK's coming rules for retries, on the embedded engine
+	AWS_NEW_RETRIES_2026=true QUEUELOCK_ENGINES=embedded $(GO) test -count=1 . ./failfast ./queuelocktest \
+		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./internal/sweep \
+		./test/acquire ./test/budget ./test/failclosed ./test/faults ./test/item ./test/lease ./test/multilock ./test/release ./test/transact
+
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/docs

@@ -1,4 +1,4 @@
-// Package failfast sets the time limits and retries of an aws.Config, so that dead connections cost no lock its
+// Package failfast sets the time limits of an aws.Config, so that dead connections cost no lock its
 // lease.
 //
 // A lock is renewed by requests, and is lost when none succeeds until its lease ends. With
@@ -11,13 +11,11 @@ package failfast
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
@@ -30,24 +28,15 @@ const (
 	// DynamoDB. DynamoDB answers in milliseconds, and a packet sent again arrives after 1 s.
 	// Two attempts and a part of a third fit into the default RequestTimeout of 3.75 s.
 	answerTimeout = 1500 * time.Millisecond
-	// firstPause is the base of the pause after a failure that is no throttle. The SDK pauses
-	// for up to 2 s and then 4 s, and has 25 ms for DynamoDB in its rules to come
-	// (AWS_NEW_RETRIES_2026).
-	firstPause = 25 * time.Millisecond
 )
 
-// Config returns cfg with limits for connecting and for an answer, and with short pauses
-// between the attempts of a call. Make an SDK client of it that serves nothing but locks.
+// Config returns cfg with limits for connecting and for an answer. Make an SDK client of it
+// that serves nothing but locks. Retries are left alone: the library bounds their pauses.
 //
-// What the caller has set stays: an HTTPClient that is no BuildableClient, each time of a
-// BuildableClient that is not the SDK's default, a Retryer, RetryMaxAttempts, and the mode
-// adaptive. A DialContext is kept, and bounded. A DefaultsMode other than legacy replaces
-// the limits for connecting by its own.
+// What the caller has set stays: an HTTPClient that is no BuildableClient, and each time of a
+// BuildableClient that is not the SDK's default. A DialContext is kept, and bounded. A
+// DefaultsMode other than legacy replaces the limits for connecting by its own.
 func Config(cfg aws.Config) aws.Config {
-	if cfg.Retryer == nil && cfg.RetryMode != aws.RetryModeAdaptive {
-		// A new one for each SDK client: it has the client's quota of retries.
-		cfg.Retryer = func() aws.Retryer { return retryer() }
-	}
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient()
 	}
@@ -75,21 +64,5 @@ func bounded(client *awshttp.BuildableClient) *awshttp.BuildableClient {
 		if t.ResponseHeaderTimeout == 0 {
 			t.ResponseHeaderTimeout = answerTimeout
 		}
-	})
-}
-
-// retryer is the SDK's standard one, with its quota and its three attempts. After throttles
-// it pauses as the SDK does, and after other failures only briefly: nothing is gained by
-// waiting for a connection that is gone, and the library pauses between calls.
-func retryer() aws.Retryer {
-	throttles := retry.IsErrorThrottles(retry.DefaultThrottles)
-	throttled := retry.NewExponentialJitterBackoff(retry.DefaultMaxBackoff)
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
-			if throttles.IsErrorThrottle(err) == aws.TrueTernary {
-				return throttled.BackoffDelay(attempt, err)
-			}
-			return rand.N(firstPause << min(attempt, 10)), nil
-		})
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"reflect"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,15 +13,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/failfast"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -224,10 +222,9 @@ func silent(t *testing.T) func(context.Context) net.Conn {
 	}
 }
 
-// TestFaults measures a call whose first connection fails. It succeeds on the next one, well
+// TestFaults measures a call of the library whose first connection fails. It succeeds on the next one, well
 // within RequestTimeout, or fails when its limit has passed.
 func TestFaults(t *testing.T) {
-	const defaultRequestTimeout = 3750 * time.Millisecond
 	hanging := func(ctx context.Context) net.Conn { <-ctx.Done(); return nil }
 	refused := func(context.Context) net.Conn { return nil }
 	closed := func(context.Context) net.Conn {
@@ -242,26 +239,32 @@ func TestFaults(t *testing.T) {
 		most, least time.Duration
 		works       bool
 	}{
-		"ConnectsAgainAfterHang":    {"http", func(*testing.T) func(context.Context) net.Conn { return hanging }, 0, 1200 * time.Millisecond, 1100 * time.Millisecond, true},
-		"ConnectsAgainAfterRefusal": {"http", func(*testing.T) func(context.Context) net.Conn { return refused }, 0, 100 * time.Millisecond, 0, true},
-		"AsksAgainAfterSilence":     {"http", silent, 0, 1600 * time.Millisecond, 1500 * time.Millisecond, true},
-		"AsksAgainAfterClose":       {"http", func(*testing.T) func(context.Context) net.Conn { return closed }, 0, 100 * time.Millisecond, 0, true},
+		"ConnectsAgainAfterHang":    {"http", func(*testing.T) func(context.Context) net.Conn { return hanging }, 0, 1250 * time.Millisecond, 1100 * time.Millisecond, true},
+		"ConnectsAgainAfterRefusal": {"http", func(*testing.T) func(context.Context) net.Conn { return refused }, 0, 150 * time.Millisecond, 0, true},
+		"AsksAgainAfterSilence":     {"http", silent, 0, 1650 * time.Millisecond, 1500 * time.Millisecond, true},
+		"AsksAgainAfterClose":       {"http", func(*testing.T) func(context.Context) net.Conn { return closed }, 0, 150 * time.Millisecond, 0, true},
 		"EndsSilentHandshake":       {"https", silent, 1, 1100 * time.Millisecond, 1100 * time.Millisecond, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHost(t)
+				setup := dynamodb.NewFromConfig(h.config("http"))
+				if err := queuelock.CreateTable(t.Context(), setup, "locks", queuelock.Config{}); err != nil {
+					t.Fatal(err)
+				}
 				h.faults = []func(context.Context) net.Conn{c.fault(t)}
 				cfg := h.config(c.scheme)
 				cfg.RetryMaxAttempts = c.attempts
-				ctx, cancel := context.WithTimeout(t.Context(), defaultRequestTimeout)
-				defer cancel()
+				locks, err := queuelock.New(dynamodb.NewFromConfig(failfast.Config(cfg)), "locks", queuelock.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
 				begun := time.Now()
-				_, err := dynamodb.NewFromConfig(failfast.Config(cfg)).ListTables(ctx, &dynamodb.ListTablesInput{})
+				_, err = locks.IsLocked(t.Context(), queuelock.Key{Entity: "order-7"})
 				if took := time.Since(begun); took < c.least || took > c.most {
 					t.Errorf("took %v, want %v to %v", took, c.least, c.most)
 				}
-				if (err == nil) != c.works || ctx.Err() != nil {
+				if (err == nil) != c.works {
 					t.Errorf("error %v, want success: %v", err, c.works)
 				}
 			})
@@ -296,42 +299,54 @@ func TestCallersSettings(t *testing.T) {
 	if read, _ := got.GetReadTimeout(); got.GetTimeout() != time.Hour || read != time.Minute || got.GetDialer().Timeout != 5*time.Second {
 		t.Errorf("timeouts %v, %v, %v", got.GetTimeout(), read, got.GetDialer().Timeout)
 	}
-
-	retryer := func() aws.Retryer { return aws.NopRetryer{} }
-	for name, cfg := range map[string]aws.Config{
-		"Retryer":  {Retryer: retryer},
-		"Adaptive": {RetryMode: aws.RetryModeAdaptive},
-	} {
-		if got := failfast.Config(cfg); reflect.ValueOf(got.Retryer).Pointer() != reflect.ValueOf(cfg.Retryer).Pointer() || got.RetryMode != cfg.RetryMode {
-			t.Errorf("%s: another retryer, or mode %q", name, got.RetryMode)
-		}
-	}
-	attempts := dynamodb.NewFromConfig(failfast.Config(aws.Config{RetryMaxAttempts: 7})).Options().Retryer.MaxAttempts()
-	if attempts != 7 {
-		t.Errorf("%d attempts, want 7", attempts)
+	if got := failfast.Config(aws.Config{RetryMode: aws.RetryModeAdaptive}); got.Retryer != nil || got.RetryMode != aws.RetryModeAdaptive {
+		t.Errorf("another retryer, or mode %q", got.RetryMode)
 	}
 }
 
-// TestPauses checks that pauses after throttles are those of the SDK, and others short.
+// TestPauses checks what a holder gets through the library: a connection that is reset costs a short pause, and after a
+// throttle the pauses are those of the SDK.
 func TestPauses(t *testing.T) {
-	r := failfast.Config(aws.Config{}).Retryer()
-	if got := r.MaxAttempts(); got != retry.DefaultMaxAttempts {
-		t.Errorf("%d attempts", got)
+	for name, c := range map[string]struct {
+		fault       queuelocktest.Fault
+		least, most time.Duration // of the longest of many
+	}{
+		"AreShortAfterReset":       {queuelocktest.LoseRequest(), 0, 300 * time.Millisecond},
+		"AreTheSDKsAfterThrottles": {queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 400 * time.Millisecond, 3750 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := queuelocktest.NewTable(t)
+				locks, err := queuelock.New(db.Client("c", configured), db.Name(), queuelock.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				longest := time.Duration(0)
+				for range 30 {
+					lock, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
+					if err != nil {
+						t.Fatal(err)
+					}
+					db.Inject(c.fault.Times(1))
+					begun := time.Now()
+					if err := lock.Extend(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					longest = max(longest, time.Since(begun))
+					if err := lock.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if longest < c.least || longest > c.most {
+					t.Errorf("the longest pause is %v, want %v to %v", longest, c.least, c.most)
+				}
+			})
+		})
 	}
-	longest := func(err error) (d time.Duration) {
-		for range 200 {
-			pause, failure := r.RetryDelay(1, err)
-			if failure != nil {
-				t.Fatal(failure)
-			}
-			d = max(d, pause)
-		}
-		return d
-	}
-	if d := longest(syscall.ECONNRESET); d > 50*time.Millisecond {
-		t.Errorf("a pause of %v after a reset", d)
-	}
-	if d := longest(&types.ProvisionedThroughputExceededException{}); d < 200*time.Millisecond {
-		t.Errorf("pauses of at most %v after throttles", d)
-	}
+}
+
+// configured gives a client the retries of failfast.Config.
+func configured(o *dynamodb.Options) {
+	with := dynamodb.NewFromConfig(failfast.Config(aws.Config{})).Options()
+	o.Retryer, o.RetryMode, o.RetryMaxAttempts = with.Retryer, with.RetryMode, with.RetryMaxAttempts
 }

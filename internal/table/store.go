@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -43,12 +42,6 @@ type Option = func(*dynamodb.Options)
 
 // Once turns the SDK's retries off, for calls whose attempts must differ.
 func Once() Option { return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} } }
-
-// boundRetries keeps the pauses before the SDK's retries short. By default they grow to
-// seconds, and a lock whose release had no answer would idle for that long.
-func boundRetries(o *dynamodb.Options) {
-	o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 150*time.Millisecond)
-}
 
 // Store sends requests to one table. It is safe for concurrent use.
 type Store struct {
@@ -187,7 +180,7 @@ func send[In, Out any](ctx context.Context, s *Store, operation string,
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	sent := time.Now()
-	out, err := request(bounded, in, append([]Option{boundRetries}, opts...)...)
+	out, err := request(bounded, in, append([]Option{pausing(bounded, s.timeout)}, opts...)...)
 	received := time.Now()
 	date, ok := dateOfError(err)
 	if err == nil {
