@@ -44,7 +44,8 @@ type Wait struct {
 
 var (
 	// NoWait refuses a busy lock with one request, and takes no ticket. Two are needed where one cannot tell: of a
-	// reader while only a writer waits, and of a client that sees a lease without an end for the first time.
+	// reader while only a writer waits, and of a client that sees a lease without an end for the first time. At a table
+	// that does not answer it ends after 3 s.
 	NoWait = Wait{}
 	// Forever waits until the lock is served or the context ends.
 	Forever = Wait{forever: true}
@@ -56,8 +57,8 @@ func For(d time.Duration) Wait { return Wait{limit: d} }
 
 // Attempts tries n times with NoWait, and pauses between two attempts for every,
 // shortened at random by up to a fifth. Clients that wait in the queue go first, so in
-// a busy queue all attempts may fail. A table that does not answer is tried for 3 s in
-// each attempt. Attempts(1, every) is NoWait. Validate refuses n below 1 and pauses below
+// a busy queue all attempts may fail. At a table that does not answer each attempt ends
+// after 3 s. Attempts(1, every) is NoWait. Validate refuses n below 1 and pauses below
 // a millisecond.
 func Attempts(n int, every time.Duration) Wait {
 	if n == 1 && every >= 0 {

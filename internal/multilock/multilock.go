@@ -87,6 +87,7 @@ const quickNumbers = 5
 type acquisition struct {
 	cfg     Config
 	noWait  bool
+	until   time.Time      // the end of the requests of a try with noWait
 	tried   bool           // see Error
 	highest waiter.Highest // ticket that is known to have been issued
 }
@@ -96,6 +97,7 @@ func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error
 	tries, _ := wait.Tries()
 	a := &acquisition{cfg: c, noWait: tries > 0}
 	for try := 1; ; try++ {
+		a.until = time.Now().Add(waiter.TryLimit)
 		held, err := a.acquire(ctx)
 		if err == nil {
 			return held, nil

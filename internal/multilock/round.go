@@ -106,7 +106,7 @@ func (r *round) letGo() {
 func (r *round) enterAll(ctx context.Context) {
 	var t ticket.Number
 	for i, c := range r.a.cfg.Waiters {
-		c.NoWait, c.Several.Stuck = r.a.noWait, r.stick
+		c.NoWait, c.Until, c.Several.Stuck = r.a.noWait, r.a.until, r.stick
 		if r.a.cfg.Numbered {
 			c.Several.Slots = r.slots // else it waits in one queue after the other
 		}

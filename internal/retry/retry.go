@@ -53,6 +53,7 @@ func (p Policy) try(ctx context.Context, request func(ctx context.Context) error
 // time up to 2 s, with random variation. It is not safe for concurrent use.
 type Schedule struct {
 	timeout time.Duration
+	end     time.Time     // of all series; zero: none
 	begun   time.Time     // the first failure of the series; zero: none yet
 	delay   time.Duration // after the last failure
 }
@@ -61,18 +62,23 @@ type Schedule struct {
 // from the first. Zero never ends.
 func For(timeout time.Duration) *Schedule { return &Schedule{timeout: timeout} }
 
-// Pause waits before the next attempt. It returns false at once if the timeout would
-// pass during the wait, or ctx has ended.
+// Until returns a Schedule that ends at that time.
+func Until(end time.Time) *Schedule { return &Schedule{end: end} }
+
+// Pause waits before the next attempt. It returns false at once if the timeout or the end
+// would pass during the wait, or ctx has ended.
 func (s *Schedule) Pause(ctx context.Context) bool {
 	if s.begun.IsZero() {
 		s.begun, s.delay = time.Now(), 50*time.Millisecond
 	} else {
 		s.delay = min(2*s.delay, 2*time.Second)
 	}
-	if ctx.Err() != nil || s.timeout != 0 && time.Since(s.begun)+s.delay > s.timeout {
+	now := time.Now()
+	if ctx.Err() != nil || s.timeout != 0 && now.Sub(s.begun)+s.delay > s.timeout {
 		return false
 	}
-	return Sleep(ctx, random.Around(ctx, s.delay))
+	pause := random.Around(ctx, s.delay)
+	return (s.end.IsZero() || now.Add(pause).Before(s.end)) && Sleep(ctx, pause)
 }
 
 // Reset ends a series of failures: the timeout and the delays begin again.

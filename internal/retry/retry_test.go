@@ -78,15 +78,29 @@ func TestGrace(t *testing.T) {
 
 func TestSharedSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, calls := time.Now(), 0
 		p := policy(retry.Policy{Schedule: retry.For(3 * time.Second)})
-		for range 2 {
+		for do, one := range []bool{false, true} {
+			calls := 0
 			if err := p.Do(t.Context(), func(context.Context) error { calls++; return errBusy }); !errors.Is(err, errBusy) {
 				t.Fatalf("error %v, want %v", err, errBusy)
 			}
+			if (calls == 1) != one {
+				t.Errorf("%d calls of Do %d, want one of the second alone: the series is over", calls, do+1)
+			}
 		}
-		if took := time.Since(begun); took > 6*time.Second || calls < 3 {
-			t.Errorf("%d calls in %v, want one series of 3s", calls, took)
+	})
+}
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			s, begun := retry.Until(time.Now().Add(3*time.Second)), time.Now()
+			for s.Pause(t.Context()) {
+				s.Reset() // a new series does not move the end
+			}
+			if took := time.Since(begun); took >= 3*time.Second || took < 2*time.Second {
+				t.Fatalf("attempts begin for %v, want almost 3s", took)
+			}
 		}
 	})
 }

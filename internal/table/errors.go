@@ -36,7 +36,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Timeout > 0 {
-		return fmt.Sprintf("%s on table %q: no answer within %v: %v", e.Operation, e.Table, e.Timeout, e.Err)
+		return fmt.Sprintf("%s on table %q: no answer within %v: %v", e.Operation, e.Table, e.Timeout.Round(time.Millisecond), e.Err)
 	}
 	return fmt.Sprintf("%s on table %q: %v", e.Operation, e.Table, e.Err)
 }
@@ -88,7 +88,7 @@ func (s *Store) refusable(key Item, err error) error {
 	return err
 }
 
-func (s *Store) translate(ctx, bounded context.Context, operation string, err error) error {
+func (s *Store) translate(ctx, bounded context.Context, timeout time.Duration, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return &Refused{Item: failed.Item}
 	}
@@ -100,7 +100,7 @@ func (s *Store) translate(ctx, bounded context.Context, operation string, err er
 	}
 	e := &Error{Operation: operation, Table: s.layout.Table, Err: err}
 	if bounded.Err() != nil && ctx.Err() == nil {
-		e.Timeout = s.timeout
+		e.Timeout = max(timeout, time.Nanosecond)
 	}
 	return e
 }

@@ -49,6 +49,7 @@ type Store struct {
 	layout  Layout
 	clock   *dbclock.Clock
 	timeout time.Duration
+	end     time.Time    // no call outlives it; zero: none
 	home    *Home        // of the table of a user's item; else nil
 	shows   *atomic.Bool // an answer has shown an item that refused a write
 	flat    *atomic.Bool // the engine has refused a function within a function
@@ -70,6 +71,13 @@ func (s *Store) Within(timeout time.Duration) *Store {
 
 // AtMost returns the same table with a timeout that is not longer than that.
 func (s *Store) AtMost(timeout time.Duration) *Store { return s.Within(min(timeout, s.timeout)) }
+
+// Until returns the same table, whose calls also end at that time. Zero: not.
+func (s *Store) Until(end time.Time) *Store {
+	bounded := *s
+	bounded.end = end
+	return &bounded
+}
 
 func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
@@ -177,10 +185,13 @@ func (r rangeShape) Build(slots Slots) expression.Builder {
 func send[In, Out any](ctx context.Context, s *Store, operation string,
 	request func(context.Context, *In, ...Option) (*Out, error), in *In,
 	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {
-	bounded, cancel := context.WithTimeout(ctx, s.timeout)
+	sent, timeout := time.Now(), s.timeout
+	if !s.end.IsZero() {
+		timeout = min(timeout, s.end.Sub(sent))
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	sent := time.Now()
-	out, err := request(bounded, in, append([]Option{pausing(bounded, s.timeout)}, opts...)...)
+	out, err := request(bounded, in, append([]Option{pausing(bounded, timeout)}, opts...)...)
 	received := time.Now()
 	date, ok := dateOfError(err)
 	if err == nil {
@@ -191,7 +202,7 @@ func send[In, Out any](ctx context.Context, s *Store, operation string,
 		s.clock.Observe(sent, received, date)
 	}
 	if err != nil {
-		return nil, s.translate(ctx, bounded, operation, err)
+		return nil, s.translate(ctx, bounded, timeout, operation, err)
 	}
 	return out, nil
 }

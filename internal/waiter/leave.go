@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/grace"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/sweep"
@@ -31,7 +32,9 @@ func (e *OrphanError) Error() string {
 
 // Leave leaves the queue: CLEAN UP of the protocol. It must follow an error of Number, Enter or Await, and may
 // replace Await. It waits until the row is deleted, and removes ids whose requests were not answered from the
-// record. It returns when all requests were answered or given up.
+// record. It returns when all requests were answered or given up. With NoWait the ids are removed in the background,
+// which the client's Close waits for: the caller has not queued, and a lease ends them, unless a fail-closed grant is
+// among them.
 func (w *Waiter) Leave(ctx context.Context) {
 	w.leave()
 	w.share(ctx)
@@ -43,11 +46,25 @@ func (w *Waiter) Leave(ctx context.Context) {
 	if len(unknown) == 0 {
 		return
 	}
+	if w.cfg.NoWait && !slices.ContainsFunc(w.attempts, (*attempt).mayStay) {
+		ctx, cleaned := random.Fork(ctx), make(chan struct{})
+		w.cleaned = cleaned
+		w.cfg.Background(func() {
+			defer close(cleaned)
+			if _, err := w.remove(ctx, unknown...); err != nil {
+				w.abandon(unknown, err)
+			}
+		})
+		return
+	}
 	if _, err := w.remove(ctx, unknown...); err != nil {
 		w.unanswered(err)
 		w.abandon(unknown, err)
 	}
 }
+
+// mayStay reports whether the attempt may be in the record without a lease that would end it.
+func (a *attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
 
 // share writes when the waiter saw a holder whose lease has no end, while the row is deleted. It is one attempt, and
 // none at a table that does not answer.
@@ -65,7 +82,7 @@ func (w *Waiter) share(ctx context.Context) {
 // abandon logs ids that could not be removed from the record. A lease ends them, except an orphan.
 func (w *Waiter) abandon(ids []string, err error) {
 	for _, a := range w.attempts {
-		if a.unknown && !a.confirming.IsZero() {
+		if a.mayStay() {
 			ids = slices.DeleteFunc(ids, func(id string) bool { return id == a.id })
 			w.orphan = &OrphanError{Ticket: a.confirming, Err: err}
 			w.cfg.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+
@@ -97,7 +114,9 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, err
 	idle := rec.Idle()
 	w.cfg.Local.Wake(w.cfg.Queue, !idle)
 	if idle {
-		after, err := serving.MakeIdle(context.WithoutCancel(ctx), w.cfg.Queue, rec)
+		q := w.cfg.Queue
+		q.Store = q.Until(time.Time{})
+		after, err := serving.MakeIdle(context.WithoutCancel(ctx), q, rec)
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			rec = after
 		}
@@ -113,7 +132,9 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	ctx, cancelEnd := context.WithDeadline(ctx, end)
 	defer cancelEnd()
 	err := retry.Policy{Retryable: table.Transient, Timeout: w.cfg.RetryTimeout}.Do(ctx, func(ctx context.Context) error {
-		_, err := serving.Remove(ctx, w.cfg.Queue, id)
+		q := w.cfg.Queue
+		q.Store = q.Until(time.Time{})
+		_, err := serving.Remove(ctx, q, id)
 		return err
 	})
 	switch {
@@ -130,7 +151,7 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 func detached(ctx context.Context, q table.Queue, request func(context.Context, table.Queue) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	whole := q.Store
+	whole := q.Until(time.Time{})
 	q.Store = whole.AtMost(leaveLimit / 3)
 	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, func(ctx context.Context) error {
 		defer func() { q.Store = whole }()

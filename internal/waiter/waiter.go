@@ -41,7 +41,8 @@ type Config struct {
 	Row   lease.Terms // of the row's lease
 
 	Schedule     waitpolicy.Schedule
-	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table after 3 s
+	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
+	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
 	Resume       *Handle        // of what is continued; nil: take a number
 	Progress     func(Progress) // receives changes of a wait; must not block; optional
@@ -94,21 +95,37 @@ type Waiter struct {
 	looks     int            // that were sent
 	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
 
-	turn   turn           // of the last ticket
-	places sync.WaitGroup // rows that are kept or not yet deleted
-	orphan *OrphanError
+	turn    turn           // of the last ticket
+	places  sync.WaitGroup // rows that are kept or not yet deleted
+	orphan  *OrphanError
+	cleaned chan struct{} // closed when the ids are removed in the background, or cannot be; nil: they are not
 }
+
+// TryLimit is the time from the begin of a try with NoWait to Until.
+const TryLimit = 3 * time.Second
 
 // New returns a Waiter. It keeps the Config, and makes no request.
 func New(ctx context.Context, c *Config) *Waiter {
-	timeout := c.RetryTimeout
+	series := retry.For(c.RetryTimeout)
 	if c.NoWait {
-		timeout = 3 * time.Second
+		series, c = retry.Until(c.Until), c.until()
 	}
 	return &Waiter{
-		cfg: c, id: random.Text(ctx), series: retry.For(timeout),
+		cfg: c, id: random.Text(ctx), series: series,
 		progress: &progress{pace: pace{gaps: c.Counter != nil, last: c.Local.Ended(c.Queue)}, report: c.Progress},
 	}
+}
+
+// until returns the Config with requests that end at Until.
+func (c *Config) until() *Config {
+	bounded := *c
+	bounded.Queue.Store = c.Queue.Until(c.Until)
+	if c.Counter != nil {
+		counter := *c.Counter
+		counter.Store = counter.Store.Until(c.Until)
+		bounded.Counter = &counter
+	}
+	return &bounded
 }
 
 // Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
@@ -116,12 +133,23 @@ func New(ctx context.Context, c *Config) *Waiter {
 func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (*Waiter, *Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
+	var cleaned <-chan struct{}
 	for try := 1; ; try++ {
+		c.Until = time.Now().Add(TryLimit)
+		// What the try before has left may be in the way. A table that does not answer is asked all the same.
+		if cleaned != nil {
+			select {
+			case <-cleaned:
+			case <-time.After(TryLimit / 2):
+			case <-ctx.Done():
+			}
+		}
 		w := New(ctx, c)
 		grant, err := w.Run(ctx)
 		if err == nil || try >= tries || !w.mayTry(err) || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
 			return w, grant, err
 		}
+		cleaned = w.cleaned
 	}
 }
 
