@@ -118,6 +118,9 @@ func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expressio
 		b = b.WithCondition(expression.And(cond[0], cond[1], cond[2:]...))
 	}
 	users, err := b.Build()
+	if _, unset := errors.AsType[expression.UnsetParameterError](err); unset && len(cond) == 0 {
+		return users, fmt.Errorf("the update is empty: set, add, delete or remove an attribute, or call Release: %w", err)
+	}
 	if err != nil {
 		return users, err
 	}

@@ -25,6 +25,7 @@ package httplock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -47,8 +48,17 @@ type Config struct {
 }
 
 // New returns middleware. key returns the lock that a request needs, or false if it needs none. A request waits
-// for at most wait in the queue; zero refuses a busy lock at once.
+// for at most wait in the queue; zero refuses a busy lock at once. New panics if locks or key is nil, or wait negative:
+// each request would fail.
 func New(locks *queuelock.Client, key func(*http.Request) (queuelock.Key, bool), wait time.Duration, cfg Config) func(http.Handler) http.Handler {
+	switch {
+	case locks == nil:
+		panic("httplock: New: the client is nil: queuelock.New makes one")
+	case key == nil:
+		panic("httplock: New: the function for the key is nil: return the lock that a request needs, or false")
+	case wait < 0:
+		panic(fmt.Sprintf("httplock: New: the wait %v is negative: zero refuses a busy lock at once", wait))
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			k, needed := key(r)

@@ -250,3 +250,26 @@ func TestEndOfRequest(t *testing.T) {
 		locktest.Release(t, lock)
 	})
 }
+
+// TestNewRefuses checks that arguments with which each request would fail are refused at once.
+func TestNewRefuses(t *testing.T) {
+	key := func(*http.Request) (queuelock.Key, bool) { return queuelock.Key{}, false }
+	locks, err := queuelock.New(queuelocktest.NewTable(t).Client("c"), "queuelock", queuelock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, build := range map[string]func(){
+		"NilClient":    func() { httplock.New(nil, key, 0, httplock.Config{}) },
+		"NilKey":       func() { httplock.New(locks, nil, 0, httplock.Config{}) },
+		"NegativeWait": func() { httplock.New(locks, key, -1, httplock.Config{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if v, ok := recover().(string); !ok || len(v) > 160 || v[:9] != "httplock:" {
+					t.Errorf("it panics with %v", v)
+				}
+			}()
+			build()
+		})
+	}
+}

@@ -38,7 +38,9 @@ const (
 func with(ctx context.Context, opts []Option) (options, error) {
 	o := options{token: random.Text(ctx)[:tokenLength]}
 	for _, opt := range opts {
-		opt(&o)
+		if opt != nil {
+			opt(&o)
+		}
 	}
 	if o.token == "" || len(o.token) > maxToken || strings.ContainsFunc(o.token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return o, fmt.Errorf("token %.60q: need 1 to %d printable ASCII characters without spaces", o.token, maxToken)

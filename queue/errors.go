@@ -27,11 +27,7 @@ type TableError struct {
 }
 
 func (e *TableError) Error() string {
-	s := fmt.Sprintf("table %q cannot be used: found %s, need %s", e.Table, e.Found, e.Need)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return fmt.Sprintf("table %q cannot be used: found %s, need %s", e.Table, e.Found, e.Need)
 }
 
 func (e *TableError) Unwrap() error { return e.Err }

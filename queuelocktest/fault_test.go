@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 			if !errors.As(err, &apiErr) || apiErr.ErrorCode() != string(code) {
 				t.Errorf("got %v, want %s", err, code)
 			}
-			attempts := 3
+			attempts := alice.Options().Retryer.MaxAttempts()
 			if code == queuelocktest.TransactionConflict || code == queuelocktest.AccessDenied {
 				attempts = 1
 			}
@@ -265,7 +265,7 @@ func TestPartitionOfOneClient(t *testing.T) {
 		if err := put(t, alice, "e", "a"); err != nil {
 			t.Error(err)
 		}
-		if got := alice.Counts()["PutItem"]; got.Sent != 4 || got.Applied != 1 {
+		if got := alice.Counts()["PutItem"]; got.Sent != alice.Options().Retryer.MaxAttempts()+1 || got.Applied != 1 {
 			t.Errorf("alice counted as %+v", got)
 		}
 	})

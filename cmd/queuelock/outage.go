@@ -91,6 +91,9 @@ func refusal(err error, api smithy.APIError) string {
 	case is("ResourceNotFoundException"):
 		return "there is no such table here: check --table, --region and --endpoint"
 	case is("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException"):
+		if limit := table.Limit(err); limit != "" {
+			return "DynamoDB throttles the requests by the limit of the " + limit
+		}
 		return "DynamoDB throttles the requests: repeat the command later, or raise the capacity or the limits of the table"
 	case is("InternalServerError", "ServiceUnavailable", "ServiceUnavailableException"):
 		return "DynamoDB fails at present (" + code + "): repeat the command; 'queuelock doctor' checks the table"

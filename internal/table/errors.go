@@ -36,9 +36,32 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Timeout > 0 {
-		return fmt.Sprintf("%s on table %q: no answer within %v: %v", e.Operation, e.Table, e.Timeout.Round(time.Millisecond), e.Err)
+		return fmt.Sprintf("%s on table %q: no answer within %v: %s", e.Operation, e.Table, e.Timeout.Round(time.Millisecond), brief(e.Err))
 	}
-	return fmt.Sprintf("%s on table %q: %v", e.Operation, e.Table, e.Err)
+	return fmt.Sprintf("%s on table %q: %s", e.Operation, e.Table, brief(e.Err))
+}
+
+// maxBrief bounds what the text of an Error shows of the SDK's, in letters.
+const maxBrief = 160
+
+// brief returns the SDK's error in one short line, or what to do where that is known.
+func brief(err error) string {
+	s := strings.ReplaceAll(err.Error(), "\n", "; ")
+	switch limit := Limit(err); {
+	case limit != "":
+		return "throttled by the limit of the " + limit
+	case strings.Contains(s, "Missing Region"):
+		return "there is no region: set AWS_REGION, or Region of the aws.Config"
+	case strings.Contains(s, "failed to refresh cached credentials") || strings.Contains(s, "failed to retrieve credentials"):
+		return "there are no credentials: set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role"
+	}
+	if _, cause, sent := strings.Cut(s, "RequestID: , "); sent {
+		s = cause // the SDK repeats what Error has said
+	}
+	if letters := []rune(s); len(letters) > maxBrief {
+		s = string(letters[:maxBrief-1]) + "…"
+	}
+	return s
 }
 
 // Unwrap returns the SDK's error, but not that of the time-out: it would match
@@ -138,6 +161,9 @@ func (s *Store) schemaProblem(ctx context.Context, err error) error {
 	}
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 		problem.Found = "no such table in this account, region and endpoint"
+		if s.home == nil {
+			problem.Need += `: make it by CreateTable or "queuelock create-table"`
+		}
 		return problem
 	}
 	db, ok := s.db.(describer)

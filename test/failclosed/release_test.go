@@ -151,7 +151,7 @@ func TestLostLockNotRemoved(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		locktest.Evict(t, table, "a")
-		db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("REMOVE").Times(3)) // the SDK's attempts
+		db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("REMOVE").Times(db.Options().Retryer.MaxAttempts()))
 		err := <-done
 		if unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || unreleased.Key.Entity != "a" {
 			t.Errorf("%v", err)

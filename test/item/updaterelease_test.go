@@ -196,7 +196,7 @@ func TestProtectedAttributes(t *testing.T) {
 			_, err := lock.UpdateAndRelease(t.Context(), expression.Set(dotted("l.k_holders").AppendName(dotted("x")), one))
 			locktest.Says(t, err, `"l.k_holders"`)
 			_, err = lock.UpdateAndRelease(t.Context(), expression.UpdateBuilder{})
-			locktest.Says(t, err, "UpdateAndRelease", "UpdateBuilder")
+			locktest.Says(t, err, "UpdateAndRelease", "UpdateBuilder", "the update is empty")
 			_, err = lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.ConditionBuilder{})
 			locktest.Says(t, err, "UpdateAndRelease", "ConditionBuilder")
 			over, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,104 @@
+package table_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// reasoned is a transport whose throttles name their reasons, as DynamoDB's do.
+type reasoned struct {
+	dynamodb.HTTPClient
+	code    string
+	reasons []string
+}
+
+func (a reasoned) Do(r *http.Request) (*http.Response, error) {
+	answer, err := a.HTTPClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	var reasons []map[string]string
+	for _, reason := range a.reasons {
+		reasons = append(reasons, map[string]string{"reason": reason, "resource": "arn:aws:dynamodb:eu-central-1:1:table/queuelock"})
+	}
+	list := "ThrottlingReasons"
+	if a.code == "ThrottlingException" {
+		list = "throttlingReasons"
+	}
+	body, err := json.Marshal(map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#" + a.code, "message": "slow down", list: reasons})
+	answer.Body, answer.ContentLength, answer.StatusCode = io.NopCloser(bytes.NewReader(body)), int64(len(body)), http.StatusBadRequest
+	answer.Header.Del("X-Amz-Crc32")
+	return answer, err
+}
+
+// TestLimit checks that a throttle names the limit that it comes from, the key range before all others.
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		code, want string
+		reasons    []string
+	}{
+		{"ProvisionedThroughputExceededException", "key range", []string{"TableWriteProvisionedThroughputExceeded", "TableWriteKeyRangeThroughputExceeded"}},
+		{"ThrottlingException", "key range", []string{"TableReadKeyRangeThroughputExceeded"}},
+		{"ThrottlingException", "on demand", []string{"TableWriteMaxOnDemandThroughputExceeded"}},
+		{"ProvisionedThroughputExceededException", "provisioned", []string{"TableReadProvisionedThroughputExceeded"}},
+		{"RequestLimitExceeded", "account", []string{"TableWriteAccountLimitExceeded"}},
+		{"ThrottlingException", "", nil},
+		{"ThrottlingException", "", []string{"SomethingNew"}},
+	} {
+		bubble(t, c.code+" "+c.want, nil, func(t *testing.T, tb *queuelocktest.Table) {
+			q := queueOn(tb.Client("c", pausing(0), func(o *dynamodb.Options) { o.HTTPClient = reasoned{o.HTTPClient, c.code, c.reasons} }))
+			_, err := q.Get(t.Context(), q.RecordKey())
+			if limit := table.Limit(err); (limit == "") != (c.want == "") || !strings.Contains(limit, c.want) || !strings.Contains(err.Error(), limit) {
+				t.Errorf("limit %q of %v, want %q", limit, err, c.want)
+			}
+			if !table.Transient(err) {
+				t.Errorf("%v is not transient", err)
+			}
+		})
+	}
+}
+
+// TestBriefErrors checks that the text of a request's error is one short line with a next step, and that the SDK's error
+// is in its chain.
+func TestBriefErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		options dynamodb.Options
+		says    string
+	}{
+		"NoRegion":      {dynamodb.Options{Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}, "set AWS_REGION"},
+		"NoCredentials": {dynamodb.Options{Region: "local", Credentials: aws.NewCredentialsCache(none{})}, "set AWS_PROFILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := queueOn(dynamodb.New(c.options))
+			_, err := q.Get(t.Context(), q.RecordKey())
+			if err == nil || !strings.Contains(err.Error(), c.says) || len(err.Error()) > 160 || errors.Unwrap(err) == nil {
+				t.Errorf("error %v, want one that says %q", err, c.says)
+			}
+		})
+	}
+	e := table.Error{Operation: "GetItem", Table: "t", Err: errors.Join(errors.New(strings.Repeat("ä", 300)), &types.ThrottlingException{})}
+	if s := e.Error(); strings.Contains(s, "\n") || len([]rune(s)) > 160+len(`GetItem on table "t": `) || !strings.HasSuffix(s, "…") {
+		t.Errorf("it says %q", s)
+	}
+}
+
+// none is a provider that has no credentials.
+type none struct{}
+
+func (none) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{}, errors.New("no EC2 IMDS role found")
+}
