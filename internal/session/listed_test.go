@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -26,7 +27,7 @@ func TestListedSessions(t *testing.T) {
 	}
 	newClient := func(background *sync.WaitGroup) *Client {
 		return &Client{
-			Closed: t.Context(), Timeout: time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute),
+			Closed: context.Background(), Timeout: time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute),
 			Background: background.Go, Released: errReleased,
 			Lost: func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 		}
@@ -58,16 +59,17 @@ func TestListedSessions(t *testing.T) {
 		background.Wait()
 	})
 	t.Run("AreNotLost", func(t *testing.T) {
-		var background sync.WaitGroup
-		c := newClient(&background)
-		for i := range 200 {
-			// The lease ends while the session is made.
-			s := c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, grant(i, time.Now().Add(terms.Margin-terms.TTL+20*time.Microsecond)))
-			<-s.Done()
-			background.Wait()
-		}
-		if n := len(c.Sessions()); n != 0 {
-			t.Errorf("%d sessions that were lost are listed", n)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			var background sync.WaitGroup
+			c := newClient(&background)
+			for i := range 200 {
+				// The lease ends while the session is made.
+				c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, grant(i, time.Now().Add(terms.Margin-terms.TTL)))
+				synctest.Wait()
+			}
+			if n := len(c.Sessions()); n != 0 {
+				t.Errorf("%d sessions that were lost are listed", n)
+			}
+		})
 	})
 }
