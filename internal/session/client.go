@@ -38,13 +38,24 @@ type Client struct {
 	renewals chan struct{}       // guarded by mu, see renewing; an element for each heartbeat under way
 }
 
-// list lists a session that is held. One that was lost meanwhile is not listed: move has unlisted it, or will.
+// listHeld lists a session unless it was lost already: move has unlisted it, or will.
+func (c *Client) listHeld(s *Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.current().Phase.held() {
+		c.add(s)
+	}
+}
+
+// list lists a session in any phase.
 func (c *Client) list(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !s.current().Phase.held() {
-		return
-	}
+	c.add(s)
+}
+
+// add lists a session. c.mu is held.
+func (c *Client) add(s *Session) {
 	if c.sessions == nil {
 		c.sessions = map[string]*Session{}
 	}

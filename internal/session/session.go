@@ -64,7 +64,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, s, cancel}
 	s.keep(ctx)
-	c.list(s) // complete: Close may use it at once
+	c.listHeld(s) // complete: Close may use it at once
 	return s
 }
 
