@@ -50,8 +50,13 @@ func (w *Waiter) Leave(ctx context.Context) {
 		ctx, cleaned := random.Fork(ctx), make(chan struct{})
 		w.cleaned = cleaned
 		w.cfg.Background(func() {
-			defer close(cleaned)
-			if _, err := w.remove(ctx, unknown...); err != nil {
+			_, err := w.remove(ctx, unknown...)
+			close(cleaned)
+			if err == nil { // the requests were given up early, and may still arrive
+				retry.Sleep(context.WithoutCancel(ctx), leaveLimit)
+				_, err = w.remove(ctx, unknown...)
+			}
+			if err != nil {
 				w.abandon(unknown, err)
 			}
 		})

@@ -45,7 +45,8 @@ func TestNoWaitEnds(t *testing.T) {
 }
 
 // TestNoWaitCleansUp checks that what a TAKE without an answer has left is removed after the return, and that Close waits
-// for that. A TAKE that is applied after its removal was refused ends with its lease.
+// for that. A TAKE that is applied after its removal was refused
+// twice ends with its lease.
 func TestNoWaitCleansUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault queuelocktest.Fault
@@ -55,7 +56,8 @@ func TestNoWaitCleansUp(t *testing.T) {
 		"AfterReturn":               {fault: queuelocktest.SwallowResponse()},
 		"BeforeCloseReturns":        {fault: queuelocktest.SwallowResponse(), close: true},
 		"AfterSeveralLostAnswers":   {fault: queuelocktest.LoseResponse()},
-		"WhenRequestIsAppliedLater": {fault: queuelocktest.DelayRequest(3100 * time.Millisecond).LandingAnyway(), late: true},
+		"WhenRequestIsAppliedLater": {fault: queuelocktest.DelayRequest(3100 * time.Millisecond).LandingAnyway()},
+		"WhenRequestIsVeryLate":     {fault: queuelocktest.DelayRequest(7 * time.Second).LandingAnyway(), late: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,7 +76,7 @@ func TestNoWaitCleansUp(t *testing.T) {
 						t.Error(err)
 					}
 				} else {
-					time.Sleep(6 * time.Second)
+					time.Sleep(8 * time.Second)
 				}
 				asked := time.Now()
 				lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute))

@@ -169,9 +169,21 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
 			n.disown(owner)
 		}
-		if n.heard() == loose && isPlain(err) {
-			// A Resume leaves a lock to its lock delay.
-			n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
+		judge := func() {
+			if n.heard() == loose && isPlain(err) {
+				// A Resume leaves a lock to its lock delay.
+				n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
+			}
+		}
+		if tries, _ := a.wait.Tries(); tries == 0 {
+			judge()
+		} else { // it is removed in the background
+			stood := n.stood.Load()
+			time.AfterFunc(time.Second, func() {
+				if !n.isDead() && n.stood.Load() == stood {
+					judge()
+				}
+			})
 		}
 		return
 	}
