@@ -53,17 +53,23 @@ func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ..
 }
 
 func put(ctx context.Context, q table.Queue, row Row, e table.Expressions, earlier []string) (id string, err error) {
-	err = q.Put(ctx, row.item(q), e)
-	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok {
-		return row.ID, err
-	}
-	item, err := refused.Read(ctx)
-	if err != nil {
-		return "", err
-	}
-	if there := text(item, table.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
-		return there, nil
+	for range 3 {
+		err = q.Put(ctx, row.item(q), e)
+		refused, ok := errors.AsType[*table.Refused](err)
+		if !ok {
+			return row.ID, err
+		}
+		item, err := refused.Read(ctx)
+		if err != nil {
+			return "", err
+		}
+		if there := text(item, table.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
+			return there, nil
+		}
+		if len(item) > 0 {
+			break
+		}
+		// An engine that shows no item with a refusal was asked for it too late: the row in the way has been swept since.
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
 }

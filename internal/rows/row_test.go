@@ -168,6 +168,28 @@ func TestEnqueue(t *testing.T) {
 	})
 }
 
+// TestEnqueueBesideSweep checks an engine that shows no item with a refusal: the row in the way is swept before it is read.
+// The ticket can still be granted.
+func TestEnqueueBesideSweep(t *testing.T) {
+	tb := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
+	q := queueOf(tb, "e", "lock")
+	old := rowOf(7, "old")
+	enqueue(t, q, old)
+	read := tb.Inject(queuelocktest.HoldRequest().Of("GetItem").Times(1))
+	var group sync.WaitGroup
+	group.Go(func() {
+		if id, err := rows.Enqueue(t.Context(), q, rowOf(7, "new"), "old"); err != nil || id != "new" {
+			t.Errorf("gave %q, %v, want that the row is put", id, err)
+		}
+	})
+	<-read.Reached()
+	if err := rows.Leave(t.Context(), q, old); err != nil {
+		t.Error(err)
+	}
+	read.Release()
+	group.Wait()
+}
+
 // TestHeartbeat checks that a heartbeat renews its own row only and creates none.
 func TestHeartbeat(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
