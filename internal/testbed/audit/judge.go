@@ -48,7 +48,8 @@ func (a *Audit) compare() {
 		for number, r := range q.rows {
 			if rows[key][number] == nil {
 				a.judgeRemoval(key, "the row of ticket "+number, r.life)
-				if p := q.places[r.owner]; p.ticket == number && strings.HasPrefix(r.owner, a.actor+"/") && whole(number).Cmp(q.floor) > 0 {
+				// A row that has expired may be swept by any waiter, and so by another one of its client.
+				if p := q.places[r.owner]; p.ticket == number && strings.HasPrefix(r.owner, a.actor+"/") && whole(number).Cmp(q.floor) > 0 && a.runs(r.life) {
 					q.places[r.owner] = place{number, true}
 				}
 			}
@@ -255,9 +256,15 @@ func (a *Audit) judgeRemoval(key, what string, l life) {
 		a.violate(key, "%s of %s was removed by %s, although it has no lease", what, l.owner, a.actor)
 		return
 	}
-	if now := a.now(); now.Before(l.until.Add(l.delay)) && now.Before(l.ends) || l.until.IsZero() && now.Before(l.ends) {
+	if a.runs(l) {
 		a.violate(key, "%s of %s was removed by %s, although it lives until %v and was renewed less than a lease ago", what, l.owner, a.actor, l.until)
 	}
+}
+
+// runs says that no other client may end the lease yet, neither by its end nor by having observed it.
+func (a *Audit) runs(l life) bool {
+	now := a.now()
+	return now.Before(l.ends) && (l.until.IsZero() || now.Before(l.until.Add(l.delay)))
 }
 
 // judgeOrder looks for a live waiter that the grant of a ticket passed over.
