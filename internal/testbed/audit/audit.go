@@ -145,6 +145,16 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 	return tickets
 }
 
+// Floor returns the floor of a queue, "entity reason".
+func (a *Audit) Floor(queue string) *big.Int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.queues[queue]; q != nil {
+		return q.floor
+	}
+	return new(big.Int)
+}
+
 // Traces lists what an owner has in the table: its rows and holders, those with a lock
 // delay only if asked for. A grant by name to a waiter that has left is not the waiter's.
 func (a *Audit) Traces(owner string, delayed bool) []string {

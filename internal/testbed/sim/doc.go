@@ -77,9 +77,9 @@
 // soon after that time, later, or never. Tickets must rise all the same.
 //
 // A third of the runs are contests: many processes want one lock all the time, for turns
-// that are short beside leases, so that many grants are by name, and some waiters leave
-// as they are named. In a third of these two waiters of each process meet in the queue,
-// and answers overtake each other.
+// that are short beside leases, so that most grants are by name, and some waiters leave
+// as they are named. In a quarter of these several waiters of one process meet in a short
+// queue, and answers overtake each other by up to two seconds.
 //
 // In another eighth of the runs most turns take one to five of five locks at once, in
 // three entities, with tickets of the table's or of each queue. A newcomer then takes

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,8 +31,8 @@ func (n *node) fate(req faultnet.Request) fault.Fate {
 	if n.clear.Load() {
 		return fate
 	}
-	if c := n.plan.Chances.Overtake; c > 0 && r.Float64() < c {
-		fate.Back.Delay += time.Duration(r.Float64() * float64(fastestPoll))
+	if c := n.plan.Chances.Overtake; c > 0 && req.Operation == "UpdateItem" && r.Float64() < c {
+		fate.Back.Delay += time.Duration((50 + 1950*r.Float64()) * float64(time.Millisecond))
 		n.harm("answer overtaken")
 	}
 	n.stops(req, &fate)
@@ -338,7 +340,7 @@ func (w *world) outage(r *rand.Rand) {
 const forget = 24 * time.Hour
 
 // expire is the table's TTL: it removes rows that have expired, days ago or
-// just now, and in some runs one that has not. Of records it removes most that were idle
+// just now, and in some runs one that has not, unless it may be named. Of records it removes most that were idle
 // for Plan.Forget, at once or later.
 func (w *world) expire(r *rand.Rand) {
 	name := tableName
@@ -358,7 +360,7 @@ func (w *world) expire(r *rand.Rand) {
 			continue
 		}
 		due, what := time.Unix(seconds, 0), "TTL removes a row"
-		early := w.plan.EarlyTTL && r.IntN(3) == 0
+		early := w.plan.EarlyTTL && r.IntN(3) == 0 && !w.isNameable(item)
 		if _, record := item["ticketNumber"]; record {
 			due, what = due.Add(w.plan.Forget-forget), "TTL removes a record"
 			early = false
@@ -377,4 +379,12 @@ func (w *world) expire(r *rand.Rand) {
 			w.violate("the table's TTL: %v", err)
 		}
 	}
+}
+
+// isNameable reports whether a release may soon grant the lock by the name of the row, or has done so. Such a row shows
+// that its waiter lives: if another program deletes it, others end the turn.
+func (w *world) isNameable(row map[string]types.AttributeValue) bool {
+	reason, ticket, _ := strings.Cut(text(row["sk"]), "/")
+	number, ok := new(big.Int).SetString(ticket, 10)
+	return ok && text(row["entryId"]) != "" && number.Cmp(new(big.Int).Add(w.audit.Floor(text(row["pk"])+" "+reason), big.NewInt(4))) <= 0
 }

@@ -59,6 +59,11 @@ var mutants = []mutant{
 		`was granted before ticket`, 41003,
 	},
 	{
+		"a record that is older than one already seen replaces it", "internal/serving/follows.go",
+		"\tcase r.sent.After(before.read):\n", "\tcase true:\n\t\treturn r.read.After(before.read)\n\tcase r.sent.After(before.read):\n",
+		`gave up its place`, 37,
+	},
+	{
 		"a sweep without condition", "internal/rows/enqueue.go",
 		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
 		`the row of .* was removed by`, 31,

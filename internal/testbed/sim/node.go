@@ -27,12 +27,13 @@ import (
 // node is one process, from its start to its end.
 type node struct {
 	*world
-	name   string
-	conn   *faultnet.Connection
-	db     *dynamodb.Client
-	client *queuelock.Client
-	ctx    context.Context // ends with the process's death
-	cancel context.CancelCauseFunc
+	name    string
+	workers int
+	conn    *faultnet.Connection
+	db      *dynamodb.Client
+	client  *queuelock.Client
+	ctx     context.Context // ends with the process's death
+	cancel  context.CancelCauseFunc
 
 	// loose counts what makes a request arrive when its sender no longer waits for it,
 	// and the failed requests of leaving. If it moved during an Acquire, the rows and
@@ -92,7 +93,7 @@ func (w *world) live(i int) {
 			n.mu.Unlock()
 		}
 		var workers sync.WaitGroup
-		for k := range w.plan.Workers {
+		for k := range n.workers {
 			workers.Go(func() { n.work(k) })
 		}
 		workers.Wait()
@@ -107,7 +108,7 @@ func (w *world) live(i int) {
 }
 
 func (w *world) boot(name string, i int) (*node, error) {
-	n := &node{world: w, name: name, counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}}
+	n := &node{world: w, name: name, workers: w.plan.workers(i), counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}}
 	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
 	n.undated = w.chances(name+" has no dates", 0).Float64() < w.plan.Chances.Undated
 	n.conn = w.net.Connect(name, n.fate)
@@ -310,7 +311,7 @@ func (n *node) count(req *http.Request) string {
 	if n.plan.Contest {
 		locks = 4 // turns are so short that a worker has several in a second
 	}
-	if limit := 20 + 20*n.plan.Workers*locks; n.inIt > limit && !n.flooded {
+	if limit := 20 + 20*n.workers*locks; n.inIt > limit && !n.flooded {
 		n.flooded = true
 		n.violate("%s sent more than %d requests within a second", n.name, limit)
 	}

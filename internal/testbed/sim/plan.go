@@ -17,6 +17,7 @@ type Plan struct {
 
 	Nodes   int // processes
 	Workers int // that take turns, in each process
+	Waiters int // instead of Workers in the first process, if not zero
 	Queues  int
 	Kinds   []Kind // of each queue
 	Scope   queuelock.Scope
@@ -48,10 +49,18 @@ type Plan struct {
 	Jobs int
 	// Crowded says that queues are long, and that most waiters stay.
 	Crowded bool
-	// Contest says that many processes want one lock for short turns: many grants are by name.
+	// Contest says that many processes want one lock for short turns: most grants are by name.
 	Contest bool
 	// Hints lets processes send hints, and an attacker forges some.
 	Hints bool
+}
+
+// workers is how many take turns in the process of that host.
+func (p Plan) workers(host int) int {
+	if host == 0 && p.Waiters > 0 {
+		return p.Waiters
+	}
+	return p.Workers
 }
 
 // echo is a third of the longest delay after which a request arrives late.
@@ -94,7 +103,7 @@ type Chances struct {
 	Stale                           float64 // of a turn: a write with its fence after its end
 	Stubborn                        float64 // of a process: its HTTP client sends requests again on its own
 	Undated                         float64 // of a process: a proxy removes the dates of its answers
-	Overtake                        float64 // its answer is slow, and those to later requests overtake it
+	Overtake                        float64 // of a write to a record: its answer is slow, and those to later requests overtake it
 	Stall                           float64 // its goroutine alone pauses before or after it, for up to three leases
 }
 
@@ -209,23 +218,29 @@ const crowding = 55426
 // contesting is the stream that chooses the contests, as variation does.
 const contesting = 146991
 
-// contest makes many grants hand-overs by name: many processes want one lock all the time, for turns that are short
-// beside leases. Some waiters leave, also when they are named. In a third of the contests two waiters of each process
-// meet in a short queue, and answers overtake each other. Contests are shorter than other runs: they have more turns.
+// contest makes most grants hand-overs by name: many processes want one lock all the time, for turns that are short
+// beside leases. Some waiters leave, also when they are named. Contests are shorter than other runs: they have more turns.
 func (p *Plan) contest(r *rand.Rand) {
 	p.Contest, p.Crowded, p.Several, p.Forget = true, true, 0, 0
 	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Observe, p.Dateless = queuelock.ScopeQueue, 1, make([]Kind, 1), 0, false, false
-	p.Nodes, p.Workers, p.Hold, p.Think = 6+r.IntN(3), 1, 50*time.Millisecond, 10*time.Millisecond
-	if r.IntN(3) == 0 {
-		p.Nodes, p.Workers, p.Chances.Overtake = 4, 2, 0.4
-		p.Hold, p.Think = 300*time.Millisecond, 2*time.Second
-	}
-	p.TTL, p.Latency = max(p.TTL, 10*time.Second), min(p.Latency, 10*time.Millisecond)
+	p.Nodes, p.Workers, p.Hold, p.Think = 6+r.IntN(3), 1, 100*time.Millisecond, 10*time.Millisecond
+	p.TTL, p.Latency = 10*time.Second, min(p.Latency, 10*time.Millisecond)
 	p.Chances.Stall, p.Chances.Undated, p.Split = p.Chances.Stall/8, 0, embedded.Splitting{}
-	p.Length /= 10
-	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
-		*mean *= 2
+	p.Chances.Stale /= 16 // its worker does not queue for a lease
+	if r.IntN(4) == 0 {
+		p.meet(r)
 	}
+	p.Length /= 8
+	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
+		*mean *= 3
+	}
+}
+
+// meet lets several waiters of one process meet in a short queue, while answers overtake each other: one waiter takes a
+// ticket while the answer to the CLAIM of another one is on its way.
+func (p *Plan) meet(r *rand.Rand) {
+	p.Nodes, p.Waiters, p.Chances.Overtake = 3, 5, 0.4
+	p.Hold, p.Think = 300*time.Millisecond, 2*time.Second
 }
 
 // crowd makes queues long, so that holders see who comes next and hand over by name.

@@ -43,8 +43,8 @@ func TestSim(t *testing.T) {
 		if total.named == 0 || total.abandoned == 0 {
 			t.Errorf("%d grants by name, %d of them to waiters that had left: want some of both", total.named, total.abandoned)
 		}
-		if share := percent(total.contestedNamed, total.contested); share < 25 {
-			t.Errorf("%.1f %% of the grants in contests are by name, want a quarter at least", share)
+		if share := percent(total.contestedNamed, total.contested); share < 40 {
+			t.Errorf("%.1f %% of the grants in contests are by name, want 40 %% at least", share)
 		}
 		for _, kind := range []string{"suspend", "answer overtaken", "request sent again", "split transaction", "stuck read", "late", "TTL removes a record"} {
 			if total.faults[kind] == 0 {

@@ -287,7 +287,7 @@ func (n *node) judgeTraces(owner, what string, delayed bool) {
 // calm says that no fault is in the plan.
 func (p Plan) calm() bool {
 	c := p.Chances
-	c.Stale, c.Anyway, c.Brownout, c.Stubborn, c.Overtake = 0, 0, 0, 0, 0
+	c.Stale, c.Anyway, c.Brownout, c.Stubborn = 0, 0, 0, 0
 	return c == Chances{} && p.Means == Means{} && p.Split.Late == 0
 }
 
@@ -338,10 +338,9 @@ func (h *hold) watch() {
 // use is the work under the lock: reads and protected writes, some of it for
 // longer than a lease.
 func (h *hold) use(r *rand.Rand) {
-	left := exp(r, h.plan.Hold)
-	long := 10
+	left, long := exp(r, h.plan.Hold), 10
 	if h.plan.Contest {
-		long = 200 // rows are named only if turns are short
+		left, long = (left+h.plan.Hold)/2, 200 // rows are named only if turns are short
 	}
 	if r.IntN(long) == 0 {
 		left += time.Duration(r.Float64() * 3 * float64(h.plan.TTL))

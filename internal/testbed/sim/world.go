@@ -218,7 +218,10 @@ func (w *world) run() {
 	w.clearUp()
 	// All waiters are served now, one after the other, behind what
 	// crashed processes have left.
-	turns := time.Duration(w.plan.Nodes*w.plan.Workers) * (w.longestTurn() + time.Second)
+	turns := time.Duration(0)
+	for i := range w.plan.Nodes {
+		turns += time.Duration(w.plan.workers(i)) * (w.longestTurn() + time.Second)
+	}
 	bound := turns + 4*w.plan.TTL + time.Minute
 	served := make(chan struct{})
 	go func() { all.Wait(); close(served) }()
