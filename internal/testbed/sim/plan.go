@@ -103,7 +103,7 @@ type Chances struct {
 	Stale                           float64 // of a turn: a write with its fence after its end
 	Stubborn                        float64 // of a process: its HTTP client sends requests again on its own
 	Undated                         float64 // of a process: a proxy removes the dates of its answers
-	Overtake                        float64 // of a write to a record: its answer is slow, and those to later requests overtake it
+	Overtake                        float64 // of an update: its answer is slow, and those to later requests overtake it
 	Stall                           float64 // its goroutine alone pauses before or after it, for up to three leases
 }
 
