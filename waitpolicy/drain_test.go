@@ -47,6 +47,7 @@ type waiterSim struct {
 	still   time.Duration // last look before moved, or 0
 	last    time.Duration // last look
 	pace    time.Duration
+	ahead   time.Duration // of its estimate of DynamoDB's clock
 }
 
 type looks []*waiterSim
@@ -67,7 +68,8 @@ const clockBounds = 100 * time.Millisecond
 func (d *drain) run(n int, turn func(*rand.Rand) time.Duration) {
 	d.busy, d.ends = true, turn(d.rng)
 	for place := range n {
-		heap.Push(&d.waiters, &waiterSim{place: place})
+		ahead := time.Duration((2*d.rng.Float64() - 1) * float64(clockBounds))
+		heap.Push(&d.waiters, &waiterSim{place: place, ahead: ahead})
 	}
 	for d.waiters.Len() > 0 {
 		w := d.waiters[0]
@@ -123,8 +125,10 @@ func (w *waiterSim) observe(d *drain) waitpolicy.Observation {
 	}
 	if d.busy {
 		o.Elapsed = max(d.now-w.moved, d.now-d.since-clockBounds)
+		o.Likely = max(d.now-w.moved, d.now-d.since+w.ahead)
 		if w.still > 0 {
 			o.AtMost = d.now - w.still
+			o.Likely = min(o.Likely, o.AtMost)
 		}
 	}
 	return o

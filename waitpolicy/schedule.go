@@ -28,9 +28,9 @@ type Observation struct {
 	Ahead   int  // the live waiters ahead. Zero means that this one is next.
 	Serving bool // there is a holder
 	// Elapsed and AtMost are bounds of the length of the present turn so far. An AtMost
-	// below Elapsed is unknown.
-	Elapsed, AtMost time.Duration
-	Mean, Deviation time.Duration // of recent turns, from the record
+	// below Elapsed is unknown. Likely is the best estimate, which may be wrong.
+	Elapsed, AtMost, Likely time.Duration
+	Mean, Deviation         time.Duration // of recent turns, from the record
 	// Pace is the mean time between two grants that this waiter has seen itself. It
 	// includes the time between turns, and turns that ended early.
 	Pace    time.Duration
@@ -109,9 +109,13 @@ func (o Observation) atMost() time.Duration {
 	return o.AtMost
 }
 
+// likely returns the best estimate of the length of the present turn so far.
+func (o Observation) likely() time.Duration { return cmp.Or(o.Likely, (o.Elapsed+o.atMost())/2) }
+
 // next returns the delay of the next in line. It sleeps until the turn may end, and then
-// looks some sixteen times while it is likely to: each twenty-fifth of a turn is enough,
-// and more than each eightieth is not worth its units.
+// looks more often the nearer the likely end is, which is uncertain by the deviation: each
+// twenty-fifth of a turn far from it, and at most each four hundredth. If the estimate is
+// wrong, the looks are about as far apart as they would be without one.
 func (s Schedule) next(o Observation) time.Duration {
 	turn := o.turn()
 	if !o.Serving || turn == 0 || o.Elapsed > 2*turn+4*o.Deviation {
@@ -130,13 +134,14 @@ func (s Schedule) next(o Observation) time.Duration {
 	if early > 0 {
 		return early
 	}
-	window := 4*o.Deviation + o.atMost() - o.Elapsed
-	return min(max(min(max(window/16, turn/80), turn/25), s.Fastest), s.SlowestNext)
+	off := (o.likely() - turn).Abs()
+	return min(max(min(off/8+max(o.Deviation/4, turn/400), turn/25), s.Fastest), s.SlowestNext)
 }
 
 // deeper returns the least delay of a waiter behind others: half of the lower bound,
 // because waiters ahead may leave, and most of it if little time can be lost. A look
-// shortly after the present turn shows the next waiter when its own predecessor began.
+// shortly after the present turn shows the next waiter when its own predecessor began, and
+// one shortly before its end shows that it did not begin earlier.
 func (s Schedule) deeper(o Observation) time.Duration {
 	turns, turn := s.turns(o), o.turn()
 	if o.Pace > 0 {
@@ -147,6 +152,9 @@ func (s Schedule) deeper(o Observation) time.Duration {
 		return max(turns*2/3, half) + turn/4
 	}
 	sixth := time.Duration(min(float64(o.Ahead)*float64(turn)/6, float64(s.Slowest)))
-	present := max(0, o.lowerBound()-(o.Elapsed+o.atMost())/2)
+	present := max(0, o.lowerBound()-o.likely())
+	if before := present - turn/32 - o.Trip; o.Serving && o.Ahead == 1 && before > turn/25 {
+		return before
+	}
 	return max(turns/2, min(turns*9/10, s.SlowestNext/4), sixth, present+turn/20)
 }

@@ -9,8 +9,10 @@
 //
 //	distance     elapsed in turn          look again after
 //	next         before its lower bound   what is left of the bound
-//	next         past it                  an eightieth to a twenty-fifth of a turn
+//	next         past it                  an eighth of the time to or since the likely end,
+//	                                      up to a twenty-fifth of a turn
 //	next         unknown, or long past    an eighth of the time since the last change
+//	second       long before its end      shortly before the present turn is likely to end
 //	deeper       –                        half of what the turns ahead take at least
 //	any          –                        never later than all ahead may have expired
 //

@@ -188,7 +188,7 @@ func (t Terms) OwnerEndsFirst(clock *dbclock.Clock, until, sent, now time.Time) 
 }
 
 // Middle returns the best guess of DynamoDB's time at a local instant, or zero if it is
-// not known. It is for display only.
+// not known. It is for display and for the times of looks only.
 func Middle(clock *dbclock.Clock, local time.Time) time.Time {
 	earliest, latest, _ := clock.At(local)
 	return earliest.Add(latest.Sub(earliest) / 2)

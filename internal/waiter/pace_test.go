@@ -55,25 +55,54 @@ func TestObservation(t *testing.T) {
 	rec.Turn = serving.Turn{Mean: 6 * time.Second, Deviation: 2 * time.Second}
 
 	t.Run("WithoutClockCountsFromFirstSight", func(t *testing.T) {
-		o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, time.Time{}, now)
+		o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, time.Time{}, time.Time{}, now)
 		if o.Ahead != 3 || !o.Serving || o.Mean != 6*time.Second || o.Still != 4*time.Second || o.Elapsed != 4*time.Second {
 			t.Errorf("observation %+v", o)
 		}
 	})
 	t.Run("WithClockCountsFromGrant", func(t *testing.T) {
-		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, now.Add(-time.Second), now); o.Elapsed != 13*time.Second {
+		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, now.Add(-time.Second), now, now); o.Elapsed != 13*time.Second {
 			t.Errorf("observation %+v", o)
 		}
 	})
+	t.Run("LikelyByMiddleOfClock", func(t *testing.T) {
+		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, now.Add(-time.Second), now.Add(time.Second/2), now); o.Likely != 14500*time.Millisecond {
+			t.Errorf("observation %+v", o)
+		}
+	})
+	t.Run("LikelyFromGrantByNameThatWasSeen", func(t *testing.T) {
+		p := paceOf(false, seen{0, 7, 3})
+		p.trip = 5 * time.Millisecond
+		named := record(7, serving.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second), Named: true})
+		if o := p.observation(named, 0, now.Add(-time.Second), now, now); o.Likely != 13995*time.Millisecond {
+			t.Errorf("observation %+v", o)
+		}
+	})
+	t.Run("LikelyIsUnknownWithoutClockOrSince", func(t *testing.T) {
+		p, unknown := paceOf(false, seen{0, 7, 3}), record(7, serving.Holder{ID: "7", Ticket: n(7)})
+		if a, b := p.observation(rec, 0, time.Time{}, time.Time{}, now), p.observation(unknown, 0, now, now, now); a.Likely != 0 || b.Likely != 0 {
+			t.Errorf("observations %+v, %+v", a, b)
+		}
+	})
+	t.Run("LooksBoundWhatClocksSay", func(t *testing.T) {
+		// The turn began between the looks at 2 s and 3 s.
+		p := paceOf(false, seen{0, 6, 4}, seen{2, 6, 4}, seen{3, 7, 3})
+		for since, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 2500 * time.Millisecond: 1500 * time.Millisecond, 9 * time.Second: time.Second} {
+			rec := record(7, serving.Holder{ID: "7", Ticket: n(7), Since: instant.Add(since)})
+			if o := p.observation(rec, 0, now.Add(-100*time.Millisecond), now, now); o.Likely != want || o.AtMost != 2*time.Second || o.Elapsed > o.AtMost {
+				t.Errorf("since %v: observation %+v", since, o)
+			}
+		}
+	})
 	t.Run("OfSemaphoreEndsTurnsMoreOften", func(t *testing.T) {
-		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 2, time.Time{}, now); o.Serving || o.Mean != 3*time.Second || o.Deviation != time.Second || o.Elapsed != 0 {
+		if o := paceOf(false, seen{0, 7, 3}).observation(rec, 2, time.Time{}, time.Time{}, now); o.Serving || o.Mean != 3*time.Second || o.Deviation != time.Second || o.Elapsed != 0 {
 			t.Errorf("observation %+v", o)
 		}
 	})
 	t.Run("LeavesOutJoinedTurn", func(t *testing.T) {
 		p := paceOf(false, seen{0, 7, 3})
 		p.decided(rows.Decision{Turns: 3, Joins: true, ClearIn: time.Minute})
-		if o := p.observation(rec, 0, time.Time{}, now); o.Ahead != 2 || o.ClearIn != time.Minute || p.joined() {
+		if o := p.observation(rec, 0, time.Time{}, time.Time{}, now); o.Ahead != 2 || o.ClearIn != time.Minute || p.joined() {
 			t.Errorf("observation %+v", o)
 		}
 	})

@@ -157,9 +157,9 @@ func (p *pace) before() int {
 	return p.turns
 }
 
-// observation returns what is known of the turns before the waiter's own. earliest is the earliest time of
-// DynamoDB's clock, or zero.
-func (p *pace) observation(rec serving.Record, permits int, earliest, now time.Time) waitpolicy.Observation {
+// observation returns what is known of the turns before the waiter's own. earliest and middle are the earliest time and
+// the best guess of DynamoDB's clock, or zero.
+func (p *pace) observation(rec serving.Record, permits int, earliest, middle, now time.Time) waitpolicy.Observation {
 	o := waitpolicy.Observation{
 		Ahead: p.before(), Serving: len(rec.Holders) > 0, Mean: rec.Turn.Mean, Deviation: rec.Turn.Deviation,
 		Pace: p.mean, Still: now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
@@ -169,9 +169,10 @@ func (p *pace) observation(rec serving.Record, permits int, earliest, now time.T
 		o.Mean, o.Deviation, o.Serving = o.Mean/permits, o.Deviation/permits, false
 	}
 	if o.Serving {
-		o.Elapsed = p.elapsed(rec, earliest, now)
-		if !p.still.IsZero() {
+		o.Elapsed, o.Likely = p.elapsed(rec, earliest, now), p.likely(rec.Holders[0], middle, now)
+		if !p.still.IsZero() { // clocks may differ by more than is allowed for; this is seen
 			o.AtMost = now.Sub(p.still)
+			o.Elapsed, o.Likely = min(o.Elapsed, o.AtMost), min(o.Likely, o.AtMost)
 		}
 	}
 	return o
@@ -224,6 +225,19 @@ func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duratio
 		elapsed = max(elapsed, earliest.Sub(since))
 	}
 	return elapsed
+}
+
+// likely returns the best estimate of how long the turn of a holder has lasted. Zero: unknown. One that was granted by
+// name has begun when its holder saw the grant.
+func (p *pace) likely(h serving.Holder, middle, now time.Time) time.Duration {
+	if middle.IsZero() || h.Since.IsZero() {
+		return 0
+	}
+	likely := middle.Sub(h.Since)
+	if h.Named {
+		likely -= p.trip
+	}
+	return max(likely, now.Sub(p.moved))
 }
 
 // slowest returns the longest delay, at most limit, of a waiter that must only notice when all that is in the way

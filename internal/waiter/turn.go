@@ -8,6 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/grace"
+	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -400,9 +401,9 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 	case w.own():
 		d = random.Around(ctx, p.slowest(schedule.SlowestNext)*2/3) // its release passes the lock, or wakes
 	default:
-		now := time.Now()
-		earliest, _, _ := w.cfg.Queue.Clock().At(now)
-		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, now)
+		now, clock := time.Now(), w.cfg.Queue.Clock()
+		earliest, _, _ := clock.At(now)
+		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, lease.Middle(clock, now), now)
 		o.Hinted = o.Mean > 0 && w.turn.local.Trust() > 0
 		d = w.awake(schedule.Delay(o, random.Float64(ctx)))
 		if w.turn.early > 0 && p.before() == 0 {
