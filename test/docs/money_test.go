@@ -51,7 +51,7 @@ func (c *costs) money(t *testing.T) string {
 	spend("a million turns without waiters", units(cycle).Times(million))
 	for _, quoted := range []struct{ what, page, units string }{
 		{"a million turns of 50 ms, [seven clients waiting](configuration.md#wake-up-hints)", "docs/configuration.md", `of 50 ms in\s+[\d.]+ ms on average\s+without hints, at ([\d.]+) write and ([\d.]+)\s+read`},
-		{"a million turns of 1 s, [seven waiting](configuration.md#wake-up-hints)", "docs/configuration.md", `13 ms without\s+hints, at ([\d.]+) write\s+and ([\d.]+)\s+read`},
+		{"a million turns of 1 s, [seven waiting](configuration.md#wake-up-hints)", "docs/configuration.md", `6 ms without\s+hints, at ([\d.]+) write\s+and ([\d.]+)\s+read`},
 		{"the same, with hints", "docs/configuration.md", `with\s+them, at ([\d.]+) write\s+and ([\d.]+)\s+read`},
 	} {
 		spend(quoted.what, capacity.Count{WriteUnits: million * figure(t, quoted.page, quoted.units, 1), ReadUnits: million * figure(t, quoted.page, quoted.units, 2)})
