@@ -198,7 +198,7 @@ func TestHandOver(t *testing.T) {
 		{"32Of5ms", 32, always(5 * ms), 8 * ms, 60 * ms, 7.5, 12},
 		{"2Of50ms", 2, always(50 * ms), 10 * ms, 80 * ms, 7, 10},
 		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14},
-		{"8Of1s", 8, always(time.Second), 12 * ms, 200 * ms, 7.5, 21},
+		{"8Of1s", 8, always(time.Second), 16 * ms, 200 * ms, 7.5, 25},
 		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -226,10 +226,10 @@ func TestExpectedEnd(t *testing.T) {
 		mean, read float64 // ms, units
 	}{
 		{"8Of1s", contest{hold: always(time.Second)}, 6, 18},
-		{"8Of1sWithOpposedClocks", contest{hold: always(time.Second), skew: opposed}, 15, 22},
-		{"8Of1sOfNewClients", contest{hold: always(time.Second), fresh: true}, 9, 23},
+		{"8Of1sWithOpposedClocks", contest{hold: always(time.Second), skew: opposed}, 15, 23},
+		{"8Of1sOfNewClients", contest{hold: always(time.Second), fresh: true}, 12, 26},
 		{"8Of10s", contest{hold: always(10 * time.Second)}, 30, 32},
-		{"8Of1sAtRandom", contest{hold: exponential(time.Second)}, 40, 48},
+		{"8Of1sAtRandom", contest{hold: exponential(time.Second)}, 45, 54},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := test.contest
