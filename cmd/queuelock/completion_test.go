@@ -1,11 +1,20 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestCompletion checks that each shell has a script, and that bash takes its own.
@@ -15,8 +24,8 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: exit code %d, stderr %q", shell.name, o.code, o.stderr)
 		}
 	}
-	if o := invoke(t, "completion", "--help"); !strings.Contains(o.stdout, "bash needs the package bash-completion") {
-		t.Errorf("the help does not say what bash needs: %s", o.stdout)
+	if o := invoke(t, "completion", "--help"); !strings.Contains(o.stdout, "it scans the table, for at most 2s") {
+		t.Errorf("the help does not say what entities cost: %s", o.stdout)
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -31,14 +40,133 @@ func TestCompletion(t *testing.T) {
 
 // TestCompletions checks what the scripts ask for.
 func TestCompletions(t *testing.T) {
-	for want, args := range map[string][]string{
-		"status\t":     {"sta"},
-		"--lock-delay": {"run", "--lock"},
-		"zsh":          {"completion", ""},
+	for line, want := range map[string]string{
+		"sta":                     "status\t",
+		"run --lock":              "--lock-delay",
+		"completion ":             "zsh",
+		"template ":               "terraform\n",
+		"bench --scenarios idle,": "idle,crash\n",
+		"run x --ttl ":            ":4\n", // no files
+		"history x --svg ":        ":0\n",
+		"unlock ":                 ":0\n",
+		"run x -- sta":            ":0\n",
 	} {
-		if o := invoke(t, append([]string{"__complete"}, args...)...); !strings.Contains(o.stdout, want) {
-			t.Errorf("%v: %q is not in %q", args, want, o.stdout)
+		o := invoke(t, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		if !strings.Contains(o.stdout, want) || strings.HasPrefix(want, ":") && o.stdout != want {
+			t.Errorf("%s: %q, want %q", line, o.stdout, want)
 		}
+	}
+}
+
+// TestFlagValues checks that completion knows the values of each flag whose help lists them.
+func TestFlagValues(t *testing.T) {
+	list := regexp.MustCompile(`: ((?:[a-z]+, )*)([a-z]+) or ([a-z]+)$`)
+	names := make(map[string]bool)
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			found := list.FindStringSubmatch(flag.Usage)
+			if found == nil || cmd.Hidden {
+				return
+			}
+			names[flag.Name] = true
+			args := append([]string{"__complete"}, append(strings.Fields(cmd.CommandPath())[1:], "--"+flag.Name, "")...)
+			want := strings.ReplaceAll(found[1], ", ", "\n") + found[2] + "\n" + found[3] + "\n:4\n"
+			if o := invoke(t, args...); o.stdout != want {
+				t.Errorf("%v: %q, want %q", args, o.stdout, want)
+			}
+		})
+	}
+	visit(newRoot())
+	if want := []string{"output", "progress", "role", "scope"}; !slices.Equal(slices.Sorted(maps.Keys(names)), want) {
+		t.Errorf("flags %v, want %v", names, want)
+	}
+}
+
+// TestEntityCompletion checks which entities are offered where, and that a table that cannot
+// be read delays the user little, without a word.
+func TestEntityCompletion(t *testing.T) {
+	e := newEngine(t)
+	for _, entity := range []string{"deploy/prod", "deploy/test", "job:7", "deploy/\x1b[2J", "deploy/a\nb", "-deploy", "_activeHelp_ deploy"} {
+		e.occupied(t, entity)
+	}
+	for name, test := range map[string]struct{ args, want string }{
+		"Prefix":       {"run|dep", "deploy/prod deploy/test"},
+		"All":          {"ls|", "deploy/prod deploy/test job:7"},
+		"SecondOfOne":  {"status|job:7|", ""},
+		"SecondOfAll":  {"run|--all|deploy/prod|dep", "deploy/test"},
+		"Item":         {"status|--item|orders|", ""},
+		"AnotherTable": {"status|--table|other|", ""},
+		"WrongTable":   {"status|--table|!|", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := invoke(t, append([]string{"__complete"}, strings.Split(test.args, "|")...)...)
+			found, ok := strings.CutSuffix(o.stdout, ":4\n")
+			if !ok || o.code != 0 || strings.Join(strings.Fields(found), " ") != test.want {
+				t.Errorf("%+v, want %s", o, test.want)
+			}
+		})
+	}
+	shorten(t, &completionLimit, 100*time.Millisecond)
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for name, listener := range map[string]net.Listener{"NothingListens": unused, "NoAnswer": silent} {
+		t.Run(name, func(t *testing.T) {
+			begun := time.Now()
+			o := invoke(t, "__complete", "status", "--endpoint", "http://"+listener.Addr().String(), "dep")
+			if took := time.Since(begun); o.stdout != ":4\n" || strings.Contains(o.stderr, "queuelock:") || took > closeLimit {
+				t.Errorf("%+v after %v", o, took)
+			}
+		})
+	}
+}
+
+// TestBashCompletion runs the script in bash without the package bash-completion, and once
+// with a function of its name. The words are as bash splits them.
+func TestBashCompletion(t *testing.T) {
+	e := newEngine(t)
+	e.occupied(t, "job:7")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	wrapper := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, self)
+	if err := os.WriteFile(filepath.Join(dir, "queuelock"), []byte(wrapper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	script := "compopt() { return; }\nsource <(queuelock completion bash)\nCOMP_TYPE=9 COLUMNS=80\n"
+	var wants []string
+	add := func(line, words string, at int, want string) {
+		script += fmt.Sprintf("COMP_LINE='%s' COMP_WORDS=(%s) COMP_CWORD=%d COMP_POINT=%d\n"+
+			"__start_queuelock 2>&1\necho \"${COMPREPLY[*]}\"\n", line, words, at, len(line))
+		wants = append(wants, want)
+	}
+	add("queuelock stat", "queuelock stat", 1, "status")
+	add("queuelock status jo", "queuelock status jo", 2, "job:7")
+	add("queuelock status job:", "queuelock status job :", 3, "7")
+	add("queuelock status job:7", "queuelock status job : 7", 4, "7")
+	add("queuelock run job:7 --scope ", "queuelock run job : 7 --scope ''", 6, "queue entity table")
+	add("queuelock run x --scope=en", "queuelock run x --scope = en", 5, "entity")
+	add("queuelock run x --scope=", "queuelock run x --scope =", 4, "queue entity table")
+	add("queuelock  run  --scope  ta", "queuelock run --scope ta", 3, "table")
+	script += "_get_comp_words_by_ref() { words=(queuelock vers); cword=1; cur=vers; }\n"
+	add("other", "other", 0, "version")
+	out, err := exec.Command("bash", "--norc", "--noprofile", "-c", script).CombinedOutput()
+	if want := strings.Join(wants, "\n") + "\n"; err != nil || string(out) != want {
+		t.Errorf("%v, output:\n%s\nwant:\n%s", err, out, want)
 	}
 }
 

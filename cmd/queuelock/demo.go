@@ -89,7 +89,7 @@ Exit codes:
 	cmd.Flags().IntVar(&f.rounds, "rounds", 5, "how many turns each takes, 1 to 1000")
 	cmd.Flags().DurationVar(&f.hold, "hold", 50*time.Millisecond, "how long a turn lasts, 1ms to 1m")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, and nothing else")
-	f.pictures.addFlags(cmd.Flags())
+	f.pictures.addFlags(cmd)
 	f.addEndpoint(cmd, "the `URL` of a DynamoDB to use instead of the one in memory")
 	return cmd
 }

@@ -66,6 +66,7 @@ Exit codes:
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	f.target.addFlags(cmd.Flags())
 	f.settings.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
 	return cmd
 }
 

@@ -50,9 +50,10 @@ Exit codes:
 	flags.DurationVar(&f.length, "for", time.Minute, "how long to observe, 1s to 24h")
 	flags.DurationVar(&f.interval, "interval", 500*time.Millisecond, "the time between two reads, 50ms to 1m")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of lines and a timeline")
-	f.pictures.addFlags(flags)
+	f.pictures.addFlags(cmd)
 	f.target.addFlags(flags)
 	f.settings.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
 	return cmd
 }
 

@@ -50,6 +50,7 @@ Exit codes:
 		RunE: func(cmd *cobra.Command, args []string) error { return f.lock(cmd, args) },
 	}
 	f.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
 	return cmd
 }
 

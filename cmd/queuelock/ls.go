@@ -63,11 +63,12 @@ Exit codes:
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, strings.Join(args, "")) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "table", "the `FORMAT`: table, wide, json or yaml")
+	outputs.addFlag(cmd, &f.output, "output", "o", "the `FORMAT`")
 	flags.BoolVar(&f.busy, "busy", false, "only queues that have a holder or a waiter")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print the cost")
 	addRate(flags.Float64Var, &f.rate)
 	f.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 })
 	return cmd
 }
 
@@ -86,8 +87,8 @@ func (f *lsFlags) run(cmd *cobra.Command, prefix string) error {
 	if err := checkRate(f.rate); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"table", "wide", "json", "yaml"}, f.output) {
-		return usagef("-o %s: table, wide, json and yaml are possible", f.output)
+	if !slices.Contains(outputs, f.output) {
+		return usagef("-o %s: need %v", f.output, outputs)
 	}
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()

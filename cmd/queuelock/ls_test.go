@@ -88,7 +88,7 @@ func TestLs(t *testing.T) {
 	}
 	for _, test := range []struct{ args, want string }{
 		{"--max-rcu -1", "--max-rcu -1: a number from 0"},
-		{"-o csv", "-o csv: table, wide, json and yaml are possible"},
+		{"-o csv", "-o csv: need table, wide, json or yaml"},
 		{"a b", `"b" is one argument too many`},
 		{"--table x", "3 to 255 letters"},
 	} {

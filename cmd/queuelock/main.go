@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,8 +30,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(display.NewFilter(stdout))
 	root.SetErr(display.NewFilter(stderr))
-	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+	if completing(args) {
 		root.SetOut(stdout) // its lines have tabs; entities that are not printable are left out
+		if slices.Contains(args[:len(args)-1], "--") {
+			fmt.Fprintf(stdout, ":%d\n", cobra.ShellCompDirectiveDefault) // a command's arguments are files to the shell
+			return 0
+		}
 	}
 	if err := misplaced(root, args); err != nil {
 		fmt.Fprintln(root.ErrOrStderr(), message(err))
@@ -78,6 +83,7 @@ time, the ticket is a fencing token as well.`,
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w: see '%s --help'", plainly(cmd, err), cmd.CommandPath())
 	})

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock/internal/demo/timeline"
 )
@@ -13,9 +13,12 @@ import (
 // pictureFlags are the flags of commands that draw a timeline.
 type pictureFlags struct{ svg, html string }
 
-func (f *pictureFlags) addFlags(flags *pflag.FlagSet) {
+func (f *pictureFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.svg, "svg", "", "draw the timeline into this `FILE` as SVG")
+	offer(cmd, "svg", offerFiles)
 	flags.StringVar(&f.html, "html", "", "write one HTML page with the timeline and all turns into this `FILE`")
+	offer(cmd, "html", offerFiles)
 }
 
 // pictureFiles are open before there is something to draw, so that a wrong name costs no

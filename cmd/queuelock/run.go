@@ -60,6 +60,7 @@ Exit codes:
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	f.lockFlags.addFlags(cmd)
 	f.processFlags.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
 	return cmd
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
@@ -21,11 +23,16 @@ func scopeName(s queuelock.Scope) string {
 	return display.Scope(s)
 }
 
+// addScope adds --scope.
+func addScope(cmd *cobra.Command, name *string) {
+	scopeNames.addFlag(cmd, name, "scope", "", "the counter of the tickets")
+}
+
 // parseScope reads what --scope gives.
 func parseScope(name string) (queuelock.Scope, error) {
 	scope, ok := scopes[name]
 	if !ok {
-		return 0, usagef("--scope %s: need queue, entity or table", name)
+		return 0, usagef("--scope %s: need %v", name, scopeNames)
 	}
 	return scope, nil
 }

@@ -75,13 +75,14 @@ Exit codes:
 		RunE: f.run,
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "table", "the `FORMAT`: table, wide, json or yaml")
+	outputs.addFlag(cmd, &f.output, "output", "o", "the `FORMAT`")
 	flags.BoolVar(&f.json, "json", false, "the same as -o json")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "report the state by the exit code too")
 	flags.BoolVar(&f.watch, "watch", false, "look again and again")
 	flags.DurationVar(&f.interval, "interval", time.Second, "the time between two looks of --watch, from 100ms")
 	f.target.addFlags(flags)
 	f.settings.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
 	return cmd
 }
 
@@ -214,7 +215,7 @@ func (f *statusFlags) printer(s *subject) (printer, error) {
 	case "yaml":
 		return func(w io.Writer, state *queue.State) error { return display.YAML(w, display.NewReport(state)) }, nil
 	default:
-		return nil, usagef("-o %s: table, wide, json and yaml are possible", f.output)
+		return nil, usagef("-o %s: need %v", f.output, outputs)
 	}
 	return func(w io.Writer, state *queue.State) error { return display.Table(w, state, options) }, nil
 }

@@ -60,7 +60,7 @@ func TestStatusFormats(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-o", "xml"}, "-o xml: table, wide, json and yaml are possible"},
+		{[]string{"-o", "xml"}, "-o xml: need table, wide, json or yaml"},
 		{[]string{"--json", "-o", "yaml"}, "--json and -o yaml exclude each other"},
 		{[]string{"--watch", "--interval", "1ms"}, "at least 100ms"},
 	} {

@@ -69,6 +69,7 @@ units that were used. --json prints one object. --dry-run removes nothing.
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	addRate(cmd.Flags().Float64Var, &f.rate)
 	f.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && !f.all })
 	return cmd
 }
 

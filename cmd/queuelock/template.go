@@ -59,11 +59,11 @@ Exit codes:
 	flags := cmd.Flags()
 	flags.StringVar(&f.table, "table", defaultTable(), "the `NAME` of the table; QUEUELOCK_TABLE sets it too")
 	f.addKeys(cmd)
-	flags.StringVar(&f.role, "role", "worker", "of iam: worker, observer, operator or admin")
+	roleNames.addFlag(cmd, &f.role, "role", "", "of iam")
 	flags.StringVar(&f.region, "region", "", "of iam: the `REGION` of the table (default: any)")
 	flags.StringVar(&f.account, "account", "", "of iam: the `NUMBER` of the account (default: any)")
 	flags.StringVar(&f.prefix, "prefix", "", "only entities that begin with this `TEXT`")
-	flags.StringVar(&f.scope, "scope", "queue", "the counter of the tickets: queue, entity or table")
+	addScope(cmd, &f.scope)
 	flags.BoolVar(&f.protection, "deletion-protection", false, "let AWS refuse to delete the table")
 	flags.BoolVar(&f.recovery, "point-in-time-recovery", false, "back up continuously")
 	flags.StringArrayVar(&f.tags, "tag", nil, "a tag of the table, `KEY=VALUE`; may be repeated")
@@ -93,7 +93,7 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	case strings.HasPrefix(f.table, "arn:"):
 		return usagef("--table %.40s: need the name of the table, not its ARN", f.table)
 	case !ok:
-		return usagef("--role %.40s: need worker, observer, operator or admin", f.role)
+		return usagef("--role %.40s: need %v", f.role, roleNames)
 	case f.account != "" && !accountID.MatchString(f.account):
 		return usagef("--account %.40s: need the 12 digits of an AWS account", f.account)
 	case f.region != "" && !regionName.MatchString(f.region):

@@ -61,6 +61,7 @@ Exit codes:
 	cmd.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "the time from one scan to the next, at least; from 100ms")
 	cmd.Flags().BoolVar(&f.once, "once", false, "print the view once, after one scan")
 	f.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 })
 	return cmd
 }
 

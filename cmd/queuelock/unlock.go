@@ -43,6 +43,7 @@ Exit codes:
 			}
 			return nil
 		},
+		ValidArgsFunction: offerFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), unlockLimit)
 			defer cancel()

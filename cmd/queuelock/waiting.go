@@ -26,7 +26,7 @@ func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
 	style, ok := progressStyles[f.progress]
 	switch {
 	case !ok:
-		return progress.None, usagef("--progress %s: need auto, plain, json or none", f.progress)
+		return progress.None, usagef("--progress %s: need %v", f.progress, progressNames)
 	case f.quiet:
 		return progress.None, nil
 	case f.progress != "auto":
