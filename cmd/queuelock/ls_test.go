@@ -63,6 +63,9 @@ func TestLs(t *testing.T) {
 	if !regexp.MustCompile(`  (\?|<1s|\d+(\.\d)?s)  +1  +(<1s|\d+(\.\d)?s)$`).MatchString(lines[1]) {
 		t.Errorf("the waiter is not in %q", lines[1])
 	}
+	if strings.Contains(o.stderr, "hours ago") {
+		t.Errorf("a local engine counts at once: %q", o.stderr)
+	}
 	notes := strings.Split(o.stderr, "\n")
 	if len(notes) != 3 || !strings.HasPrefix(notes[0], "queuelock: a scan of 5 items (") || !strings.Contains(notes[0], " read unit") ||
 		!strings.Contains(notes[0], "at most 100 a second") || !strings.HasPrefix(notes[1], "queuelock: 4 queues; ") {
@@ -149,6 +152,10 @@ func TestLsCost(t *testing.T) {
 		if got := o.cost(rate); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+	o.local = true // where the sizes are those of now
+	if got := o.cost(0); !strings.HasPrefix(got, "a scan of 12000 items (3.24 MB): about ") {
+		t.Error(got)
 	}
 	if got := (&opened{}).cost(5); !strings.Contains(got, "not known") {
 		t.Error(got)
