@@ -168,8 +168,16 @@ func TestPausedKeeper(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(handle); err != nil { // as a cleaner of temporary files does
+		t.Fatal(err)
+	}
+	early := make(chan outcome, 1)
+	go func() { early <- execute(t, "unlock", handle) }()
 	if o := execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 {
 		t.Errorf("after the lease: %+v", o)
+	}
+	if o := <-early; o.code != exitUnavailable || !strings.Contains(o.stderr, fmt.Sprintf("'kill -CONT %d'", pid)) {
+		t.Errorf("without a socket: %+v", o)
 	}
 	cmd := program(t, "unlock", handle)
 	var stderr strings.Builder

@@ -29,7 +29,7 @@ Exit codes:
   0    the lock was held until now, and is released
   1    no lock has this handle: it was unlocked before, or the handle is wrong
   64   wrong usage
-  69   the lock could not be released: its lease ends it
+  69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -54,9 +54,12 @@ Exit codes:
 
 func unlock(ctx context.Context, handle string) error {
 	outcome, err := keeper.Unlock(ctx, handle)
+	silent, isSilent := errors.AsType[*keeper.SilentError](err)
 	switch {
 	case errors.Is(err, keeper.ErrNoLock):
 		return &exitError{exitFailed, fmt.Errorf("%w: see 'queuelock status' for whether its lock is held", err)}
+	case isSilent:
+		return &exitError{exitUnavailable, fmt.Errorf("process %d, perhaps the keeper, is stopped or ending: continue it with 'kill -CONT %d', and repeat; see 'queuelock status'", silent.Pid, silent.Pid)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &exitError{exitUnavailable, fmt.Errorf("the keeper has not answered for %v: its lease ends the lock if it does not continue", unlockLimit)}
 	case err != nil:

@@ -9,7 +9,8 @@
 //   - A keeper that has ended otherwise leaves the reason in place of the socket, for the
 //     Unlock that comes later.
 //   - A running keeper makes its socket again if a cleaner of temporary files has removed it.
-//     An Unlock waits for that before it returns ErrNoLock.
+//     An Unlock waits for that while the process of the handle runs, and then returns a
+//     *SilentError. It returns ErrNoLock once there is no such process.
 //
 // # What it does not promise
 //
@@ -29,6 +30,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +86,14 @@ type Held interface {
 // wrong.
 var ErrNoLock = errors.New("no lock has this handle: it was unlocked before, or the handle is wrong")
 
+// SilentError reports that there is no socket, and that a process with the id of its keeper
+// runs: a stopped keeper, one that is ending, or another program that has its id now.
+type SilentError struct{ Pid int }
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("process %d has no socket for this handle", e.Pid)
+}
+
 // Keeper listens for the Unlock of one lock.
 type Keeper struct {
 	path     string
@@ -100,7 +110,7 @@ func Listen() (*Keeper, error) {
 		return nil, err
 	}
 	sweep(dir)
-	path := filepath.Join(dir, strings.ToLower(rand.Text()[:nameLength]))
+	path := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ToLower(rand.Text()[:nameLength]), os.Getpid()))
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("%s is too long for a socket, by %d bytes: set TMPDIR to a shorter path", dir, len(path)-maxPath)
 	}
@@ -296,21 +306,14 @@ func (k *Keeper) accept(ctx context.Context, listener net.Listener) {
 
 // Unlock asks the keeper of the handle to release its lock, and returns what became of it.
 func Unlock(ctx context.Context, handle string) (Outcome, error) {
-	if !filepath.IsAbs(handle) || !strings.HasPrefix(filepath.Base(filepath.Dir(handle)), "queuelock-") {
+	pid, ok := keeperOf(handle)
+	if !ok {
 		return Outcome{}, ErrNoLock
 	}
 	const attempts = 10 // a keeper that ends meanwhile needs two
 	var failure error
-	absent := time.Now().Add(watchInterval * 5 / 2)
 	for range attempts {
-		o, err := left(handle)
-		for errors.Is(err, fs.ErrNotExist) && time.Now().Before(absent) && ctx.Err() == nil {
-			time.Sleep(watchInterval / 20) // a keeper that runs makes its socket again
-			o, err = left(handle)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return o, ErrNoLock
-		}
+		o, err := found(ctx, handle, pid)
 		if !errors.Is(err, errSocket) {
 			return o, err
 		}
@@ -335,6 +338,33 @@ func Unlock(ctx context.Context, handle string) (Outcome, error) {
 		}
 	}
 	return Outcome{}, failure
+}
+
+// keeperOf returns the id of the process that has made a handle.
+func keeperOf(handle string) (pid int, ok bool) {
+	dir, name := filepath.Split(handle)
+	_, id, ok := strings.Cut(name, "-")
+	pid, err := strconv.Atoi(id)
+	return pid, ok && err == nil && pid > 0 && filepath.IsAbs(handle) && strings.HasPrefix(filepath.Base(dir), "queuelock-")
+}
+
+// found returns what left returns, but waits while a keeper that runs may make its socket
+// again.
+func found(ctx context.Context, handle string, pid int) (Outcome, error) {
+	for deadline := time.Now().Add(watchInterval * 5 / 2); ; time.Sleep(watchInterval / 20) {
+		runs := Running(pid) // before the look: a keeper leaves its outcome before it ends
+		o, err := left(handle)
+		switch {
+		case !errors.Is(err, fs.ErrNotExist):
+			return o, err
+		case !runs:
+			return o, ErrNoLock
+		case ctx.Err() != nil:
+			return o, ctx.Err()
+		case time.Now().After(deadline):
+			return o, &SilentError{pid}
+		}
+	}
 }
 
 var errSocket = errors.New("there is a socket")

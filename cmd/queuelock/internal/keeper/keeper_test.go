@@ -6,7 +6,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -73,10 +76,59 @@ func TestUnlock(t *testing.T) {
 			if o := <-outcomes; o != test.want {
 				t.Errorf("the keeper: %v", o)
 			}
-			if o, err := Unlock(t.Context(), k.Handle()); !errors.Is(err, ErrNoLock) {
-				t.Errorf("again: %v, %v", o, err)
+			o, err := Unlock(t.Context(), k.Handle())
+			if silent, ok := errors.AsType[*SilentError](err); !ok || silent.Pid != os.Getpid() {
+				t.Errorf("again, in the process that kept it: %v, %v", o, err)
 			}
 		})
+	}
+}
+
+// TestNoLock checks that an Unlock waits for no socket of a process that has ended.
+func TestNoLock(t *testing.T) {
+	usual := watchInterval
+	watchInterval = time.Minute
+	defer func() { watchInterval = usual }()
+	ended := exec.Command(os.Args[0], "-test.run=^$")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	begun, dir := time.Now(), filepath.Join(shortDir(t), "queuelock-1")
+	for name, handle := range map[string]string{
+		"Unlocked":  filepath.Join(dir, "a-"+strconv.Itoa(ended.Process.Pid)),
+		"NoProcess": filepath.Join(dir, "a"), "Nonsense": "nonsense", "Elsewhere": "/etc/a-1", "Negative": filepath.Join(dir, "a--1"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if o, err := Unlock(t.Context(), handle); !errors.Is(err, ErrNoLock) {
+				t.Errorf("%v, %v", o, err)
+			}
+		})
+	}
+	if took := time.Since(begun); took > watchInterval/60 {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestRunning checks that a process whose exit code was not asked for has ended.
+func TestRunning(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems do not say")
+	}
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	if !Running(cmd.Process.Pid) {
+		t.Error("a running process has ended")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); Running(cmd.Process.Pid); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > limit {
+			t.Fatal("a killed process still runs")
+		}
 	}
 }
 
@@ -111,7 +163,7 @@ func TestSweep(t *testing.T) {
 	}
 	dead.SetUnlinkOnClose(false)
 	dead.Close()
-	for _, name := range []string{"reason", "recent"} {
+	for _, name := range []string{"reason", "recent-1"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(`{"result":"lost"}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -123,12 +175,12 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	sweep(dir)
-	for name, want := range map[string]bool{"reason": false, "dead": false, "recent": true, filepath.Base(k.Handle()): true} {
+	for name, want := range map[string]bool{"reason": false, "dead": false, "recent-1": true, filepath.Base(k.Handle()): true} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %v", name, err, want)
 		}
 	}
-	if o, err := Unlock(t.Context(), filepath.Join(dir, "recent")); err != nil || o.Result != Lost {
+	if o, err := Unlock(t.Context(), filepath.Join(dir, "recent-1")); err != nil || o.Result != Lost {
 		t.Errorf("a reason: %v, %v", o, err)
 	}
 	if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {

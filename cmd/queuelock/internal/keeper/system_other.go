@@ -3,11 +3,13 @@
 package keeper
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -46,7 +48,15 @@ func watch(ctx context.Context, process *os.Process, ended func()) {
 
 func running(process *os.Process) bool {
 	err := process.Signal(syscall.Signal(0))
-	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH)
+	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH) && !zombie(process.Pid)
+}
+
+// zombie reports whether Linux keeps the id of an ended process for a parent that does not
+// ask for its exit code, such as the first process of many containers.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, state, ok := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	return err == nil && ok && strings.HasPrefix(state, "Z")
 }
 
 // Running reports whether there is a process of that id.
