@@ -122,7 +122,7 @@ func TestNoServer(t *testing.T) {
 	for _, wait := range []string{"0", "100ms", "60s"} {
 		begun := time.Now()
 		o := invoke(t, "run", "x", "--wait", wait, "--endpoint", s.URL, "--", "true")
-		if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 {
+		if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "nothing listens at "+s.Listener.Addr().String()) {
 			t.Errorf("--wait %s: exit code %d, stderr %q; want %d and one line", wait, o.code, o.stderr, exitUnavailable)
 		}
 		if took := time.Since(begun); took > testLimit/2 {

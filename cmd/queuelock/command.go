@@ -57,7 +57,7 @@ type processFlags struct {
 }
 
 func (p *processFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, "from SIGTERM to SIGKILL; after a loss 3/4 of a tenth of --ttl, or 1.5s, if that is less")
+	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, fmt.Sprintf("from SIGTERM to SIGKILL; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
 }
 

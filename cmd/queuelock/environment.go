@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // The variables by which a command knows its locks.
@@ -26,13 +27,15 @@ const (
 )
 
 // owner is the name of this process for other clients.
-func owner() string {
+func owner() string { return ownerAt(os.Hostname()) }
+
+func ownerAt(host string, err error) string {
 	const most = 200 // of the 256 bytes of an owner
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
+	host = host[:min(len(host), most)]
+	if err != nil || !display.Printable(host) { // the library refuses such an owner
+		host = "unknown-host"
 	}
-	return fmt.Sprintf("%s:%d", host[:min(len(host), most)], os.Getpid())
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
 // heldLock is a lock of this process, or of one above it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +35,21 @@ func TestWaitForms(t *testing.T) {
 		if got, err := parseWait(text); codeOf(err) != exitUsage {
 			t.Errorf("%q: %v, %v; want an error of usage", text, got, err)
 		}
+	}
+}
+
+// TestOwner checks that the library accepts the owner of a host with any name.
+func TestOwner(t *testing.T) {
+	for host, want := range map[string]string{
+		"ci-7": "ci-7", strings.Repeat("h", 300): strings.Repeat("h", 200), "büro": "büro",
+		"a\nb": "unknown-host", "\x1b[2J": "unknown-host", "\xff": "unknown-host", strings.Repeat("h", 199) + "ü": "unknown-host",
+	} {
+		if got := ownerAt(host, nil); got != fmt.Sprintf("%s:%d", want, os.Getpid()) {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
+	}
+	if got := ownerAt("", errors.New("no name")); !strings.HasPrefix(got, "unknown-host:") {
+		t.Errorf("without a name: %q", got)
 	}
 }
 

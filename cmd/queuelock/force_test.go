@@ -108,7 +108,7 @@ func TestEvictForceRenewed(t *testing.T) {
 // TestEvictForceOfProcess evicts a process that hangs, as an operator does.
 func TestEvictForceOfProcess(t *testing.T) {
 	e := newEngine(t)
-	hung := program(t, "run", "x", "--ttl", "4s", "--", "sh", "-c", "echo ready; exec sleep 100")
+	hung := program(t, "run", "x", "--ttl", "2s", "--", "sh", "-c", "echo ready; exec sleep 100")
 	var stderr bytes.Buffer
 	hung.Stderr = &stderr
 	out := launch(t, hung)

@@ -80,7 +80,7 @@ func TestHostileTable(t *testing.T) {
 		{"status", hostile, "--reason", hostile}, {"status", hostile, "--reason", hostile, "-o", "json"}, {"status", hostile, "--reason", hostile, "-o", "yaml"},
 		{"ls"}, {"ls", "-o", "wide"}, {"ls", "-o", "json"}, {"ls", "-o", "yaml"}, {"ls", hostile},
 		{"top", "--once"}, {"history", "x", "--for", "1s"}, {"history", "x", "--for", "1s", "--json"},
-		{"run", "x", "-n", "--", "true"}, {"run", "x", "-n", "--progress", "json", "--", "true"}, {"run", "x", "-w", "1", "--progress", "json", "--", "true"}, {"run", "x", "-w", "1", "--", "true"},
+		{"run", "x", "-n", "--", "true"}, {"run", "x", "-n", "--progress", "json", "--", "true"}, {"run", "x", "-w", "0.2", "--progress", "json", "--", "true"}, {"run", "x", "-w", "0.2", "--", "true"},
 		{"run", hostile, "--reason", hostile, "-n", "--", "true"}, {"run", hostile, "--", "/nosuch/" + hostile},
 		{"lock", "x", "-n", "--reason", "other", "--table", hostile},
 		{"sweep", "x", "--dry-run"}, {"sweep", "x", "--dry-run", "--json"}, {"sweep", "--all", "--dry-run"}, {"sweep", "--all", "--dry-run", "--json"},

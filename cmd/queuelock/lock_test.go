@@ -1,7 +1,8 @@
+//go:build unix
+
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -12,33 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
-
-// keepers gives the keepers of a test a directory of their own, with a path that is short
-// enough for sockets.
-func keepers(t *testing.T) {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv("TMPDIR", dir)
-}
-
-// execute runs the program as a process, until all that have its output have ended.
-func execute(t *testing.T, args ...string) outcome {
-	t.Helper()
-	cmd := program(t, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	code := codeAfter(t, cmd)
-	return outcome{code, stdout.String(), stderr.String()}
-}
 
 // locked acquires the lock of x, and returns the handle. The keeper is killed at the end
 // of the test, if it is still there.
@@ -63,16 +38,6 @@ func pidOf(t *testing.T, owner string) int {
 		t.Fatal(err)
 	}
 	return pid
-}
-
-// until polls for what no event reports.
-func until(t *testing.T, what string, reached func() bool) {
-	t.Helper()
-	for begun := time.Now(); !reached(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > testLimit {
-			t.Fatalf("not reached: %s", what)
-		}
-	}
 }
 
 func (e *engine) idle(t *testing.T) func() bool {
@@ -111,7 +76,7 @@ func TestLockAndUnlock(t *testing.T) {
 func TestKeptLockIsRenewed(t *testing.T) {
 	e := newEngine(t)
 	updates := make(chan struct{}, 64)
-	handle := e.locked(t, "--ttl", "3s")
+	handle := e.locked(t)
 	beat := e.state(t, "x").Serving[0].Beat
 	until(t, "two heartbeats", func() bool {
 		now := e.state(t, "x").Serving

@@ -54,6 +54,41 @@ func codeAfter(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
+// execute runs the program as a process, until all that have its output have ended.
+func execute(t *testing.T, args ...string) outcome {
+	t.Helper()
+	cmd := program(t, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code := codeAfter(t, cmd)
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// until polls for what no event reports.
+func until(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	for begun := time.Now(); !reached(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > testLimit {
+			t.Fatalf("not reached: %s", what)
+		}
+	}
+}
+
+// keepers gives the keepers of a test a directory of their own, with a path that is short
+// enough for sockets.
+func keepers(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+}
+
 // TestSecondInterrupt checks that a second interrupt ends the program at once.
 func TestSecondInterrupt(t *testing.T) {
 	e := newEngine(t)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -115,8 +115,8 @@ func TestRunHoldsLock(t *testing.T) {
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go on")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
+	if out, err := exec.Command("mkfifo", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	t.Setenv("QUEUELOCK_TEST_FIFO", path)
 	return `"$QUEUELOCK_TEST_FIFO"`
@@ -187,6 +187,9 @@ func (e *engine) evict(t *testing.T, entity string) {
 		t.Fatal(err)
 	}
 }
+
+// stubborn is a command that ignores SIGTERM, with a child that does so too.
+const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
 
 // TestRunContext checks that run ends with its context.
 func TestRunContext(t *testing.T) {

@@ -1,6 +1,9 @@
+//go:build unix
+
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -83,47 +86,47 @@ func TestSignalWhileWaiting(t *testing.T) {
 	}
 }
 
-// stubborn is a command that ignores SIGTERM, with a child that does so too.
-const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
-
-// TestLossKillsGroup checks that a loss kills the process group.
+// TestLossKillsGroup checks that a loss kills the process group. The commands run at the same
+// time, as the test mostly waits.
 func TestLossKillsGroup(t *testing.T) {
 	// Which cause is found first is a race between the heartbeats and the lease.
-	for what, lose := range map[string]func(*testing.T, *engine){
-		"taken away": func(t *testing.T, e *engine) { e.evict(t, "x") },
-		"no answer":  func(_ *testing.T, e *engine) { close(e.stuck) },
-	} {
-		t.Run(what, func(t *testing.T) {
-			for name, script := range map[string]string{
-				"stubborn":    stubborn,
-				"well-bred":   `trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done`,
-				"left behind": `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`,
-			} {
-				t.Run(name, func(t *testing.T) {
-					e := newEngine(t)
-					ttl := "1s"
-					if name == "well-bred" {
-						ttl = "10s" // which leaves it 750 ms, also on a busy machine
-					}
-					b := start(t, t.Context(), "run", "x", "--ttl", ttl, "--", "sh", "-c", script)
-					b.expect(t, "ready")
-					begun := time.Now()
-					lose(t, e)
-					o := b.wait(t)
-					if o.code != exitLost || !strings.Contains(o.stderr, "lock lost") {
-						t.Errorf("exit code %d, stderr %q; want %d", o.code, o.stderr, exitLost)
-					}
-					if strings.Count(o.stderr, "lock lost") != 1 {
-						t.Errorf("stderr does not name the loss once: %q", o.stderr)
-					}
-					stalled := strings.Contains(o.stderr, "run is stopped") // the machine did not let it go on in time
-					if killed := strings.Contains(o.stderr, "SIGKILL was sent"); killed != (name != "well-bred") && !stalled {
-						t.Errorf("stderr reports a SIGKILL: %v: %q", killed, o.stderr)
-					}
-					b.mustEnd(t)
-					t.Logf("the program ended %v after the loss began", time.Since(begun).Round(time.Millisecond))
-				})
+	evicted, silent := newEngine(t), newEngine(t)
+	type command struct {
+		name, ttl, script string
+		engine            *engine
+		run               *background
+	}
+	var commands []*command
+	for what, e := range map[string]*engine{"taken away": evicted, "no answer": silent} {
+		commands = append(commands,
+			&command{name: what + "/stubborn", ttl: "2s", script: stubborn, engine: e},
+			&command{name: what + "/left behind", ttl: "2s", script: `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, engine: e},
+			// Its lease leaves it 600 ms, also on a busy machine.
+			&command{name: what + "/well-bred", ttl: "8s", script: `trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done`, engine: e})
+	}
+	for _, c := range commands {
+		c.run = start(t, t.Context(), "run", c.name, "--endpoint", c.engine.URL, "--ttl", c.ttl, "--", "sh", "-c", c.script)
+	}
+	for _, c := range commands {
+		c.run.expect(t, "ready")
+	}
+	close(silent.stuck)
+	for _, c := range commands {
+		if c.engine == evicted {
+			evicted.evict(t, c.name)
+		}
+	}
+	for _, c := range commands {
+		t.Run(c.name, func(t *testing.T) {
+			o := c.run.wait(t)
+			if o.code != exitLost || strings.Count(o.stderr, "lock lost") != 1 {
+				t.Errorf("exit code %d, stderr %q; want %d, and one line on the loss", o.code, o.stderr, exitLost)
 			}
+			stalled := strings.Contains(o.stderr, "run is stopped") // the machine did not let it go on in time
+			if killed := strings.Contains(o.stderr, "SIGKILL was sent"); killed == strings.HasSuffix(c.name, "well-bred") && !stalled {
+				t.Errorf("stderr reports a SIGKILL: %v: %q", killed, o.stderr)
+			}
+			c.run.mustEnd(t)
 		})
 	}
 }
@@ -155,6 +158,26 @@ func TestGraceBeforeLease(t *testing.T) {
 		if g := grace(ttl); g <= 0 || g >= margin {
 			t.Errorf("ttl %v: the grace is %v, want something within the margin %v", ttl, g, margin)
 		}
+	}
+}
+
+// TestKillAfter checks what the help and docs/cli.md say of --kill-after.
+func TestKillAfter(t *testing.T) {
+	if grace(maxTTL) != grace(time.Minute) || grace(10*time.Second) != 10*time.Second/10*3/4 {
+		t.Errorf("after a loss: %v of a week, %v of 10s", grace(maxTTL), grace(10*time.Second))
+	}
+	flag := newRun().Flag("kill-after")
+	if want := fmt.Sprintf("3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)); !strings.Contains(flag.Usage, want) {
+		t.Errorf("the help says %q, want %q", flag.Usage, want)
+	}
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("at most %s; after a loss at most three quarters of a tenth of `--ttl`, and at most %v | %s |\n",
+		strings.TrimSuffix(maxKillAfter.String(), "0m0s"), grace(maxTTL), flag.DefValue)
+	if !strings.Contains(string(page), want) {
+		t.Errorf("docs/cli.md does not say %q", want)
 	}
 }
 
