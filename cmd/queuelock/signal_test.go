@@ -30,7 +30,7 @@ func TestSignals(t *testing.T) {
 		})
 	}
 	t.Run("those of the user, which end nothing", func(t *testing.T) {
-		script := `trap "echo usr1" USR1; trap "echo usr2; exit 7" USR2; echo ready; while :; do sleep 0.01; done`
+		script := `trap "echo usr1" USR1; trap "(sleep 0.1; echo left) & exit 7" USR2; echo ready; while :; do sleep 0.01; done`
 		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
 		b.expect(t, "ready")
 		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
@@ -40,6 +40,7 @@ func TestSignals(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
 			t.Fatal(err)
 		}
+		b.expect(t, "left") // which a signal that asks for an end would have ended
 		if o := b.wait(t); o.code != 7 {
 			t.Errorf("%+v", o)
 		}
