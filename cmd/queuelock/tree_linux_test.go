@@ -242,27 +242,76 @@ func TestExtraFiles(t *testing.T) {
 	}
 }
 
-// TestLossIsReported checks that run says that renewals fail, why the command is ended, and
-// that it was killed.
-func TestLossIsReported(t *testing.T) {
-	e := newEngine(t)
+// TestLossKillsGroup checks that a loss kills the process group. The commands run at the same
+// time, as the test mostly waits.
+func TestLossKillsGroup(t *testing.T) {
+	// Which cause is found first is a race between the heartbeats and the lease.
+	evicted, silent := newEngine(t), newEngine(t) // the environment leads to the second
+	type command struct {
+		name, ttl, script string
+		engine            *engine
+		run               *background
+	}
+	var commands []*command
+	for what, e := range map[string]*engine{"taken away": evicted, "no answer": silent} {
+		commands = append(commands,
+			&command{name: what + "/stubborn", ttl: "2s", script: stubborn, engine: e},
+			&command{name: what + "/left behind", ttl: "2s", script: `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, engine: e},
+			// Its lease leaves it 600 ms, also on a busy machine.
+			&command{name: what + "/well-bred", ttl: "8s", script: `trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done`, engine: e})
+	}
+	for _, c := range commands {
+		c.run = start(t, t.Context(), "run", c.name, "--endpoint", c.engine.URL, "--ttl", c.ttl, "--", "sh", "-c", c.script)
+	}
+	for _, c := range commands {
+		c.run.expect(t, "ready")
+	}
+	finish := reportedLoss(t)
+	close(silent.stuck)
+	for _, c := range commands {
+		if c.engine == evicted {
+			evicted.evict(t, c.name)
+		}
+	}
+	for _, c := range commands {
+		t.Run(c.name, func(t *testing.T) {
+			o := c.run.wait(t)
+			if o.code != exitLost || strings.Count(o.stderr, "lock lost") != 1 {
+				t.Errorf("exit code %d, stderr %q; want %d, and one line on the loss", o.code, o.stderr, exitLost)
+			}
+			stalled := strings.Contains(o.stderr, "run is stopped") // the machine did not let it go on in time
+			if killed := strings.Contains(o.stderr, "SIGKILL was sent"); killed == strings.HasSuffix(c.name, "well-bred") && !stalled {
+				t.Errorf("stderr reports a SIGKILL: %v: %q", killed, o.stderr)
+			}
+			c.run.mustEnd(t)
+		})
+	}
+	t.Run("no answer/process", finish)
+}
+
+// reportedLoss starts a process before DynamoDB ceases to answer. The function that it
+// returns checks that run says that renewals fail, why the command is ended, and that it was
+// killed.
+func reportedLoss(t *testing.T) (finish func(*testing.T)) {
+	t.Helper()
 	// The supervisor kills the command, and says so, if run is 100 ms late.
 	cmd, out := offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "10s")
-	close(e.stuck)
-	mustEnd(t, out)
-	if code := codeAfter(t, cmd); code != exitLost {
-		t.Errorf("exit code %d, want %d", code, exitLost)
-	}
-	lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
-	for _, want := range []string{
-		`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
-		`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 750ms$`,
-		`^queuelock: SIGKILL was sent to the command: it has not ended in time$`,
-	} {
-		if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
-			t.Errorf("stderr %q lacks, in this order, %s", lines, want)
-		} else {
-			lines = lines[n+1:]
+	return func(t *testing.T) {
+		mustEnd(t, out)
+		if code := codeAfter(t, cmd); code != exitLost {
+			t.Errorf("exit code %d, want %d", code, exitLost)
+		}
+		lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
+		for _, want := range []string{
+			`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
+			`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 750ms$`,
+			`^queuelock: SIGKILL was sent to the command: it has not ended in time$`,
+		} {
+			if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
+				t.Errorf("stderr %q lacks, in this order, %s", lines, want)
+			} else {
+				lines = lines[n+1:]
+			}
 		}
 	}
 }
