@@ -28,7 +28,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(display.NewFilter(stdout))
+	out := display.NewFilter(stdout)
+	root.SetOut(out)
 	root.SetErr(display.NewFilter(stderr))
 	if completing(args) {
 		root.SetOut(stdout) // its lines have tabs; entities that are not printable are left out
@@ -42,6 +43,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return codeOf(err)
 	}
 	cmd, err := root.ExecuteContextC(ctx)
+	if failure := out.Err(); failure != nil && (err == nil || errors.Is(err, failure)) {
+		err = &exitError{exitFailed, fmt.Errorf("the output cannot be written: %w", failure)}
+	}
 	if err != nil {
 		if line := message(err); line != "" {
 			fmt.Fprintln(root.ErrOrStderr(), line)

@@ -2,6 +2,7 @@ package display
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,13 +43,19 @@ func Escape(text string) string {
 
 // Filter is an output that escapes what is not printable, but for the ends of lines. Each
 // Write must have whole characters.
-type Filter struct{ out io.Writer }
+type Filter struct {
+	out io.Writer
+	err error
+}
 
 // NewFilter returns a Filter before an output.
-func NewFilter(out io.Writer) *Filter { return &Filter{out} }
+func NewFilter(out io.Writer) *Filter { return &Filter{out: out} }
 
 // Unwrap returns the output. What is written to it is not filtered.
 func (f *Filter) Unwrap() io.Writer { return f.out }
+
+// Err returns the first failure to write.
+func (f *Filter) Err() error { return f.err }
 
 func (f *Filter) Write(p []byte) (int, error) {
 	lines := strings.Split(string(p), "\n")
@@ -56,6 +63,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 		lines[i] = Escape(line)
 	}
 	if _, err := io.WriteString(f.out, strings.Join(lines, "\n")); err != nil {
+		f.err = cmp.Or(f.err, err)
 		return 0, err
 	}
 	return len(p), nil
