@@ -41,7 +41,7 @@ two hundred requests. Its report is fit to be pasted into an issue.`,
 
 Exit codes:
   0    nothing has failed; there may be warnings
-  1    a check has failed
+  1    a check has failed, or the output cannot be written
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no rights, no AWS settings`,
 		Args: noArguments,

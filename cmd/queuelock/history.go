@@ -38,6 +38,7 @@ summary says how many tickets that may concern. The time of an end is known to h
 
 Exit codes:
   0    the queue was observed, if only until Ctrl-C
+  1    the output cannot be written
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock history deploy/prod --for 5m --html deploy.html

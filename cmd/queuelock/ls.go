@@ -49,6 +49,7 @@ while clients wait for it: its holder is in the item, which "status --item" show
 
 Exit codes:
   0    the table was read
+  1    the output cannot be written
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock ls deploy/

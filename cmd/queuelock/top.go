@@ -45,6 +45,7 @@ the busy queues whenever they have changed, until it is interrupted.
 
 Exit codes:
   0    quit or interrupted
+  1    the output cannot be written
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock top
