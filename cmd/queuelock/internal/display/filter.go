@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -45,7 +46,9 @@ func Escape(text string) string {
 // Write must have whole characters.
 type Filter struct {
 	out io.Writer
-	err error
+
+	mu  sync.Mutex
+	err error // guarded by mu: the first
 }
 
 // NewFilter returns a Filter before an output.
@@ -55,7 +58,11 @@ func NewFilter(out io.Writer) *Filter { return &Filter{out: out} }
 func (f *Filter) Unwrap() io.Writer { return f.out }
 
 // Err returns the first failure to write.
-func (f *Filter) Err() error { return f.err }
+func (f *Filter) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
 
 func (f *Filter) Write(p []byte) (int, error) {
 	lines := strings.Split(string(p), "\n")
@@ -63,6 +70,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 		lines[i] = Escape(line)
 	}
 	if _, err := io.WriteString(f.out, strings.Join(lines, "\n")); err != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.err = cmp.Or(f.err, err)
 		return 0, err
 	}
