@@ -23,7 +23,9 @@ func TestSignals(t *testing.T) {
 			if err := syscall.Kill(os.Getpid(), sig); err != nil {
 				t.Fatal(err)
 			}
-			if o := b.wait(t); o.code != 7 || strings.Contains(o.stderr, "queuelock:") {
+			o := b.wait(t)
+			slow := strings.Contains(o.stderr, "the command has ended; waiting for") // on a busy machine, for its last sleep
+			if o.code != 7 || strings.Contains(o.stderr, "queuelock:") && !slow {
 				t.Errorf("exit code %d, stderr %q; want the command's own 7", o.code, o.stderr)
 			}
 			e.mustBeIdle(t, "x")
