@@ -23,8 +23,8 @@ func pausing(d time.Duration) func(*dynamodb.Options) {
 	}
 }
 
-// attempts sends a request in vain. It returns its error, the pauses between its attempts, and how long it took.
-func attempts(t *testing.T, tb *queuelocktest.Table, q table.Queue, fault queuelocktest.Fault) (err error, pauses []time.Duration, took time.Duration) {
+// attempts sends a request in vain. It returns the pauses between its attempts, how long it took, and its error.
+func attempts(t *testing.T, tb *queuelocktest.Table, q table.Queue, fault queuelocktest.Fault) (pauses []time.Duration, took time.Duration, err error) {
 	var at []time.Time
 	in := tb.Inject(fault.Where(func(queuelocktest.Request) bool { at = append(at, time.Now()); return true }))
 	defer in.Remove()
@@ -34,7 +34,7 @@ func attempts(t *testing.T, tb *queuelocktest.Table, q table.Queue, fault queuel
 	for i := range at[1:] {
 		pauses = append(pauses, at[i+1].Sub(at[i]))
 	}
-	return err, pauses, took
+	return pauses, took, err
 }
 
 var (
@@ -62,7 +62,7 @@ func TestPausesAfterFailures(t *testing.T) {
 			q := queueOn(tb.Client("c", options...))
 			seen, longest := map[time.Duration]bool{}, time.Duration(0)
 			for range 10 {
-				_, pauses, _ := attempts(t, tb, q, failure)
+				pauses, _, _ := attempts(t, tb, q, failure)
 				if len(pauses) != 2 {
 					t.Fatalf("%d pauses", len(pauses))
 				}
@@ -93,7 +93,7 @@ func TestPausesAfterThrottles(t *testing.T) {
 		"LeaveTimeForAnotherAttempt": {3 * time.Second, []time.Duration{3 * time.Second, last - 3*time.Second}},
 	} {
 		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
-			err, pauses, took := attempts(t, tb, queueOn(tb.Client("c", pausing(c.retryer))), throttle)
+			pauses, took, err := attempts(t, tb, queueOn(tb.Client("c", pausing(c.retryer))), throttle)
 			sum := time.Duration(0)
 			for i, p := range pauses {
 				sum += p
@@ -133,18 +133,18 @@ func TestRetryAfter(t *testing.T) {
 		return queueOn(tb.Client("c", pausing(10*time.Millisecond), func(o *dynamodb.Options) { o.HTTPClient = asking{o.HTTPClient, ms} }))
 	}
 	bubble(t, "LeavesTimeForAnotherAttempt", nil, func(t *testing.T, tb *queuelocktest.Table) {
-		err, pauses, took := attempts(t, tb, ask(tb, "5000"), throttle)
+		pauses, took, err := attempts(t, tb, ask(tb, "5000"), throttle)
 		if last := timeout - timeout/8; len(pauses) != 1 || pauses[0] != last || took != last || !table.Transient(err) {
 			t.Errorf("pauses %v, error %v after %v, want a pause of %v", pauses, err, took, last)
 		}
 	})
 	bubble(t, "IsFollowedAfterThrottle", nil, func(t *testing.T, tb *queuelocktest.Table) {
-		if _, pauses, _ := attempts(t, tb, ask(tb, "700"), throttle); len(pauses) != 2 || pauses[0] != 700*time.Millisecond || pauses[1] != pauses[0] {
+		if pauses, _, _ := attempts(t, tb, ask(tb, "700"), throttle); len(pauses) != 2 || pauses[0] != 700*time.Millisecond || pauses[1] != pauses[0] {
 			t.Errorf("pauses %v, want 700ms", pauses)
 		}
 	})
 	bubble(t, "IsShortAfterFailure", nil, func(t *testing.T, tb *queuelocktest.Table) {
-		_, pauses, took := attempts(t, tb, ask(tb, "5000"), queuelocktest.Refuse(queuelocktest.Unavailable))
+		pauses, took, _ := attempts(t, tb, ask(tb, "5000"), queuelocktest.Refuse(queuelocktest.Unavailable))
 		if len(pauses) != 2 || took > 2*table.LongestPause {
 			t.Errorf("pauses %v, want at most %v each", pauses, table.LongestPause)
 		}
