@@ -55,7 +55,9 @@ func brief(err error) string {
 	case strings.Contains(s, "failed to refresh cached credentials") || strings.Contains(s, "failed to retrieve credentials"):
 		return "there are no credentials: set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role"
 	}
-	if _, cause, sent := strings.Cut(s, "RequestID: , "); sent {
+	if api, answered := errors.AsType[smithy.APIError](err); answered && api.ErrorMessage() != "" {
+		s = api.ErrorCode() + ": " + strings.ReplaceAll(api.ErrorMessage(), "\n", "; ")
+	} else if _, cause, sent := strings.Cut(s, "RequestID: , "); sent {
 		s = cause // the SDK repeats what Error has said
 	}
 	if letters := []rune(s); len(letters) > maxBrief {

@@ -32,7 +32,7 @@ func (e *OrphanError) Error() string {
 
 // Leave leaves the queue: CLEAN UP of the protocol. It must follow an error of Number, Enter or Await, and may
 // replace Await. It waits until the row is deleted, and removes ids whose requests were not answered from the
-// record. It returns when all requests were answered or given up. With NoWait the ids are removed in the background,
+// record. It returns when all requests were answered or given up. With NoWait at a table that does not answer the ids are removed in the background,
 // which the client's Close waits for: the caller has not queued, and a lease ends them, unless a fail-closed grant is
 // among them.
 func (w *Waiter) Leave(ctx context.Context) {
@@ -46,7 +46,7 @@ func (w *Waiter) Leave(ctx context.Context) {
 	if len(unknown) == 0 {
 		return
 	}
-	if w.cfg.NoWait && !slices.ContainsFunc(w.attempts, (*attempt).mayStay) {
+	if w.cfg.NoWait && w.failure != nil && !slices.ContainsFunc(w.attempts, (*attempt).mayStay) {
 		ctx, cleaned := random.Fork(ctx), make(chan struct{})
 		w.cleaned = cleaned
 		w.cfg.Background(func() {
