@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -57,19 +56,5 @@ func TestListedSessions(t *testing.T) {
 		cancel()
 		reader.Wait()
 		background.Wait()
-	})
-	t.Run("AreNotLost", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var background sync.WaitGroup
-			c := newClient(&background)
-			for i := range 200 {
-				// The lease ends while the session is made.
-				c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, grant(i, time.Now().Add(terms.Margin-terms.TTL)))
-				synctest.Wait()
-			}
-			if n := len(c.Sessions()); n != 0 {
-				t.Errorf("%d sessions that were lost are listed", n)
-			}
-		})
 	})
 }
