@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/table"
 )
 
 // Exit codes. Those from 64 to 78 are of BSD's sysexits, and are chosen so
@@ -99,6 +100,9 @@ func details(err error) string {
 	}
 	if text := oneLine(err); utf8.RuneCountInString("queuelock: "+text) > maxLine {
 		whole = append(whole, text)
+	}
+	if request, ok := errors.AsType[*table.Error](err); ok {
+		whole = append(whole, "the SDK's error: "+oneLine(request.Err)) // the library's text has its beginning
 	}
 	return strings.Join(whole, "\n")
 }

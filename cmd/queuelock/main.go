@@ -18,6 +18,8 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 )
 
+func init() { cobra.EnableCommandSorting = false } // the first are those that most users need
+
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -65,7 +67,6 @@ func direct(out io.Writer) io.Writer {
 }
 
 func newRoot() *cobra.Command {
-	cobra.EnableCommandSorting = false // the first are those that most users need
 	root := &cobra.Command{
 		Use:   "queuelock",
 		Short: "Fair locks on Amazon DynamoDB: first come, first served",

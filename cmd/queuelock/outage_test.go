@@ -94,7 +94,7 @@ func TestVerboseErrors(t *testing.T) {
 	isolate(t)
 	endpoint := answering(t, 400, "AccessDeniedException")
 	o := invoke(t, "status", "x", "--endpoint", endpoint, "--verbose")
-	if lines := strings.Split(o.stderr, "\n"); o.code != exitUnavailable || len(lines) != 3 || !strings.Contains(lines[1], "RequestID: R") {
+	if lines := strings.Split(o.stderr, "\n"); o.code != exitUnavailable || len(lines) != 4 || !strings.Contains(lines[2], "RequestID: R") || !strings.Contains(lines[2], strings.Repeat("many words ", 39)) {
 		t.Errorf("%+v", o)
 	}
 }
