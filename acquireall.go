@@ -37,8 +37,9 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 		return nil, err
 	}
 	acquire := acquires.Add(1)
-	for _, q := range s.queues {
+	for i, q := range s.queues {
 		s.logs = append(s.logs, c.logOf(ctx, s.cfg, q, acquire))
+		s.queues[i] = reporting(q, s.logs[i])
 	}
 	locks, err := attempt(ctx, c, s.cfg, wait, s.try)
 	s.in(s.failed).reportFailure(err)

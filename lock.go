@@ -55,6 +55,14 @@ func (c *Client) logOf(ctx context.Context, cfg *settings, q table.Queue, acquir
 	})
 }
 
+// reporting returns the queue with the report of its throttled requests to a log.
+func reporting(q table.Queue, log *notify.Log) table.Queue {
+	q.Store = q.Store.OnThrottle(func(operation string, err error) {
+		notify.Send(log, event.Throttled{Origin: log.Origin(ticket.Number{}), Operation: operation, Limit: event.LimitOf(err)})
+	})
+	return q
+}
+
 // reportFailure reports the error of a call that acquires a lock.
 func (s *settings) reportFailure(err error) {
 	if err != nil {

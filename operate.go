@@ -137,7 +137,7 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	}
 	defer end()
 	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
-	swept, err := sweep.Queue(ctx, q, c.observer)
+	swept, err := sweep.Queue(ctx, reporting(q, log), c.observer)
 	if swept.Waiters > 0 {
 		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
 	}

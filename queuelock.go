@@ -177,6 +177,7 @@ var acquires atomic.Uint64
 // serve waits in the queue and returns the lock.
 func (c *Client) serve(ctx context.Context, cfg *settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
 	cfg.log = c.logOf(ctx, cfg, q, acquires.Add(1))
+	q = reporting(q, cfg.log)
 	try := func(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (*Lock, bool, error) {
 		w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, calls), wait)
 		return c.waited(ctx, cfg, q, calls, w, grant, err)

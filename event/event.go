@@ -18,8 +18,8 @@
 //	    └─────────────────────┘
 //
 // A lock that is granted at once is not Queued. NotAcquired may come first, as of a NoWait at a busy lock. If the wait
-// ends just as the lock is granted, Granted, Released and NotAcquired follow each other. [Evicted] and [Swept] are about
-// other clients.
+// ends just as the lock is granted, Granted, Released and NotAcquired follow each other. [Throttled] may come at any
+// time. [Evicted] and [Swept] are about other clients.
 package event
 
 import (
@@ -167,6 +167,14 @@ func (b By) String() string {
 type Swept struct {
 	Origin
 	Expired, Removed int // others may remove them at the same time
+}
+
+// Throttled says that DynamoDB throttled an attempt of a request, the SDK's own attempts included. It is tried again as
+// after any failure. The Ticket is zero.
+type Throttled struct {
+	Origin
+	Operation string // as DynamoDB names it
+	Limit     Limit
 }
 
 // Dropped says how many events were lost before the next one, because the Observer was slow.

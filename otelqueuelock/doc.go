@@ -26,7 +26,7 @@
 //	| queuelock.evictions        | counter   | {holder}  | reason, cause                     |
 //	| queuelock.sweeps           | counter   | {row}     | reason                            |
 //	| queuelock.events.dropped   | counter   | {event}   |                                   |
-//	| queuelock.requests         | counter   | {request} | db.operation.name, error.type     |
+//	| queuelock.requests         | counter   | {request} | db.operation.name, error.type, queuelock.limit |
 //	| queuelock.capacity         | counter   | {unit}    | db.operation.name                 |
 //
 // The names of the attributes begin with "queuelock.", but those of the semantic conventions. The page

@@ -45,7 +45,7 @@ func published(t *testing.T) (units map[string]string, labels map[string][]strin
 		a, db := s.client(t, table, "a")
 		b, _ := s.client(t, table, "b")
 		held := acquire(t, t.Context(), a)
-		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(1))
+		db.Inject(queuelocktest.Throttle(event.KeyRange).Times(1))
 		if err := held.Extend(t.Context()); err != nil {
 			t.Error(err)
 		}

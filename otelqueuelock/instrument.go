@@ -12,6 +12,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/queuelock/queuelock/event"
 )
 
 // Instrument counts the requests of an SDK client, the SDK's retries included, and their capacity units:
@@ -60,6 +62,9 @@ func (c *counting) handle(ctx context.Context, in middleware.DeserializeInput, n
 	}
 	if err != nil {
 		attributes = append(attributes, keyError.String(errorType(err)))
+	}
+	if limit := event.LimitOf(err); limit != event.UnknownLimit {
+		attributes = append(attributes, keyLimit.String(limit.String()))
 	}
 	c.requests.Add(ctx, 1, metric.WithAttributes(attributes...))
 	return out, metadata, err

@@ -21,6 +21,7 @@ const (
 	keyAhead     = attribute.Key("queuelock.ahead")
 	keyOperation = attribute.Key("db.operation.name")
 	keyError     = attribute.Key("error.type")
+	keyLimit     = attribute.Key("queuelock.limit")
 )
 
 // Option changes what New and Instrument report.

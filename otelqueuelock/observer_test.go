@@ -256,7 +256,7 @@ func compareRequests(t *testing.T, s *telemetry, db *queuelocktest.Client) {
 	}
 }
 
-// TestRetries counts each attempt of the SDK, by its outcome.
+// TestRetries counts each attempt of the SDK, by its outcome and by the limit of a throttle.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -264,13 +264,14 @@ func TestRetries(t *testing.T) {
 		c, db := s.client(t, table, "a", otelqueuelock.WithoutCapacity())
 		release(t, acquire(t, t.Context(), c))
 		before := s.points(t, "queuelock.requests")
-		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2))
+		db.Inject(queuelocktest.Throttle(event.UnknownLimit).Times(1))
+		db.Inject(queuelocktest.Throttle(event.KeyRange).Times(1))
 		if _, err := c.Inspect(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		after := s.points(t, "queuelock.requests")
-		refused := "db.operation.name=Query error.type=ThrottlingException"
-		if answered := "db.operation.name=Query"; after[refused].sum != 2 || after[answered].sum != before[answered].sum+1 {
+		refused, hot := "db.operation.name=Query error.type=ThrottlingException", "db.operation.name=Query error.type=ThrottlingException limit=key_range"
+		if answered := "db.operation.name=Query"; after[refused].sum != 1 || after[hot].sum != 1 || after[answered].sum != before[answered].sum+1 {
 			t.Errorf("%v, then %v", before, after)
 		}
 		if units := s.points(t, "queuelock.capacity"); len(units) != 0 {

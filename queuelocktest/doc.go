@@ -80,7 +80,7 @@
 //   - An eventually consistent read always sees the latest write.
 //   - A batch is applied as a whole. UnprocessedKeys occurs above 16 MB, and
 //     UnprocessedItems only beside a transaction (see Split transactions).
-//   - Nothing is throttled; [Refuse] injects such errors.
+//   - Nothing is throttled; [Throttle] and [Refuse] inject such errors.
 //
 // # Faults
 //
@@ -94,6 +94,7 @@
 //	nothing, ever         SwallowRequest      SwallowResponse
 //
 //	answered with an error of DynamoDB        Refuse
+//	throttled by a limit that is named        Throttle
 //	a transaction commits item by item        SplitTransaction, SplitTransactions
 //	applied once more, later                  Duplicate, HoldDuplicate
 //	the client sees an error, and then

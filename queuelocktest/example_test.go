@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -213,6 +214,20 @@ func ExampleFault_WithProbability() {
 
 // oneTry turns the retries of an SDK client off.
 func oneTry(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
+
+// A throttle names its limit, as DynamoDB's do.
+func ExampleThrottle() {
+	t := &exampleT{} // in a test: its *testing.T
+	defer t.end()
+
+	table := queuelocktest.NewTable(t)
+	alice := table.Client("alice", oneTry)
+	alice.Inject(queuelocktest.Throttle(event.KeyRange).On("train-1", ""))
+	err := book(t.Context(), alice.Client, table.Name(), "12A")
+	fmt.Println("the train is hot:", event.LimitOf(err) == event.KeyRange)
+	// Output:
+	// the train is hot: true
+}
 
 // A request is counted also if it never arrives.
 func ExampleClient_Partition() {

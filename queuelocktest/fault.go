@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
@@ -105,11 +106,30 @@ func LandLate(d time.Duration) Fault {
 }
 
 // Refuse answers with an error of DynamoDB; the request is not applied.
-func Refuse(code Code) Fault {
-	return Fault{name: "refuse " + string(code), shape: func(g *fault.Gate) fault.Fate {
+func Refuse(code Code) Fault { return refuse("refuse "+string(code), code, "") }
+
+// Throttle answers with a throttle by that limit, with DynamoDB's reason; the request is not applied. With
+// event.UnknownLimit there is no reason.
+func Throttle(by event.Limit) Fault {
+	code, limit := Throttling, ""
+	switch by {
+	case event.KeyRange:
+		limit = "KeyRangeThroughputExceeded"
+	case event.OnDemand:
+		limit = "MaxOnDemandThroughputExceeded"
+	case event.Provisioned:
+		code, limit = ThroughputExceeded, "ProvisionedThroughputExceeded"
+	case event.Account:
+		code, limit = RequestLimit, "AccountLimitExceeded"
+	}
+	return refuse("throttle by "+by.String(), code, limit)
+}
+
+func refuse(name string, code Code, limit string) Fault {
+	return Fault{name: name, shape: func(g *fault.Gate) fault.Fate {
 		return fault.Fate{
 			There:   fault.Leg{Reached: g.Reach},
-			Refusal: &fault.Refusal{Code: string(code), Message: code.message()},
+			Refusal: &fault.Refusal{Code: string(code), Message: code.message(), Limit: limit},
 		}
 	}}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -127,6 +128,24 @@ func TestRefusals(t *testing.T) {
 			}
 			if injection.Fired() != attempts {
 				t.Errorf("%s: %d attempts, want %d", code, injection.Fired(), attempts)
+			}
+		})
+	}
+}
+
+// TestThrottle checks that an error of the SDK names the limit of an injected throttle, and that it is retried.
+func TestThrottle(t *testing.T) {
+	for limit := event.UnknownLimit; limit <= event.Account; limit++ {
+		synctest.Test(t, func(t *testing.T) {
+			alice := queuelocktest.NewTable(t).Client("alice")
+			injection := alice.Inject(queuelocktest.Throttle(limit))
+			_, err := alice.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("queuelock"), Key: key("e", "s")})
+			if got := event.LimitOf(err); got != limit || injection.Fired() != alice.Options().Retryer.MaxAttempts() {
+				t.Errorf("%v after %d attempts, limit %v, want %v", err, injection.Fired(), got, limit)
+			}
+			hot, ok := errors.AsType[*types.ThrottlingException](err)
+			if limit == event.KeyRange && (!ok || aws.ToString(hot.ThrottlingReasons[0].Reason) != "TableReadKeyRangeThroughputExceeded") {
+				t.Errorf("%v has the reasons %v", err, hot)
 			}
 		})
 	}

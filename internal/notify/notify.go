@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,24 @@ type outlet struct {
 	records, events Queue
 	observer        event.Observer // nil: none
 	panicked        sync.Once
+
+	mu  sync.Mutex
+	hot map[string]time.Time // guarded by mu; when a queue was last logged as hot
+}
+
+// hotEvery is the time between two warnings that a queue is hot.
+const hotEvery = time.Minute
+
+// hotAgain reports whether such a warning is due.
+func (o *outlet) hotAgain(queue string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.hot, func(_ string, at time.Time) bool { return now.Sub(at) >= hotEvery })
+	if _, recent := o.hot[queue]; recent {
+		return false
+	}
+	o.hot[queue] = now
+	return true
 }
 
 // New returns the Log of a client. The Observer may be nil.
@@ -39,7 +58,7 @@ func New(l *slog.Logger, o event.Observer) *Log {
 	if h == slog.DiscardHandler && o == nil {
 		return &Log{Logger: l}
 	}
-	to := &outlet{records: Queue{Capacity: Waiting}, events: Queue{Capacity: Waiting}, observer: o}
+	to := &outlet{records: Queue{Capacity: Waiting}, events: Queue{Capacity: Waiting}, observer: o, hot: map[string]time.Time{}}
 	if h != slog.DiscardHandler {
 		l = slog.New(to.records.Handler(h))
 	}
@@ -92,7 +111,7 @@ func level[E event.Event](e E) slog.Level {
 	switch any(e).(type) {
 	case event.Lost:
 		return slog.LevelError
-	case event.Evicted:
+	case event.Evicted, event.Throttled:
 		return slog.LevelWarn
 	case event.Swept:
 		return slog.LevelInfo
@@ -102,7 +121,7 @@ func level[E event.Event](e E) slog.Level {
 
 func (l *Log) send(e event.Event) {
 	if l.Enabled(context.Background(), level(e)) {
-		write(l.Logger, e)
+		l.write(e)
 	}
 	if l.to.observer != nil {
 		l.to.events.Add(0, func(dropped int) {
@@ -141,7 +160,7 @@ func (l *Log) Wait(ctx context.Context) error {
 }
 
 // write logs the change of state that an event is.
-func write(l *slog.Logger, e event.Event) {
+func (l *Log) write(e event.Event) {
 	o := e.From()
 	queue := o.Entity + " " + o.Reason
 	switch e := e.(type) {
@@ -160,7 +179,11 @@ func write(l *slog.Logger, e event.Event) {
 	case event.Swept:
 		l.Info("queuelock: swept expired queue rows", "queue", queue, "expired", e.Expired, "removed", e.Removed)
 	case event.Evicted:
-		writeEviction(l, queue, e)
+		writeEviction(l.Logger, queue, e)
+	case event.Throttled:
+		if e.Limit == event.KeyRange && l.to.hotAgain(queue, o.Time) {
+			l.Warn("queuelock: DynamoDB throttles a queue by the limit of a key range: its entity is hot", "queue", queue, "operation", e.Operation)
+		}
 	}
 }
 

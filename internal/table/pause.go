@@ -25,15 +25,17 @@ const LongestPause = 150 * time.Millisecond
 type pauses struct {
 	aws.Retryer
 	random func() float64
-	end    time.Time // of the call, less the time that an attempt needs
+	end    time.Time   // of the call, less the time that an attempt needs
+	failed func(error) // receives the error of each attempt but the last
 }
 
-// pausing returns the option for a call with that context and timeout.
-func pausing(ctx context.Context, timeout time.Duration) Option {
+// pausing returns the option for a call with that context and timeout. failed receives the
+// error of each attempt but the last.
+func pausing(ctx context.Context, timeout time.Duration, failed func(error)) Option {
 	end, _ := ctx.Deadline()
 	return func(o *dynamodb.Options) {
 		if o.Retryer != nil {
-			o.Retryer = &pauses{o.Retryer, func() float64 { return random.Float64(ctx) }, end.Add(-timeout / 8)}
+			o.Retryer = &pauses{o.Retryer, func() float64 { return random.Float64(ctx) }, end.Add(-timeout / 8), failed}
 		}
 	}
 }
@@ -56,6 +58,7 @@ func (p *pauses) RetryDelay(attempt int, err error) (time.Duration, error) {
 	if failure != nil {
 		return 0, failure
 	}
+	p.failed(err)
 	if !throttled(err) {
 		left = min(left, time.Duration(p.random()*float64(LongestPause)))
 	}
@@ -80,5 +83,5 @@ func boundRetryAfter(err error, most time.Duration) {
 
 var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
 
-// throttled reports whether DynamoDB refused a request because of capacity.
+// throttled reports whether the SDK pauses as after a throttle.
 func throttled(err error) bool { return throttles.IsErrorThrottle(err) == aws.TrueTernary }

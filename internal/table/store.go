@@ -54,6 +54,8 @@ type Store struct {
 	shows   *atomic.Bool // an answer has shown an item that refused a write
 	flat    *atomic.Bool // the engine has refused a function within a function
 
+	throttle func(operation string, err error) // receives throttled attempts; nil: nothing does
+
 	templates *sync.Map // of *template by Shape
 }
 
@@ -191,7 +193,7 @@ func send[In, Out any](ctx context.Context, s *Store, operation string,
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, err := request(bounded, in, append([]Option{pausing(bounded, timeout)}, opts...)...)
+	out, err := request(bounded, in, append([]Option{pausing(bounded, timeout, func(err error) { s.reportThrottle(operation, err) })}, opts...)...)
 	received := time.Now()
 	date, ok := dateOfError(err)
 	if err == nil {
@@ -202,6 +204,7 @@ func send[In, Out any](ctx context.Context, s *Store, operation string,
 		s.clock.Observe(sent, received, date)
 	}
 	if err != nil {
+		s.reportThrottle(operation, err)
 		return nil, s.translate(ctx, bounded, timeout, operation, err)
 	}
 	return out, nil

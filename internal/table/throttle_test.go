@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -67,6 +68,45 @@ func TestLimit(t *testing.T) {
 			}
 			if !table.Transient(err) {
 				t.Errorf("%v is not transient", err)
+			}
+		})
+	}
+}
+
+// TestOnThrottle checks that each throttled attempt of a request is reported once, also without retries of the SDK, and
+// no other failure is.
+func TestOnThrottle(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fault  queuelocktest.Fault
+		opts   []table.Option
+		failed bool
+		want   int
+	}{
+		{"AnsweredInTheEnd", queuelocktest.Throttle(event.KeyRange).Times(2), nil, false, 2},
+		{"NotAnswered", queuelocktest.Throttle(event.KeyRange), nil, true, 3},
+		{"WithoutRetries", queuelocktest.Throttle(event.KeyRange), []table.Option{table.Once()}, true, 1},
+		{"OtherFailure", queuelocktest.Refuse(queuelocktest.InternalError).Times(2), nil, false, 0},
+		{"OtherCopyOfTransaction", queuelocktest.Refuse("TransactionInProgressException").Times(2), nil, false, 0},
+	} {
+		bubble(t, c.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+			var limits []event.Limit
+			q := queueOn(tb.Client("c"))
+			q.Store = q.OnThrottle(func(operation string, err error) {
+				if operation != "DeleteItem" {
+					t.Errorf("operation %s", operation)
+				}
+				limits = append(limits, event.LimitOf(err))
+			})
+			tb.Inject(c.fault)
+			err := q.Delete(t.Context(), q.RecordKey(), table.Expressions{}, c.opts...)
+			if (err != nil) != c.failed || len(limits) != c.want {
+				t.Errorf("%v, limits %v, want %d of them", err, limits, c.want)
+			}
+			for _, limit := range limits {
+				if limit != event.KeyRange {
+					t.Errorf("limit %v", limit)
+				}
 			}
 		})
 	}

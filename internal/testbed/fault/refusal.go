@@ -3,6 +3,7 @@ package fault
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,7 @@ import (
 type Refusal struct {
 	Code    string
 	Message string
+	Limit   string // of a throttle: the end of its reason, such as KeyRangeThroughputExceeded; empty: it has none
 }
 
 // namespaces of those exceptions which are not DynamoDB's own: they come from
@@ -34,10 +36,10 @@ func (r Refusal) Status() int {
 	return http.StatusBadRequest
 }
 
-// Body is the answer to a request. actions is how many actions the request has if
+// Body is the answer to a request of an operation. actions is how many actions the request has if
 // it is a transaction, and 0 otherwise: DynamoDB reports a conflict to a transaction
 // as a cancellation by its first action.
-func (r Refusal) Body(actions int) []byte {
+func (r Refusal) Body(operation string, actions int) []byte {
 	code, namespace := r.Code, namespaces[r.Code]
 	if namespace == "" {
 		namespace = ownNamespace
@@ -59,12 +61,27 @@ func (r Refusal) Body(actions int) []byte {
 	default:
 		fields["message"] = r.Message
 	}
+	if r.Limit != "" {
+		name := "ThrottlingReasons"
+		if code == "ThrottlingException" {
+			name = "throttlingReasons"
+		}
+		fields[name] = []map[string]string{{"reason": "Table" + access(operation) + r.Limit, "resource": "arn:aws:dynamodb:local:000000000000:table/local"}}
+	}
 	fields["__type"] = namespace + code
 	body, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // strings, and maps of strings: always encodable
 	}
 	return body
+}
+
+// access is how an operation uses capacity, as a reason names it.
+func access(operation string) string {
+	if slices.Contains([]string{"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"}, operation) {
+		return "Read"
+	}
+	return "Write"
 }
 
 // ContentType is that of DynamoDB's answers.

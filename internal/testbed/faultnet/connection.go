@@ -237,7 +237,7 @@ func (n *Network) serve(w *recorder, r *http.Request) {
 // refused is a refusal as it looks to one request.
 func refused(r fault.Refusal, req Request) answer {
 	actions, _ := req.Body["TransactItems"].([]any)
-	a := answer{status: r.Status(), header: http.Header{"Content-Type": {fault.ContentType}}, body: r.Body(len(actions))}
+	a := answer{status: r.Status(), header: http.Header{"Content-Type": {fault.ContentType}}, body: r.Body(req.Operation, len(actions))}
 	a.stamp()
 	return a
 }

@@ -15,7 +15,7 @@ func refuse(w http.ResponseWriter, n uint64, r fault.Refusal) {
 	w.Header().Set("Content-Type", fault.ContentType)
 	w.Header().Set("X-Amzn-Requestid", fmt.Sprintf("FAULTPROXY%d", n))
 	w.WriteHeader(r.Status())
-	_, _ = w.Write(r.Body(0))
+	_, _ = w.Write(r.Body("", 0))
 }
 
 // reset breaks the client's connection with a RST: with SO_LINGER at zero, a

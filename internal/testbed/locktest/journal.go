@@ -27,8 +27,11 @@ func (j *Journal) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(j,
 func (j *Journal) SaysLost() bool { return j.Says("lost a lock") }
 
 // Says reports whether the words were logged.
-func (j *Journal) Says(words string) bool {
+func (j *Journal) Says(words string) bool { return j.Count(words) > 0 }
+
+// Count returns how often the words were logged.
+func (j *Journal) Count(words string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return strings.Contains(j.text.String(), words)
+	return strings.Count(j.text.String(), words)
 }

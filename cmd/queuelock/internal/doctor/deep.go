@@ -27,6 +27,8 @@ const handOvers = 5
 // library itself, and calls report with each result. Returns an error if scratch items
 // could not be removed.
 func Deep(ctx context.Context, s Subject, report func(Result)) error {
+	s, throttled := s.counting()
+	defer throttled.report(report)
 	d := &deep{Subject: s, entity: scratchEntity + "/" + strings.ToLower(rand.Text()[:12])}
 	for _, check := range []struct {
 		name   string

@@ -77,6 +77,7 @@ const (
 // Check reads the table and tries the rights, and calls report with each result. Returns
 // an error if the table cannot be reached: the checks after that make no sense.
 func Check(ctx context.Context, s Subject, report func(Result)) error {
+	s, throttled := s.counting()
 	var host string
 	description, err := s.describe(ctx, recordHost(&host))
 	if _, refused := errors.AsType[smithy.APIError](err); err == nil || refused {
@@ -101,6 +102,7 @@ func Check(ctx context.Context, s Subject, report func(Result)) error {
 	for _, r := range s.rights(ctx) {
 		report(r)
 	}
+	throttled.report(report)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -92,6 +93,24 @@ func TestCheck(t *testing.T) {
 				only(t, check(t, s, doctor.Check), test.status, test.names...)
 				if len(table.Items()) != 0 {
 					t.Errorf("it has written %v", table.Items())
+				}
+			})
+		})
+	}
+}
+
+// TestThrottling checks that throttled requests are a warning that names the limit, also if the SDK's next attempt is
+// answered.
+func TestThrottling(t *testing.T) {
+	for name, f := range map[string]func(context.Context, doctor.Subject, func(doctor.Result)) error{"Check": doctor.Check, "Deep": doctor.Deep} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				table.Inject(queuelocktest.Throttle(event.Account).Of("GetItem").Times(2))
+				results := check(t, subject(table), f)
+				only(t, results, doctor.Warning, "throttling")
+				if found := results["throttling"].Found; !strings.Contains(found, "2 attempts by the limit of the account") {
+					t.Errorf("found %q", found)
 				}
 			})
 		})
