@@ -389,7 +389,7 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 
 // mayHaveEnded reports whether the turn in the way may have ended unseen, for all that is known of turns.
 func (w *Waiter) mayHaveEnded() bool {
-	return !w.own() && w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now())
+	return !w.heldByOwn() && w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now())
 }
 
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
@@ -398,7 +398,7 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 	switch {
 	case p.joined():
 		d = min(time.Duration(w.progress.status.Ahead+1)*schedule.Fastest, schedule.SlowestNext)
-	case w.own():
+	case w.heldByOwn():
 		d = random.Around(ctx, p.slowest(schedule.SlowestNext)*2/3) // its release passes the lock, or wakes
 	default:
 		now, clock := time.Now(), w.cfg.Queue.Clock()
@@ -416,8 +416,8 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Several.Slots // not all at once
 }
 
-// own reports whether this client holds the lock, and the waiter is next.
-func (w *Waiter) own() bool {
+// heldByOwn reports whether this client holds the lock, and the waiter is next.
+func (w *Waiter) heldByOwn() bool {
 	holders := w.snapshot.Record.Holders
 	return w.next() && len(holders) == 1 && w.turn.local.Own(holders[0].ID)
 }
@@ -512,11 +512,41 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 // report reports the progress of a waiter that continues to wait.
 func (w *Waiter) report() {
 	p, rec := w.progress, w.snapshot.Record
-	if p.report == nil || w.turn.place == nil {
+	if w.turn.place == nil {
 		return
 	}
 	p.update(w.turn.local)
-	p.send(w.ticket, rec, w.estimate())
+	w.noteOwn()
+	if p.report != nil {
+		p.send(w.ticket, rec, w.estimate())
+	}
+}
+
+// ownLimit is how long a holder of the waiter's own client may be in the way before that is logged.
+const ownLimit = 10 * time.Second
+
+// ownHolder is a holder of the waiter's own client.
+type ownHolder struct {
+	id     string
+	since  time.Time // when it was first seen
+	logged bool      // one was, see noteOwn
+}
+
+// noteOwn logs once that the waiter's own client has the lock: the caller may be waiting for itself.
+func (w *Waiter) noteOwn() {
+	holders := w.progress.status.Serving
+	i := slices.IndexFunc(holders, func(h serving.Holder) bool { return w.turn.local.Own(h.ID) })
+	switch {
+	case w.own.logged:
+	case i < 0:
+		w.own.id = ""
+	case w.own.id != holders[i].ID:
+		w.own.id, w.own.since = holders[i].ID, time.Now()
+	case time.Since(w.own.since) >= ownLimit:
+		w.own.logged = true
+		w.cfg.Log.Info("queuelock: waits for a lock that this client itself holds: locks are not reentrant",
+			"queue", w.cfg.Queue.String(), "ticket", w.ticket, "own", holders[i].Ticket)
+	}
 }
 
 // estimate returns how long the turns before the waiter's own are likely to take. Zero: unknown.

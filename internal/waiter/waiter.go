@@ -95,6 +95,7 @@ type Waiter struct {
 	looks     int            // that were sent
 	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
 
+	own     ownHolder      // of the last look
 	turn    turn           // of the last ticket
 	places  sync.WaitGroup // rows that are kept or not yet deleted
 	orphan  *OrphanError

@@ -1,13 +1,16 @@
 package acquire_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -40,4 +43,83 @@ func TestOwnHolder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOwnHolderOfItemsAndSeveral checks waits of LockItem and AcquireAll for a lock of the same client, and of another
+// one: the error has the own ticket, and the log says so once, after 10 s.
+func TestOwnHolderOfItemsAndSeveral(t *testing.T) {
+	wait := waitpolicy.For(30 * time.Second)
+	for name, call := range map[string]func(*queuelock.Client, queuelock.ItemKey, waitpolicy.Wait) (ticket.Number, error){
+		"Acquire": func(c *queuelock.Client, _ queuelock.ItemKey, wait waitpolicy.Wait) (ticket.Number, error) {
+			lock, err := c.Acquire(context.Background(), locktest.Order, wait)
+			if err != nil {
+				return ticket.Number{}, err
+			}
+			return lock.Ticket(), nil
+		},
+		"LockItem": func(c *queuelock.Client, item queuelock.ItemKey, wait waitpolicy.Wait) (ticket.Number, error) {
+			lock, err := c.LockItem(context.Background(), item, wait)
+			if err != nil {
+				return ticket.Number{}, err
+			}
+			return lock.Ticket(), nil
+		},
+		"AcquireAll": func(c *queuelock.Client, _ queuelock.ItemKey, wait waitpolicy.Wait) (ticket.Number, error) {
+			locks, err := c.AcquireAll(context.Background(), []queuelock.Key{{Entity: "other"}, locktest.Order}, wait)
+			if err != nil {
+				return ticket.Number{}, err
+			}
+			return locks.Get(locktest.Order).Ticket(), nil
+		},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			var log, others locktest.Journal
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: log.Logger()})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{Logger: others.Logger()})
+			own, err := call(a, u.Key(key), waitpolicy.NoWait)
+			if err != nil {
+				t.Fatal(err)
+			}
+			early := 0
+			time.AfterFunc(9*time.Second, func() { early = log.Count(ownLog) })
+			_, err = call(a, u.Key(key), wait)
+			if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Own != own {
+				t.Errorf("%v, want own ticket %s", err, own)
+			}
+			_, err = call(b, u.Key(key), wait)
+			if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || !busy.Own.IsZero() {
+				t.Errorf("another client: %v", err)
+			}
+			synctest.Wait()
+			if n := log.Count(ownLog); early != 0 || n != 1 || others.Says(ownLog) {
+				t.Errorf("logged %d times within 9 s and %d times within 30 s, want 0 and 1; by the other client: %v", early, n, others.Says(ownLog))
+			}
+		})
+	}
+}
+
+const ownLog = "waits for a lock that this client itself holds"
+
+// TestOwnTurnsAreNotLogged checks that turns of the waiter's own client that each end within 10 s are not logged.
+func TestOwnTurnsAreNotLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log locktest.Journal
+		c, _ := locktest.Open(t, queuelocktest.NewTable(t), "c", queuelock.Config{Logger: log.Logger()})
+		var done []<-chan struct{}
+		for range 8 {
+			done = append(done, locktest.Attend(t, c, 7*time.Second))
+			synctest.Wait()
+		}
+		for _, d := range done {
+			<-d
+		}
+		synctest.Wait()
+		if log.Says(ownLog) {
+			t.Error("turns of 7 s were logged")
+		}
+	})
 }

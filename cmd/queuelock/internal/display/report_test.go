@@ -2,6 +2,7 @@ package display
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -243,5 +244,25 @@ served  123456789010  a      exclusive  <1s  <1s of 1m0s  2     2026-03-01T11:59
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAlsoWaits checks that an owner that holds the lock and waits for it is named once.
+func TestAlsoWaits(t *testing.T) {
+	n := ticket.FromUint64
+	state := &queue.State{
+		Issued:  n(9),
+		Serving: []queue.Holder{{Ticket: n(3), Owner: "a", TTL: time.Minute}, {Ticket: n(4), Owner: "b", TTL: time.Minute}, {Ticket: n(5)}},
+		Waiting: []queue.Waiter{
+			{Position: 1, Ticket: n(6), Owner: "c"}, {Position: 2, Ticket: n(7), Owner: "b"}, {Position: 3, Ticket: n(8), Owner: "a"}, {Position: 4, Ticket: n(9), Owner: "b"},
+			{Position: 5, Ticket: n(10), Problem: errors.New("malformed")},
+		},
+	}
+	var out strings.Builder
+	if err := Table(&out, state, Options{Name: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n\nthe owner of 3 also waits, with 8\n\nthe owner of 4 also waits, with 7 and 1 more\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%s\nwant the end %q", out.String(), want)
 	}
 }

@@ -103,11 +103,16 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 	_ = w.Flush() // to a Builder, which takes all
 }
 
-// notes prints which holders have no lease, and the holders' data.
+// notes prints which holders have no lease, which also wait, and the holders' data.
 func (o Options) notes(out io.Writer, s *queue.State) {
 	for _, h := range s.Serving {
 		if h.FailClosed && o.Evict != nil {
 			fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), o.Evict(h.Ticket))
+		}
+	}
+	for _, h := range s.Serving {
+		if text := AlsoWaits(s, h); text != "" {
+			fmt.Fprintf(out, "\n%s\n", text)
 		}
 	}
 	for _, h := range s.Serving {
@@ -117,6 +122,25 @@ func (o Options) notes(out io.Writer, s *queue.State) {
 		data, as := Data(h.Data)
 		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data)
 	}
+}
+
+// AlsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if
+// the owner does not wait.
+func AlsoWaits(s *queue.State, h queue.Holder) string {
+	text, more := "", 0
+	for _, w := range s.Waiting {
+		switch {
+		case w.Problem != nil || w.Owner != h.Owner || h.Owner == "":
+		case text == "":
+			text = fmt.Sprintf("the owner of %s also waits, with %s", h.Ticket.Short(), w.Ticket.Short())
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // kind returns what kind of queue it is, as far as it is not a lock with a counter of its

@@ -173,6 +173,15 @@ func TestColumns(t *testing.T) {
 	}
 	m, _ = m.Update(Key("enter"))
 	m, _ = m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: s})
+	if text := screen(m); strings.Contains(text, "also waits") {
+		t.Errorf("%s", text)
+	}
+	own := held("deploy", time.Second, time.Second)
+	own.Waiting[0].Owner = own.Serving[0].Owner
+	again, _ := m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: own})
+	if text := screen(again); !strings.Contains(text, "  the owner of 12 also waits, with 13") {
+		t.Errorf("%s", text)
+	}
 	if !strings.Contains(screen(m), "data of 12: release 1.42") {
 		t.Errorf("%s", screen(m))
 	}

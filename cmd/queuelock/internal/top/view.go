@@ -258,7 +258,7 @@ func (m Model) detail(width int) page {
 		return fmt.Sprintf("%s %s %s %s %8s  %s", mark, pad(place, 7), pad(number, 9), pad(name, owner), age, left)
 	}
 	body := []string{row(" ", "", "TICKET", "OWNER", "FOR", "LEASE LEFT")}
-	var data []string
+	var data []string // and other lines about holders
 	for i, h := range s.Serving {
 		mark, age := " ", "?"
 		if i == m.holder {
@@ -269,6 +269,9 @@ func (m Model) detail(width int) page {
 		}
 		if h.Expired() {
 			tones[len(body)] = over
+		}
+		if text := display.AlsoWaits(s, h); text != "" {
+			data = append(data, "  "+text)
 		}
 		if text, as := display.Data(h.Data); text != "" {
 			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Ticket.Short(), as, text))
