@@ -66,8 +66,9 @@ type NotAcquiredError struct {
 	Own ticket.Number
 	// Holders counts the holders seen last: several with Shared and Permits. Permits is that of the option, or zero.
 	Holders, Permits int
-	// EstimatedWait is how long the wait would have gone on, as Progress.EstimatedWait.
+	// EstimatedWait is how long the wait would have gone on, if Estimated is true, as in Progress.
 	EstimatedWait time.Duration
+	Estimated     bool
 	Err           error // the context's, if that ended the wait
 	Blocked       error // a *MalformedError about a row ahead or a holder's entry, or nil
 }
@@ -288,7 +289,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 	}
 	e := &NotAcquiredError{
 		Key: key, Waited: waited, Serving: c.served(q, last), Own: c.own(last), Holders: len(last.Serving),
-		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait, Blocked: last.Blocked, Err: ended,
+		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
 	}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1

@@ -283,9 +283,10 @@ type Progress struct {
 	Own ticket.Number
 	// Waited is the time for which Acquire has tried.
 	Waited time.Duration
-	// EstimatedWait is a guess from the rate of recent turns. Zero if no rate is known, and if the turn may
-	// come at any time.
+	// EstimatedWait is a guess from the rate of recent turns, if Estimated is true: else none is known. Zero then
+	// means that the turn may come at any time.
 	EstimatedWait time.Duration
+	Estimated     bool
 }
 
 // waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
@@ -306,7 +307,8 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		config.Progress = func(w waiter.Progress) {
 			p := Progress{
 				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
-				Serving: c.served(q, w.Status), Own: c.own(w.Status), Waited: time.Since(cfg.begun), EstimatedWait: w.Wait,
+				Serving: c.served(q, w.Status), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
+				EstimatedWait: w.Wait.Wait, Estimated: w.Wait.Known,
 			}
 			if cfg.progress != nil {
 				calls.Call(key, func() { cfg.progress(p) })

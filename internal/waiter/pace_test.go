@@ -131,9 +131,12 @@ func TestEstimate(t *testing.T) {
 		turns   int
 		joins   bool
 		idle    bool
-		want    time.Duration
+		want    time.Duration // below zero: unknown
 	}{
-		"UnknownWithoutRate":  {turns: 3},
+		"UnknownWithoutRate":  {turns: 3, want: -1},
+		"UnknownRestOfTurn":   {want: -1},
+		"IsZeroForNextIfIdle": {idle: true},
+		"IsZeroIfOverdue":     {mean: time.Second},
 		"CountsRestOfPresent": {mean: 10 * time.Second, turns: 2, want: 26 * time.Second},
 		"CountsNoRestIfIdle":  {mean: 10 * time.Second, turns: 2, idle: true, want: 20 * time.Second},
 		"PrefersOwnRate":      {mean: 10 * time.Second, own: 5 * time.Second, turns: 2, want: 11 * time.Second},
@@ -149,8 +152,8 @@ func TestEstimate(t *testing.T) {
 				rec = record(7)
 			}
 			rec.Turn.Mean = test.mean
-			if got := p.estimate(rec, test.permits, time.Time{}, now); got != test.want {
-				t.Errorf("%v, want %v", got, test.want)
+			if got := p.estimate(rec, test.permits, time.Time{}, now); got != (Estimate{max(0, test.want), test.want >= 0}) {
+				t.Errorf("%+v, want %v", got, test.want)
 			}
 		})
 	}

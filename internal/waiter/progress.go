@@ -17,17 +17,23 @@ type Status struct {
 	Ticket  ticket.Number // zero: none was taken
 	Ahead   int           // waiters ahead, see localqueue.Waiter.Ahead
 	Serving []serving.Holder
-	SeenAt  time.Time     // on the local clock
-	Blocked error         // problem of a row ahead or a holder that cannot be read
-	Failure error         // of the last request, CLEAN UP included, if the table did not answer
-	Wait    time.Duration // estimated when Status was called; zero if unknown
+	SeenAt  time.Time // on the local clock
+	Blocked error     // problem of a row ahead or a holder that cannot be read
+	Failure error     // of the last request, CLEAN UP included, if the table did not answer
+	Wait    Estimate  // when Status was called
+}
+
+// Estimate is how long the turns before a waiter's own are likely to take.
+type Estimate struct {
+	Wait  time.Duration // zero: the turn may come at any time
+	Known bool
 }
 
 // Progress is a waiter's place in its queue and the estimated wait.
 type Progress struct {
 	Status  Status
-	Tickets int           // between the floor and the waiter's own
-	Wait    time.Duration // estimated; zero if unknown
+	Tickets int // between the floor and the waiter's own
+	Wait    Estimate
 }
 
 // progress is what a waiter has seen of its queue and reported.
@@ -63,7 +69,7 @@ func (p *progress) update(local *localqueue.Waiter) {
 }
 
 // send reports the progress if it differs from the last report.
-func (p *progress) send(t ticket.Number, rec serving.Record, wait time.Duration) {
+func (p *progress) send(t ticket.Number, rec serving.Record, wait Estimate) {
 	tickets := ticketsAhead(t, rec)
 	if p.pace.gaps { // the tickets between are mostly of other queues
 		tickets = p.status.Ahead
@@ -250,12 +256,15 @@ func (p *pace) slowest(limit time.Duration) time.Duration {
 }
 
 // estimate returns how long the turns before the waiter's own are likely to take, at the rate that the waiter has
-// seen or else at that of recent turns. Zero: unknown.
-func (p *pace) estimate(rec serving.Record, permits int, earliest, now time.Time) time.Duration {
-	if p.joined() {
-		return 0
-	}
+// seen or else at that of recent turns.
+func (p *pace) estimate(rec serving.Record, permits int, earliest, now time.Time) Estimate {
 	mean := cmp.Or(p.mean, rec.Turn.Mean)
+	switch {
+	case p.joined(), p.before() == 0 && len(rec.Holders) == 0:
+		return Estimate{Known: true}
+	case mean <= 0:
+		return Estimate{}
+	}
 	if permits > 1 && p.mean == 0 {
 		mean /= time.Duration(permits)
 	}
@@ -263,5 +272,5 @@ func (p *pace) estimate(rec serving.Record, permits int, earliest, now time.Time
 	if len(rec.Holders) > 0 {
 		left += float64(max(0, mean-p.elapsed(rec, earliest, now)))
 	}
-	return time.Duration(min(left, math.MaxInt64/2))
+	return Estimate{time.Duration(min(left, math.MaxInt64/2)), true}
 }

@@ -32,18 +32,18 @@ func TestReports(t *testing.T) {
 		{"AfterNewData", 2, changed, 4},
 	} {
 		t.Run(step.name, func(t *testing.T) {
-			p.send(n(7), see(step.ahead, step.holder), time.Second)
+			p.send(n(7), see(step.ahead, step.holder), Estimate{time.Second, true})
 			if len(got) != step.want {
 				t.Fatalf("%d reports, want %d", len(got), step.want)
 			}
-			if last := got[len(got)-1]; last.Status.Ahead != step.ahead || last.Tickets != 3 || last.Wait != time.Second {
+			if last := got[len(got)-1]; last.Status.Ahead != step.ahead || last.Tickets != 3 || last.Wait.Wait != time.Second {
 				t.Errorf("report %+v", last)
 			}
 		})
 	}
 	t.Run("CountsWaitersInWiderScopes", func(t *testing.T) {
 		p.pace.gaps = true
-		p.send(n(7), see(1, holder), 0)
+		p.send(n(7), see(1, holder), Estimate{})
 		if last := got[len(got)-1]; last.Tickets != 1 {
 			t.Errorf("report %+v", last)
 		}

@@ -549,8 +549,11 @@ func (w *Waiter) noteOwn() {
 	}
 }
 
-// estimate returns how long the turns before the waiter's own are likely to take. Zero: unknown.
-func (w *Waiter) estimate() time.Duration {
+// estimate returns how long the turns before the waiter's own are likely to take, from what it has seen.
+func (w *Waiter) estimate() Estimate {
+	if w.snapshot.ReadAt.IsZero() {
+		return Estimate{}
+	}
 	now := time.Now()
 	earliest, _, _ := w.cfg.Queue.Clock().At(now)
 	return w.progress.pace.estimate(w.snapshot.Record, w.Mode().Permits, earliest, now)

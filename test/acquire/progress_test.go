@@ -87,7 +87,7 @@ func TestProgressEstimate(t *testing.T) {
 			t.Fatal("nothing was reported")
 		}
 		const served = 100 * time.Second // five turns of 20 s
-		if all[0].EstimatedWait != 0 {
+		if all[0].Estimated || all[0].EstimatedWait != 0 {
 			t.Errorf("an estimate of %v before any turn has ended", all[0].EstimatedWait)
 		}
 		for _, p := range all[1:] {
@@ -97,6 +97,9 @@ func TestProgressEstimate(t *testing.T) {
 			most := 50 * time.Second // two turns and a half
 			if p.Position == 4 {
 				most = 75 * time.Second // the look after the first turn is up to 15 s late, and so is each turn by that rate
+			}
+			if !p.Estimated {
+				t.Errorf("no estimate at place %d", p.Position)
 			}
 			if off := (p.Waited + p.EstimatedWait - served).Abs(); off > most {
 				t.Errorf("at place %d, after %v, %v more were estimated, want about %v in all", p.Position, p.Waited, p.EstimatedWait, served)
@@ -109,13 +112,13 @@ func TestProgressEstimate(t *testing.T) {
 		mean := locktest.Must(c.Inspect(t.Context(), locktest.Order)).HoldTime.Mean
 		end := locktest.Attend(t, c, 0, queuelock.OnProgress(late.Add))
 		time.Sleep(time.Second)
-		if all := late.Seen(); len(all) != 1 || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {
+		if all := late.Seen(); len(all) != 1 || !all[0].Estimated || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {
 			t.Errorf("%+v, want an estimate of at most a turn, %v", all, mean)
 		}
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
 			_, err := first.Acquire(t.Context(), locktest.Order, wait)
 			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
-			if !ok || busy.EstimatedWait <= 0 || busy.EstimatedWait > 2*mean {
+			if !ok || !busy.Estimated || busy.EstimatedWait <= 0 || busy.EstimatedWait > 2*mean {
 				t.Errorf("%v: %v, with an estimate of %v", wait, err, busy.EstimatedWait)
 			}
 		}
@@ -258,5 +261,18 @@ func TestPanicInOnProgress(t *testing.T) {
 		}
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
+	})
+}
+
+// TestEstimateOfUnseenQueue checks that nothing is estimated of a queue that was not seen.
+func TestEstimateOfUnseenQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := locktest.Open(t, queuelocktest.NewTable(t), "c", queuelock.Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever)
+		if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Estimated {
+			t.Errorf("%v: %+v, want no estimate", err, busy)
+		}
 	})
 }

@@ -62,9 +62,7 @@ func NewLine(s *queue.State, err error) Line {
 		problem := err.Error()
 		l.State, l.Problem = Unreadable, &problem
 	}
-	if s.HoldTime != (queue.HoldTime{}) {
-		l.HoldTime = &HoldTime{s.HoldTime.Mean.Seconds(), s.HoldTime.Deviation.Seconds()}
-	}
+	l.HoldTime = newHoldTime(s)
 	for i, h := range s.Serving {
 		if i == 0 {
 			number := h.Ticket.String()

@@ -105,9 +105,7 @@ func NewReport(s *queue.State) Report {
 		scope := Scope(s.Scope)
 		r.Scope, r.Permits = &scope, &s.Permits
 	}
-	if s.HoldTime != (queue.HoldTime{}) {
-		r.HoldTime = &HoldTime{s.HoldTime.Mean.Seconds(), s.HoldTime.Deviation.Seconds()}
-	}
+	r.HoldTime = newHoldTime(s)
 	for _, h := range s.Serving {
 		r.Serving = append(r.Serving, newHolder(h))
 	}
@@ -115,6 +113,14 @@ func NewReport(s *queue.State) Report {
 		r.Waiting = append(r.Waiting, newWaiter(w))
 	}
 	return r
+}
+
+// newHoldTime returns nil if it is not known.
+func newHoldTime(s *queue.State) *HoldTime {
+	if s.HoldTime == (queue.HoldTime{}) {
+		return nil
+	}
+	return &HoldTime{Seconds(s.HoldTime.Mean), Seconds(s.HoldTime.Deviation)}
 }
 
 func newHolder(h queue.Holder) Holder {
@@ -130,7 +136,7 @@ func newHolder(h queue.Holder) Holder {
 		holder.Beat = &h.Beat
 	}
 	if h.TTL > 0 {
-		remaining, ttl, delay := tenths(h.Remaining), h.TTL.Seconds(), h.Delay.Seconds()
+		remaining, ttl, delay := tenths(h.Remaining), Seconds(h.TTL), Seconds(h.Delay)
 		holder.Remaining, holder.TTL, holder.Delay = &remaining, &ttl, &delay
 	}
 	if text := string(h.Data); text != "" && utf8.ValidString(text) {
@@ -146,7 +152,7 @@ func newHolder(h queue.Holder) Holder {
 func newWaiter(w queue.Waiter) Waiter {
 	waiter := Waiter{
 		Position: w.Position, Ticket: w.Ticket.String(),
-		Remaining: tenths(w.Remaining), TTL: w.TTL.Seconds(), Expired: w.Remaining <= 0,
+		Remaining: tenths(w.Remaining), TTL: Seconds(w.TTL), Expired: w.Remaining <= 0,
 	}
 	if w.Problem != nil {
 		problem := w.Problem.Error()
@@ -158,8 +164,14 @@ func newWaiter(w queue.Waiter) Waiter {
 	return waiter
 }
 
-// tenths returns a duration in seconds. DynamoDB's clock is not known any better.
-func tenths(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
+// Seconds returns a duration in seconds, to the millisecond. Duration.Seconds adds two rounded numbers, which makes
+// 5.6129999999999995 of 5.613.
+func Seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
+}
+
+// tenths is Seconds of an age. DynamoDB's clock is not known any better.
+func tenths(d time.Duration) float64 { return Seconds(d.Round(100 * time.Millisecond)) }
 
 // Scope returns a scope's name on the command line.
 func Scope(s ticket.Scope) string {

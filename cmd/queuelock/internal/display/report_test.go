@@ -266,3 +266,26 @@ func TestAlsoWaits(t *testing.T) {
 		t.Errorf("%s\nwant the end %q", out.String(), want)
 	}
 }
+
+// TestSeconds checks that a duration has at most three decimals in JSON.
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		5613 * time.Millisecond: "5.613", 1234567 * time.Nanosecond: "0.001", -1200 * time.Millisecond: "-1.2", 0: "0", 15 * time.Second: "15",
+	} {
+		if got, err := json.Marshal(Seconds(d)); err != nil || string(got) != want {
+			t.Errorf("%v is %s, %v, want %s", d, got, err, want)
+		}
+	}
+	mean := queue.HoldTime{Mean: 5613 * time.Millisecond, Deviation: 1234567 * time.Nanosecond}
+	state := &queue.State{Issued: ticket.FromUint64(1), HoldTime: mean, Waiting: []queue.Waiter{{TTL: 5613 * time.Millisecond, Remaining: 5613 * time.Millisecond}}}
+	report, _ := json.Marshal(NewReport(state))
+	line, _ := json.Marshal(NewLine(state, nil))
+	for _, text := range []string{string(report), string(line)} {
+		if !strings.Contains(text, `"hold_time":{"mean_seconds":5.613,"deviation_seconds":0.001}`) {
+			t.Error(text)
+		}
+	}
+	if !strings.Contains(string(report), `"remaining_seconds":5.6,"ttl_seconds":5.613`) {
+		t.Errorf("%s", report)
+	}
+}

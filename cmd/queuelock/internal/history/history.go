@@ -406,14 +406,14 @@ type Line struct {
 
 // Report returns the history for machines.
 func (r *Recorder) Report(name string) Report {
-	report := Report{Name: name, Began: r.began.UTC(), Observed: seconds(r.at), Looks: r.looks, Turns: []Line{}}
+	report := Report{Name: name, Began: r.began.UTC(), Observed: display.Seconds(r.at), Looks: r.looks, Turns: []Line{}}
 	if unseen, ok := r.Unseen(); ok {
 		report.Unseen = &unseen
 	}
 	for _, t := range r.Turns() {
-		line := Line{Ticket: t.Ticket.String(), Owner: t.Owner, Shared: t.Shared, Until: seconds(t.Until), Outcome: t.Outcome()}
+		line := Line{Ticket: t.Ticket.String(), Owner: t.Owner, Shared: t.Shared, Until: display.Seconds(t.Until), Outcome: t.Outcome()}
 		at := func(known bool, d time.Duration) *float64 {
-			s := seconds(d)
+			s := display.Seconds(d)
 			if !known {
 				return nil
 			}
@@ -428,5 +428,3 @@ func (r *Recorder) Report(name string) Report {
 	}
 	return report
 }
-
-func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

@@ -94,8 +94,11 @@ func (v View) holder(now time.Time) string {
 // times returns for how long the command has waited and will wait.
 func (v View) times(now time.Time) string {
 	text := "waited " + span(v.waited(now))
-	if left := v.expected(now); left > 0 {
+	switch left, known := v.expected(now); {
+	case known && left > 0:
 		text += ", expected in about " + span(left)
+	case known:
+		text += ", expected at any time"
 	}
 	if !v.Deadline.IsZero() {
 		text += ", gives up in " + span(max(0, v.Deadline.Sub(now)))
@@ -105,12 +108,9 @@ func (v View) times(now time.Time) string {
 
 func (v View) waited(now time.Time) time.Duration { return v.Progress.Waited + now.Sub(v.Seen) }
 
-// expected returns the time until the turn is expected. Zero: unknown, or at any time.
-func (v View) expected(now time.Time) time.Duration {
-	if v.Progress.EstimatedWait == 0 {
-		return 0
-	}
-	return max(0, v.Progress.EstimatedWait-now.Sub(v.Seen))
+// expected returns the time until the turn is expected, and whether that is known. Zero: at any time.
+func (v View) expected(now time.Time) (left time.Duration, known bool) {
+	return max(0, v.Progress.EstimatedWait-now.Sub(v.Seen)), v.Progress.Estimated
 }
 
 // changed reports whether the views differ in what a reader waits for.
@@ -152,10 +152,10 @@ func (v View) JSON(now time.Time) string {
 	p := v.Progress
 	o := object{
 		Event: "waiting", Time: now.UTC(), Entity: p.Key.Entity, Reason: p.Key.Reason, Ticket: p.Ticket.String(),
-		Position: p.Position, Ahead: p.TicketsAhead, Waited: seconds(v.waited(now)),
+		Position: p.Position, Ahead: p.TicketsAhead, Waited: display.Seconds(v.waited(now)),
 	}
-	if left := v.expected(now); left > 0 {
-		expected := seconds(left)
+	if left, known := v.expected(now); known {
+		expected := display.Seconds(left)
 		o.Expected = &expected
 	}
 	if !v.Deadline.IsZero() {
@@ -171,7 +171,7 @@ func (v View) JSON(now time.Time) string {
 func newHolder(h queue.Holder, since time.Duration) *holder {
 	o := &holder{Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.FailClosed}
 	if !h.Since.IsZero() {
-		age := seconds(h.Age + since)
+		age := display.Seconds(h.Age + since)
 		o.Age = &age
 	}
 	if len(h.Data) > 0 {
@@ -196,12 +196,12 @@ type outcome struct {
 
 // Acquired returns the object of a wait that ended with locks.
 func Acquired(now time.Time, waited time.Duration, entities, tickets []string) string {
-	return encode(outcome{"acquired", now.UTC(), entities, tickets, seconds(waited), ""})
+	return encode(outcome{"acquired", now.UTC(), entities, tickets, display.Seconds(waited), ""})
 }
 
 // NotAcquired returns the object of a wait that ended without.
 func NotAcquired(now time.Time, waited time.Duration, entities []string, message string) string {
-	return encode(outcome{"not_acquired", now.UTC(), entities, []string{}, seconds(waited), message})
+	return encode(outcome{"not_acquired", now.UTC(), entities, []string{}, display.Seconds(waited), message})
 }
 
 func encode(o any) string {
@@ -211,8 +211,6 @@ func encode(o any) string {
 	}
 	return string(text)
 }
-
-func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // span returns a duration in two units at most.
 func span(d time.Duration) string {

@@ -40,15 +40,16 @@ func TestLine(t *testing.T) {
 		{at(1, func(v *View) { v.Progress.Serving.FailClosed = true }), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7, without a lease); waited <1s`},
 		{at(1, func(v *View) { v.Progress.Serving.Owner = "two\nlines" }), 0, `queuelock: waiting for "x" (lock): position 1, held by "two\nlines" (ticket 7); waited <1s`},
 		{at(3, func(v *View) {
-			v.Progress.TicketsAhead, v.Progress.EstimatedWait, v.Progress.Waited = 2, time.Minute, time.Hour
+			v.Progress.TicketsAhead, v.Progress.Waited = 2, time.Hour
+			v.Progress.EstimatedWait, v.Progress.Estimated = time.Minute, true
 			v.Progress.Serving.Since, v.Progress.Serving.Age = seen, 26*time.Hour
 			v.Progress.Serving.Data, v.Deadline = []byte("make deploy"), seen.Add(3*time.Minute)
 		}), 20 * time.Second, `queuelock: waiting for "x" (lock): position 3, 2 tickets ahead, held by vm:123 (ticket 7) for 1d02h: make deploy; ` +
 			`waited 1h00m, expected in about 40s, gives up in 2m40s`},
 		{at(2, func(v *View) { v.Progress.TicketsAhead, v.Progress.Serving.Data = 1, []byte("\x1b[2J") }), 0,
 			`queuelock: waiting for "x" (lock): position 2, 1 ticket ahead, held by vm:123 (ticket 7): 4 bytes of data; waited <1s`},
-		{at(1, func(v *View) { v.Progress.EstimatedWait = time.Second }), 2 * time.Second, // the guess was wrong
-			`queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited 2s`},
+		{at(1, func(v *View) { v.Progress.EstimatedWait, v.Progress.Estimated = time.Second, true }), 2 * time.Second, // the guess was wrong
+			`queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited 2s, expected at any time`},
 	} {
 		if got := test.view.Line(seen.Add(test.after)); got != test.want {
 			t.Errorf("%s\nwant %s", got, test.want)
@@ -81,7 +82,7 @@ func TestScreen(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	v := at(3, func(v *View) {
-		v.Progress.TicketsAhead, v.Progress.EstimatedWait, v.Progress.Key.Reason = 2, time.Minute, "why"
+		v.Progress.TicketsAhead, v.Progress.EstimatedWait, v.Progress.Estimated, v.Progress.Key.Reason = 2, time.Minute, true, "why"
 		v.Progress.Serving.Since, v.Progress.Serving.Age = seen, 90*time.Second
 		v.Progress.Serving.Data, v.Deadline = []byte("make"), seen.Add(time.Hour)
 	})
@@ -99,6 +100,10 @@ func TestJSON(t *testing.T) {
 	holder := got["holder"].(map[string]any)
 	if got["expected_seconds"] != nil || got["deadline"] != nil || holder["age_seconds"] != nil || holder["data"] != nil || holder["data_base64"] != "/w==" {
 		t.Errorf("unknown values: %v", got)
+	}
+	v.Progress.Estimated = true // and the wait is zero
+	if text := v.JSON(seen); !strings.Contains(text, `"expected_seconds":0,`) {
+		t.Errorf("a turn that may come at any time: %s", text)
 	}
 	v.Progress.Serving = nil
 	if text := v.JSON(seen); !strings.HasSuffix(text, `"holder":null}`) {
