@@ -169,8 +169,8 @@ type Swept struct {
 	Expired, Removed int // others may remove them at the same time
 }
 
-// Throttled says that DynamoDB throttled an attempt of a request, the SDK's own attempts included. It is tried again as
-// after any failure. The Ticket is zero.
+// Throttled says that DynamoDB throttled an attempt of a request for a lock or of Sweep, the SDK's own attempts included.
+// It is tried again as after any failure. The Ticket is zero. With ScopeTable it may be the counter that is throttled.
 type Throttled struct {
 	Origin
 	Operation string // as DynamoDB names it
