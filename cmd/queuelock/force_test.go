@@ -22,7 +22,7 @@ import (
 // answer runs the program in this process with that standard input.
 func answer(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr output
 	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
 	return outcome{code, stdout.String(), stderr.String()}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 		// A worker, started by a test that wants it to fail. The tests must not
 		// be run in its place, as they would start more of its kind.
 		os.Exit(3)
+	}
+	// With the race detector, each process would wait for a second at its end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {
+		panic(err)
 	}
 	if signal.Ignored(syscall.SIGHUP) { // by nohup: the programs that tests start would ignore it too
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
@@ -190,9 +194,29 @@ func invoke(t *testing.T, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr output
 	code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
 	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// output keeps what is written to it. The program and its command may write at the same time,
+// as to a file.
+type output struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p...)
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
 }
 
 // background is the program in this process, with output that can be read

@@ -76,7 +76,7 @@ func TestRunMissingCommand(t *testing.T) {
 func TestRunEnvironment(t *testing.T) {
 	newEngine(t)
 	script := `echo "$QUEUELOCK_TICKET $QUEUELOCK_ENTITY $QUEUELOCK_REASON"; cat; echo wrong >&2`
-	var out, errs strings.Builder
+	var out, errs output
 	code := run(t.Context(), []string{"run", "a b/c", "--reason", "why", "--", "sh", "-c", script}, strings.NewReader("input"), &out, &errs)
 	if got, want := out.String(), "1 a b/c why\ninput"; code != 0 || got != want {
 		t.Errorf("exit code %d, stdout %q; want 0, %q", code, got, want)
