@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // screenOf starts the program on a terminal of 80 by 24. It returns what that shows, a
@@ -124,5 +127,81 @@ func TestStatusTerminal(t *testing.T) {
 	write("\x03")
 	if code := codeAfter(t, cmd); code != exitIdle {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestTopEvictsPresent checks that E evicts the holder of the moment, although turns are so short
+// that each is over before the request comes, and the queue is idle between two of them.
+func TestTopEvictsPresent(t *testing.T) {
+	e := newEngine(t)
+	c, key := e.client(t), queuelock.Key{Entity: "x"}
+	lock := e.occupied(t, key.Entity)
+	acquire := func() {
+		var err error
+		if lock, err = c.Acquire(context.Background(), key, waitpolicy.NoWait, queuelock.WithTTL(time.Hour)); err != nil {
+			t.Error(err)
+		}
+	}
+	release := func() {
+		if err := lock.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.Inspect(t.Context(), key); err != nil { // see occupied
+		t.Fatal(err)
+	}
+	cmd := program(t, "top", "--interval", "1m", "--max-rcu", "0")
+	_, expect, write := screenOf(t, cmd)
+	expect("1 of 1 queues busy")
+	write("\r")
+	expect("LEASE LEFT")
+	write("E")
+	expect("evict the holder of the moment, ")
+	release()
+	acquire()
+	last := make(chan *queuelock.Lock, 1)
+	looks := 0
+	e.onApplied(func(operation string) { // after a look of the eviction, and before top has its answer
+		if operation != "GetItem" || looks == 5 {
+			return
+		}
+		if looks++; looks != 4 {
+			release()
+		}
+		if looks != 3 {
+			acquire()
+		}
+		if looks == 5 {
+			last <- lock
+		}
+	})
+	write("y")
+	expect("ticket 6 is evicted")
+	if evicted := <-last; evicted.Ticket() != ticket.FromUint64(6) || !errors.Is(evicted.Release(t.Context()), queuelock.ErrLost) {
+		t.Errorf("%v was not evicted", evicted)
+	}
+	write("q")
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestTopQuitsWithoutAnswer checks that the keys of top work while DynamoDB does not answer.
+func TestTopQuitsWithoutAnswer(t *testing.T) {
+	e := newEngine(t)
+	close(e.stuck)
+	cmd := program(t, "top")
+	_, expect, write := screenOf(t, cmd)
+	expect(`queuelock top: table "queuelock"`)
+	<-e.asked
+	begun := time.Now()
+	write("?")
+	expect("any key: back")
+	write(" q")
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if took := time.Since(begun); took > statusLimit/2 {
+		t.Errorf("it took %v to leave", took)
 	}
 }
