@@ -135,7 +135,8 @@ func TestEntityCompletion(t *testing.T) {
 // TestBashCompletion runs the script in bash without the package bash-completion, and once
 // with a function of its name. The words are as bash splits them.
 func TestBashCompletion(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	e.occupied(t, "job:7")
 	self, err := os.Executable()
 	if err != nil {
@@ -146,7 +147,6 @@ func TestBashCompletion(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "queuelock"), []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	script := "compopt() { return; }\nsource <(queuelock completion bash)\nCOMP_TYPE=9 COLUMNS=80\n"
 	var wants []string
 	add := func(line, words string, at int, want string) {
@@ -164,7 +164,9 @@ func TestBashCompletion(t *testing.T) {
 	add("queuelock  run  --scope  ta", "queuelock run --scope ta", 3, "table")
 	script += "_get_comp_words_by_ref() { words=(queuelock vers); cword=1; cur=vers; }\n"
 	add("other", "other", 0, "version")
-	out, err := exec.Command("bash", "--norc", "--noprofile", "-c", script).CombinedOutput()
+	bash := exec.Command("bash", "--norc", "--noprofile", "-c", script)
+	bash.Env = append(os.Environ(), append(e.env, "PATH="+dir+":"+os.Getenv("PATH"))...)
+	out, err := bash.CombinedOutput()
 	if want := strings.Join(wants, "\n") + "\n"; err != nil || string(out) != want {
 		t.Errorf("%v, output:\n%s\nwant:\n%s", err, out, want)
 	}

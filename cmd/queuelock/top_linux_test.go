@@ -76,9 +76,10 @@ func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write
 // TestTopTerminal checks that top on a terminal shows the queues, inspects one, evicts its
 // holder after a question, and quits by a key and by a signal.
 func TestTopTerminal(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	lock := e.occupied(t, "deploy/prod")
-	cmd := program(t, "top", "--interval", "200ms", "--max-rcu", "0")
+	cmd := e.program(t, "top", "--interval", "200ms", "--max-rcu", "0")
 	_, expect, write := screenOf(t, cmd)
 	expect("1 of 1 queues busy")
 	write("\r")
@@ -100,7 +101,7 @@ func TestTopTerminal(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 
-	cmd = program(t, "top")
+	cmd = e.program(t, "top")
 	_, expect, _ = screenOf(t, cmd)
 	expect("0 of 1 queues busy")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -113,8 +114,9 @@ func TestTopTerminal(t *testing.T) {
 
 // TestStatusTerminal checks that status --watch redraws in place on a terminal.
 func TestStatusTerminal(t *testing.T) {
-	e := newEngine(t)
-	cmd := program(t, "status", "x", "--watch", "--interval", "100ms", "--exit-code")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "status", "x", "--watch", "--interval", "100ms", "--exit-code")
 	_, expect, write := screenOf(t, cmd)
 	expect("Ctrl-C ends")
 	expect("no such queue")
@@ -133,7 +135,8 @@ func TestStatusTerminal(t *testing.T) {
 // TestTopEvictsPresent checks that E evicts the holder of the moment, although turns are so short
 // that each is over before the request comes, and the queue is idle between two of them.
 func TestTopEvictsPresent(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	c, key := e.client(t), queuelock.Key{Entity: "x"}
 	lock := e.occupied(t, key.Entity)
 	acquire := func() {
@@ -150,7 +153,7 @@ func TestTopEvictsPresent(t *testing.T) {
 	if _, err := c.Inspect(t.Context(), key); err != nil { // see occupied
 		t.Fatal(err)
 	}
-	cmd := program(t, "top", "--interval", "1m", "--max-rcu", "0")
+	cmd := e.program(t, "top", "--interval", "1m", "--max-rcu", "0")
 	_, expect, write := screenOf(t, cmd)
 	expect("1 of 1 queues busy")
 	write("\r")
@@ -188,9 +191,10 @@ func TestTopEvictsPresent(t *testing.T) {
 
 // TestTopQuitsWithoutAnswer checks that the keys of top work while DynamoDB does not answer.
 func TestTopQuitsWithoutAnswer(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	close(e.stuck)
-	cmd := program(t, "top")
+	cmd := e.program(t, "top")
 	_, expect, write := screenOf(t, cmd)
 	expect(`queuelock top: table "queuelock"`)
 	<-e.asked
