@@ -20,7 +20,7 @@ import (
 func (e *engine) locked(t *testing.T, flags ...string) string {
 	t.Helper()
 	e.keepers(t)
-	o := e.execute(t, append([]string{"lock", "x", "--ttl", "2s"}, flags...)...)
+	o := e.execute(t, append([]string{"lock", "x"}, flags...)...)
 	if o.code != 0 || o.stderr != "" {
 		t.Fatalf("lock: %+v", o)
 	}
@@ -78,7 +78,7 @@ func TestKeptLockIsRenewed(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	updates := make(chan struct{}, 64)
-	handle := e.locked(t)
+	handle := e.locked(t, "--ttl", "2s")
 	beat := e.state(t, "x").Serving[0].Beat
 	until(t, "two heartbeats", func() bool {
 		now := e.state(t, "x").Serving
@@ -115,7 +115,7 @@ func TestKeeperKilled(t *testing.T) {
 func TestKeptLockLost(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
-	handle := e.locked(t)
+	handle := e.locked(t, "--ttl", "2s")
 	e.evict(t, "x")
 	until(t, "the keeper has noticed", func() bool {
 		info, err := os.Lstat(handle)

@@ -136,7 +136,7 @@ func TestKilledRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newServer(t)
-			cmd, out := e.offspringOf(t, "exec sleep 1000", "--ttl", "2s", "--kill-after", "300ms")
+			cmd, out := e.offspringOf(t, "exec sleep 1000", "--kill-after", "300ms")
 			c.kill(t, cmd.Process.Pid)
 			mustEnd(t, out)
 			if code := codeAfter(t, cmd); code != c.code || !strings.Contains(said(t, cmd), c.says) {
@@ -187,7 +187,7 @@ func TestRunIsStopped(t *testing.T) {
 func TestWaitsForChildren(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
-	cmd, out := e.offspringOf(t, "exit 3", "--ttl", "2s", "--kill-after", "100ms")
+	cmd, out := e.offspringOf(t, "exit 3", "--kill-after", "100ms")
 	mustSay(t, cmd, "the command has ended; waiting for sleep (")
 	if s := e.state(t, "x"); len(s.Serving) != 1 {
 		t.Errorf("%d hold the lock, want 1", len(s.Serving))
@@ -231,7 +231,7 @@ func TestStoppedCommand(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			e := newServer(t)
-			cmd, out := e.offspringOf(t, "kill -STOP $$; echo not reached", "--ttl", "2s", "--kill-after", "100ms")
+			cmd, out := e.offspringOf(t, "kill -STOP $$; echo not reached", "--kill-after", "100ms")
 			mustSay(t, cmd, "the command is stopped by SIGSTOP and keeps the lock")
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
