@@ -284,7 +284,7 @@ func TestLossKillsGroup(t *testing.T) {
 		commands = append(commands,
 			&command{name: what + "/stubborn", script: stubborn, engine: e},
 			&command{name: what + "/left behind", script: `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, engine: e},
-			&command{name: what + "/well-bred", script: `trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done`, engine: e})
+			&command{name: what + "/well-bred", script: `trap "echo bye; exit 9" TERM; echo ready; sleep 1000 & wait`, engine: e})
 	}
 	for _, c := range commands {
 		// The lease leaves a command 600 ms after SIGTERM, also on a busy machine.
@@ -293,7 +293,7 @@ func TestLossKillsGroup(t *testing.T) {
 		c.out = launch(t, c.run)
 	}
 	for _, c := range commands {
-		expect(t, c.out, "ready")
+		expect(t, c.out, "ready\n")
 	}
 	finish := silent.reportedLoss(t)
 	close(silent.stuck)
@@ -309,10 +309,17 @@ func TestLossKillsGroup(t *testing.T) {
 				t.Errorf("exit code %d, stderr %q; want %d, and one line on the loss", code, stderr, exitLost)
 			}
 			stalled := strings.Contains(stderr, "run is stopped") // the machine did not let it go on in time
-			if killed := strings.Contains(stderr, "SIGKILL was sent"); killed == strings.HasSuffix(c.name, "well-bred") && !stalled {
-				t.Errorf("stderr reports a SIGKILL: %v: %q", killed, stderr)
+			rest, err := io.ReadAll(c.out)
+			if err != nil {
+				t.Errorf("a process is still running: %v", err)
 			}
-			mustEnd(t, c.out)
+			if strings.HasSuffix(c.name, "well-bred") {
+				if string(rest) != "bye\n" && !stalled {
+					t.Errorf("it wrote %q: it was not asked to end first (stderr %q)", rest, stderr)
+				}
+			} else if !strings.Contains(stderr, "SIGKILL was sent") {
+				t.Errorf("stderr reports no SIGKILL: %q", stderr)
+			}
 		})
 	}
 	t.Run("no answer/process", finish)
