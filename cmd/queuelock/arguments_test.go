@@ -42,7 +42,6 @@ func TestReasonOfTwoDashes(t *testing.T) {
 
 // TestWrongName checks that a wrong name is refused before the settings are read.
 func TestWrongName(t *testing.T) {
-	isolate(t) // no region, no credentials
 	for _, command := range [][]string{
 		{"run", "x", "--table", "x y", "--", "true"},
 		{"status", "x", "--table", "x y"},

@@ -39,11 +39,15 @@ func defaultTable() string { return cmp.Or(os.Getenv("QUEUELOCK_TABLE"), "queuel
 func (s *settings) addFlags(cmd *cobra.Command) {
 	s.addTable(cmd)
 	s.addKeys(cmd)
+	if cmd.Flag("reason") != nil {
+		offer(cmd, "reason", s.offerReasons)
+	}
 }
 
 // addTable adds the flags of a command that uses a table with the default keys.
 func (s *settings) addTable(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.table, "table", defaultTable(), "the `NAME` or ARN of the table; QUEUELOCK_TABLE sets it too")
+	offer(cmd, "table", s.offerTables)
 	s.addEndpoint(cmd, "the `URL` of DynamoDB (default: AWS_ENDPOINT_URL_DYNAMODB, else AWS)")
 }
 

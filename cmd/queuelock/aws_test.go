@@ -28,7 +28,6 @@ func TestMissingSettings(t *testing.T) {
 	} {
 		for _, command := range []string{"run x -- true", "status x", "create-table"} {
 			t.Run(tc.name+"/"+command, func(t *testing.T) {
-				isolate(t)
 				for name, value := range tc.env {
 					t.Setenv(name, value)
 				}
@@ -56,7 +55,6 @@ func signatures(t *testing.T) (url string, signed func() string) {
 
 // TestLoopbackWithoutSettings checks that a loopback endpoint needs no AWS settings.
 func TestLoopbackWithoutSettings(t *testing.T) {
-	isolate(t)
 	url, signed := signatures(t)
 	invoke(t, "status", "x", "--endpoint", url)
 	if got := signed(); !strings.HasPrefix(got, "local/") || !strings.Contains(got, "/local/dynamodb/") {
@@ -66,7 +64,6 @@ func TestLoopbackWithoutSettings(t *testing.T) {
 
 // TestSettings checks that existing settings are used.
 func TestSettings(t *testing.T) {
-	isolate(t)
 	url, signed := signatures(t)
 	t.Setenv("AWS_REGION", "eu-central-1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "key-id")
@@ -115,7 +112,6 @@ func TestUnusableTable(t *testing.T) {
 
 // TestNoServer checks that an endpoint without a server is reported.
 func TestNoServer(t *testing.T) {
-	isolate(t)
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	shorten(t, &contactLimit, time.Second)
@@ -143,7 +139,6 @@ func TestEndpointsOfTheEnvironment(t *testing.T) {
 		{"ignored", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://b", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			isolate(t)
 			for name, value := range tc.env {
 				t.Setenv(name, value)
 			}
@@ -175,7 +170,6 @@ func TestLoopback(t *testing.T) {
 
 // TestProfile checks that a profile of the AWS settings is read.
 func TestProfile(t *testing.T) {
-	isolate(t)
 	url, signed := signatures(t)
 	file := filepath.Join(t.TempDir(), "config")
 	text := "[profile work]\nregion = eu-west-3\naws_access_key_id = worker\naws_secret_access_key = secret\n"
@@ -192,7 +186,6 @@ func TestProfile(t *testing.T) {
 
 // TestEndpointVariable checks that a variable that is no URL is named.
 func TestEndpointVariable(t *testing.T) {
-	isolate(t)
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000")
 	mustBeShort(t, invoke(t, "status", "x"), exitUsage, "AWS_ENDPOINT_URL_DYNAMODB", "http://")
 }

@@ -60,7 +60,6 @@ func TestBench(t *testing.T) {
 
 // TestBenchAsksForConsent checks that nothing is sent to AWS without --yes.
 func TestBenchAsksForConsent(t *testing.T) {
-	isolate(t) // so that the settings would not do for a request
 	for _, args := range [][]string{
 		{"bench"},
 		{"bench", "--endpoint", "https://dynamodb.eu-central-1.amazonaws.com"},
@@ -103,8 +102,9 @@ func TestBenchMistakes(t *testing.T) {
 // TestInterruptedBench checks that an interrupted run prints what it has, and deletes its
 // items.
 func TestInterruptedBench(t *testing.T) {
-	e := newEngine(t)
-	cmd := program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "3")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "3")
 	errs, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

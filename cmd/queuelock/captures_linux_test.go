@@ -80,6 +80,7 @@ func shape(capture string) string {
 		if strings.Contains(line, " waited ") || strings.ContainsAny(line, "│") || strings.Contains(line, " 0 s ") {
 			continue
 		}
+		line = regexp.MustCompile(`, scan [^,]*$`).ReplaceAllString(line, "") // where the line may be cut
 		if !strings.Contains(line, "holding") {
 			line = regexp.MustCompile(`[▁▂▃▄▅▆▇█]`).ReplaceAllString(line, "")
 		}

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // completionLimit bounds the scan for entities: a user waits for it. Tests shorten it.
@@ -40,7 +42,7 @@ func newCompletion() *cobra.Command {
 		Short: "Print a script that completes commands, flags, their values and entities",
 		Long: `Prints a script for SHELL, which is one of ` + one + `.
 Load it in the shell's start file, or install it where the shell looks for completions. For
-entities it scans the table, for at most ` + completionLimit.String() + ` and with ` + strconv.Itoa(defaultRate) + ` read units a second on average.`,
+entities and reasons it scans the table, for at most ` + completionLimit.String() + ` and with ` + strconv.Itoa(defaultRate) + ` read units a second on average.`,
 		Example: `  source <(queuelock completion bash)
   queuelock completion fish > ~/.config/fish/completions/queuelock.fish`,
 		ValidArgs: names,
@@ -137,15 +139,53 @@ func (s *settings) offerEntities(wanted func(before []string) bool) cobra.Comple
 		if !wanted(args) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		found := s.entities(cmd.Context(), prefix)
+		found := s.scanned(cmd.Context(), prefix, func(state *queue.State) string { return state.Entity })
 		return slices.DeleteFunc(found, func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// entities returns the entities of the table that begin with the prefix, as far as they are
-// found in time. It fails silently: the user is in the middle of a line. Those that a
-// terminal or a script of completion would take for something else are left out.
-func (s *settings) entities(ctx context.Context, prefix string) []string {
+// offerReasons completes a reason of the entities before it, or of all if there are none.
+func (s *settings) offerReasons(cmd *cobra.Command, entities []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	common := ""
+	if len(entities) == 1 {
+		common = entities[0]
+	}
+	return s.scanned(cmd.Context(), common, func(state *queue.State) string {
+		if len(entities) > 0 && !slices.Contains(entities, state.Entity) || !strings.HasPrefix(state.Reason, prefix) {
+			return ""
+		}
+		return state.Reason
+	}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// offerTables completes the name of a table. It fails silently, as scanned does.
+func (s *settings) offerTables(cmd *cobra.Command, _ []string, prefix string) (names []string, _ cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
+	defer cancel()
+	db, err := s.connect(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer db.close()
+	for pages := dynamodb.NewListTablesPaginator(db, &dynamodb.ListTablesInput{}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			break
+		}
+		for _, name := range page.TableNames {
+			if strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// scanned returns what name returns for the queues of the table whose entities begin with the
+// prefix, as far as they are found in time; "" is nothing. It fails silently: the user is in
+// the middle of a line. Those that a terminal or a script of completion would take for
+// something else are left out.
+func (s *settings) scanned(ctx context.Context, prefix string, name func(*queue.State) string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()
 	if checkTable("--table", s.table) != nil {
@@ -162,8 +202,11 @@ func (s *settings) entities(ctx context.Context, prefix string) []string {
 	}
 	found := make(map[string]bool)
 	for state := range client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: defaultRate}) {
-		if state != nil && display.Printable(state.Entity) && !strings.HasPrefix(state.Entity, "-") && !strings.HasPrefix(state.Entity, "_activeHelp_") {
-			found[state.Entity] = true
+		if state == nil {
+			continue
+		}
+		if text := name(state); text != "" && display.Printable(text) && !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "_activeHelp_") {
+			found[text] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(found))

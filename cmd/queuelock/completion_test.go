@@ -15,6 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestCompletion checks that each shell has a script, and that bash takes its own.
@@ -24,7 +27,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: exit code %d, stderr %q", shell.name, o.code, o.stderr)
 		}
 	}
-	if o := invoke(t, "completion", "--help"); !strings.Contains(o.stdout, "it scans the table, for at most 2s") {
+	if o := invoke(t, "completion", "--help"); !strings.Contains(o.stdout, "For entities and reasons it scans the table, for at most 2s") {
 		t.Errorf("the help does not say what entities cost: %s", o.stdout)
 	}
 	bash, err := exec.LookPath("bash")
@@ -93,6 +96,13 @@ func TestEntityCompletion(t *testing.T) {
 	for _, entity := range []string{"deploy/prod", "deploy/test", "job:7", "deploy/\x1b[2J", "deploy/a\nb", "-deploy", "_activeHelp_ deploy"} {
 		e.occupied(t, entity)
 	}
+	if err := createTable(t.Context(), e.db, "other-table"); err != nil {
+		t.Fatal(err)
+	}
+	build := queuelock.Key{Entity: "job:7", Reason: "build"}
+	if _, err := e.client(t).Acquire(t.Context(), build, waitpolicy.NoWait); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct{ args, want string }{
 		"Prefix":       {"run|dep", "deploy/prod deploy/test"},
 		"All":          {"ls|", "deploy/prod deploy/test job:7"},
@@ -101,6 +111,13 @@ func TestEntityCompletion(t *testing.T) {
 		"Item":         {"status|--item|orders|", ""},
 		"AnotherTable": {"status|--table|other|", ""},
 		"WrongTable":   {"status|--table|!|", ""},
+		"Tables":       {"ls|--table|", "other-table queuelock"},
+		"Table":        {"run|x|--table|q", "queuelock"},
+		"Reasons":      {"status|--reason|", "build lock"},
+		"ReasonsOfOne": {"run|job:7|--reason|", "build lock"},
+		"ReasonOfOne":  {"lock|job:7|--reason|b", "build"},
+		"NoReason":     {"sweep|job|--reason|", ""},
+		"OneOfAll":     {"run|--all|deploy/prod|deploy/test|--reason|", "lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := invoke(t, append([]string{"__complete"}, strings.Split(test.args, "|")...)...)
@@ -135,7 +152,8 @@ func TestEntityCompletion(t *testing.T) {
 // TestBashCompletion runs the script in bash without the package bash-completion, and once
 // with a function of its name. The words are as bash splits them.
 func TestBashCompletion(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	e.occupied(t, "job:7")
 	self, err := os.Executable()
 	if err != nil {
@@ -146,7 +164,6 @@ func TestBashCompletion(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "queuelock"), []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	script := "compopt() { return; }\nsource <(queuelock completion bash)\nCOMP_TYPE=9 COLUMNS=80\n"
 	var wants []string
 	add := func(line, words string, at int, want string) {
@@ -164,7 +181,9 @@ func TestBashCompletion(t *testing.T) {
 	add("queuelock  run  --scope  ta", "queuelock run --scope ta", 3, "table")
 	script += "_get_comp_words_by_ref() { words=(queuelock vers); cword=1; cur=vers; }\n"
 	add("other", "other", 0, "version")
-	out, err := exec.Command("bash", "--norc", "--noprofile", "-c", script).CombinedOutput()
+	bash := exec.Command("bash", "--norc", "--noprofile", "-c", script)
+	bash.Env = append(os.Environ(), append(e.env, "PATH="+dir+":"+os.Getenv("PATH"))...)
+	out, err := bash.CombinedOutput()
 	if want := strings.Join(wants, "\n") + "\n"; err != nil || string(out) != want {
 		t.Errorf("%v, output:\n%s\nwant:\n%s", err, out, want)
 	}

@@ -17,8 +17,9 @@ import (
 // TestDocumentedCommands runs the commands of docs/cli.md in a shell. Stubs stand
 // in for make, and for the programs that run under locks.
 func TestDocumentedCommands(t *testing.T) {
-	newEngine(t)
-	keepers(t)
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
 	text, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", pasted.String())
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "PATH="+stubs+":/usr/bin:/bin")
+	shell.Env = append(os.Environ(), append(e.env, "PATH="+stubs+":/usr/bin:/bin")...)
 	out, err := shell.CombinedOutput()
 	if err != nil || commands < 5 {
 		t.Fatalf("%d commands, %v:\n%s", commands, err, out)

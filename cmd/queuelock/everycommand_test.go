@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -11,8 +10,8 @@ import (
 // TestEveryCommand runs each command in this process and as a process of its own, and
 // wants the same exit code, and the same first words.
 func TestEveryCommand(t *testing.T) {
-	newEngine(t)
-	keepers(t)
+	e := newEngine(t)
+	e.keepers(t)
 	// Those that run until they are stopped, or for long, have tests of their own.
 	tested := map[string]bool{"local": true, "demo": true, "bench": true, "top": true, "help": true}
 	for _, test := range []struct {
@@ -53,14 +52,9 @@ func TestEveryCommand(t *testing.T) {
 				o := invoke(t, args...)
 				begins(o.code, o.stdout, o.stderr)
 			}
-			cmd := program(t, args...)
-			var stdout, stderr bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			if _, exited := err.(*exec.ExitError); err != nil && !exited {
-				t.Fatal(err)
-			}
-			begins(cmd.ProcessState.ExitCode(), stdout.String(), stderr.String())
+			t.Parallel() // from here on
+			o := e.execute(t, args...)
+			begins(o.code, o.stdout, o.stderr)
 		})
 	}
 	for _, cmd := range newRoot().Commands() {

@@ -126,16 +126,16 @@ func TestBusyFailClosed(t *testing.T) {
 // TestExclusive checks that run and lock accept the flag of flock that is their default, and
 // that no help names it.
 func TestExclusive(t *testing.T) {
-	newEngine(t)
-	keepers(t)
+	e := newEngine(t)
+	e.keepers(t)
 	if o := invoke(t, "run", "x", "-x", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" || o.stderr != "" {
 		t.Errorf("%+v", o)
 	}
-	o := execute(t, "lock", "x", "--exclusive")
+	o := e.execute(t, "lock", "x", "--exclusive")
 	if o.code != 0 {
 		t.Fatalf("%+v", o)
 	}
-	if o := execute(t, "unlock", strings.TrimSpace(o.stdout)); o.code != 0 {
+	if o := e.execute(t, "unlock", strings.TrimSpace(o.stdout)); o.code != 0 {
 		t.Errorf("%+v", o)
 	}
 	if o := invoke(t, "help", "run", "--all"); strings.Contains(o.stdout, "--exclusive") {
@@ -223,8 +223,8 @@ func TestTitle(t *testing.T) {
 
 // TestNested checks that run refuses a lock that a command above it holds, however far.
 func TestNested(t *testing.T) {
-	e := newEngine(t)
-	t.Setenv(asProgram, "1")
+	t.Parallel()
+	e := newServer(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestNested(t *testing.T) {
 		"AnotherTable":  {inner("x", "--table", "nosuch", "--", "true"), exitUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := program(t, append([]string{"run", "x", "--"}, test.args...)...)
+			cmd := e.program(t, append([]string{"run", "x", "--"}, test.args...)...)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			if err := cmd.Start(); err != nil {

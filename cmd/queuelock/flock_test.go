@@ -49,14 +49,15 @@ var habits = []habit{
 
 // TestHabits runs flock beside run, for the rows of the table in docs/cli.md.
 func TestHabits(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("flock"); err != nil {
 		if runtime.GOOS == "linux" {
 			t.Fatal("flock is missing: install util-linux")
 		}
 		t.Skip("flock is missing: it is a command of Linux")
 	}
-	e := newEngine(t)
-	keepers(t)
+	e := newServer(t)
+	e.keepers(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	self, err := os.Executable()
@@ -66,10 +67,10 @@ func TestHabits(t *testing.T) {
 	if err := os.WriteFile(file("queuelock"), fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, self), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	occupy(t, "flock", file("BUSY"), "-c", "echo ready; read -r line")
-	occupy(t, "flock", "-s", file("SHARED"), "-c", "echo ready; read -r line")
-	occupy(t, "queuelock", "run", "SHARED", "-s", "-c", "echo ready; read -r line")
+	e.env = append(os.Environ(), append(e.env, "PATH="+dir+":"+os.Getenv("PATH"))...)
+	occupy(t, e.env, "flock", file("BUSY"), "-c", "echo ready; read -r line")
+	occupy(t, e.env, "flock", "-s", file("SHARED"), "-c", "echo ready; read -r line")
+	occupy(t, e.env, file("queuelock"), "run", "SHARED", "-s", "-c", "echo ready; read -r line")
 	e.occupied(t, "BUSY")
 
 	files := strings.NewReplacer("FILE", file("FILE"), "BUSY", file("BUSY"), "SHARED", file("SHARED"))
@@ -80,6 +81,7 @@ func TestHabits(t *testing.T) {
 		}
 		for command, code := range map[string]int{files.Replace(h.flock): h.code, h.ours: want} {
 			shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", command)
+			shell.Env = e.env
 			out, err := shell.Output()
 			if _, exited := err.(*exec.ExitError); err != nil && !exited {
 				t.Fatal(err)
@@ -92,9 +94,10 @@ func TestHabits(t *testing.T) {
 }
 
 // occupy runs a command that holds a lock until the end of the test.
-func occupy(t *testing.T, name string, args ...string) {
+func occupy(t *testing.T, env []string, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
+	cmd.Env = env
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

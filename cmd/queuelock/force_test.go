@@ -22,7 +22,7 @@ import (
 // answer runs the program in this process with that standard input.
 func answer(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr output
 	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
 	return outcome{code, stdout.String(), stderr.String()}
 }
@@ -107,21 +107,22 @@ func TestEvictForceRenewed(t *testing.T) {
 
 // TestEvictForceOfProcess evicts a process that hangs, as an operator does.
 func TestEvictForceOfProcess(t *testing.T) {
-	e := newEngine(t)
-	hung := program(t, "run", "x", "--ttl", "2s", "--", "sh", "-c", "echo ready; exec sleep 100")
+	t.Parallel()
+	e := newServer(t)
+	hung := e.program(t, "run", "x", "--ttl", "8s", "--", "sh", "-c", "echo ready; exec sleep 100")
 	var stderr bytes.Buffer
 	hung.Stderr = &stderr
 	out := launch(t, hung)
 	expect(t, out, "ready")
 	client := e.client(t)
-	for beat := int64(0); beat < 2; time.Sleep(10 * time.Millisecond) { // it renews its lease
+	for beat := int64(0); beat < 1; time.Sleep(10 * time.Millisecond) { // it renews its lease
 		state, err := client.Inspect(t.Context(), queuelock.Key{Entity: "x"})
 		if err != nil || len(state.Serving) != 1 {
 			t.Fatalf("%+v, %v", state, err)
 		}
 		beat = state.Serving[0].Beat
 	}
-	operator := program(t, "evict", "x", "--ticket", "1", "--force")
+	operator := e.program(t, "evict", "x", "--ticket", "1", "--force")
 	operator.Stdin = strings.NewReader(strings.Repeat("y\n", 100)) // it may be asked again
 	text, err := operator.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(text), "\"x\" (lock): ticket 1 is evicted\n") {
@@ -135,13 +136,13 @@ func TestEvictForceOfProcess(t *testing.T) {
 
 // TestOutageOfProcess checks what processes report of a DynamoDB that does not answer.
 func TestOutageOfProcess(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://"+listener.Addr().String())
-	cmd := program(t, "create-table")
+	endpoint := "http://" + listener.Addr().String()
+	cmd := program(t, "create-table", "--endpoint", endpoint)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func TestOutageOfProcess(t *testing.T) {
 	codeAfter(t, cmd)
 	listener.Close()
 	var text bytes.Buffer
-	cmd = program(t, "run", "x", "-w", "0", "--", "true")
+	cmd = program(t, "run", "x", "-w", "0", "--endpoint", endpoint, "--", "true")
 	cmd.Stderr = &text
 	launch(t, cmd)
 	code := codeAfter(t, cmd)

@@ -19,8 +19,8 @@ import (
 // of the test, if it is still there.
 func (e *engine) locked(t *testing.T, flags ...string) string {
 	t.Helper()
-	keepers(t)
-	o := execute(t, append([]string{"lock", "x", "--ttl", "2s"}, flags...)...)
+	e.keepers(t)
+	o := e.execute(t, append([]string{"lock", "x"}, flags...)...)
 	if o.code != 0 || o.stderr != "" {
 		t.Fatalf("lock: %+v", o)
 	}
@@ -45,25 +45,26 @@ func (e *engine) idle(t *testing.T) func() bool {
 }
 
 func TestLockAndUnlock(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	handle := e.locked(t)
 	if holder := e.state(t, "x").Serving[0]; string(holder.Data) != "queuelock lock x" {
 		t.Errorf("the data is %q", holder.Data)
 	}
 	for _, args := range [][]string{{"lock", "x", "-n"}, {"run", "x", "-n", "--", "true"}} {
-		if o := execute(t, args...); o.code != exitNotAcquired || o.stdout != "" || !strings.Contains(o.stderr, "lock not acquired") {
+		if o := e.execute(t, args...); o.code != exitNotAcquired || o.stdout != "" || !strings.Contains(o.stderr, "lock not acquired") {
 			t.Errorf("%v: %+v", args, o)
 		}
 	}
-	if o := execute(t, "lock", "x", "-n", "-q", "-E", "9"); o != (outcome{code: 9}) {
+	if o := e.execute(t, "lock", "x", "-n", "-q", "-E", "9"); o != (outcome{code: 9}) {
 		t.Errorf("quiet: %+v", o)
 	}
-	if o := execute(t, "unlock", handle); o != (outcome{}) {
+	if o := e.execute(t, "unlock", handle); o != (outcome{}) {
 		t.Errorf("unlock: %+v", o)
 	}
 	e.mustBeIdle(t, "x")
 	for _, wrong := range []string{handle, handle + "x", "nonsense", "/etc/passwd"} {
-		if o := execute(t, "unlock", wrong); o.code != exitFailed || !strings.Contains(o.stderr, "no lock has this handle") {
+		if o := e.execute(t, "unlock", wrong); o.code != exitFailed || !strings.Contains(o.stderr, "no lock has this handle") {
 			t.Errorf("unlock %s: %+v", wrong, o)
 		}
 	}
@@ -74,9 +75,10 @@ func TestLockAndUnlock(t *testing.T) {
 
 // TestKeptLockIsRenewed checks that a keeper holds the lock for longer than its lease.
 func TestKeptLockIsRenewed(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	updates := make(chan struct{}, 64)
-	handle := e.locked(t)
+	handle := e.locked(t, "--ttl", "2s")
 	beat := e.state(t, "x").Serving[0].Beat
 	until(t, "two heartbeats", func() bool {
 		now := e.state(t, "x").Serving
@@ -86,48 +88,51 @@ func TestKeptLockIsRenewed(t *testing.T) {
 		}
 		return len(updates) == 2
 	})
-	if o := execute(t, "unlock", handle); o.code != 0 {
+	if o := e.execute(t, "unlock", handle); o.code != 0 {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestKeeperKilled(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
 	if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if o := execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
+	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
 		t.Errorf("after the lease: %+v", o)
 	}
-	if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "keeper was killed") {
+	if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "keeper was killed") {
 		t.Errorf("unlock: %+v", o)
 	}
-	if o := execute(t, "unlock", handle); o.code != exitFailed {
+	if o := e.execute(t, "unlock", handle); o.code != exitFailed {
 		t.Errorf("again: %+v", o)
 	}
 }
 
 // TestKeptLockLost checks that unlock reports a loss that the keeper has noticed.
 func TestKeptLockLost(t *testing.T) {
-	e := newEngine(t)
-	handle := e.locked(t)
+	t.Parallel()
+	e := newServer(t)
+	handle := e.locked(t, "--ttl", "2s")
 	e.evict(t, "x")
 	until(t, "the keeper has noticed", func() bool {
 		info, err := os.Lstat(handle)
 		return err == nil && info.Mode()&fs.ModeSocket == 0
 	})
-	if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "the lock was lost") {
+	if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "the lock was lost") {
 		t.Errorf("unlock: %+v", o)
 	}
-	if o := execute(t, "unlock", handle); o.code != exitFailed {
+	if o := e.execute(t, "unlock", handle); o.code != exitFailed {
 		t.Errorf("again: %+v", o)
 	}
 }
 
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
 func TestPausedKeeper(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
 	pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -137,14 +142,14 @@ func TestPausedKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	early := make(chan outcome, 1)
-	go func() { early <- execute(t, "unlock", handle) }()
-	if o := execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 {
+	go func() { early <- e.execute(t, "unlock", handle) }()
+	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 {
 		t.Errorf("after the lease: %+v", o)
 	}
 	if o := <-early; o.code != exitUnavailable || !strings.Contains(o.stderr, fmt.Sprintf("'kill -CONT %d'", pid)) {
 		t.Errorf("without a socket: %+v", o)
 	}
-	cmd := program(t, "unlock", handle)
+	cmd := e.program(t, "unlock", handle)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -160,16 +165,19 @@ func TestPausedKeeper(t *testing.T) {
 
 // TestKeeperLimits checks what ends a keeper whose script does not unlock.
 func TestKeeperLimits(t *testing.T) {
+	t.Parallel()
 	t.Run("MaxHold", func(t *testing.T) {
-		e := newEngine(t)
+		t.Parallel()
+		e := newServer(t)
 		handle := e.locked(t, "--max-hold", "200ms")
 		until(t, "the release", e.idle(t))
-		if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "--max-hold 200ms is over") {
+		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "--max-hold 200ms is over") {
 			t.Errorf("unlock: %+v", o)
 		}
 	})
 	t.Run("Parent", func(t *testing.T) {
-		e := newEngine(t)
+		t.Parallel()
+		e := newServer(t)
 		parent := exec.Command("sleep", "1000")
 		if err := parent.Start(); err != nil {
 			t.Fatal(err)
@@ -180,18 +188,19 @@ func TestKeeperLimits(t *testing.T) {
 		}
 		_ = parent.Wait()
 		until(t, "the release", e.idle(t))
-		if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "of --parent-pid has ended") {
+		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "of --parent-pid has ended") {
 			t.Errorf("unlock: %+v", o)
 		}
 	})
 	t.Run("Signal", func(t *testing.T) {
-		e := newEngine(t)
+		t.Parallel()
+		e := newServer(t)
 		handle := e.locked(t)
 		if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the release", e.idle(t))
-		if o := execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "received the signal") {
+		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "received the signal") {
 			t.Errorf("unlock: %+v", o)
 		}
 	})
@@ -200,13 +209,15 @@ func TestKeeperLimits(t *testing.T) {
 // TestLockInterrupted checks that the queue is left when a waiting lock command ends, in
 // whatever way.
 func TestLockInterrupted(t *testing.T) {
+	t.Parallel()
 	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGKILL: -1} {
 		t.Run(sig.String(), func(t *testing.T) {
-			e := newEngine(t)
-			keepers(t)
+			t.Parallel()
+			e := newServer(t)
+			e.keepers(t)
 			e.occupied(t, "x")
 			read, write := errorPipe(t)
-			cmd := program(t, "lock", "x")
+			cmd := e.program(t, "lock", "x")
 			cmd.Stderr = write
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -226,7 +237,8 @@ func TestLockInterrupted(t *testing.T) {
 
 // TestLockEnvironment checks the variables that the next steps of a CI job get.
 func TestLockEnvironment(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	lines := e.locked(t, "--env", "--reason", "lock")
 	for _, want := range []string{"QUEUELOCK_ENTITY=x\n", "QUEUELOCK_REASON=lock\n", "QUEUELOCK_TICKET=1", "QUEUELOCK_TABLE=queuelock\n"} {
 		if !strings.Contains(lines+"\n", want) {
@@ -235,15 +247,15 @@ func TestLockEnvironment(t *testing.T) {
 	}
 	for setting := range strings.Lines(lines) {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
-		t.Setenv(name, value)
+		e.env = append(e.env, name+"="+value)
 	}
-	if o := execute(t, "run", "x", "--", "true"); o.code != exitNested {
+	if o := e.execute(t, "run", "x", "--", "true"); o.code != exitNested {
 		t.Errorf("inside itself: %+v", o)
 	}
-	if o := execute(t, "unlock"); o.code != 0 {
+	if o := e.execute(t, "unlock"); o.code != 0 {
 		t.Errorf("unlock: %+v", o)
 	}
-	if o := execute(t, "run", "x", "--", "true"); o.code != 0 {
+	if o := e.execute(t, "run", "x", "--", "true"); o.code != 0 {
 		t.Errorf("after the unlock, with the same variables: %+v", o)
 	}
 	e.mustBeIdle(t, "x")
@@ -251,10 +263,11 @@ func TestLockEnvironment(t *testing.T) {
 
 // TestLockExport checks that a shell takes the variables as they are.
 func TestLockExport(t *testing.T) {
-	newEngine(t)
-	keepers(t)
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
 	const entity = "a b; echo 'no' $(echo no)"
-	cmd := program(t, "lock", entity, "--export")
+	cmd := e.program(t, "lock", entity, "--export")
 	lines, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -267,27 +280,27 @@ func TestLockExport(t *testing.T) {
 	if len(got) != 4 || got[0] != entity || !json.Valid([]byte(got[1])) {
 		t.Fatalf("%q", got)
 	}
-	t.Setenv("QUEUELOCK_HELD", strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
-	if o := execute(t, "run", entity, "-n", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "QUEUELOCK_HELD cannot be read") {
+	e.env = append(e.env, "QUEUELOCK_HELD="+strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
+	if o := e.execute(t, "run", entity, "-n", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "QUEUELOCK_HELD cannot be read") {
 		t.Errorf("%+v", o)
 	}
-	if o := execute(t, "unlock", got[2]); o.code != 0 {
+	if o := e.execute(t, "unlock", got[2]); o.code != 0 {
 		t.Errorf("%+v", o)
 	}
 }
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.
 func TestKeeperDirectory(t *testing.T) {
-	e := newEngine(t)
-	keepers(t)
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("queuelock-%d", os.Getuid()))
+	t.Parallel()
+	e := newServer(t)
+	dir := filepath.Join(e.keepers(t), fmt.Sprintf("queuelock-%d", os.Getuid()))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if o := execute(t, "lock", "x"); o.code != exitFailed || !strings.Contains(o.stderr, "not a directory of yours alone") {
+	if o := e.execute(t, "lock", "x"); o.code != exitFailed || !strings.Contains(o.stderr, "not a directory of yours alone") {
 		t.Errorf("%+v", o)
 	}
 	e.mustBeIdle(t, "x")

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -43,6 +45,11 @@ func TestMain(m *testing.M) {
 		// be run in its place, as they would start more of its kind.
 		os.Exit(3)
 	}
+	// The tests in parallel mostly wait, for processes and for leases.
+	flag.Parse()
+	if err := errors.Join(isolate(), flag.Set("test.parallel", "4")); err != nil {
+		panic(err)
+	}
 	if signal.Ignored(syscall.SIGHUP) { // by nohup: the programs that tests start would ignore it too
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
@@ -65,11 +72,21 @@ type engine struct {
 	stuck chan struct{}                          // once closed, no request is answered any more
 	asked chan struct{}                          // gets a value for a request that is not answered, if it has room
 	db    *database
+	env   []string // of the processes of the test
 }
 
 // newEngine starts an engine with the table "queuelock", to which the
 // environment leads for the time of the test.
 func newEngine(t *testing.T) *engine {
+	t.Helper()
+	e := newServer(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", e.URL)
+	return e
+}
+
+// newServer is newEngine for a test in parallel with others. Only the environment of its processes
+// leads to the engine.
+func newServer(t *testing.T) *engine {
 	t.Helper()
 	e := &engine{stuck: make(chan struct{}), asked: make(chan struct{}, 1)}
 	tables := embedded.New(embedded.Config{})
@@ -93,8 +110,7 @@ func newEngine(t *testing.T) *engine {
 		}
 	}))
 	t.Cleanup(e.Close)
-	isolate(t)
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", e.URL)
+	e.env = []string{"AWS_ENDPOINT_URL_DYNAMODB=" + e.URL}
 	e.db = connectLocal(e.URL)
 	t.Cleanup(e.db.close)
 	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
@@ -103,17 +119,22 @@ func newEngine(t *testing.T) *engine {
 	return e
 }
 
-// isolate keeps the AWS settings of the user out of the tests.
-func isolate(t *testing.T) {
-	t.Helper()
+// isolate keeps the settings of the user out of the tests.
+func isolate() error {
 	for _, setting := range os.Environ() {
 		if name, _, _ := strings.Cut(setting, "="); strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "QUEUELOCK_") && name != asProgram {
-			t.Setenv(name, "")
+			if err := os.Unsetenv(name); err != nil {
+				return err
+			}
 		}
 	}
-	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	return errors.Join(
+		os.Setenv("AWS_CONFIG_FILE", "/nonexistent"),
+		os.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent"),
+		os.Setenv("AWS_EC2_METADATA_DISABLED", "true"),
+		// With the race detector, each process would wait for a second at its end.
+		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")),
+	)
 }
 
 // client is a client of the library's own, beside the command line.
@@ -190,9 +211,29 @@ func invoke(t *testing.T, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr output
 	code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
 	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// output keeps what is written to it. The program and its command may write at the same time,
+// as to a file.
+type output struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p...)
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
 }
 
 // background is the program in this process, with output that can be read
@@ -272,5 +313,13 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+// program is the program as a process of its own, with the engine.
+func (e *engine) program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := program(t, args...)
+	cmd.Env = append(cmd.Env, e.env...)
 	return cmd
 }

@@ -74,7 +74,6 @@ func TestOutages(t *testing.T) {
 		"no trust":     {encrypted.URL, []string{"certificate", "AWS_CA_BUNDLE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			isolate(t)
 			t.Setenv("AWS_REGION", "local")
 			t.Setenv("AWS_ACCESS_KEY_ID", "a")
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
@@ -91,7 +90,6 @@ func TestOutages(t *testing.T) {
 
 // TestVerboseErrors checks that --verbose adds what the line leaves out.
 func TestVerboseErrors(t *testing.T) {
-	isolate(t)
 	endpoint := answering(t, 400, "AccessDeniedException")
 	o := invoke(t, "status", "x", "--endpoint", endpoint, "--verbose")
 	if lines := strings.Split(o.stderr, "\n"); o.code != exitUnavailable || len(lines) != 4 || !strings.Contains(lines[2], "RequestID: R") || !strings.Contains(lines[2], strings.Repeat("many words ", 39)) {
@@ -101,7 +99,6 @@ func TestVerboseErrors(t *testing.T) {
 
 // TestPatience checks that a command reports that it waits, and gives up when it said.
 func TestPatience(t *testing.T) {
-	isolate(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +124,6 @@ func TestPatience(t *testing.T) {
 
 // TestSuggestions checks that misspelt commands and flags are answered with the right ones.
 func TestSuggestions(t *testing.T) {
-	isolate(t)
 	for command, want := range map[string]string{
 		"statsu x":                "there is no command \"statsu\": did you mean 'queuelock status'?",
 		"help nope":               "there is no command \"nope\": see 'queuelock --help'",

@@ -7,8 +7,9 @@ import (
 
 // TestParentDies checks that the command dies with its parent.
 func TestParentDies(t *testing.T) {
-	newEngine(t)
-	cmd := program(t, "run", "x", "--", "sh", "-c", "echo ready; exec sleep 1000")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "run", "x", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	out := launch(t, cmd)
 	expect(t, out, "ready")
 	if err := cmd.Process.Kill(); err != nil {

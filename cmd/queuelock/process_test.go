@@ -55,9 +55,9 @@ func codeAfter(t *testing.T, cmd *exec.Cmd) int {
 }
 
 // execute runs the program as a process, until all that have its output have ended.
-func execute(t *testing.T, args ...string) outcome {
+func (e *engine) execute(t *testing.T, args ...string) outcome {
 	t.Helper()
-	cmd := program(t, args...)
+	cmd := e.program(t, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -79,21 +79,23 @@ func until(t *testing.T, what string, reached func() bool) {
 
 // keepers gives the keepers of a test a directory of their own, with a path that is short
 // enough for sockets.
-func keepers(t *testing.T) {
+func (e *engine) keepers(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	t.Setenv("TMPDIR", dir)
+	e.env = append(e.env, "TMPDIR="+dir)
+	return dir
 }
 
 // TestSecondInterrupt checks that a second interrupt ends the program at once.
 func TestSecondInterrupt(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	close(e.stuck)
-	cmd := program(t, "run", "x", "--", "echo", "ran")
+	cmd := e.program(t, "run", "x", "--", "echo", "ran")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out := launch(t, cmd)
@@ -118,7 +120,6 @@ func TestSecondInterrupt(t *testing.T) {
 
 // TestLocal checks that local serves until it is interrupted.
 func TestLocal(t *testing.T) {
-	isolate(t)
 	cmd := program(t, "local", "--port", "0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -161,7 +162,6 @@ func TestLocal(t *testing.T) {
 // TestLocalContext checks that local ends with its context, and creates no table unless
 // asked to.
 func TestLocalContext(t *testing.T) {
-	isolate(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	b := start(t, ctx, "local", "--port", "0", "--create-table", "")
 	text := b.expect(t, "AWS_REGION=local")
@@ -181,7 +181,7 @@ func TestLocalContext(t *testing.T) {
 
 // TestDemoJSON checks that demo in JSON is one object, and that it draws pictures.
 func TestDemoJSON(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	svg, page := filepath.Join(t.TempDir(), "demo.svg"), filepath.Join(t.TempDir(), "demo.html")
 	cmd := program(t, "demo", "--workers", "3", "--rounds", "2", "--hold", "10ms", "--json", "--svg", svg, "--html", page)
 	var stdout, stderr bytes.Buffer
@@ -234,10 +234,10 @@ func TestDemoJSON(t *testing.T) {
 
 // TestDemoAtEndpoint checks that demo at an endpoint leaves no table behind.
 func TestDemoAtEndpoint(t *testing.T) {
-	e := newEngine(t)
-	t.Setenv(asProgram, "1") // for the workers
-	t.Setenv("LC_ALL", "C")
-	o := invoke(t, "demo", "--workers", "2", "--rounds", "1", "--hold", "5ms", "--endpoint", e.URL)
+	t.Parallel()
+	e := newServer(t)
+	e.env = append(e.env, "LC_ALL=C")
+	o := e.execute(t, "demo", "--workers", "2", "--rounds", "1", "--hold", "5ms", "--endpoint", e.URL)
 	if o.code != 0 || o.stderr != "" {
 		t.Fatalf("exit code %d, stderr %q, stdout:\n%s", o.code, o.stderr, o.stdout)
 	}
@@ -254,7 +254,7 @@ func TestDemoAtEndpoint(t *testing.T) {
 
 // TestInterruptedDemo checks that an interrupted demo leaves no process behind.
 func TestInterruptedDemo(t *testing.T) {
-	isolate(t)
+	t.Parallel()
 	cmd := program(t, "demo", "--hold", "10s")
 	// The workers have its standard error: it ends when the last of them does.
 	errs, write, err := os.Pipe()
@@ -284,7 +284,6 @@ func TestInterruptedDemo(t *testing.T) {
 
 // TestDemoProblems checks that demo reports what kept it from ending.
 func TestDemoProblems(t *testing.T) {
-	isolate(t)
 	o := invoke(t, "demo", "--workers", "2") // without the word that makes workers of the test binary
 	if o.code != exitFailed || !strings.Contains(o.stderr, "ended before its work was done: exit status 3") {
 		t.Errorf("exit code %d, stderr %q", o.code, o.stderr)

@@ -76,7 +76,7 @@ func TestRunMissingCommand(t *testing.T) {
 func TestRunEnvironment(t *testing.T) {
 	newEngine(t)
 	script := `echo "$QUEUELOCK_TICKET $QUEUELOCK_ENTITY $QUEUELOCK_REASON"; cat; echo wrong >&2`
-	var out, errs strings.Builder
+	var out, errs output
 	code := run(t.Context(), []string{"run", "a b/c", "--reason", "why", "--", "sh", "-c", script}, strings.NewReader("input"), &out, &errs)
 	if got, want := out.String(), "1 a b/c why\ninput"; code != 0 || got != want {
 		t.Errorf("exit code %d, stdout %q; want 0, %q", code, got, want)
@@ -331,8 +331,9 @@ func TestRunWrongUsage(t *testing.T) {
 // TestCrashedRun checks that a crashed run does not keep later attempts that look once
 // from the lock.
 func TestCrashedRun(t *testing.T) {
-	newEngine(t)
-	cmd := program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 1000")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	expect(t, launch(t, cmd), "ready")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -340,7 +341,7 @@ func TestCrashedRun(t *testing.T) {
 	_ = cmd.Wait()
 	killed := time.Now()
 	for {
-		next := program(t, "run", "x", "--wait", "0", "--ttl", "2s", "--", "true")
+		next := e.program(t, "run", "x", "--wait", "0", "--ttl", "2s", "--", "true")
 		var stderr strings.Builder
 		next.Stderr = &stderr
 		if err := next.Start(); err != nil {
@@ -359,7 +360,8 @@ func TestCrashedRun(t *testing.T) {
 
 // TestTableFailsWhileWaiting checks that a table that fails while waiting is unavailable.
 func TestTableFailsWhileWaiting(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	e.onApplied(func(operation string) {
 		if operation == "Query" {
 			select {
@@ -369,7 +371,7 @@ func TestTableFailsWhileWaiting(t *testing.T) {
 			}
 		}
 	})
-	o := invoke(t, "run", "x", "--ttl", "1s", "--wait", "500ms", "--", "echo", "ran")
+	o := e.execute(t, "run", "x", "--ttl", "1s", "--wait", "500ms", "--", "echo", "ran")
 	if o.code != exitUnavailable || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stdout %q, stderr %q; want %d", o.code, o.stdout, o.stderr, exitUnavailable)
 	}

@@ -17,7 +17,6 @@ import (
 // TestTableCreate checks that create says whether it has created the table, and sets what
 // the flags ask for.
 func TestTableCreate(t *testing.T) {
-	isolate(t)
 	var asked []string
 	tables := embedded.New(embedded.Config{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

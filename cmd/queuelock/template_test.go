@@ -35,7 +35,6 @@ var unknownHere = []string{"UpdateContinuousBackups", "DescribeContinuousBackups
 
 func newRecorder(t *testing.T) *recorder {
 	t.Helper()
-	isolate(t)
 	r := &recorder{actions: map[string]bool{}}
 	tables := embedded.New(embedded.Config{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -194,7 +193,6 @@ func useLibrary(t *testing.T, db *database) {
 
 // TestTemplate checks what the command makes of its flags.
 func TestTemplate(t *testing.T) {
-	isolate(t)
 	for command, parts := range map[string][]string{
 		"template cloudformation --table locks --tag a=b":                         {"TableName: locks", "DeletionPolicy: Retain", "dynamodb:ConditionCheckItem"},
 		"template terraform --deletion-protection":                                {`name         = "queuelock"`, "deletion_protection_enabled = true"},

@@ -41,9 +41,9 @@ func pty(t *testing.T) (master, slave *os.File) {
 
 // atTerminal runs a script of sh, in which $Q is the program, as the session of a new
 // terminal, and returns its other side.
-func atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
+func (e *engine) atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
 	t.Helper()
-	cmd := program(t)
+	cmd := e.program(t)
 	cmd.Env = append(cmd.Env, "Q="+cmd.Path, "LESS=", "TERM=vt100")
 	cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "--norc", "-c", script}
 	master, slave := pty(t)
@@ -75,11 +75,13 @@ func typed(t *testing.T, master *os.File, text string) {
 // TestTerminalWhenNeeded checks that a command that does not begin with the terminal gets
 // it when it needs it, and that the shell has it afterwards.
 func TestTerminalWhenNeeded(t *testing.T) {
-	newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("first\nsecond\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	e.env = append(e.env, "F="+file)
 	password := `stty -echo < /dev/tty; echo prompt > /dev/tty; read -r word < /dev/tty; stty echo < /dev/tty; echo "got $word"`
 	for name, c := range map[string]struct{ script, expect, typed, after string }{
 		"reads in a pipeline": {`"$Q" run x -- cat | cat`, "", "line\n\x04", "line\r\nline\r\n"},
@@ -90,8 +92,7 @@ func TestTerminalWhenNeeded(t *testing.T) {
 			if _, err := exec.LookPath("less"); err != nil && name == "pager" {
 				noTerminal(t, err)
 			}
-			t.Setenv("F", file)
-			cmd, master := atTerminal(t, `set -m; `+c.script+`; read -r line; echo "shell got $line"`)
+			cmd, master := e.atTerminal(t, `set -m; `+c.script+`; read -r line; echo "shell got $line"`)
 			if c.expect != "" {
 				expect(t, master, c.expect)
 			}
@@ -113,8 +114,9 @@ func TestTerminalWhenNeeded(t *testing.T) {
 // TestStoppedInBackground checks that run says that its command is stopped because run is
 // in the background, and that the command continues in the foreground.
 func TestStoppedInBackground(t *testing.T) {
-	e := newEngine(t)
-	cmd, master := atTerminal(t, `set -m; "$Q" run x -- sh -c 'read -r line; echo "got $line"' & read -r line; fg; echo "code $?"`)
+	t.Parallel()
+	e := newServer(t)
+	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- sh -c 'read -r line; echo "got $line"' & read -r line; fg; echo "code $?"`)
 	text := expect(t, master, "Bring queuelock to the foreground")
 	if strings.Count(text, "queuelock:") != 1 {
 		t.Errorf("terminal %q; want one line", text)
@@ -133,8 +135,9 @@ func TestStoppedInBackground(t *testing.T) {
 // TestStoppedAtTerminal checks that a command that was stopped while it has the terminal
 // can be ended by Ctrl-C.
 func TestStoppedAtTerminal(t *testing.T) {
-	e := newEngine(t)
-	cmd, master := atTerminal(t, `set -m; "$Q" run x -- sh -c 'echo ready; kill -STOP $$; echo not reached'; echo "code $?"`)
+	t.Parallel()
+	e := newServer(t)
+	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- sh -c 'echo ready; kill -STOP $$; echo not reached'; echo "code $?"`)
 	expect(t, master, "the command is stopped by SIGSTOP and keeps the lock")
 	typed(t, master, "\x1a\x03") // Ctrl-Z, which is ignored, and Ctrl-C
 	expect(t, master, "code 130")
@@ -147,8 +150,9 @@ func TestStoppedAtTerminal(t *testing.T) {
 // TestEchoAfterKill checks that the terminal echoes again after a command was killed that
 // had switched that off.
 func TestEchoAfterKill(t *testing.T) {
-	newEngine(t)
-	cmd, master := atTerminal(t, `set -m; "$Q" run x -- sh -c 'stty -echo; echo ready; kill -KILL $$'; stty -a; echo "code $?"`)
+	t.Parallel()
+	e := newServer(t)
+	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- sh -c 'stty -echo; echo ready; kill -KILL $$'; stty -a; echo "code $?"`)
 	if text := expect(t, master, "code 0"); strings.Contains(text, "-echo ") {
 		t.Errorf("terminal %q; want that it echoes", text)
 	}
@@ -159,9 +163,10 @@ func TestEchoAfterKill(t *testing.T) {
 
 // TestTerminal checks that the command can use the terminal.
 func TestTerminal(t *testing.T) {
-	newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	// Twice in a row, by a shell that stays: the terminal must come back.
-	cmd, master := atTerminal(t, `"$Q" run x -- sh -c 'read -r line; echo "got $line"' && read -r line && echo "shell got $line"`)
+	cmd, master := e.atTerminal(t, `"$Q" run x -- sh -c 'read -r line; echo "got $line"' && read -r line && echo "shell got $line"`)
 	typed(t, master, "one\ntwo\n")
 	expect(t, master, "got one")
 	expect(t, master, "shell got two")
@@ -172,9 +177,10 @@ func TestTerminal(t *testing.T) {
 
 // TestInterruptAtTerminal checks that Ctrl-C reaches the command at a terminal.
 func TestInterruptAtTerminal(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	master, slave := pty(t)
-	cmd := program(t, "run", "x", "--", "sh", "-c", `trap "exit 5" INT; echo ready; while :; do sleep 0.05; done`)
+	cmd := e.program(t, "run", "x", "--", "sh", "-c", `trap "exit 5" INT; echo ready; while :; do sleep 0.05; done`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

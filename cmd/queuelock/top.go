@@ -145,6 +145,7 @@ func (o *opened) evict(ctx context.Context, e top.Evict) (queue.Holder, error) {
 		switch {
 		case !ok:
 			return e.Holder, err
+		case e.Present && len(refused.Serving) == 0 && try < evictTries: // between two turns
 		case e.Present && len(refused.Serving) == 1 && try < evictTries:
 			e.Holder = refused.Serving[0]
 		case errors.Is(err, queuelock.ErrRenewed):

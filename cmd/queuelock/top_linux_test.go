@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // screenOf starts the program on a terminal of 80 by 24. It returns what that shows, a
@@ -73,9 +76,10 @@ func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write
 // TestTopTerminal checks that top on a terminal shows the queues, inspects one, evicts its
 // holder after a question, and quits by a key and by a signal.
 func TestTopTerminal(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	lock := e.occupied(t, "deploy/prod")
-	cmd := program(t, "top", "--interval", "200ms", "--max-rcu", "0")
+	cmd := e.program(t, "top", "--interval", "200ms", "--max-rcu", "0")
 	_, expect, write := screenOf(t, cmd)
 	expect("1 of 1 queues busy")
 	write("\r")
@@ -97,7 +101,7 @@ func TestTopTerminal(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 
-	cmd = program(t, "top")
+	cmd = e.program(t, "top")
 	_, expect, _ = screenOf(t, cmd)
 	expect("0 of 1 queues busy")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -110,8 +114,9 @@ func TestTopTerminal(t *testing.T) {
 
 // TestStatusTerminal checks that status --watch redraws in place on a terminal.
 func TestStatusTerminal(t *testing.T) {
-	e := newEngine(t)
-	cmd := program(t, "status", "x", "--watch", "--interval", "100ms", "--exit-code")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "status", "x", "--watch", "--interval", "100ms", "--exit-code")
 	_, expect, write := screenOf(t, cmd)
 	expect("Ctrl-C ends")
 	expect("no such queue")
@@ -124,5 +129,83 @@ func TestStatusTerminal(t *testing.T) {
 	write("\x03")
 	if code := codeAfter(t, cmd); code != exitIdle {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestTopEvictsPresent checks that E evicts the holder of the moment, although turns are so short
+// that each is over before the request comes, and the queue is idle between two of them.
+func TestTopEvictsPresent(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	c, key := e.client(t), queuelock.Key{Entity: "x"}
+	lock := e.occupied(t, key.Entity)
+	acquire := func() {
+		var err error
+		if lock, err = c.Acquire(context.Background(), key, waitpolicy.NoWait, queuelock.WithTTL(time.Hour)); err != nil {
+			t.Error(err)
+		}
+	}
+	release := func() {
+		if err := lock.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.Inspect(t.Context(), key); err != nil { // see occupied
+		t.Fatal(err)
+	}
+	cmd := e.program(t, "top", "--interval", "1m", "--max-rcu", "0")
+	_, expect, write := screenOf(t, cmd)
+	expect("1 of 1 queues busy")
+	write("\r")
+	expect("LEASE LEFT")
+	write("E")
+	expect("evict the holder of the moment, ")
+	release()
+	acquire()
+	last := make(chan *queuelock.Lock, 1)
+	looks := 0
+	e.onApplied(func(operation string) { // after a look of the eviction, and before top has its answer
+		if operation != "GetItem" || looks == 5 {
+			return
+		}
+		if looks++; looks != 4 {
+			release()
+		}
+		if looks != 3 {
+			acquire()
+		}
+		if looks == 5 {
+			last <- lock
+		}
+	})
+	write("y")
+	expect("ticket 6 is evicted")
+	if evicted := <-last; evicted.Ticket() != ticket.FromUint64(6) || !errors.Is(evicted.Release(t.Context()), queuelock.ErrLost) {
+		t.Errorf("%v was not evicted", evicted)
+	}
+	write("q")
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestTopQuitsWithoutAnswer checks that the keys of top work while DynamoDB does not answer.
+func TestTopQuitsWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	close(e.stuck)
+	cmd := e.program(t, "top")
+	_, expect, write := screenOf(t, cmd)
+	expect(`queuelock top: table "queuelock"`)
+	<-e.asked
+	begun := time.Now()
+	write("?")
+	expect("any key: back")
+	write(" q")
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if took := time.Since(begun); took > statusLimit/2 {
+		t.Errorf("it took %v to leave", took)
 	}
 }

@@ -27,26 +27,27 @@ const offspring = `(trap "" TERM; sleep 1000 & setsid sh -c 'sleep 1000 & sleep 
 // offspringOf runs a command under the lock of x, after offspring, by the program as a
 // process group of its own. The output of all of them, but not of the program, is returned:
 // it ends when they have ended.
-func offspringOf(t *testing.T, command string, flags ...string) (cmd *exec.Cmd, out *os.File) {
+func (e *engine) offspringOf(t *testing.T, command string, flags ...string) (cmd *exec.Cmd, out *os.File) {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := append([]string{"run", "x"}, flags...)
-	cmd = program(t, append(args, "--", "sh", "-c", `exec >"$PIPE"; `+offspring+command)...)
+	cmd = e.program(t, append(args, "--", "sh", "-c", `exec >"$PIPE"; `+offspring+command)...)
 	cmd.Env = append(cmd.Env, "PIPE="+pipe)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	cmd.Stderr = file
+	note(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out, err = os.Open(pipe)
+	limit := time.AfterFunc(testLimit, func() { // else a program that fails would never open it
+		if write, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			write.Close()
+		}
+	})
+	defer limit.Stop()
+	out, err := os.Open(pipe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,23 @@ func offspringOf(t *testing.T, command string, flags ...string) (cmd *exec.Cmd, 
 	return cmd, out
 }
 
-// said is what a program wrote to standard error.
+// note keeps what a program will write to standard error.
+func note(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("stderr %q", said(t, cmd))
+		}
+		file.Close()
+	})
+	cmd.Stderr = file
+}
+
+// said is what a program wrote to standard error, see note.
 func said(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	text, err := os.ReadFile(cmd.Stderr.(*os.File).Name())
@@ -100,6 +117,7 @@ func mustEnd(t *testing.T, out *os.File) {
 // TestKilledRun checks that nothing that the command has started outlives run, or its
 // supervisor, when one of them is killed or the latter is stopped.
 func TestKilledRun(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		kill func(t *testing.T, run int)
 		code int // of run; -1 if it is killed
@@ -116,8 +134,9 @@ func TestKilledRun(t *testing.T) {
 		}, 143, "SIGKILL was sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t)
-			cmd, out := offspringOf(t, "exec sleep 1000", "--ttl", "2s", "--kill-after", "300ms")
+			t.Parallel()
+			e := newServer(t)
+			cmd, out := e.offspringOf(t, "exec sleep 1000", "--kill-after", "300ms")
 			c.kill(t, cmd.Process.Pid)
 			mustEnd(t, out)
 			if code := codeAfter(t, cmd); code != c.code || !strings.Contains(said(t, cmd), c.says) {
@@ -133,8 +152,9 @@ func TestKilledRun(t *testing.T) {
 // TestRunIsStopped checks that the supervisor of a stopped run ends the command before
 // another client may hold the lock.
 func TestRunIsStopped(t *testing.T) {
-	e := newEngine(t)
-	cmd, out := offspringOf(t, "exec sleep 1000", "--ttl", "4s")
+	t.Parallel()
+	e := newServer(t)
+	cmd, out := e.offspringOf(t, "exec sleep 1000", "--ttl", "4s")
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +185,9 @@ func TestRunIsStopped(t *testing.T) {
 // TestWaitsForChildren checks that run holds the lock until all that the command has started
 // has ended, and says so.
 func TestWaitsForChildren(t *testing.T) {
-	e := newEngine(t)
-	cmd, out := offspringOf(t, "exit 3", "--ttl", "2s", "--kill-after", "100ms")
+	t.Parallel()
+	e := newServer(t)
+	cmd, out := e.offspringOf(t, "exit 3", "--kill-after", "100ms")
 	mustSay(t, cmd, "the command has ended; waiting for sleep (")
 	if s := e.state(t, "x"); len(s.Serving) != 1 {
 		t.Errorf("%d hold the lock, want 1", len(s.Serving))
@@ -183,8 +204,9 @@ func TestWaitsForChildren(t *testing.T) {
 
 // TestNoWaitChildren checks that with --no-wait-children the lock ends with the command.
 func TestNoWaitChildren(t *testing.T) {
-	e := newEngine(t)
-	cmd := program(t, "run", "x", "-o", "--", "sh", "-c", "sleep 1000 >&- 2>&- & echo $!; setsid sleep 1000 >&- 2>&- & echo $!")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "run", "x", "-o", "--", "sh", "-c", "sleep 1000 >&- 2>&- & echo $!; setsid sleep 1000 >&- 2>&- & echo $!")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -204,10 +226,12 @@ func TestNoWaitChildren(t *testing.T) {
 // TestStoppedCommand checks that signals reach a command that is stopped, and that run says
 // that it is.
 func TestStoppedCommand(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
-			e := newEngine(t)
-			cmd, out := offspringOf(t, "kill -STOP $$; echo not reached", "--ttl", "2s", "--kill-after", "100ms")
+			t.Parallel()
+			e := newServer(t)
+			cmd, out := e.offspringOf(t, "kill -STOP $$; echo not reached", "--kill-after", "100ms")
 			mustSay(t, cmd, "the command is stopped by SIGSTOP and keeps the lock")
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
@@ -224,8 +248,9 @@ func TestStoppedCommand(t *testing.T) {
 // TestExtraFiles checks that the command inherits the files of run's caller, such as those
 // of make's job server, and none of run's.
 func TestExtraFiles(t *testing.T) {
-	newEngine(t)
-	cmd := program(t, "run", "x", "--", "sh", "-c", `cat <&3; for f in /proc/$$/fd/*; do readlink $f; done; true`)
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "run", "x", "--", "sh", "-c", `cat <&3; for f in /proc/$$/fd/*; do readlink $f; done; true`)
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -245,28 +270,32 @@ func TestExtraFiles(t *testing.T) {
 // TestLossKillsGroup checks that a loss kills the process group. The commands run at the same
 // time, as the test mostly waits.
 func TestLossKillsGroup(t *testing.T) {
+	t.Parallel()
 	// Which cause is found first is a race between the heartbeats and the lease.
-	evicted, silent := newEngine(t), newEngine(t) // the environment leads to the second
+	evicted, silent := newServer(t), newServer(t)
 	type command struct {
-		name, ttl, script string
-		engine            *engine
-		run               *background
+		name, script string
+		engine       *engine
+		run          *exec.Cmd
+		out          *os.File
 	}
 	var commands []*command
 	for what, e := range map[string]*engine{"taken away": evicted, "no answer": silent} {
 		commands = append(commands,
-			&command{name: what + "/stubborn", ttl: "2s", script: stubborn, engine: e},
-			&command{name: what + "/left behind", ttl: "2s", script: `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, engine: e},
-			// Its lease leaves it 600 ms, also on a busy machine.
-			&command{name: what + "/well-bred", ttl: "8s", script: `trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done`, engine: e})
+			&command{name: what + "/stubborn", script: stubborn, engine: e},
+			&command{name: what + "/left behind", script: `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, engine: e},
+			&command{name: what + "/well-bred", script: `trap "echo bye; exit 9" TERM; echo ready; sleep 1000 & wait`, engine: e})
 	}
 	for _, c := range commands {
-		c.run = start(t, t.Context(), "run", c.name, "--endpoint", c.engine.URL, "--ttl", c.ttl, "--", "sh", "-c", c.script)
+		// The lease leaves a command 600 ms after SIGTERM, also on a busy machine.
+		c.run = c.engine.program(t, "run", c.name, "--ttl", "8s", "--", "sh", "-c", c.script)
+		note(t, c.run)
+		c.out = launch(t, c.run)
 	}
 	for _, c := range commands {
-		c.run.expect(t, "ready")
+		expect(t, c.out, "ready\n")
 	}
-	finish := reportedLoss(t)
+	finish := silent.reportedLoss(t)
 	close(silent.stuck)
 	for _, c := range commands {
 		if c.engine == evicted {
@@ -275,15 +304,22 @@ func TestLossKillsGroup(t *testing.T) {
 	}
 	for _, c := range commands {
 		t.Run(c.name, func(t *testing.T) {
-			o := c.run.wait(t)
-			if o.code != exitLost || strings.Count(o.stderr, "lock lost") != 1 {
-				t.Errorf("exit code %d, stderr %q; want %d, and one line on the loss", o.code, o.stderr, exitLost)
+			code, stderr := codeAfter(t, c.run), said(t, c.run)
+			if code != exitLost || strings.Count(stderr, "lock lost") != 1 {
+				t.Errorf("exit code %d, stderr %q; want %d, and one line on the loss", code, stderr, exitLost)
 			}
-			stalled := strings.Contains(o.stderr, "run is stopped") // the machine did not let it go on in time
-			if killed := strings.Contains(o.stderr, "SIGKILL was sent"); killed == strings.HasSuffix(c.name, "well-bred") && !stalled {
-				t.Errorf("stderr reports a SIGKILL: %v: %q", killed, o.stderr)
+			stalled := strings.Contains(stderr, "run is stopped") // the machine did not let it go on in time
+			rest, err := io.ReadAll(c.out)
+			if err != nil {
+				t.Errorf("a process is still running: %v", err)
 			}
-			c.run.mustEnd(t)
+			if strings.HasSuffix(c.name, "well-bred") {
+				if string(rest) != "bye\n" && !stalled {
+					t.Errorf("it wrote %q: it was not asked to end first (stderr %q)", rest, stderr)
+				}
+			} else if !strings.Contains(stderr, "SIGKILL was sent") {
+				t.Errorf("stderr reports no SIGKILL: %q", stderr)
+			}
 		})
 	}
 	t.Run("no answer/process", finish)
@@ -292,10 +328,10 @@ func TestLossKillsGroup(t *testing.T) {
 // reportedLoss starts a process before DynamoDB ceases to answer. The function that it
 // returns checks that run says that renewals fail, why the command is ended, and that it was
 // killed.
-func reportedLoss(t *testing.T) (finish func(*testing.T)) {
+func (e *engine) reportedLoss(t *testing.T) (finish func(*testing.T)) {
 	t.Helper()
 	// The supervisor kills the command, and says so, if run is 100 ms late.
-	cmd, out := offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "10s")
+	cmd, out := e.offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "10s")
 	return func(t *testing.T) {
 		mustEnd(t, out)
 		if code := codeAfter(t, cmd); code != exitLost {
@@ -305,7 +341,8 @@ func reportedLoss(t *testing.T) (finish func(*testing.T)) {
 		for _, want := range []string{
 			`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
 			`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 750ms$`,
-			`^queuelock: SIGKILL was sent to the command: it has not ended in time$`,
+			// One of the two, whichever is scheduled first.
+			`^queuelock: (SIGKILL was sent to the command: it has not ended in time|run is stopped, and its lease ends: SIGKILL was sent to the command)$`,
 		} {
 			if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
 				t.Errorf("stderr %q lacks, in this order, %s", lines, want)
@@ -318,7 +355,8 @@ func reportedLoss(t *testing.T) (finish func(*testing.T)) {
 
 // TestBlockedErrorOutput checks that a standard error that is not read delays nothing.
 func TestBlockedErrorOutput(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +366,7 @@ func TestBlockedErrorOutput(t *testing.T) {
 	if n, err := write.Write(make([]byte, 1<<20)); err == nil {
 		t.Fatalf("a pipe takes %d bytes", n)
 	}
-	cmd := program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", `trap "" TERM; echo ready; while :; do sleep 0.05; done`)
+	cmd := e.program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", `trap "" TERM; echo ready; while :; do sleep 0.05; done`)
 	cmd.Stderr = write
 	out := launch(t, cmd)
 	write.Close()
@@ -343,8 +381,9 @@ func TestBlockedErrorOutput(t *testing.T) {
 // TestCommandGetsBytes checks that arguments and variables may have any bytes, and that a
 // variable is set once.
 func TestCommandGetsBytes(t *testing.T) {
-	newEngine(t)
-	cmd := program(t, "run", "x", "--data", "", "--", "sh", "-c", `printf %s "$1"; env | grep -c ^QUEUELOCK_REASON=; printenv QUEUELOCK_REASON ODD`, "sh", "a\xffb ")
+	t.Parallel()
+	e := newServer(t)
+	cmd := e.program(t, "run", "x", "--data", "", "--", "sh", "-c", `printf %s "$1"; env | grep -c ^QUEUELOCK_REASON=; printenv QUEUELOCK_REASON ODD`, "sh", "a\xffb ")
 	cmd.Env = append(cmd.Env, "QUEUELOCK_REASON=outer", "ODD=\xfe")
 	out, err := cmd.Output()
 	if want := "a\xffb 1\nlock\n\xfe\n"; err != nil || string(out) != want {

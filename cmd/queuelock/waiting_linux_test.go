@@ -11,11 +11,12 @@ import (
 // TestProgressScreen checks that the wait is redrawn in place on a terminal, and erased
 // before the command runs.
 func TestProgressScreen(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	lock := e.occupied(t, "x")
-	t.Setenv("TERM", "xterm")
+	e.env = append(e.env, "TERM=xterm")
 	master, slave := pty(t)
-	cmd := program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
+	cmd := e.program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
@@ -46,9 +47,10 @@ func TestProgressScreen(t *testing.T) {
 // TestProgressInBackground checks that a job in the background writes lines, and does not
 // draw over what its user types.
 func TestProgressInBackground(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	lock := e.occupied(t, "x")
-	cmd, master := atTerminal(t, `set -m; "$Q" run x -- true & wait; echo end`)
+	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- true & wait; echo end`)
 	expect(t, master, "position 1, held by other owner")
 	if err := lock.Release(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // place in the queue.
 func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, flags ...string) func() int {
 	t.Helper()
-	cmd := program(t, append(append([]string{"run", "x", "--wait", "forever"}, flags...), "--", "true")...)
+	cmd := e.program(t, append(append([]string{"run", "x", "--wait", "forever"}, flags...), "--", "true")...)
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,8 @@ func errorPipe(t *testing.T) (read, write *os.File) {
 // TestRunReportsWait checks the line of the last of three waiters, beside one that is
 // quiet, and one whose standard error is closed.
 func TestRunReportsWait(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
 	quietRead, quietWrite := errorPipe(t)
@@ -122,10 +123,11 @@ func TestProgressJSON(t *testing.T) {
 
 // TestSignalAfterLine checks that a signal after the line leaves the queue.
 func TestSignalAfterLine(t *testing.T) {
-	e := newEngine(t)
+	t.Parallel()
+	e := newServer(t)
 	e.occupied(t, "x")
 	read, write := errorPipe(t)
-	cmd := program(t, "run", "x", "--wait", "forever", "--", "echo", "ran")
+	cmd := e.program(t, "run", "x", "--wait", "forever", "--", "echo", "ran")
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, write
 	if err := cmd.Start(); err != nil {

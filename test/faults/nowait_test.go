@@ -98,10 +98,12 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Acquire(t, a, waitpolicy.NoWait).Release(t.Context())
-		table.Inject(queuelocktest.SwallowResponse().Times(1))
+		outage := table.Inject(queuelocktest.SwallowResponse())
+		time.AfterFunc(2900*time.Millisecond, outage.Remove) // the request under way gets no answer
+		late := table.Inject(queuelocktest.DelayRequest(500 * time.Millisecond).Of("UpdateItem").Mentioning("REMOVE holders").Times(1))
 		lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Attempts(2, time.Millisecond))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || late.Fired() == 0 {
+			t.Fatal(err, late.Fired())
 		}
 		_ = lock.Release(t.Context())
 	})

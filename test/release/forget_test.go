@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,11 +200,17 @@ func TestForget(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
-		locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock)
-		if _, ok := u.Get(key)["expiresAt"]; ok {
-			t.Error("the user's item expires")
+		for _, own := range []types.AttributeValue{nil, &types.AttributeValueMemberN{Value: "4102444800"}} {
+			delete(whole, "expiresAt")
+			if own != nil {
+				whole["expiresAt"] = own
+			}
+			u.Put(whole)
+			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+			locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock)
+			if got := u.Get(key)["expiresAt"]; !reflect.DeepEqual(got, own) {
+				t.Errorf("the user's item expires at %v, want %v", got, own)
+			}
 		}
 	})
 	for name, ttl := range map[string]string{"enabled": "expiresAt", "on another attribute": "other", "disabled": ""} {

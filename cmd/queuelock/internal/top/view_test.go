@@ -1,0 +1,166 @@
+package top
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// TestList checks the whole screen of the list.
+func TestList(t *testing.T) {
+	m, _ := play(
+		scanned(held("deploy/prod", 2*time.Second, time.Second), held("report", 64*time.Second)),
+		scanned(held("deploy/prod", 4*time.Second, 3*time.Second), held("report", 66*time.Second), idle("old")),
+		scanned(held("deploy/prod", time.Second, 2*time.Second), held("report", 68*time.Second), idle("old")),
+		Tick(now.Add(1500*time.Millisecond)), Key("down"))
+	lines, _, selected := m.View()
+	want := []string{
+		`queuelock top: table "queuelock", 2 of 3 queues busy, by wait`,
+		``,
+		`  QUEUE           MODE    HOLDER           HELD         WAITING  LONGEST`,
+		`  deploy/prod     lock    vm:1               1s =#:           1       2s -#+`,
+		`> report          lock    vm:1             1m8s %%#           0        - `,
+	}
+	for len(want) < 23 {
+		want = append(want, "")
+	}
+	want = append(want, `enter inspect  / filter  o order  ? help  q quit  10 of 100 RCU/s, scan 1.5s ago`)
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+		want[i] = strings.TrimRight(want[i], " ")
+	}
+	if diff := cmp.Diff(want, lines); diff != "" || selected != 4 {
+		t.Errorf("line %d is selected (-want +got)\n%s", selected, diff)
+	}
+}
+
+// TestExpiredWaiter checks that waiters whose leases are over are marked in the list, and in
+// the lines without a terminal, which are printed again for such a change.
+func TestExpiredWaiter(t *testing.T) {
+	state := held("deploy", time.Minute, time.Second, time.Second)
+	_, before := describe(scanned(state))
+	state.Waiting[0].Remaining = 0
+	m, _ := play(scanned(state))
+	if text := screen(m); !strings.Contains(text, "      2       1s 1 over") {
+		t.Errorf("%s", text)
+	}
+	text, essence := describe(scanned(state))
+	if !strings.Contains(text, "  2 (lease of 1 over)  1s\n") || essence == before {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestFits checks that the view fits every terminal, with any names.
+func TestFits(t *testing.T) {
+	var states []*queue.State
+	for i := range 200 {
+		s := held(fmt.Sprintf("%s\x1b[2J%d", strings.Repeat("ä", i), i), time.Hour, time.Minute)
+		s.Serving[0].Owner = strings.Repeat("o", i)
+		states = append(states, s)
+	}
+	var waits []time.Duration
+	for range 100 {
+		waits = append(waits, time.Hour)
+	}
+	for _, size := range []Resized{{80, 24}, {60, 12}, {140, 30}, {200, 60}, {40, 10}, {20, 5}, {0, 0}} {
+		for name, msgs := range map[string][]any{
+			"list":    {scanned(states...)},
+			"end":     {scanned(states...), Key("end")},
+			"inspect": {scanned(states...), Key("enter"), Inspected{Key: queuelock.Key{Entity: states[0].Entity, Reason: "lock"}, State: held("x", 0, waits...)}},
+			"error":   {Scanned{Err: errors.New(strings.Repeat("e", 300))}},
+		} {
+			m, _ := play(append(msgs, size)...)
+			width, height := size.Width, size.Height
+			if width == 0 {
+				width, height = 80, 24
+			}
+			lines, _, selected := m.View()
+			if len(lines) != height || selected >= height-1 || (name == "list" || name == "end") && selected < 0 {
+				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected)
+			}
+			for i, line := range lines {
+				if utf8.RuneCountInString(line) > width || strings.ContainsAny(line, "\x1b\n") {
+					t.Errorf("%s %v: line %d is %q", name, size, i, line)
+				}
+			}
+		}
+	}
+}
+
+// TestColumns checks that times are whole at 60 columns, that an owner keeps its room beside
+// a lease that is over, and that data is shown where there is room.
+func TestColumns(t *testing.T) {
+	s := held("deploy/production", 90*time.Second, 80*time.Second)
+	s.Serving[0].Owner, s.Serving[0].Data = "build-host-17", []byte("release 1.42")
+	for width, parts := range map[int][]string{
+		60:  {"WAITING  LONGEST", "   1m30s ", "    1m20s"},
+		80:  {"WAITING  LONGEST", "build-host-17", "   1m20s"},
+		140: {"DATA", "build-host-17", "release 1.42"},
+	} {
+		m, _ := play(Resized{width, 12}, scanned(s))
+		for _, part := range parts {
+			if !strings.Contains(screen(m), part) {
+				t.Errorf("%d columns: no %q in\n%s", width, part, screen(m))
+			}
+		}
+	}
+	s.Serving[0].Remaining = 0
+	m, _ := play(scanned(s))
+	if text := screen(m); !strings.Contains(text, "build-host-17") || !strings.Contains(text, "1m30s over") {
+		t.Errorf("%s", text)
+	}
+	m, _ = m.Update(Key("enter"))
+	m, _ = m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: s})
+	if text := screen(m); strings.Contains(text, "also waits") {
+		t.Errorf("%s", text)
+	}
+	own := held("deploy", time.Second, time.Second)
+	own.Waiting[0].Owner = own.Serving[0].Owner
+	again, _ := m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: own})
+	if text := screen(again); !strings.Contains(text, "  the owner of 12 also waits, with 13") {
+		t.Errorf("%s", text)
+	}
+	if !strings.Contains(screen(m), "data of 12: release 1.42") {
+		t.Errorf("%s", screen(m))
+	}
+}
+
+// TestTones checks which queues have a colour.
+func TestTones(t *testing.T) {
+	dead := held("a", time.Minute, 3*time.Second)
+	dead.Serving[0].Remaining = 0
+	m, _ := play(scanned(dead, held("b", time.Second, 2*time.Minute), held("c", time.Second, time.Second)))
+	if _, tones, _ := m.View(); !reflect.DeepEqual(tones, map[int]tone{3: long, 4: over}) {
+		t.Errorf("%v in\n%s", tones, screen(m))
+	}
+}
+
+// TestOutage checks that the view says how old it is, when a scan fails and when none answers.
+func TestOutage(t *testing.T) {
+	m, _ := play(scanned(held("a", 1)))
+	m.Silence = 10 * time.Second
+	if m, _ = m.Update(Tick(now.Add(9 * time.Second))); strings.Contains(screen(m), "no answer") {
+		t.Errorf("too early:\n%s", screen(m))
+	}
+	m, _ = m.Update(Tick(now.Add(13 * time.Second)))
+	if text := screen(m); !strings.Contains(text, "! no answer for 13s: what is shown is 13s old") || !strings.Contains(text, "> a") {
+		t.Errorf("%s", text)
+	}
+	failed, _ := m.Update(Scanned{Err: errors.New("no such host")})
+	if text := screen(failed); !strings.Contains(text, "! outage: what is shown is 13s old: no such host") {
+		t.Errorf("%s", text)
+	}
+	m, _ = m.Update(Progress{Units: 1})
+	if strings.Contains(screen(m), "no answer") {
+		t.Errorf("after a page:\n%s", screen(m))
+	}
+}
