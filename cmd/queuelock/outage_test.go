@@ -125,8 +125,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceOfTries checks that a caller that will not queue is told within 3 s for each of
-// its tries that nothing answers, and at once that nothing listens.
+// TestPatienceOfTries checks that a caller that will not queue receives within 3 s for each of
+// its tries the error that nothing answers, and at once that nothing listens.
 func TestPatienceOfTries(t *testing.T) {
 	isolate(t)
 	t.Setenv("AWS_REGION", "local")
