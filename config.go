@@ -134,6 +134,8 @@ func (c Config) validate() error {
 		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
 	case c.Wake != nil && isNil(c.Wake):
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
+	case c.Observer != nil && isNil(c.Observer):
+		err = fmt.Errorf("the field Observer is a nil %T: leave it out", c.Observer)
 	case len(c.Owner) > maxOwner:
 		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case !printable:

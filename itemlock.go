@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -118,8 +119,14 @@ func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expressio
 		b = b.WithCondition(expression.And(cond[0], cond[1], cond[2:]...))
 	}
 	users, err := b.Build()
-	if _, unset := errors.AsType[expression.UnsetParameterError](err); unset && len(cond) == 0 {
-		return users, fmt.Errorf("the update is empty: set, add, delete or remove an attribute, or call Release: %w", err)
+	if unset, ok := errors.AsType[expression.UnsetParameterError](err); ok {
+		switch text := unset.Error(); {
+		case strings.HasSuffix(text, "UpdateBuilder"):
+			return users, errors.New("the update is empty: set, add, delete or remove an attribute, or call Release")
+		case strings.HasSuffix(text, "ConditionBuilder"):
+			return users, errors.New("a condition is empty: leave it out")
+		}
+		return users, fmt.Errorf("a name in the update or in a condition is empty: %w", err)
 	}
 	if err != nil {
 		return users, err

@@ -53,8 +53,10 @@ type warning struct {
 // it if it was not set. RequestTimeout is at most a quarter of ttl.
 func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.TTL, s.ownTTL = ttl, true } }
 
-// WithOwner sets Config.Owner for one lock.
-func WithOwner(owner string) Option { return func(s *settings) { s.Owner = owner } }
+// WithOwner sets Config.Owner for one lock. Empty means that of the client.
+func WithOwner(owner string) Option {
+	return func(s *settings) { s.Owner = cmp.Or(owner, s.Owner) }
+}
 
 // WithData publishes data of the holder while the lock is held, as Holder.Data of Inspect and
 // *NotAcquiredError. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes are copied.
@@ -164,7 +166,7 @@ func (s *settings) validate() error {
 	case m.Permits > 1 && load.MaxData(m.Permits, maxData) < 0:
 		units, _ := load.Units(m.Permits)
 		return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, "+
-			"500 are possible: at least %v is needed", m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
+			"500 are possible: an interval of at least %v is needed", m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
 	}
 	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validWarnings())
 }

@@ -51,8 +51,8 @@ func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config)
 	return nil
 }
 
-// isNil reports whether an SDK client is nil or holds a nil pointer.
-func isNil(db any) bool {
-	v := reflect.ValueOf(db)
-	return db == nil || v.Kind() == reflect.Pointer && v.IsNil()
+// isNil reports whether a value of an interface is nil, or holds a nil pointer or function.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	return value == nil || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
 }

@@ -8,8 +8,9 @@
 //
 // # What it does not promise
 //
-// That every event arrives. While the Observer blocks, the oldest of more than 4096 events are dropped, and [Dropped]
-// says how many. Client.Close waits for the Observer for one second.
+// That every event arrives. While the Observer blocks, of more than 4096 events the oldest are dropped, and [Dropped]
+// says how many: first those of all other types, then Swept, Evicted, and Lost at last. Client.Close waits for the
+// Observer for one second.
 //
 // # Order
 //

@@ -3,6 +3,7 @@ package optimistic_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/queuelock/queuelock/optimistic"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -442,5 +444,61 @@ func TestDeadline(t *testing.T) {
 	}
 	if _, err := items.Update(ctx, order, increment); !errors.Is(err, context.Canceled) {
 		t.Errorf("update with a context that has ended: %v", err)
+	}
+}
+
+// TestWrongTable checks that the error for a missing table, and for one with another key, names the table, what it has
+// and what the caller has named.
+func TestWrongTable(t *testing.T) {
+	lock := queuelocktest.NewTable(t) // with keys "pk" and "sk"
+	for name, c := range map[string]struct {
+		table string
+		key   attributes
+		says  []string
+	}{
+		"missing":     {"orders", attributes{"id": str("x")}, []string{`"orders"`, "no such table in this account, region and endpoint", `the key "id" (S)`, "create it"}},
+		"other names": {lock.Name(), attributes{"id": str("x")}, []string{`partition key "pk" (S) and sort key "sk" (S)`, `the key "id" (S)`}},
+		"other types": {lock.Name(), attributes{"pk": num(1), "sk": str("x")}, []string{`partition key "pk" (S) and sort key "sk" (S)`, `"pk" (N)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, partition := optimistic.Config{}, "id"
+			if len(c.key) == 2 {
+				partition, cfg.SortKey = "pk", "sk"
+			}
+			items, err := optimistic.New(lock.Client("a"), c.table, partition, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, loadErr := items.Load(t.Context(), c.key)
+			_, saveErr := items.Save(t.Context(), optimistic.Item{Attributes: c.key})
+			_, updateErr := items.Update(t.Context(), c.key, increment, optimistic.OrCreate())
+			for _, err := range []error{loadErr, saveErr, updateErr} {
+				if _, ok := errors.AsType[*queue.TableError](err); !ok || errors.Is(err, optimistic.ErrUnknown) {
+					t.Errorf("%v is no TableError, or of an unknown outcome", err)
+				}
+				for _, part := range c.says {
+					if !strings.Contains(fmt.Sprint(err), part) {
+						t.Errorf("%v, want %q", err, part)
+					}
+				}
+				if n := len(fmt.Sprint(err)); n > 200 {
+					t.Errorf("%d letters: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// TestNilOptions checks that options that are nil are left out.
+func TestNilOptions(t *testing.T) {
+	items, _ := open(t, queuelocktest.NewTable(t), "a", optimistic.Config{})
+	if _, err := items.Save(t.Context(), fresh(1), nil, optimistic.WithToken("one"), nil); err != nil {
+		t.Error(err)
+	}
+	if item, err := items.Update(t.Context(), order, increment, nil); err != nil || !item.Wrote("one") || counter(item) != 2 {
+		t.Errorf("%+v: %v", item, err)
+	}
+	if _, _, err := items.SaveItem(load(t, items), nil); err != nil {
+		t.Error(err)
 	}
 }

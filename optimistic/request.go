@@ -1,6 +1,7 @@
 package optimistic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
 )
 
 // outcome is the result of a request and its repetitions.
@@ -23,9 +25,9 @@ type outcome struct {
 	lost bool  // a try was not answered: it may have been applied, or may yet be
 }
 
-// send makes a request, up to Tries times if it fails transiently. once turns the retries of the SDK client
-// off.
-func (t *Table) send(ctx context.Context, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
+// send makes a request for an item, up to Tries times if it fails transiently. once turns the retries of the SDK
+// client off.
+func (t *Table) send(ctx context.Context, item Attributes, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
 	var o outcome
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
@@ -48,10 +50,17 @@ func (t *Table) send(ctx context.Context, request func(ctx context.Context, once
 			again = again || over
 		}
 		if o.err == nil || !again || try == t.cfg.Tries {
+			o.err = t.explained(ctx, item, o.err)
 			return o
 		}
 		retry.Sleep(ctx, random.Around(ctx, delay(try, requestPause)))
 	}
+}
+
+// explained returns the error of a request, or what is wrong with the table if that is its cause.
+func (t *Table) explained(ctx context.Context, item Attributes, err error) error {
+	home := &table.Home{Table: t.name, Key: t.keyOf(item)}
+	return cmp.Or(table.SchemaProblem(ctx, t.db, t.cfg.RequestTimeout, home, err), err)
 }
 
 // answered reports whether DynamoDB refused the request before it wrote: its status is 400.

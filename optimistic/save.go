@@ -54,6 +54,7 @@ func with(ctx context.Context, opts []Option) (options, error) {
 //
 //   - *ConflictError, which matches ErrConflict. Nothing was written.
 //   - ErrUnknown if the write may have been made.
+//   - *queue.TableError if the table is missing or has another key. Nothing was written.
 //   - any other error if the item is invalid, or if DynamoDB refused or ctx ended first. Nothing was written.
 func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, error) {
 	part, next, err := t.saveItem(ctx, item, opts)
@@ -64,7 +65,7 @@ func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, erro
 		return Item{}, err
 	}
 	p := part.Put
-	sent := t.send(ctx, func(ctx context.Context, once func(*dynamodb.Options)) error {
+	sent := t.send(ctx, item.Attributes, func(ctx context.Context, once func(*dynamodb.Options)) error {
 		_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
 			ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
@@ -96,7 +97,7 @@ func (t *Table) Delete(ctx context.Context, item Item) error {
 		return err
 	}
 	d := part.Delete
-	sent := t.send(ctx, func(ctx context.Context, once func(*dynamodb.Options)) error {
+	sent := t.send(ctx, item.Attributes, func(ctx context.Context, once func(*dynamodb.Options)) error {
 		_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
 			ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,

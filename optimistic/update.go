@@ -18,6 +18,7 @@ import (
 //   - an error at once if the key is invalid.
 //   - ErrNotFound if the item does not exist.
 //   - *MalformedError if its version cannot be read.
+//   - *queue.TableError if the table is missing or has another key.
 //   - any other error of DynamoDB or ctx.
 func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
 	if err := t.validateKey(key); err != nil {
@@ -36,7 +37,7 @@ func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
 // read returns the item, or nil if there is none.
 func (t *Table) read(ctx context.Context, key Attributes) (*Item, error) {
 	var found Attributes
-	sent := t.send(ctx, func(ctx context.Context, once func(*dynamodb.Options)) error {
+	sent := t.send(ctx, key, func(ctx context.Context, once func(*dynamodb.Options)) error {
 		out, err := t.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: t.keyOf(key), ConsistentRead: aws.Bool(true)}, once)
 		if err == nil {
 			found = out.Item

@@ -26,8 +26,17 @@ type TableError struct {
 	Err   error  // DynamoDB's own words, or nil
 }
 
+// Error is at most 160 letters long.
 func (e *TableError) Error() string {
-	return fmt.Sprintf("table %q cannot be used: found %s, need %s", e.Table, e.Found, e.Need)
+	const longest, longestName = 160, 40
+	return clip(fmt.Sprintf("table %q: found %s, need %s", clip(e.Table, longestName), e.Found, e.Need), longest)
+}
+
+func clip(s string, most int) string {
+	if letters := []rune(s); len(letters) > most {
+		return string(letters[:most-1]) + "…"
+	}
+	return s
 }
 
 func (e *TableError) Unwrap() error { return e.Err }

@@ -3,8 +3,10 @@ package queue_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -80,7 +82,11 @@ func TestErrors(t *testing.T) {
 	}
 	cause := errors.New("no such key")
 	unusable := &queue.TableError{Table: "t", Found: "one key", Need: "two", Err: cause}
-	if got := unusable.Error(); got != `table "t" cannot be used: found one key, need two` || !errors.Is(unusable, cause) {
+	if got := unusable.Error(); got != `table "t": found one key, need two` || !errors.Is(unusable, cause) {
+		t.Error(got)
+	}
+	long := &queue.TableError{Table: strings.Repeat("ü", 255), Found: strings.Repeat("f", 255), Need: "two"}
+	if got := long.Error(); utf8.RuneCountInString(got) != 160 || !strings.Contains(got, `ü…": found f`) || !strings.HasSuffix(got, "f…") {
 		t.Error(got)
 	}
 }

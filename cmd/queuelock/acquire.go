@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -23,19 +24,19 @@ import (
 // Tests shorten it.
 var contactLimit = 10 * time.Second
 
+// tryLimit is how long a caller that will not queue tries a DynamoDB that does not answer.
+// Tests shorten it.
+var tryLimit = waiter.TryLimit
+
 // contact reads the queue once before it takes a number. It is repeated for less
 // long than a lock is waited for: a DynamoDB that has never answered is more likely
 // a wrong address than a moment's trouble. By its date the lease of the lock has an
 // end from the start, however soon the process is killed.
 func (f *lockFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, signals <-chan os.Signal) error {
-	limit := contactLimit
-	if longest, limited := wait.Limit(); limited {
-		limit = min(limit, longest)
-	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	answer := make(chan error, 1)
-	go func() { answer <- f.look(ctx, client, limit) }()
+	go func() { answer <- f.look(ctx, client, wait) }()
 	select {
 	case err := <-answer:
 		if err != nil {
@@ -48,12 +49,25 @@ func (f *lockFlags) contact(cmd *cobra.Command, client *queuelock.Client, wait w
 	}
 }
 
-// look makes one attempt to read the queue, and more within the limit while they fail
-// transiently.
-func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, limit time.Duration) error {
-	bounded, cancel := context.WithTimeout(ctx, limit)
+// look makes one attempt to read the queue, and more within the wait and contactLimit while
+// they fail transiently. The first has the library's own bound, however short the wait, but
+// does not outlast the tries of a caller that will not queue.
+func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, wait waitpolicy.Wait) error {
+	limit := contactLimit
+	if longest, limited := wait.Limit(); limited {
+		limit = min(limit, longest)
+	}
+	first := ctx
+	if tries, _ := wait.Tries(); tries > 0 {
+		most := time.Duration(min(tries, 4)) * tryLimit
+		limit = min(limit, most)
+		var cancel context.CancelFunc
+		first, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
+	bounded, cancel := context.WithTimeout(first, limit)
 	defer cancel()
-	_, err := client.Inspect(ctx, f.keys[0]) // the first has the library's own bound alone
+	_, err := client.Inspect(first, f.keys[0])
 	for attempts := retry.For(contactLimit); table.Transient(err) && attempts.Pause(bounded); {
 		_, again := client.Inspect(bounded, f.keys[0])
 		if bounded.Err() != nil && again != nil {

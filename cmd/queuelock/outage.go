@@ -63,7 +63,7 @@ func remedy(err error) string {
 			return fmt.Sprintf("there is no table %q here: check --table, --region and --endpoint, or run 'queuelock table create --table %s'",
 				name, quoted(clip(wrong.Table, 20)))
 		}
-		return fmt.Sprintf("table %q has %s; needed is %s", name, clip(wrong.Found, 50), strings.TrimPrefix(wrong.Need, "a table with "))
+		return fmt.Sprintf("table %q has %s; needed is %s", name, clip(wrong.Found, 50), wrong.Need)
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return refusal(err, api)

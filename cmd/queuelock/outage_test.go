@@ -122,6 +122,39 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// TestPatienceOfTries checks that a caller that will not queue receives within 3 s for each of
+// its tries the error that nothing answers, and at once that nothing listens.
+func TestPatienceOfTries(t *testing.T) {
+	isolate(t)
+	t.Setenv("AWS_REGION", "local")
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	if tryLimit > 3*time.Second {
+		t.Error("the limit is too long")
+	}
+	shorten(t, &tryLimit, 300*time.Millisecond)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for endpoint, says := range map[string]string{
+		"http://" + listener.Addr().String(): "no answer from DynamoDB in time",
+		closed.URL:                           "nothing listens at",
+	} {
+		for wait, most := range map[string]time.Duration{"0": tryLimit, "2x10ms": 2 * tryLimit} {
+			begun := time.Now()
+			o := invoke(t, "run", "x", "--wait", wait, "--endpoint", endpoint, "--", "true")
+			if took := time.Since(begun); took > most+time.Second {
+				t.Errorf("%s: --wait %s took %v, want at most %v", says, wait, took, most)
+			}
+			mustBeShort(t, o, exitUnavailable, says)
+		}
+	}
+}
+
 // TestSuggestions checks that misspelt commands and flags are answered with the right ones.
 func TestSuggestions(t *testing.T) {
 	for command, want := range map[string]string{

@@ -87,9 +87,10 @@ const quickNumbers = 5
 type acquisition struct {
 	cfg     Config
 	noWait  bool
-	until   time.Time      // the end of the requests of a try with noWait
-	tried   bool           // see Error
-	highest waiter.Highest // ticket that is known to have been issued
+	until   time.Time        // the end of the requests of a try with noWait
+	tried   bool             // see Error
+	highest waiter.Highest   // ticket that is known to have been issued
+	before  []*waiter.Waiter // of the last round
 }
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
@@ -98,6 +99,7 @@ func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error
 	a := &acquisition{cfg: c, noWait: tries > 0}
 	for try := 1; ; try++ {
 		a.until = time.Now().Add(waiter.TryLimit)
+		waiter.AwaitCleanUp(ctx, a.before)
 		held, err := a.acquire(ctx)
 		if err == nil {
 			return held, nil
@@ -122,6 +124,7 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 			return r.locks, nil
 		}
 		left := r.undo()
+		a.before = r.waiters
 		repeat := !a.endless(left) && (errors.Is(err, waiter.ErrNewTicket) || errors.Is(err, errLost))
 		switch {
 		case repeat && a.noWait && number >= quickNumbers:

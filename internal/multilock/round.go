@@ -184,14 +184,21 @@ func (r *round) fail(i int, err error) {
 	}
 }
 
-// undo releases the locks and leaves the queues. It returns Error.Left when all of that was done or given up.
+// undo releases the locks and leaves the queues. It returns Error.Left when all of that was done or given up: a caller
+// that will not wait does not wait for a silent table until its leases end either.
 func (r *round) undo() (left []error) {
 	left = make([]error, len(r.locks))
+	caller := r.caller
+	if r.a.noWait {
+		bounded, cancel := context.WithDeadline(caller, r.a.until)
+		defer cancel()
+		caller = bounded
+	}
 	// If the table does not answer, each takes its whole time, so they do not wait for each other. None is left
 	// out, as nothing else ends a lock that fails closed.
 	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
-	Each(r.caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) {
+	Each(caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) {
 		w, lock := r.waiters[i], r.locks[i]
 		switch {
 		case lock != nil:

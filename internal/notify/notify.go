@@ -124,7 +124,7 @@ func (l *Log) send(e event.Event) {
 		l.write(e)
 	}
 	if l.to.observer != nil {
-		l.to.events.Add(0, func(dropped int) {
+		l.to.events.Add(int(level(e)), func(dropped int) {
 			if dropped > 0 {
 				l.observe(event.Dropped{Origin: event.Origin{Time: time.Now(), Context: context.Background()}, Count: dropped})
 			}

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"testing"
@@ -45,6 +46,33 @@ func TestDroppedEvents(t *testing.T) {
 		close(open)
 		if err := log.Wait(t.Context()); err != nil || dropped != 3 || all != 1+1+notify.Waiting {
 			t.Errorf("%v: %d events, %d dropped", err, all, dropped)
+		}
+	})
+}
+
+// TestLossIsKept checks that of too many events those that matter least are dropped.
+func TestLossIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open, kept, dropped := make(chan struct{}), map[string]int{}, 0
+		log := notify.New(slog.New(slog.DiscardHandler), event.Func(func(e event.Event) {
+			<-open
+			kept[fmt.Sprintf("%T", e)]++
+			if d, ok := e.(event.Dropped); ok {
+				dropped += d.Count
+			}
+		}))
+		notify.Send(log, event.Granted{})
+		synctest.Wait() // the Observer has it, and blocks
+		for range 3 {
+			notify.Send(log, event.Lost{})
+			notify.Send(log, event.Evicted{})
+		}
+		for range 2 * notify.Waiting {
+			notify.Send(log, event.Moved{})
+		}
+		close(open)
+		if err := log.Wait(t.Context()); err != nil || kept["event.Lost"] != 3 || kept["event.Evicted"] != 3 || dropped != notify.Waiting+6 {
+			t.Errorf("%v: it received %v, and %d were dropped", err, kept, dropped)
 		}
 	})
 }

@@ -57,4 +57,15 @@ func TestListedSessions(t *testing.T) {
 		reader.Wait()
 		background.Wait()
 	})
+	t.Run("AreNotLost", func(t *testing.T) {
+		var background sync.WaitGroup
+		c := newClient(&background)
+		s := c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, grant(0, time.Now()))
+		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})
+		c.listHeld(s) // the end of Hold, if the loss comes before
+		background.Wait()
+		if n := len(c.Sessions()); n != 0 {
+			t.Errorf("%d sessions that were lost are listed", n)
+		}
+	})
 }

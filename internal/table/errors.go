@@ -153,38 +153,49 @@ func (s *Store) RefusesNesting(err error) bool {
 	return true
 }
 
-// schemaProblem returns a SchemaError if there is no table, or if a ValidationException
-// comes from other keys. DynamoDB's message does not say so, so the table is described, if
-// the client can: one more request.
+// keys are what a request needs of its table.
+type keys interface {
+	need() string
+	check(t *types.TableDescription) bool
+}
+
+// schemaProblem is SchemaProblem for the table of the store.
 func (s *Store) schemaProblem(ctx context.Context, err error) error {
-	problem := &SchemaError{Table: s.layout.Table, Need: s.layout.need(), Err: err}
 	if s.home != nil {
-		problem.Need = s.home.need()
+		return SchemaProblem(ctx, s.db, s.timeout, s.home, err)
 	}
+	return schemaProblem(ctx, s.db, s.timeout, s.layout.Table, s.layout, err)
+}
+
+// SchemaProblem returns a SchemaError if a request for that item failed because there is no
+// table, or because of other keys. DynamoDB's message does not say so, so the table is
+// described, if db can: one more request.
+func SchemaProblem(ctx context.Context, db any, timeout time.Duration, item *Home, err error) error {
+	return schemaProblem(ctx, db, timeout, item.Table, item, err)
+}
+
+func schemaProblem(ctx context.Context, db any, timeout time.Duration, name string, k keys, err error) error {
+	problem := &SchemaError{Table: name, Need: k.need(), Err: err}
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 		problem.Found = "no such table in this account, region and endpoint"
-		if s.home == nil {
-			problem.Need += `: make it by CreateTable or "queuelock create-table"`
+		if _, lock := k.(Layout); lock {
+			problem.Need += ": use CreateTable"
+		} else {
+			problem.Need += ": create it, or correct its name"
 		}
 		return problem
 	}
-	db, ok := s.db.(describer)
+	d, ok := db.(describer)
 	if !ok || codeOf(err) != validationException {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, describeErr := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.layout.Table})
-	if describeErr != nil || out.Table == nil {
+	out, describeErr := d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if describeErr != nil || out.Table == nil || k.check(out.Table) {
 		return nil
 	}
-	problem.Found, ok = s.layout.Check(out.Table)
-	if s.home != nil {
-		ok = s.home.check(out.Table)
-	}
-	if ok {
-		return nil
-	}
+	problem.Found = keysOf(out.Table)
 	return problem
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -84,6 +85,10 @@ func (l Layout) Validate() error {
 			return fmt.Errorf("the name of the %s is empty", n.what)
 		case len(n.name) > 255:
 			return fmt.Errorf("the name of the %s has %d bytes, at most 255 are allowed", n.what, len(n.name))
+		case !utf8.ValidString(n.name):
+			return fmt.Errorf("the %s is named %q: valid UTF-8 is needed", n.what, clip(n.name))
+		case strings.ContainsAny(n.name, "[]"):
+			return fmt.Errorf("the %s is named %q: the SDK's expressions cannot name it: choose a name without brackets", n.what, clip(n.name))
 		case taken:
 			return fmt.Errorf("the %s is named %q, which is also %s: choose another name", n.what, n.name, other)
 		}
@@ -93,11 +98,18 @@ func (l Layout) Validate() error {
 }
 
 func (l Layout) need() string {
-	return fmt.Sprintf("a table with partition key %q (S) and sort key %q (S)", l.PK, l.SK)
+	return fmt.Sprintf("partition key %q (S) and sort key %q (S)", l.PK, l.SK)
 }
+
+func (l Layout) check(t *types.TableDescription) bool { return keysOf(t) == l.need() }
 
 // Check describes the keys of a table, and reports whether they are the layout's.
 func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
+	return keysOf(t), l.check(t)
+}
+
+// keysOf describes the keys of a table.
+func keysOf(t *types.TableDescription) (found string) {
 	kinds, sort := attributeTypes(t), " and no sort key"
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)
@@ -107,8 +119,7 @@ func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
 			sort = fmt.Sprintf(" and sort key %q (%s)", name, kinds[name])
 		}
 	}
-	found += sort
-	return found, "a table with "+found == l.need()
+	return found + sort
 }
 
 func attributeTypes(t *types.TableDescription) map[string]types.ScalarAttributeType {

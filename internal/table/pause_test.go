@@ -151,8 +151,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// holding is a Retryer that holds each attempt back, as the mode adaptive does after throttles. That one is not used
-// itself, because its waits are rounded down, and would not end in a bubble.
+// holding is a Retryer that holds each attempt back, as the mode adaptive does after throttles. That one's
+// waits are rounded down, and would not end in a bubble: TestAdaptiveMode has it.
 type holding struct{ *retry.AdaptiveMode }
 
 func (h holding) GetAttemptToken(ctx context.Context) (func(error) error, error) {
@@ -180,4 +180,30 @@ func TestAdaptive(t *testing.T) {
 			t.Errorf("error %v after %v, want a time-out after 500ms", err, time.Since(begun))
 		}
 	})
+}
+
+// TestAdaptiveMode checks in real time, with the SDK's own mode adaptive, that a call ends in time however long the mode
+// holds it back, that it is held back, and that it works again when the throttles have ended.
+func TestAdaptiveMode(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	adaptive := retry.NewAdaptiveMode()
+	q := queueOn(tb.Client("c", func(o *dynamodb.Options) { o.Retryer = adaptive }))
+	patient := q
+	q.Store = q.AtMost(100 * time.Millisecond)
+	sent := 0
+	throttles := tb.Inject(throttle.Where(func(queuelocktest.Request) bool { sent++; return true }))
+	const calls = 10
+	for range calls {
+		begun := time.Now()
+		if _, err := q.Get(t.Context(), q.RecordKey()); !table.Transient(err) || time.Since(begun) > time.Second {
+			t.Errorf("error %v after %v, want one that may pass within the time of the call", err, time.Since(begun))
+		}
+	}
+	if sent == 0 || sent >= calls {
+		t.Errorf("%d attempts in %d calls, want fewer than calls", sent, calls)
+	}
+	throttles.Remove()
+	if _, err := patient.Get(t.Context(), q.RecordKey()); err != nil {
+		t.Errorf("after the throttles: %v", err)
+	}
 }

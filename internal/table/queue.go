@@ -113,7 +113,7 @@ func (h *Home) need() string {
 	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
 		parts = append(parts, fmt.Sprintf("%q (%s)", name, kind(h.Key[name])))
 	}
-	return "a table with the key " + strings.Join(parts, " and ")
+	return "the key " + strings.Join(parts, " and ")
 }
 
 func (h *Home) check(t *types.TableDescription) bool {

@@ -266,7 +266,7 @@ func withKeys(t *testing.T, c *queuelocktest.Client, partition, sort string, kin
 	}
 }
 
-const need = `need a table with partition key "pk" (S) and sort key "sk" (S)`
+const need = `need partition key "pk" (S) and sort key "sk" (S)`
 
 // TestWrongTable checks that the error for a wrong table names it and what is needed.
 func TestWrongTable(t *testing.T) {

@@ -134,23 +134,31 @@ func (c *Config) until() *Config {
 func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (*Waiter, *Grant, error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
-	var cleaned <-chan struct{}
+	var before []*Waiter
 	for try := 1; ; try++ {
 		c.Until = time.Now().Add(TryLimit)
-		// What the try before has left may be in the way. A table that does not answer is asked all the same.
-		if cleaned != nil {
-			select {
-			case <-cleaned:
-			case <-time.After(TryLimit / 2):
-			case <-ctx.Done():
-			}
-		}
+		AwaitCleanUp(ctx, before)
 		w := New(ctx, c)
 		grant, err := w.Run(ctx)
 		if err == nil || try >= tries || !w.mayTry(err) || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
 			return w, grant, err
 		}
-		cleaned = w.cleaned
+		before = []*Waiter{w}
+	}
+}
+
+// AwaitCleanUp waits until what a try has left is removed, as it may be in the way of the next. A table that does not
+// answer is asked all the same, after half of a try's time.
+func AwaitCleanUp(ctx context.Context, before []*Waiter) {
+	ctx, cancel := context.WithTimeout(ctx, TryLimit/2)
+	defer cancel()
+	for _, w := range before {
+		if w.cleaned != nil {
+			select {
+			case <-w.cleaned:
+			case <-ctx.Done():
+			}
+		}
 	}
 }
 

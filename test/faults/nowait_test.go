@@ -1,7 +1,10 @@
 package faults_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +97,43 @@ func TestNoWaitCleansUp(t *testing.T) {
 
 // TestAttemptAfterLostAnswer checks that an attempt is not refused by what the one before has left.
 func TestAttemptAfterLostAnswer(t *testing.T) {
+	type releaser interface{ Release(context.Context) error }
+	for call, acquire := range map[string]func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error){
+		"Acquire": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
+			return c.Acquire(ctx, locktest.Order, wait)
+		},
+		"AcquireAll": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
+			return c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
+		},
+	} {
+		for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
+			for nth := range 4 {
+				locktest.InBubble(t, fmt.Sprintf("%s/%s/%d", call, scope, nth), func(t *testing.T) {
+					table := queuelocktest.NewTable(t)
+					a, _ := locktest.Open(t, table, "a", cfg)
+					lock, err := acquire(t.Context(), a, waitpolicy.NoWait)
+					if err == nil {
+						err = lock.Release(t.Context())
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					table.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").After(nth).Times(1))
+					table.Inject(queuelocktest.DelayRequest(200 * time.Millisecond).Mentioning("REMOVE holders."))
+					if lock, err = acquire(t.Context(), a, waitpolicy.Attempts(2, time.Millisecond)); err == nil {
+						err = lock.Release(t.Context())
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestAttemptAfterOutage checks the same of an attempt whose clean-up is late.
+func TestAttemptAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -107,4 +147,63 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 		}
 		_ = lock.Release(t.Context())
 	})
+}
+
+// TestNoWaitGivesBack checks an AcquireAll that will not wait and was granted some of its locks when the table falls
+// silent: it gives them back or reports them within a bound, and Close gives back what is left.
+func TestNoWaitGivesBack(t *testing.T) {
+	for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
+		for name, c := range map[string]struct {
+			opts []queuelock.Option
+			most time.Duration
+		}{
+			"Leased":     {most: 7 * time.Second},
+			"LockDelay":  {opts: []queuelock.Option{queuelock.LockDelay(5 * time.Second)}, most: 10 * time.Second},
+			"FailClosed": {opts: []queuelock.Option{queuelock.FailClosed()}, most: 10 * time.Second},
+		} {
+			for answers := range 7 {
+				locktest.InBubble(t, fmt.Sprintf("%s%sAfter%d", scope, name, answers), func(t *testing.T) {
+					table := queuelocktest.NewTable(t)
+					client, db := locktest.Open(t, table, "a", cfg)
+					other, _ := locktest.Open(t, table, "b", cfg)
+					silence := db.Inject(queuelocktest.SwallowRequest().After(answers))
+					begun := time.Now()
+					locks, err := client.AcquireAll(t.Context(), locktest.KeysOf("x", "y", "z"), waitpolicy.NoWait, c.opts...)
+					took := time.Since(begun)
+					if took > c.most {
+						t.Errorf("it took %v, want at most %v", took, c.most)
+					}
+					silence.Remove()
+					if err == nil {
+						locktest.ReleaseAll(t, locks)
+					} else if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
+						t.Errorf("error %v", err)
+					}
+					if err := client.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+					for _, entity := range []string{"x", "y", "z"} {
+						state, inspectErr := other.Inspect(t.Context(), queuelock.Key{Entity: entity})
+						if inspectErr != nil {
+							t.Error(inspectErr)
+						}
+						if len(state.Serving) > 0 && !reported(err, entity) {
+							t.Errorf("the lock of %s is forgotten: %+v; error %v", entity, state.Serving, err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// reported reports whether an error has an UnreleasedError for the lock of an entity.
+func reported(err error, entity string) bool {
+	switch e := err.(type) {
+	case *queuelock.UnreleasedError:
+		return e.Key.Entity == entity
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), func(err error) bool { return reported(err, entity) })
+	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -47,6 +48,14 @@ func TestArgumentsOfNew(t *testing.T) {
 		{"nil hints", queuelock.Config{Wake: (*wake.UDP)(nil)}, []string{"Wake is a nil *wake.UDP"}},
 		{"same keys", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "k", SortKey: "k"}}, []string{"sort key", `"k"`, "partition key"}},
 		{"key of ours", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "holders"}}, []string{"partition key", `"holders"`, "library's own"}},
+		{"brackets in key", queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "a[0]"}}, []string{`partition key is named "a[0]"`, "without brackets"}},
+		{"brackets in TTL attribute", queuelock.Config{Attributes: queuelock.Attributes{TTL: "a]"}}, []string{`TTL attribute is named "a]"`, "without brackets"}},
+		{"no UTF-8 in key", queuelock.Config{Attributes: queuelock.Attributes{SortKey: "a\xff"}}, []string{`sort key is named "a\xff"`, "UTF-8"}},
+		{"nil observer", queuelock.Config{Observer: (*deaf)(nil)}, []string{"Observer is a nil *input_test.deaf: leave it out"}},
+		{"nil function as observer", queuelock.Config{Observer: event.Func(nil)}, []string{"Observer is a nil event.Func"}},
+		{"short Forget", queuelock.Config{Forget: time.Hour}, []string{"Forget is 1h0m0s", "24h0m0s", "0 to keep"}},
+		{"Forget of a wide scope", queuelock.Config{Forget: 24 * time.Hour, Scope: queuelock.ScopeTable}, []string{"Forget is 24h0m0s", "ScopeQueue only"}},
+		{"unknown scope", queuelock.Config{Scope: 7}, []string{"Scope is 7", "ScopeQueue, ScopeEntity and ScopeTable"}},
 		{"TTL attribute of ours", queuelock.Config{Attributes: queuelock.Attributes{TTL: "until"}}, []string{"TTL attribute", `"until"`}},
 		{"polls upside down", queuelock.Config{Poll: waitpolicy.Schedule{Fastest: time.Minute}}, []string{"Poll", "1m0s"}},
 	} {
@@ -174,9 +183,21 @@ func TestOptionsOfOneLock(t *testing.T) {
 	})
 }
 
-// TestOwnerOfOneLock checks that WithOwner refuses what Config.Owner refuses, without a request.
+// deaf is an Observer.
+type deaf struct{ heard int }
+
+func (d *deaf) Observe(event.Event) { d.heard++ }
+
+// TestOwnerOfOneLock checks that WithOwner refuses what Config.Owner refuses, without a request, and that an empty one is
+// that of the client.
 func TestOwnerOfOneLock(t *testing.T) {
 	table := queuelocktest.NewTable(t)
+	other, _ := locktest.Open(t, table, "other", queuelock.Config{Owner: "web-1"})
+	lock := locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.WithOwner(""))
+	if owner := locktest.Must(other.Inspect(t.Context(), locktest.Order)).Serving[0].Owner; owner != "web-1" {
+		t.Errorf("the owner is %q", owner)
+	}
+	locktest.Release(t, lock)
 	c, db := locktest.Open(t, table, "c", queuelock.Config{})
 	_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.WithOwner("a\r\nb"))
 	locktest.Says(t, err, `Owner contains "\r"`)

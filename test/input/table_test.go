@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -77,8 +78,14 @@ func TestWrongTable(t *testing.T) {
 				for name, call := range calls {
 					err := call()
 					locktest.Says(t, err, append(c.says, `"queuelock"`)...)
-					if _, ok := errors.AsType[*queuelock.TableError](err); !ok {
-						t.Errorf("%s: %v is no TableError", name, err)
+					wrong, ok := errors.AsType[*queuelock.TableError](err)
+					if !ok || utf8.RuneCountInString(wrong.Error()) > 160 {
+						t.Errorf("%s: %v is no TableError, or is too long", name, err)
+					}
+					missing := `table "queuelock": found no such table in this account, region and endpoint, ` +
+						`need partition key "pk" (S) and sort key "sk" (S): use CreateTable`
+					if ok && c.keys == nil && wrong.Error() != missing {
+						t.Errorf("%s: %v, want %s", name, wrong, missing)
 					}
 				}
 			})
