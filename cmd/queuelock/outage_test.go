@@ -125,7 +125,6 @@ func TestPatience(t *testing.T) {
 // TestPatienceOfTries checks that a caller that will not queue receives within 3 s for each of
 // its tries the error that nothing answers, and at once that nothing listens.
 func TestPatienceOfTries(t *testing.T) {
-	isolate(t)
 	t.Setenv("AWS_REGION", "local")
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
