@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all`, 405,
+		`has left|wrote .*, and returned|was written after all|sent more than`, 405,
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
