@@ -64,8 +64,6 @@ func (w Write) Refuses(n Names, item Item) *Cond {
 // Holds reports whether the item meets the condition.
 func (c Cond) Holds(n Names, item Item) bool {
 	switch c.test {
-	case always:
-		return true
 	case all:
 		return !slices.ContainsFunc(c.of, func(c Cond) bool { return !c.Holds(n, item) })
 	case any_:
@@ -90,33 +88,35 @@ func (c Cond) Holds(n Names, item Item) bool {
 
 // compares reports whether the value v of the path compares as the test wants.
 func (c Cond) compares(n Names, item Item, v Value) bool {
-	var to []Value
-	for i := range c.to {
-		o, there := c.to[i].eval(n, item)
-		if there {
-			to = append(to, o)
-		} else if c.test != oneOf {
-			return false
-		}
+	to, there := c.to.eval(n, item)
+	if c.test == oneOf {
+		return there && same(v, to) || slices.ContainsFunc(c.more, func(o Operand) bool {
+			one, there := o.eval(n, item)
+			return there && same(v, one)
+		})
 	}
+	if !there {
+		return false
+	}
+	atLeastTo := func(i int) bool { return i >= 0 }
+	atMostTo := func(i int) bool { return i <= 0 }
 	switch c.test {
 	case hasType:
-		return typeOf(v) == stringOf(to[0])
+		return typeOf(v) == stringOf(to)
 	case beginsWith:
 		s, ok := v.(*types.AttributeValueMemberS)
-		return ok && strings.HasPrefix(s.Value, stringOf(to[0]))
+		return ok && strings.HasPrefix(s.Value, stringOf(to))
 	case equal, sizeEqual:
-		return same(v, to[0])
-	case oneOf:
-		return slices.ContainsFunc(to, func(o Value) bool { return same(v, o) })
+		return same(v, to)
 	case less, sizeLess:
-		return ordered(v, to[0], func(i int) bool { return i < 0 })
+		return ordered(v, to, func(i int) bool { return i < 0 })
 	case atMost:
-		return ordered(v, to[0], func(i int) bool { return i <= 0 })
+		return ordered(v, to, atMostTo)
 	case atLeast:
-		return ordered(v, to[0], func(i int) bool { return i >= 0 })
+		return ordered(v, to, atLeastTo)
 	}
-	return ordered(v, to[0], func(i int) bool { return i >= 0 }) && ordered(v, to[1], func(i int) bool { return i <= 0 })
+	high, there := c.more[0].eval(n, item)
+	return there && ordered(v, to, atLeastTo) && ordered(v, high, atMostTo)
 }
 
 func (o *Operand) eval(n Names, item Item) (Value, bool) {
@@ -141,8 +141,8 @@ func (o *Operand) eval(n Names, item Item) (Value, bool) {
 
 func (p Path) get(n Names, item Item) (Value, bool) {
 	v, ok := item[n.of(p.attribute)]
-	for _, name := range []string{p.id, p.field} {
-		if name == "" || !ok {
+	for _, name := range []string{p.id, p.field}[:p.depth] {
+		if !ok {
 			break
 		}
 		m, isMap := v.(*types.AttributeValueMemberM)
@@ -172,13 +172,7 @@ func (c *Change) apply(n Names, was, is Item) bool {
 
 // put sets p, or removes it if the value is nil. It reports false if the parent is missing. Maps on the way are copied.
 func (p Path) put(n Names, item Item, v Value) bool {
-	names := []string{n.of(p.attribute)}
-	if p.id != "" {
-		names = append(names, p.id)
-	}
-	if p.field != "" {
-		names = append(names, p.field)
-	}
+	names := []string{n.of(p.attribute), p.id, p.field}[:p.depth+1]
 	for ; len(names) > 1; names = names[1:] {
 		m, isMap := item[names[0]].(*types.AttributeValueMemberM)
 		if !isMap {

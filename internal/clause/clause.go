@@ -43,7 +43,10 @@ func (n Names) of(attribute string) string {
 }
 
 // Path leads to an attribute of the item, to an entry of a map, or to a field of such an entry.
-type Path struct{ attribute, id, field string }
+type Path struct {
+	attribute, id, field string
+	depth                uint8 // 0: an attribute, 1: an entry, 2: a field
+}
 
 // At returns the path of an attribute.
 func At(attribute string) Path { return Path{attribute: attribute} }
@@ -55,10 +58,10 @@ var (
 )
 
 // Entry returns the path of the entry with that id in the map p.
-func (p Path) Entry(id string) Path { return Path{attribute: p.attribute, id: id} }
+func (p Path) Entry(id string) Path { return Path{attribute: p.attribute, id: id, depth: 1} }
 
 // Field returns the path of a field of the entry p.
-func (p Path) Field(name string) Path { return Path{p.attribute, p.id, name} }
+func (p Path) Field(name string) Path { return Path{p.attribute, p.id, name, 2} }
 
 // Operand is what an attribute is compared with, or set to.
 type Operand struct {
@@ -89,20 +92,20 @@ func (p Path) Or(o Operand) Operand { return Operand{kind: ifAbsent, path: p, of
 // Plus returns the sum of o and a number.
 func (o Operand) Plus(n Value) Operand { return Operand{kind: sum, of: &o, value: n} }
 
-// Cond is a condition. The zero Cond always holds, and is not written.
+// Cond is a condition.
 type Cond struct {
 	name string
 	test test
 	path Path
-	to   []Operand
+	to   Operand
+	more []Operand // of OneOf, and the upper bound of Between
 	of   []Cond
 }
 
 type test uint8
 
 const (
-	always test = iota
-	exists
+	exists test = iota + 1
 	absent
 	hasType
 	equal
@@ -121,30 +124,30 @@ const (
 // Exists and the other methods of Path return conditions on its attribute.
 func (p Path) Exists() Cond             { return Cond{test: exists, path: p} }
 func (p Path) Absent() Cond             { return Cond{test: absent, path: p} }
-func (p Path) Equal(o Operand) Cond     { return Cond{test: equal, path: p, to: []Operand{o}} }
-func (p Path) Less(o Operand) Cond      { return Cond{test: less, path: p, to: []Operand{o}} }
-func (p Path) AtMost(o Operand) Cond    { return Cond{test: atMost, path: p, to: []Operand{o}} }
-func (p Path) AtLeast(o Operand) Cond   { return Cond{test: atLeast, path: p, to: []Operand{o}} }
-func (p Path) OneOf(of ...Operand) Cond { return Cond{test: oneOf, path: p, to: of} }
+func (p Path) Equal(o Operand) Cond     { return Cond{test: equal, path: p, to: o} }
+func (p Path) Less(o Operand) Cond      { return Cond{test: less, path: p, to: o} }
+func (p Path) AtMost(o Operand) Cond    { return Cond{test: atMost, path: p, to: o} }
+func (p Path) AtLeast(o Operand) Cond   { return Cond{test: atLeast, path: p, to: o} }
+func (p Path) OneOf(of ...Operand) Cond { return Cond{test: oneOf, path: p, to: of[0], more: of[1:]} }
 
 // Between returns the condition that low <= p <= high.
 func (p Path) Between(low, high Operand) Cond {
-	return Cond{test: between, path: p, to: []Operand{low, high}}
+	return Cond{test: between, path: p, to: low, more: []Operand{high}}
 }
 
 // BeginsWith returns the condition that p is a string with that prefix.
 func (p Path) BeginsWith(prefix Operand) Cond {
-	return Cond{test: beginsWith, path: p, to: []Operand{prefix}}
+	return Cond{test: beginsWith, path: p, to: prefix}
 }
 
 // Type returns the condition that p has that type of DynamoDB's, such as "M".
 func (p Path) Type(t string) Cond {
-	return Cond{test: hasType, path: p, to: []Operand{V(&types.AttributeValueMemberS{Value: t})}}
+	return Cond{test: hasType, path: p, to: V(&types.AttributeValueMemberS{Value: t})}
 }
 
 // SizeEqual and SizeLess compare the size of p with a number.
-func (p Path) SizeEqual(o Operand) Cond { return Cond{test: sizeEqual, path: p, to: []Operand{o}} }
-func (p Path) SizeLess(o Operand) Cond  { return Cond{test: sizeLess, path: p, to: []Operand{o}} }
+func (p Path) SizeEqual(o Operand) Cond { return Cond{test: sizeEqual, path: p, to: o} }
+func (p Path) SizeLess(o Operand) Cond  { return Cond{test: sizeLess, path: p, to: o} }
 
 // All returns the condition that all conditions hold, Any that one of them does.
 func All(of ...Cond) Cond { return Cond{test: all, of: of} }

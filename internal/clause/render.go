@@ -84,10 +84,10 @@ func (r *renderer) write(w Write) x.Builder {
 
 func (r *renderer) path(p Path) x.NameBuilder {
 	n := x.NameNoDotSplit(r.names.of(p.attribute))
-	if p.id != "" {
+	if p.depth > 0 {
 		n = n.AppendName(x.NameNoDotSplit(r.name(p.id)))
 	}
-	if p.field != "" {
+	if p.depth > 1 {
 		n = n.AppendName(x.NameNoDotSplit(p.field))
 	}
 	return n
@@ -114,10 +114,11 @@ func (r *renderer) cond(c *Cond) x.ConditionBuilder {
 		return r.join(c)
 	}
 	p := r.path(c.path)
-	to := make([]x.OperandBuilder, 0, len(c.to))
-	if c.test != hasType && c.test != beginsWith {
-		for i := range c.to {
-			to = append(to, r.operand(&c.to[i]))
+	var to []x.OperandBuilder
+	if c.hasOperands() {
+		to = append(to, r.operand(&c.to))
+		for i := range c.more {
+			to = append(to, r.operand(&c.more[i]))
 		}
 	}
 	switch c.test {
@@ -126,7 +127,7 @@ func (r *renderer) cond(c *Cond) x.ConditionBuilder {
 	case absent:
 		return p.AttributeNotExists()
 	case hasType:
-		return p.AttributeType(x.DynamoDBAttributeType(stringOf(c.to[0].value)))
+		return p.AttributeType(x.DynamoDBAttributeType(stringOf(c.to.value)))
 	case equal:
 		return x.Equal(p, to[0])
 	case less:
@@ -140,7 +141,7 @@ func (r *renderer) cond(c *Cond) x.ConditionBuilder {
 	case oneOf:
 		return x.In(p, to[0], to[1:]...)
 	case beginsWith:
-		return p.BeginsWith(stringOf(c.to[0].value))
+		return p.BeginsWith(stringOf(c.to.value))
 	case sizeEqual:
 		return x.Equal(p.Size(), to[0])
 	}
@@ -187,8 +188,9 @@ type shape struct {
 func (s *shape) text(t string) { s.b = append(strconv.AppendQuote(s.b, t), ',') }
 
 func (s *shape) path(p Path) {
+	s.b = append(s.b, p.depth)
 	s.text(p.attribute)
-	if p.id != "" {
+	if p.depth > 0 {
 		i := slices.Index(s.ids, p.id)
 		if i < 0 {
 			i, s.ids = len(s.ids), append(s.ids, p.id)
@@ -212,7 +214,7 @@ func (s *shape) operand(o *Operand) {
 }
 
 func (s *shape) cond(c *Cond) {
-	s.b = append(s.b, byte(c.test), byte(len(c.of)), byte(len(c.to)))
+	s.b = append(s.b, byte(c.test), byte(len(c.of)), byte(len(c.more)))
 	if c.test == all || c.test == any_ {
 		for i := range c.of {
 			s.cond(&c.of[i])
@@ -220,14 +222,21 @@ func (s *shape) cond(c *Cond) {
 		return
 	}
 	s.path(c.path)
-	for i := range c.to {
-		if c.test == hasType || c.test == beginsWith {
-			s.text(stringOf(c.to[i].value))
-			continue
+	switch {
+	case c.isText():
+		s.text(stringOf(c.to.value))
+	case c.hasOperands():
+		s.operand(&c.to)
+		for i := range c.more {
+			s.operand(&c.more[i])
 		}
-		s.operand(&c.to[i])
 	}
 }
+
+// isText reports whether the operand is a word of the expression, and no value beside it.
+func (c *Cond) isText() bool { return c.test == hasType || c.test == beginsWith }
+
+func (c *Cond) hasOperands() bool { return c.test >= equal && c.test < all && !c.isText() }
 
 func (s *shape) change(n Names, c *Change) {
 	if c.path.attribute == expires && n.Expires == "" {

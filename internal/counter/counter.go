@@ -26,13 +26,10 @@ package counter
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -41,28 +38,28 @@ import (
 type Counter struct {
 	Store     *table.Store
 	Key       table.Item // primary key of the item
-	Attribute string     // name of the counter in the item
-	What      string     // names the item in errors
+	Names     clause.Names
+	Attribute string // of the counter in the item, without the prefix of Names
+	What      string // names the item in errors
 	// Host reports that the item is the user's and has other attributes. Create lets
 	// Take create a missing item.
 	Host, Create bool
-	// Names are all attributes that may be beside the counter on a Host, its own
+	// Beside are all attributes that may be beside the counter on a Host, its own
 	// included. An item with one of them is not made a counter.
-	Names []string
+	Beside []string
 }
 
 // Rider goes with an increment in the same request. The zero Rider adds nothing.
 type Rider struct {
-	Shape  RiderShape
-	Values []types.AttributeValue // of the shape's slots
+	If []clause.Cond                             // of a counter that exists
+	Do func(last clause.Operand) []clause.Change // last is the number before the one that is issued
 }
 
-// RiderShape is a part of a table.Shape.
-type RiderShape interface {
-	// Update adds to the increment. last is the number before the one that is issued.
-	Update(u expression.UpdateBuilder, last expression.OperandBuilder, slots table.Slots) expression.UpdateBuilder
-	// Condition adds to the condition of a counter that exists.
-	Condition(expression.ConditionBuilder) expression.ConditionBuilder
+func (r Rider) changes(last clause.Operand) []clause.Change {
+	if r.Do == nil {
+		return nil
+	}
+	return r.Do(last)
 }
 
 // ErrSeeded reports that the counter was missing and another client seeded it first.
@@ -74,7 +71,12 @@ var ErrSeeded = errors.New("the counter was seeded by another client first")
 // written.
 var ErrNoItem = errors.New("there is no such item")
 
-var one = expression.Value(table.Int(1))
+var (
+	zero = clause.V(table.Int(0))
+	most = clause.V(ticket.Max.Previous().Attribute()) // the last number after which there is another
+)
+
+func (c Counter) number() clause.Path { return clause.At(c.Attribute) }
 
 // Take issues a number and returns the item with it:
 //
@@ -149,55 +151,32 @@ func baseAt(t time.Time) ticket.Number {
 
 // increment takes a number of the counter, which it creates if asked to.
 func (c Counter) increment(ctx context.Context, rider Rider, create bool, base ticket.Number) (table.Item, error) {
-	shape := incrementShape{c.Attribute, c.Store.Layout().PK, create, rider.Shape}
-	slots := table.Slots{Values: append([]types.AttributeValue{base.Attribute()}, rider.Values...)}
-	if c.Host {
-		return c.Store.Update(ctx, c.Key, table.Build(shape.with(c.missing(), slots)), table.Once())
-	}
-	return c.Store.Update(ctx, c.Key, c.Store.Fill(shape, slots), table.Once())
+	return c.update(ctx, c.incrementing(rider, create, base))
 }
 
-// incrementShape is the shape of Take in an item of the counter's own.
-type incrementShape struct {
-	attribute, pk string
-	create        bool
-	rider         RiderShape
+func (c Counter) update(ctx context.Context, w clause.Write) (table.Item, error) {
+	return c.Store.Update(ctx, c.Key, c.Store.Express(w, c.Names), table.Once())
 }
 
-// Build implements table.Shape. The first slot is the base.
-func (i incrementShape) Build(slots table.Slots) expression.Builder {
-	return i.with(noItem(i.pk), slots)
-}
-
-func (i incrementShape) with(missing expression.ConditionBuilder, slots table.Slots) expression.Builder {
-	number := expression.NameNoDotSplit(i.attribute)
-	last := expression.OperandBuilder(number)
+func (c Counter) incrementing(rider Rider, create bool, base ticket.Number) clause.Write {
+	last := c.number().Was()
 	// A comparison with an attribute that is missing or no number is false.
-	condition := number.Between(expression.Value(table.Int(0)), expression.Value(ticket.Max.Previous().Attribute()))
-	if i.rider != nil {
-		condition = i.rider.Condition(condition)
+	condition := clause.All(append([]clause.Cond{c.number().Between(zero, most).As("counter")}, rider.If...)...)
+	if create {
+		last, condition = c.number().Or(clause.V(base.Attribute())), clause.Any(c.missing(), condition)
 	}
-	if i.create {
-		last, condition = number.IfNotExists(slots.Value(0)), missing.Or(condition)
+	return clause.Write{
+		Name: "NUMBER",
+		If:   []clause.Cond{condition},
+		Do:   append([]clause.Change{c.number().Set(last.Plus(table.Int(1)))}, rider.changes(last)...),
 	}
-	update := set(number, expression.Plus(last, one), last, i.rider, slots.After(1))
-	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
-}
-
-// set sets the counter, and what rides with it.
-func set(number expression.NameBuilder, next, last expression.OperandBuilder, rider RiderShape, slots table.Slots) expression.UpdateBuilder {
-	update := expression.Set(number, next)
-	if rider != nil {
-		update = rider.Update(update, last, slots)
-	}
-	return update
 }
 
 // inTheWay returns the item that refused a write, and err. An item that can issue no
 // number is an error of its own, because it would be tried without end.
 func (c Counter) inTheWay(item table.Item, err error) (table.Item, error) {
 	r := table.Reader{What: c.What, Item: item}
-	last := r.Ticket(c.Attribute)
+	last := r.Ticket(c.Names.Prefix + c.Attribute)
 	switch {
 	case r.Err != nil:
 		return nil, table.NotApplied(r.Err)
@@ -209,7 +188,7 @@ func (c Counter) inTheWay(item table.Item, err error) (table.Item, error) {
 
 // fresh reports whether the item has no attribute of the counter, or of its riders.
 func (c Counter) fresh(item table.Item) bool {
-	return !slices.ContainsFunc(c.Names, func(name string) bool { _, ok := item[name]; return ok })
+	return !slices.ContainsFunc(c.Beside, func(name string) bool { _, ok := item[c.Names.Prefix+name]; return ok })
 }
 
 // seed writes a new counter if there is none.
@@ -219,10 +198,11 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	update := set(expression.NameNoDotSplit(c.Attribute), expression.Value(first.Attribute()), expression.Value(base.Attribute()),
-		rider.Shape, table.Slots{Values: rider.Values})
-	e := table.Build(expression.NewBuilder().WithUpdate(update).WithCondition(c.missing()))
-	item, err := c.Store.Update(ctx, c.Key, e, table.Once())
+	item, err := c.update(ctx, clause.Write{
+		Name: "SEED",
+		If:   []clause.Cond{c.missing()},
+		Do:   append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
+	})
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return item, err
@@ -239,29 +219,23 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	return c.inTheWay(there, ErrSeeded)
 }
 
-// noItem returns the condition that there is no item.
-func noItem(pk string) expression.ConditionBuilder {
-	return expression.AttributeNotExists(expression.NameNoDotSplit(pk))
-}
-
-// missing returns the condition that there is no counter, and that one may be created. Of
+// missing asks that there is no counter, and that one may be created. Of
 // an item of the counter's own it is not "no ticketNumber": an item of another program
 // must not become a counter.
-func (c Counter) missing() expression.ConditionBuilder {
+func (c Counter) missing() clause.Cond {
 	if !c.Host {
-		return noItem(c.Store.Layout().PK)
+		return clause.Key.Absent().As("no item")
 	}
-	condition := expression.AttributeNotExists(expression.NameNoDotSplit(c.Attribute))
-	for _, name := range c.Names {
+	conds := []clause.Cond{c.number().Absent()}
+	for _, name := range c.Beside {
 		if name != c.Attribute {
-			condition = condition.And(expression.AttributeNotExists(expression.NameNoDotSplit(name)))
+			conds = append(conds, clause.At(name).Absent())
 		}
 	}
 	if !c.Create {
-		key := slices.Sorted(maps.Keys(c.Key))[0]
-		condition = expression.AttributeExists(expression.NameNoDotSplit(key)).And(condition)
+		conds = append([]clause.Cond{clause.Key.Exists()}, conds...)
 	}
-	return condition
+	return clause.All(conds...).As("no counter")
 }
 
 // MayHaveTaken reports whether a Take that failed with err may have issued a number,
@@ -286,7 +260,7 @@ func (c Counter) Next(ctx context.Context) (ticket.Number, error) {
 			return ticket.Number{}, err
 		}
 		r := &table.Reader{What: c.What, Item: item}
-		n := r.Ticket(c.Attribute)
+		n := r.Ticket(c.Names.Prefix + c.Attribute)
 		return n, r.Err
 	}
 }
@@ -311,9 +285,9 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 	if to.After(issued) > MaxRaise {
 		return ErrFar
 	}
-	number, value := expression.NameNoDotSplit(c.Attribute), expression.Value(to.Attribute())
-	e := table.Build(expression.NewBuilder().WithUpdate(expression.Set(number, value)).WithCondition(number.LessThan(value)))
-	err := c.Store.Apply(ctx, c.Key, e)
+	n := clause.V(to.Attribute())
+	w := clause.Write{Name: "RAISE", If: []clause.Cond{c.number().Less(n).As("lower")}, Do: []clause.Change{c.number().Set(n)}}
+	err := c.Store.Apply(ctx, c.Key, c.Store.Express(w, c.Names))
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return nil
 	}

@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -31,7 +31,7 @@ const timeout = 5 * time.Second
 func newCounter(tb *queuelocktest.Table, name string) counter.Counter {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
-	return counter.Counter{Store: q.Store, Key: q.RecordKey(), Attribute: table.AttrTicketNumber, What: "counter of e"}
+	return counter.Counter{Store: q.Store, Key: q.RecordKey(), Names: q.Names(), Attribute: table.AttrTicketNumber, What: "counter of e"}
 }
 
 // given writes the counter's item, with these attributes and nothing else.
@@ -61,25 +61,8 @@ func number(t testing.TB, item table.Item) ticket.Number {
 }
 
 // with returns a rider that sets an attribute.
-func with(name, value string) counter.Rider {
-	return counter.Rider{Shape: rider{name: name}, Values: []types.AttributeValue{table.String(value)}}
-}
-
-// rider sets an attribute, once or again.
-type rider struct {
-	name string
-	once bool
-}
-
-func (r rider) Update(u expression.UpdateBuilder, _ expression.OperandBuilder, slots table.Slots) expression.UpdateBuilder {
-	return u.Set(expression.Name(r.name), slots.Value(0))
-}
-
-func (r rider) Condition(c expression.ConditionBuilder) expression.ConditionBuilder {
-	if r.once {
-		return c.And(expression.Name(r.name).AttributeNotExists())
-	}
-	return c
+func with(name string, value clause.Value) counter.Rider {
+	return counter.Rider{Do: func(clause.Operand) []clause.Change { return []clause.Change{clause.At(name).Set(clause.V(value))} }}
 }
 
 // seeds narrows a fault to requests that seed a counter of a client which does not know
@@ -93,7 +76,7 @@ func seeds(f queuelocktest.Fault) queuelocktest.Fault {
 func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := newCounter(tb, "alice")
-	rider := with("extra", "seeded")
+	rider := with("extra", table.String("seeded"))
 	item, err := m.Take(t.Context(), rider)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +170,7 @@ func TestConcurrentSeed(t *testing.T) {
 				results := make(chan result, 2)
 				for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
 					go func() {
-						item, err := m.Take(t.Context(), with("who", who))
+						item, err := m.Take(t.Context(), with("who", table.String(who)))
 						results <- result{item, err}
 					}()
 				}
@@ -291,7 +274,7 @@ func TestMalformedCounter(t *testing.T) {
 				given(t, tb, attributes)
 				before := tb.Items()
 				m := newCounter(tb, "alice")
-				item, err := m.Take(t.Context(), with("mine", "1"))
+				item, err := m.Take(t.Context(), with("mine", table.String("1")))
 				malformed, isMalformed := errors.AsType[*table.MalformedError](err)
 				switch {
 				case name == "exhausted":
@@ -336,7 +319,8 @@ func TestRider(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			given(t, tb, table.Item{"ticketNumber": table.Int(5)})
 			m := newCounter(tb, "alice")
-			rider := counter.Rider{Shape: rider{"busy", true}, Values: []types.AttributeValue{table.Int(1)}}
+			rider := with("busy", table.Int(1))
+			rider.If = []clause.Cond{clause.At("busy").Absent()}
 			item, err := m.Take(t.Context(), rider)
 			if err != nil || number(t, item) != ticket.FromUint64(6) {
 				t.Fatalf("got %v, %v, want ticket 6", item, err)

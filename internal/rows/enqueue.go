@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
@@ -21,40 +21,85 @@ var ErrTaken = errors.New("another row has that ticket")
 // ErrGone reports that the row was swept, or is not the caller's.
 var ErrGone = errors.New("the queue row is gone")
 
-var attrID = expression.Name(table.AttrID)
+var (
+	attrID    = clause.At(table.AttrID)
+	attrBeat  = clause.At(table.AttrBeat)
+	attrUntil = clause.At(table.AttrUntil)
+)
 
-func hasID(id string) expression.ConditionBuilder {
-	return attrID.Equal(expression.Value(table.String(id)))
+func hasID(id string) clause.Cond { return attrID.Equal(clause.V(table.String(id))) }
+
+// The conditional writes of rows.
+
+// enqueue puts a row if there is none for its ticket, or one whose id has the prefix from.
+func enqueue(item table.Item, from string) clause.Write {
+	w := clause.Write{Name: "ENQUEUE", Kind: clause.Put, If: []clause.Cond{clause.Key.Absent().As("no row")}, Item: item}
+	if from != "" {
+		w.Name = "RESUME"
+		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(table.String(from+"-")))).As("no row of another")}
+	}
+	return w
 }
 
-func pk(q table.Queue) expression.NameBuilder { return expression.NameNoDotSplit(q.Layout().PK) }
+// renew renews the lease of a row. The last condition refuses a late one (see package serving).
+func (r Row) renew(until time.Time, expires types.AttributeValue) clause.Write {
+	w := clause.Write{
+		Name: "HEARTBEAT",
+		If:   []clause.Cond{hasID(r.ID).As("its id")},
+		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(table.Int(1))), clause.Expires.Set(clause.V(expires))},
+	}
+	if !until.IsZero() {
+		end := clause.V(table.Int(until.UnixMilli()))
+		w.If = append(w.If, clause.Any(attrUntil.Absent(), attrUntil.AtMost(end)).As("not late"))
+		w.Do = append(w.Do, attrUntil.Set(end))
+	}
+	return w
+}
+
+// leave deletes a row that has one of the ids.
+func leave(ids []string) clause.Write {
+	var conds []clause.Cond
+	for _, id := range ids {
+		conds = append(conds, hasID(id))
+	}
+	return clause.Write{Name: "CLEAN UP", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
+}
+
+// sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is missing.
+func (r Row) sweep() clause.Write {
+	return clause.Write{Name: "SWEEP", Kind: clause.Delete, If: []clause.Cond{
+		clause.Key.Exists().As("there"), as(r.raw, table.AttrBeat).As("beat as read"), as(r.raw, table.AttrID).As("id as read"),
+	}}
+}
+
+// as asks that an attribute is as in the item, also if it is missing. Rows of other programs are swept with the same care.
+func as(item table.Item, attribute string) clause.Cond {
+	if v, ok := item[attribute]; ok {
+		return clause.At(attribute).Equal(clause.V(v))
+	}
+	return clause.At(attribute).Absent()
+}
+
+func express(q table.Queue, w clause.Write) table.Expressions { return q.Express(w, q.RowNames()) }
 
 // Enqueue puts the row if there is none for its ticket. It returns the id of the
 // caller's row that is there: row.ID, or one of earlier, the ids of attempts whose
 // answers were lost. Returns ErrTaken if another owner's row is there.
 func Enqueue(ctx context.Context, q table.Queue, row Row, earlier ...string) (id string, err error) {
-	return put(ctx, q, row, q.Fill(enqueueShape{q.Layout().PK}, table.Slots{}), earlier)
-}
-
-// enqueueShape is the shape of Enqueue, without slots.
-type enqueueShape struct{ pk string }
-
-// Build implements table.Shape.
-func (e enqueueShape) Build(table.Slots) expression.Builder {
-	return expression.NewBuilder().WithCondition(expression.NameNoDotSplit(e.pk).AttributeNotExists())
+	return put(ctx, q, row, "", earlier)
 }
 
 // Resume replaces the row whose id has the prefix from, or puts the row if there is none
 // for its ticket. Its id must be new. earlier and the result are as for Enqueue. If several
 // clients resume one place, one succeeds, and the earlier owner gets ErrGone.
 func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ...string) (id string, err error) {
-	condition := pk(q).AttributeNotExists().Or(attrID.BeginsWith(from + "-"))
-	return put(ctx, q, row, table.Build(expression.NewBuilder().WithCondition(condition)), earlier)
+	return put(ctx, q, row, from, earlier)
 }
 
-func put(ctx context.Context, q table.Queue, row Row, e table.Expressions, earlier []string) (id string, err error) {
+func put(ctx context.Context, q table.Queue, row Row, from string, earlier []string) (id string, err error) {
 	for range 3 {
-		err = q.Put(ctx, row.item(q), e)
+		w := enqueue(row.item(q), from)
+		err = q.Put(ctx, w.Item, express(q, w))
 		refused, ok := errors.AsType[*table.Refused](err)
 		if !ok {
 			return row.ID, err
@@ -82,10 +127,7 @@ func put(ctx context.Context, q table.Queue, row Row, e table.Expressions, earli
 //
 // Returns ErrGone if the row was swept.
 func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
-	slots := table.Slots{Values: []types.AttributeValue{
-		table.String(row.ID), row.expiresAt(until, time.Now()), table.Int(until.UnixMilli()),
-	}}
-	err := q.Apply(ctx, row.key(q), q.Fill(heartbeatShape{q.Layout().TTL, !until.IsZero()}, slots))
+	err := q.Apply(ctx, row.key(q), express(q, row.renew(until, row.expiresAt(until, time.Now()))))
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return err
@@ -97,62 +139,29 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	return err // nil: a later heartbeat was applied first
 }
 
-// heartbeatShape is the shape of Heartbeat. Its slots are the row's id, the time for the table's TTL, and until.
-type heartbeatShape struct {
-	ttl   string
-	until bool
-}
-
-// Build implements table.Shape.
-func (h heartbeatShape) Build(slots table.Slots) expression.Builder {
-	beat, end := expression.Name(table.AttrBeat), expression.Name(table.AttrUntil)
-	condition := attrID.Equal(slots.Value(0))
-	update := expression.
-		Set(beat, beat.Plus(expression.Value(table.Int(1)))).
-		Set(expression.NameNoDotSplit(h.ttl), slots.Value(1))
-	if h.until {
-		update = update.Set(end, slots.Value(2))
-		condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(slots.Value(2))))
-	}
-	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
-}
-
 // Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the
 // last forty count. A missing row is success. If it fails, the row's lease ends it.
 func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error {
-	condition := hasID(row.ID)
+	ids := []string{row.ID}
 	for _, id := range earlier[max(0, len(earlier)-40):] {
 		if id != row.ID {
-			condition = condition.Or(hasID(id))
+			ids = append(ids, id)
 		}
 	}
-	_, err := remove(ctx, q, row.key(q), condition)
+	_, err := remove(ctx, q, row.key(q), leave(ids))
 	return err
 }
 
 // Sweep deletes another owner's row if its beat is as it was read, and reports whether
 // it did. False means that the owner renewed it, or that another client swept it.
 func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
-	// A row without beat and id would be found unchanged when it is missing.
-	unchanged := pk(q).AttributeExists().
-		And(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))
-	return remove(ctx, q, q.Key(text(row.raw, q.Layout().SK)), unchanged)
+	return remove(ctx, q, q.Key(text(row.raw, q.Layout().SK)), row.sweep())
 }
 
-func remove(ctx context.Context, q table.Queue, key table.Item, condition expression.ConditionBuilder) (bool, error) {
-	err := q.Delete(ctx, key, table.Build(expression.NewBuilder().WithCondition(condition)))
+func remove(ctx context.Context, q table.Queue, key table.Item, w clause.Write) (bool, error) {
+	err := q.Delete(ctx, key, express(q, w))
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// as returns the condition that an attribute is as in the item, also if it is missing.
-// Rows of other programs are swept with the same care.
-func as(item table.Item, attribute string) expression.ConditionBuilder {
-	name := expression.Name(attribute)
-	if v, ok := item[attribute]; ok {
-		return name.Equal(expression.Value(v))
-	}
-	return name.AttributeNotExists()
 }

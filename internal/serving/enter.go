@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -32,17 +30,7 @@ import (
 // has returned a record with ticketNumber t or more.
 func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope ticket.Scope,
 	idleOnly bool) (Record, error) {
-	n := namesOf(q)
-	// A comparison with an attribute that is missing or no number is false.
-	known := n.ticketNumber.Between(integer(0), number(t.Previous())).
-		And(n.scope.Equal(text(scopes[scope]))).
-		And(n.wellFormed()).
-		And(n.fits(e.Mode, idleOnly))
-	update := n.serve(keep(expression.UpdateBuilder{}, expiresOf(q)), e.Mode, e.takeSlots(), number(t.Previous())).
-		Set(n.ticketNumber, number(t)).
-		Set(n.scope, text(scopes[scope]))
-	missing := expression.NameNoDotSplit(q.Record().Layout().PK).AttributeNotExists()
-	rec, err := grant(ctx, q, update, missing.Or(known))
+	rec, err := grant(ctx, q, e.enter(t, scope, idleOnly))
 	if errors.Is(err, ErrRefused) {
 		if err := rec.refuses(q, e.Mode, scope); err != nil {
 			return Record{}, table.NotApplied(err)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -43,37 +41,6 @@ func (m Mode) Room(rec Record, live int) bool {
 		return live == 0 || rec.Shared && live < m.readers()
 	}
 	return live == 0
-}
-
-// admits returns the condition of Room. Each part is false while holders is absent.
-func (n names) admits(m Mode) expression.ConditionBuilder {
-	switch {
-	case m.Permits > 0:
-		return n.holders.Size().LessThan(n.permits)
-	case m.Shared:
-		return n.noHolder().Or(n.isShared().And(n.holders.Size().LessThan(integer(int64(m.readers())))))
-	}
-	return n.noHolder()
-}
-
-// isShared returns the condition that the holders share. holdMode is present exactly
-// while holders is.
-func (n names) isShared() expression.ConditionBuilder { return n.holdMode.Equal(text(ModeShared)) }
-
-// fits returns the condition that the record is of the mode's kind and, for a shared
-// ticket, says how its holders hold. With idleOnly it also asks for room.
-func (n names) fits(m Mode, idleOnly bool) expression.ConditionBuilder {
-	condition := n.permits.AttributeNotExists()
-	if m.Permits > 0 {
-		condition = n.permits.Equal(integer(int64(m.Permits)))
-	}
-	if m.Shared {
-		condition = condition.And(n.holders.AttributeNotExists().Or(n.holdMode.AttributeExists()))
-	}
-	if idleOnly {
-		condition = condition.And(n.holders.AttributeNotExists().Or(n.admits(m)))
-	}
-	return condition
 }
 
 // MismatchError reports that a queue is of another kind than the caller asked for. A

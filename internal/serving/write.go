@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -16,56 +16,6 @@ import (
 // ErrRefused reports that the condition of a write was false. The record that refused
 // it is returned too. Look for the caller's own id in it first.
 var ErrRefused = errors.New("refused by the serving record")
-
-// names are the paths of one queue's record. Its methods return conditions on them.
-type names struct {
-	ticketNumber, servingAfter, granted, holders, turn, holdMode, permits, scope, released, evicted, unsettled expression.NameBuilder
-}
-
-func namesOf(q table.Queue) names { return named(q.Attr("")) }
-
-func named(prefix string) names {
-	// A user's prefix may hold dots.
-	path := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(prefix + name) }
-	return names{
-		ticketNumber: path(table.AttrTicketNumber),
-		servingAfter: path(table.AttrServingAfter),
-		granted:      path(table.AttrGranted),
-		holders:      path(table.AttrHolders),
-		turn:         path(table.AttrTurn),
-		holdMode:     path(table.AttrHoldMode),
-		permits:      path(table.AttrPermits),
-		scope:        path(table.AttrScope),
-		released:     path(table.AttrReleased),
-		evicted:      path(table.AttrEvicted),
-		unsettled:    path(table.AttrUnsettled),
-	}
-}
-
-// entry returns the path of a holder's entry. An id of another program may hold dots.
-func (n names) entry(id string) expression.NameBuilder {
-	return n.holders.AppendName(expression.NameNoDotSplit(id))
-}
-
-func (n names) field(id, attribute string) expression.NameBuilder {
-	return n.entry(id).AppendName(expression.Name(attribute))
-}
-
-func (n names) isHolder(id string) expression.ConditionBuilder {
-	return n.entry(id).AttributeExists()
-}
-
-// noHolder returns the condition that holders is {}. The size of a missing attribute
-// compares false.
-func (n names) noHolder() expression.ConditionBuilder { return n.holders.Size().Equal(integer(0)) }
-
-func (n names) alone() expression.ConditionBuilder { return n.holders.Size().Equal(integer(1)) }
-
-func number(n ticket.Number) expression.ValueBuilder { return expression.Value(n.Attribute()) }
-
-func integer(n int64) expression.ValueBuilder { return expression.Value(table.Int(n)) }
-
-func text(s string) expression.ValueBuilder { return expression.Value(table.String(s)) }
 
 // Entry is what a grant writes for its holder.
 type Entry struct {
@@ -112,17 +62,12 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 	return rec.Timed(sent), err
 }
 
-func built(update expression.UpdateBuilder, condition expression.ConditionBuilder) expression.Builder {
-	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
+// send sends a write of the record.
+func send(ctx context.Context, q table.Queue, w clause.Write, opts ...table.Option) (Record, error) {
+	return sendExpressions(ctx, q, q.Record().Express(w, q.Names()), opts...)
 }
 
-// write sends one conditional update of the record.
-func write(ctx context.Context, q table.Queue, update expression.UpdateBuilder, condition expression.ConditionBuilder,
-	opts ...table.Option) (Record, error) {
-	return send(ctx, q, table.Build(built(update, condition)), opts...)
-}
-
-func send(ctx context.Context, q table.Queue, e table.Expressions, opts ...table.Option) (Record, error) {
+func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions, opts ...table.Option) (Record, error) {
 	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), e, opts...)
 	rec, err := written(ctx, q, item, err)
@@ -151,15 +96,10 @@ func written(ctx context.Context, q table.Queue, item table.Item, err error) (Re
 	return rec, nil
 }
 
-// grant is write for a request that puts an entry into the record. The caller must be
+// grant is send for a request that puts an entry into the record. The caller must be
 // able to read what was granted, so a malformed record is an error.
-func grant(ctx context.Context, q table.Queue, update expression.UpdateBuilder,
-	condition expression.ConditionBuilder) (Record, error) {
-	return sendGrant(ctx, q, table.Build(built(update, condition)))
-}
-
-func sendGrant(ctx context.Context, q table.Queue, e table.Expressions) (Record, error) {
-	rec, err := send(ctx, q, e, table.Once())
+func grant(ctx context.Context, q table.Queue, w clause.Write) (Record, error) {
+	rec, err := send(ctx, q, w, table.Once())
 	if err == nil && rec.Problem != nil {
 		return Record{}, rec.Problem
 	}

@@ -67,13 +67,8 @@ func (q Queue) Attr(name string) string {
 	return name
 }
 
-func (q Queue) RecordNames() []string {
-	var names []string
-	for _, name := range recordNames {
-		names = append(names, q.Attr(name))
-	}
-	return names
-}
+// RecordNames are the attributes of the serving record, without a prefix.
+func RecordNames() []string { return recordNames }
 
 // Padded returns the digits in an item's sort key, or false for one of another queue.
 func (q Queue) Padded(item Item) (string, bool) {

@@ -1,20 +1,24 @@
 package table
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
 // Expressions are those of one request, with their names and values.
 type Expressions struct {
-	update, condition, key *string // nil: none
-	names                  map[string]string
-	values                 map[string]types.AttributeValue
-	err                    error // of building them; the request returns it
+	update, condition *string // nil: none
+	names             map[string]string
+	values            map[string]types.AttributeValue
+	err               error // of building them; the request returns it
 }
 
 // Build builds the expressions of one request.
@@ -23,79 +27,113 @@ func Build(b expression.Builder) Expressions {
 	if err != nil {
 		return Expressions{err: NotApplied(err)}
 	}
-	return Expressions{e.Update(), e.Condition(), e.KeyCondition(), e.Names(), e.Values(), nil}
+	return Expressions{e.Update(), e.Condition(), e.Names(), e.Values(), nil}
 }
 
-// Shape is a kind of request that is sent often. Its expressions are built once, and each request fills in its Slots.
-// Shapes are keys of a map, so they are comparable and contain no part of a single request.
-type Shape interface {
-	// Build returns the expressions of a request with those slots. Nothing but the shape may decide which they are: the
-	// slots that it receives may be dummies.
-	Build(Slots) expression.Builder
+// maxTemplates bounds what a Store remembers, should the names of attributes or the number of ids in a write vary much.
+const maxTemplates = 1000
+
+// templates are the expressions of writes by their shape: those of a shape are built once, and each write fills in its ids and values.
+type templates struct {
+	mu sync.RWMutex
+	by map[string]*template
 }
 
-// Slots are what differs between the requests of one shape.
-type Slots struct {
-	Name   string // a name in paths
-	Values []types.AttributeValue
-}
-
-// Value returns the value with that index.
-func (s Slots) Value(i int) expression.ValueBuilder { return expression.Value(s.Values[i]) }
-
-// After returns the slots without the first n values.
-func (s Slots) After(n int) Slots { return Slots{s.Name, s.Values[n:]} }
-
-// Fill returns the expressions of a request of that shape.
-func (s *Store) Fill(shape Shape, slots Slots) Expressions {
-	built, ok := s.templates.Load(shape)
-	if !ok {
-		t := newTemplate(shape, len(slots.Values))
-		if t.err != nil {
-			return t.Expressions
-		}
-		built, _ = s.templates.LoadOrStore(shape, t)
-	}
-	return built.(*template).fill(slots)
-}
-
-// template is a shape with dummies in its slots.
+// template has dummies in the places of ids and values.
 type template struct {
 	Expressions
-	name  string         // the placeholder of Slots.Name
-	slots map[string]int // the placeholders of Slots.Values, and the index of each
+	ids    map[string]int // placeholders of names, and the index of the id of each
+	values map[string]int // placeholders of values
 }
 
-// slotName is the dummy of Slots.Name. No attribute of the library has that name.
-const slotName = "\x00"
+// Express returns the expressions of a write.
+func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
+	key, ids, values := w.Shape(make([]byte, 0, 1024), n)
+	if slices.Contains(ids, "") { // of an item that another program wrote
+		return Expressions{err: NotApplied(errors.New("an id in the item is empty"))}
+	}
+	s.templates.mu.RLock()
+	t := s.templates.by[string(key)]
+	s.templates.mu.RUnlock()
+	if t == nil {
+		if t = newTemplate(w, n, len(values)); t.err != nil {
+			return t.Expressions
+		}
+		s.templates.mu.Lock()
+		if len(s.templates.by) < maxTemplates {
+			s.templates.by[string(key)] = t
+		}
+		s.templates.mu.Unlock()
+	}
+	return t.fill(ids, values)
+}
 
-func newTemplate(shape Shape, values int) *template {
+// dummy begins the dummies of ids. No attribute of the library has such a name.
+const dummy = "\x00"
+
+func newTemplate(w clause.Write, n clause.Names, values int) *template {
 	dummies := make([]types.AttributeValue, values)
 	for i := range dummies {
 		dummies[i] = String(strconv.Itoa(i))
 	}
-	t := &template{Expressions: Build(shape.Build(Slots{slotName, dummies})), slots: map[string]int{}}
+	t := &template{ids: map[string]int{}, values: map[string]int{}}
+	t.Expressions = Build(w.Template(n, func(i int) string { return dummy + strconv.Itoa(i) }, func(i int) types.AttributeValue { return dummies[i] }))
 	for placeholder, name := range t.names {
-		if name == slotName {
-			t.name = placeholder
+		if name[:1] == dummy {
+			t.ids[placeholder], _ = strconv.Atoi(name[1:])
 		}
 	}
-	for placeholder, value := range t.values {
+	for placeholder, value := range t.Expressions.values {
 		if i := slices.Index(dummies, value); i >= 0 { // the pointers are compared
-			t.slots[placeholder] = i
+			t.values[placeholder] = i
 		}
 	}
 	return t
 }
 
-func (t *template) fill(s Slots) Expressions {
+func (t *template) fill(ids []string, values []types.AttributeValue) Expressions {
 	e := t.Expressions
-	e.names, e.values = maps.Clone(e.names), maps.Clone(e.values)
-	if t.name != "" {
-		e.names[t.name] = s.Name
+	if len(t.ids) > 0 {
+		e.names = maps.Clone(e.names)
+		for placeholder, i := range t.ids {
+			e.names[placeholder] = ids[i]
+		}
 	}
-	for placeholder, i := range t.slots {
-		e.values[placeholder] = s.Values[i]
+	if len(t.values) > 0 {
+		e.values = maps.Clone(e.values)
+		for placeholder, i := range t.values {
+			e.values[placeholder] = values[i]
+		}
 	}
 	return e
+}
+
+// Names returns the user's names of attributes in the queue's record and rows.
+func (q Queue) Names() clause.Names {
+	if q.Home == nil {
+		return clause.Names{Key: q.layout.PK, Expires: q.layout.TTL}
+	}
+	return clause.Names{Key: slices.Min(slices.Collect(maps.Keys(q.Home.Key))), Prefix: q.Home.Prefix}
+}
+
+// RowNames are those of rows, which are in the library's own table.
+func (q Queue) RowNames() clause.Names { return clause.Names{Key: q.layout.PK, Expires: q.layout.TTL} }
+
+// Check returns a write without changes as a part of a transaction.
+func (s *Store) Check(key Item, w clause.Write, n clause.Names) (types.ConditionCheck, error) {
+	e, table := s.Express(w, n), s.layout.Table
+	return types.ConditionCheck{
+		TableName: &table, Key: key, ConditionExpression: e.condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	}, e.err
+}
+
+// InTransaction returns an update as a part of a transaction. If it is refused, the reason contains the item.
+func (s *Store) InTransaction(key Item, w clause.Write, n clause.Names) (types.Update, error) {
+	e, table := s.Express(w, n), s.layout.Table
+	return types.Update{
+		TableName: &table, Key: key, UpdateExpression: e.update, ConditionExpression: e.condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}, e.err
 }

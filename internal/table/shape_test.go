@@ -4,42 +4,32 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
-// transfer is a shape with each kind of slot: a name in two paths, a value that occurs twice, and one that is left out.
-type transfer struct {
-	prefix string
-	twice  bool
-}
-
-func (s transfer) Build(slots Slots) expression.Builder {
-	path := expression.Name(s.prefix + "accounts").AppendName(expression.NameNoDotSplit(slots.Name))
-	update := expression.Set(path, slots.Value(0)).Set(expression.Name("fee"), expression.Value(Int(7)))
-	condition := path.LessThan(slots.Value(0))
-	if s.twice {
-		update, condition = update.Remove(expression.Name("open")), condition.And(path.Equal(slots.After(1).Value(0)))
-	}
-	return expression.NewBuilder().WithUpdate(update).WithCondition(condition)
-}
-
-// TestShape checks that a request of a shape is the one that would be built for it alone, whatever was sent before.
-func TestShape(t *testing.T) {
+// TestExpress checks that a write has the expressions that would be built for it alone, whatever was sent before.
+func TestExpress(t *testing.T) {
 	store := NewStore(nil, Layout{}, 0)
 	value := rapid.OneOf(
-		rapid.Map(rapid.String(), func(s string) types.AttributeValue { return String(s) }),
-		rapid.Map(rapid.Int64Range(0, 3), func(n int64) types.AttributeValue { return Int(n) }),
-		rapid.Map(rapid.String(), func(s string) types.AttributeValue { return Map(Item{s: String(s)}) }),
+		rapid.Map(rapid.String(), func(s string) clause.Value { return String(s) }),
+		rapid.Map(rapid.Int64Range(0, 3), func(n int64) clause.Value { return Int(n) }),
+		rapid.Map(rapid.String(), func(s string) clause.Value { return Map(Item{s: String(s)}) }),
 	)
+	accounts, fee, open := clause.At("accounts"), clause.At("fee"), clause.At("open")
 	rapid.Check(t, func(t *rapid.T) {
-		shape := transfer{rapid.SampledFrom([]string{"", "lock_"}).Draw(t, "prefix"), rapid.Bool().Draw(t, "twice")}
-		slots := Slots{
-			Name:   rapid.StringMatching(`[a-z0-9.-]{12}`).Draw(t, "name"),
-			Values: []types.AttributeValue{value.Draw(t, "first"), value.Draw(t, "second")},
+		n := clause.Names{Key: "pk", Prefix: rapid.SampledFrom([]string{"", "lock_"}).Draw(t, "prefix")}
+		path := accounts.Entry(rapid.StringMatching(`[a-z0-9.-]{12}`).Draw(t, "id"))
+		first, second := value.Draw(t, "first"), value.Draw(t, "second")
+		w := clause.Write{
+			If: []clause.Cond{path.Less(clause.V(first)), clause.Key.Exists(), fee.BeginsWith(clause.V(String("x")))},
+			Do: []clause.Change{path.Set(clause.V(first)), fee.Set(clause.V(Int(7))), clause.Expires.Remove()},
 		}
-		got, want := store.Fill(shape, slots), Build(shape.Build(slots))
+		if rapid.Bool().Draw(t, "more") {
+			w.If, w.Do = append(w.If, path.Equal(clause.V(second)), open.Type("S")), append(w.Do, open.Remove())
+		}
+		got, want := store.Express(w, n), Build(w.Builder(n))
 		if got.err != nil || want.err != nil {
 			t.Fatal(got.err, want.err)
 		}
@@ -47,4 +37,22 @@ func TestShape(t *testing.T) {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}
 	})
+}
+
+// TestExpressBounds checks that a Store remembers a bounded number of shapes, and that an empty id is an error and not another path.
+func TestExpressBounds(t *testing.T) {
+	store := NewStore(nil, Layout{}, 0)
+	for i := range maxTemplates + 10 {
+		w := clause.Write{If: []clause.Cond{clause.At("x").Exists()}, Do: []clause.Change{clause.At("y" + string(rune('a'+i))).Remove()}}
+		if e := store.Express(w, clause.Names{}); e.err != nil {
+			t.Fatal(e.err)
+		}
+	}
+	if n := len(store.templates.by); n != maxTemplates {
+		t.Errorf("%d shapes are remembered", n)
+	}
+	w := clause.Write{If: []clause.Cond{clause.At("x").Exists()}, Do: []clause.Change{clause.At("holders").Entry("").Remove()}}
+	if e := store.Express(w, clause.Names{}); e.err == nil {
+		t.Errorf("an empty id: %v", *e.update)
+	}
 }

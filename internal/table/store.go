@@ -15,12 +15,10 @@ package table
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -56,12 +54,12 @@ type Store struct {
 
 	throttle func(operation string, err error) // receives throttled attempts; nil: nothing does
 
-	templates *sync.Map // of *template by Shape
+	templates *templates
 }
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool), templates: new(sync.Map)}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool), templates: &templates{by: map[string]*template{}}}
 }
 
 // Within returns the same table with another timeout.
@@ -152,16 +150,13 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 // Range reads all items of the queue with sort keys from from to to, in order and
 // consistently. It sends one request for each page of 1 MB.
 func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
-	e := q.Fill(rangeShape{q.layout.PK, q.layout.SK}, Slots{Values: []types.AttributeValue{String(q.Entity), String(from), String(to)}})
-	if e.err != nil {
-		return nil, e.err
-	}
 	var items []Item
 	for next := (Item)(nil); ; {
 		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
-			TableName: &q.layout.Table, KeyConditionExpression: e.key,
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-			ConsistentRead: aws.Bool(true), ExclusiveStartKey: next,
+			TableName: &q.layout.Table, KeyConditionExpression: aws.String("(#pk = :pk) AND (#sk BETWEEN :from AND :to)"),
+			ExpressionAttributeNames:  map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
+			ExpressionAttributeValues: Item{":pk": String(q.Entity), ":from": String(from), ":to": String(to)},
+			ConsistentRead:            aws.Bool(true), ExclusiveStartKey: next,
 		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
 		if err != nil {
 			return items, err
@@ -171,15 +166,6 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 			return items, nil
 		}
 	}
-}
-
-// rangeShape is the shape of Range. Its slots are the entity, from and to.
-type rangeShape struct{ pk, sk string }
-
-// Build implements Shape.
-func (r rangeShape) Build(slots Slots) expression.Builder {
-	between := expression.Key(r.sk).Between(slots.Value(1), slots.Value(2))
-	return expression.NewBuilder().WithKeyCondition(expression.Key(r.pk).Equal(slots.Value(0)).And(between))
 }
 
 // send sends a request with the timeout, feeds the clock with its answer, and translates

@@ -59,7 +59,7 @@ var operations = []operation{
 	{"RESET", "", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber IF`},
 	{"EVICT and SWEEP", "A holder whose lease has ended, or that `EvictHolder` names. Here its entry has neither `ticket` nor `made`; both must be as they were read.", `^REMOVE holders\.#id SET evicted = :mark IF .*beat = :beat`},
 	{"", "A holder without a lease, by an operator.", `^REMOVE holders\.#id SET evicted = :mark IF .*failClosed`},
-	{"", "A row whose lease has ended.", `^IF .*beat = :beat\)\) AND \(id = :id`},
+	{"", "A row whose lease has ended.", `^IF .*beat = :beat\)+ AND \(id = :id`},
 	{"RESUME", "A lock.", `^REMOVE holders\.#id SET holders\.#id = :entry, evicted`},
 	{"", "A place in the queue.", `begins_with \(id, :from\)`},
 	{"CLEAN UP", "The waiter's row.", `^IF id = :id$`},

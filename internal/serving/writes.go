@@ -1,0 +1,406 @@
+package serving
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// The attributes of the record.
+var (
+	attrTicketNumber = clause.At(table.AttrTicketNumber)
+	attrServingAfter = clause.At(table.AttrServingAfter)
+	attrGranted      = clause.At(table.AttrGranted)
+	attrHolders      = clause.At(table.AttrHolders)
+	attrTurn         = clause.At(table.AttrTurn)
+	attrHoldMode     = clause.At(table.AttrHoldMode)
+	attrPermits      = clause.At(table.AttrPermits)
+	attrScope        = clause.At(table.AttrScope)
+	attrReleased     = clause.At(table.AttrReleased)
+	attrEvicted      = clause.At(table.AttrEvicted)
+	attrUnsettled    = clause.At(table.AttrUnsettled)
+)
+
+func number(n ticket.Number) clause.Operand { return clause.V(n.Attribute()) }
+
+func integer(n int64) clause.Operand { return clause.V(table.Int(n)) }
+
+func text(s string) clause.Operand { return clause.V(table.String(s)) }
+
+func millis(t time.Time) clause.Operand { return integer(t.UnixMilli()) }
+
+var (
+	zero      = integer(0)
+	one       = integer(1)
+	exclusive = text(ModeExclusive)
+	shared    = text(ModeShared)
+)
+
+// entry returns the path of a holder's entry.
+func entry(id string) clause.Path { return attrHolders.Entry(id) }
+
+// The conditions that several writes share.
+
+func isHolder(id string) clause.Cond { return entry(id).Exists().As("holder") }
+
+// noHolder asks that holders is {}. The size of a missing attribute compares false.
+func noHolder() clause.Cond { return attrHolders.SizeEqual(zero) }
+
+func alone() clause.Cond { return attrHolders.SizeEqual(one).As("alone") }
+
+// isShared asks that the holders share. holdMode is present exactly while holders is.
+func isShared() clause.Cond { return attrHoldMode.Equal(shared) }
+
+// latest asks that no ticket after t was granted.
+func latest(t ticket.Number) clause.Cond { return attrGranted.AtMost(number(t)) }
+
+// servedAs asks that the entry was granted with ticket t. One without a ticket has that after servingAfter. A TAKE
+// that arrives again after the release puts its id back with a later ticket.
+func servedAs(id string, t ticket.Number) clause.Cond {
+	own := entry(id).Field(table.AttrTicket)
+	return clause.Any(own.Equal(number(t)), clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))).As("its ticket")
+}
+
+// holds asks that the holder id still holds the lock with ticket t.
+func holds(id string, t ticket.Number) []clause.Cond {
+	current := clause.Any(latest(t), isShared(), attrPermits.Exists()).As("no later ticket")
+	return []clause.Cond{isHolder(id), current, servedAs(id, t)}
+}
+
+// asRead asks that the entry has the ticket that was read, and that the holder has made no fenced transaction since.
+func asRead(h Holder) []clause.Cond {
+	own, made := entry(h.ID).Field(table.AttrTicket), entry(h.ID).Field(table.AttrMade)
+	served := clause.All(own.Absent(), attrServingAfter.Equal(number(h.Ticket.Previous())))
+	if h.claimed {
+		served = own.Equal(number(h.Ticket))
+	}
+	unmade := made.Equal(integer(h.Made))
+	if h.Made == 0 && !h.numbered {
+		unmade = made.Absent()
+	}
+	return []clause.Cond{served.As("ticket as read"), unmade.As("transactions as read")}
+}
+
+// noneOutstanding asks that no ticket but t, which was granted, is outstanding.
+func noneOutstanding(t ticket.Number) clause.Cond {
+	return clause.Any(attrTicketNumber.Equal(attrGranted.Was()), attrTicketNumber.Equal(number(t))).As("none outstanding")
+}
+
+// admits asks for room for another holder of the mode. Each part is false while holders is absent.
+func (m Mode) admits() clause.Cond {
+	switch {
+	case m.Permits > 0:
+		return attrHolders.SizeLess(attrPermits.Was()).As("room")
+	case m.Shared:
+		return clause.Any(noHolder(), clause.All(isShared(), attrHolders.SizeLess(integer(int64(m.readers()))))).As("room")
+	}
+	return noHolder().As("room")
+}
+
+// fits asks that the record is of the mode's kind and, for a shared ticket, says how its holders hold. With idleOnly it
+// also asks for room.
+func (m Mode) fits(idleOnly bool) []clause.Cond {
+	kind := attrPermits.Absent()
+	if m.Permits > 0 {
+		kind = attrPermits.Equal(integer(int64(m.Permits)))
+	}
+	conds := []clause.Cond{kind.As("kind")}
+	if m.Shared {
+		conds = append(conds, clause.Any(attrHolders.Absent(), attrHoldMode.Exists()).As("mode known"))
+	}
+	if idleOnly {
+		conds = append(conds, clause.Any(attrHolders.Absent(), m.admits()))
+	}
+	return conds
+}
+
+// wellFormed asks that an item is a record. It cannot ask for whole numbers, nor look into entries. The counter's own
+// condition covers ticketNumber. Decode must refuse every record that wellFormed refuses, or a waiter would try such a
+// record for ever.
+func wellFormed() clause.Cond {
+	idle := clause.All(attrHolders.Absent(), attrServingAfter.Absent())
+	serving := clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero), attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists())
+	granted := clause.All(attrGranted.AtLeast(zero), attrGranted.AtMost(attrTicketNumber.Was()))
+	return clause.All(
+		clause.Any(idle, serving).As("holders well formed"),
+		clause.Any(attrGranted.Absent(), granted).As("granted well formed"),
+		clause.Any(attrHoldMode.Absent(), attrHoldMode.OneOf(exclusive, shared)).As("mode well formed"),
+	)
+}
+
+// takes are the conditions of TAKE on a record that exists, beside that of the counter.
+func takes(m Mode, idleOnly bool) []clause.Cond {
+	return append([]clause.Cond{wellFormed(), attrScope.Absent().As("scope")}, m.fits(idleOnly)...)
+}
+
+// serve makes an entry the holder of a record without holders, for the ticket after before. The record is kept from then
+// on. Right sides read the item as it was.
+func (e Entry) serve(before clause.Operand) []clause.Change {
+	alone := table.Map(table.Item{e.ID: table.Map(e.item())})
+	changes := []clause.Change{
+		clause.Expires.Remove(),
+		attrServingAfter.Set(attrServingAfter.Or(before)),
+		attrGranted.Set(attrGranted.Or(zero)),
+		attrHolders.Set(attrHolders.Or(clause.V(alone))),
+		attrEvicted.Set(attrEvicted.Or(clause.V(Evicted{ID: e.ID}.attribute()))),
+	}
+	if e.Mode.Permits > 0 {
+		return append(changes, attrPermits.Set(integer(int64(e.Mode.Permits)))) // no change, unless the record is new
+	}
+	return append(changes, attrHoldMode.Set(attrHoldMode.Or(text(e.Mode.String()))))
+}
+
+// enter enters ticket t of a wider counter.
+func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.Write {
+	// A comparison with an attribute that is missing or no number is false.
+	known := append([]clause.Cond{
+		attrTicketNumber.Between(zero, number(t.Previous())).As("first with its ticket"),
+		attrScope.Equal(text(scopes[scope])).As("scope"),
+		wellFormed(),
+	}, e.Mode.fits(idleOnly)...)
+	return clause.Write{
+		Name: "ENTER",
+		If:   []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
+		Do:   append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(text(scopes[scope]))),
+	}
+}
+
+// claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read. The last condition
+// refuses a ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made
+// any more.
+func (e Entry) claim(t ticket.Number) clause.Write {
+	changes := []clause.Change{entry(e.ID).Set(clause.V(e.claimed(t))), attrGranted.Set(number(t))}
+	if e.Mode.Permits == 0 {
+		changes = append(changes, attrHoldMode.Set(text(e.Mode.String())))
+	}
+	return clause.Write{
+		Name: "CLAIM",
+		If:   append([]clause.Cond{e.Mode.admits()}, claimable(t)...),
+		Do:   changes,
+	}
+}
+
+// claimable asks that ticket t was issued, and neither it nor a later one was granted.
+func claimable(t ticket.Number) []clause.Cond {
+	return []clause.Cond{
+		attrGranted.Less(number(t)).As("not granted"),
+		attrServingAfter.Less(number(t.Previous())).As("after the first served"),
+		attrTicketNumber.AtLeast(number(t)).As("issued"),
+	}
+}
+
+// resume replaces the holder old by the entry.
+func (e Entry) resume(old Holder, mark Evicted) clause.Write {
+	w := clause.Write{
+		Name: "RESUME",
+		If:   append([]clause.Cond{isHolder(old.ID)}, asRead(old)...),
+		Do: []clause.Change{
+			entry(e.ID).Set(clause.V(e.claimed(old.Ticket))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
+		},
+	}
+	if e.Mode == (Mode{}) {
+		w.If = append(w.If, latest(old.Ticket).As("no later ticket"),
+			clause.Any(attrHoldMode.Absent(), attrHoldMode.Equal(exclusive)).As("not downgraded"))
+	}
+	return w
+}
+
+// heartbeat renews a lease. The last condition refuses a late one, which would set until back.
+func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
+	beat, until, since := entry(id).Field(table.AttrBeat), entry(id).Field(table.AttrUntil), entry(id).Field(table.AttrSince)
+	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(table.Int(1)))}}
+	if !r.Until.IsZero() {
+		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
+		w.Do = append(w.Do, until.Set(millis(r.Until)))
+	}
+	if !r.Since.IsZero() {
+		w.Do = append(w.Do, since.Set(since.Or(millis(r.Since))))
+	}
+	if r.TTL > 0 {
+		w.Do = append(w.Do, entry(id).Field(table.AttrTTL).Set(integer(r.TTL.Milliseconds())))
+	}
+	return w
+}
+
+// confirm makes the grant of a fail-closed holder endless.
+func confirm(id string, t ticket.Number, since time.Time) clause.Write {
+	beat, attrSince := entry(id).Field(table.AttrBeat), entry(id).Field(table.AttrSince)
+	w := clause.Write{
+		Name: "CONFIRM",
+		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
+		Do:   []clause.Change{beat.Set(one), entry(id).Field(table.AttrUntil).Remove(), entry(id).Field(table.AttrTTL).Remove()},
+	}
+	if !since.IsZero() {
+		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
+	}
+	return w
+}
+
+// unnumbered asks that the holder's fenced transaction of that number, and later ones, were not made.
+func unnumbered(id string, call int64) clause.Cond {
+	made := entry(id).Field(table.AttrMade)
+	return clause.Any(made.Absent(), made.Less(integer(call))).As("transaction not made")
+}
+
+func downgrade(id string, t ticket.Number, next int64) clause.Write {
+	return clause.Write{
+		Name: "DOWNGRADE",
+		If:   append(holds(id, t), alone(), unnumbered(id, next)),
+		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(table.AttrMode).Set(shared)},
+	}
+}
+
+func setData(id string, t ticket.Number, call int64, data []byte) clause.Write {
+	attrData, set := entry(id).Field(table.AttrData), entry(id).Field(table.AttrDataSet)
+	change := attrData.Remove()
+	if len(data) > 0 {
+		change = attrData.Set(clause.V(&types.AttributeValueMemberB{Value: data}))
+	}
+	return clause.Write{
+		Name: "SETDATA",
+		If:   append(holds(id, t), clause.Any(set.Absent(), set.AtMost(integer(call))).As("not late")),
+		Do:   []clause.Change{set.Set(integer(call)), change},
+	}
+}
+
+// fence is the condition of a fenced write by the holder id with ticket t. For a holder that is alone it also asks that
+// no later ticket was granted. After a downgrade, a late write is then refused once other holders have joined.
+func fence(id string, t ticket.Number, alone bool) []clause.Cond {
+	if alone {
+		return []clause.Cond{isHolder(id), latest(t).As("no later ticket"), servedAs(id, t)}
+	}
+	return []clause.Cond{isHolder(id), servedAs(id, t)}
+}
+
+// numberedFence is fence for the holder's transaction number call, which is so applied once, however late it arrives.
+func numberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {
+	return clause.Write{
+		Name: "FENCE",
+		If:   append(fence(id, t, alone), unnumbered(id, call)),
+		Do:   []clause.Change{entry(id).Field(table.AttrMade).Set(integer(call))},
+	}
+}
+
+// settle uses up the number of a transaction, so that an attempt still under way is refused.
+func settle(id string, t ticket.Number, call int64) clause.Write {
+	return clause.Write{
+		Name: "SETTLE",
+		If:   append(fence(id, t, false), unnumbered(id, call)),
+		Do:   []clause.Change{entry(id).Field(table.AttrMade).Set(integer(call + 1))},
+	}
+}
+
+// makeIdle leaves a record that serves the next TAKE at once. If at is not zero, the table's TTL may delete it then: it
+// has no holder and no outstanding ticket, and the next request for a ticket keeps it.
+func makeIdle(at time.Time) []clause.Change {
+	changes := []clause.Change{attrGranted.Set(attrTicketNumber.Was()), attrHolders.Remove(), attrServingAfter.Remove(), attrHoldMode.Remove()}
+	if at.IsZero() {
+		return changes
+	}
+	return append(changes, clause.Expires.Set(integer(at.Unix()+1)))
+}
+
+func reset(t ticket.Number, forget time.Time) clause.Write {
+	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
+}
+
+// release is RELEASE in one of its forms. Each leaves a mark.
+func (e Ending) release(f Form, withTurn bool, forget time.Time) clause.Write {
+	w := clause.Write{Name: "RELEASE", If: []clause.Cond{isHolder(e.ID)}}
+	if f == FormFast {
+		w.If, w.Do = append(w.If, alone(), noneOutstanding(e.Ticket)), makeIdle(forget)
+	} else {
+		w.Do = []clause.Change{entry(e.ID).Remove()}
+	}
+	w.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))
+	if withTurn {
+		w.Do = append(w.Do, attrTurn.Set(clause.V(e.Turn.attribute())))
+	}
+	w.If = append(w.If, servedAs(e.ID, e.Ticket))
+	if f == FormPass {
+		w.Name, w.If = "PASS", append(append(w.If, alone()), claimable(e.Next.Ticket)...)
+		w.Do = append(w.Do, e.Next.Entry.claim(e.Next.Ticket).Do...)
+	}
+	w = e.unsettle(w)
+	if e.Unmade > 0 {
+		w.If = append(w.If, unnumbered(e.ID, e.Unmade))
+	}
+	return w
+}
+
+// unsettle adds the times to a release, and their condition.
+func (e Ending) unsettle(w clause.Write) clause.Write {
+	switch {
+	case e.Unsettled.IsZero() && len(e.Settled) > 0:
+		w.Do = append(w.Do, attrUnsettled.Delete(table.Times(e.Settled...)))
+		return w
+	case e.Unsettled.IsZero():
+		return w
+	}
+	added := table.Times(e.Unsettled)
+	switch {
+	case e.Replaces:
+		w.Do = append(w.Do, attrUnsettled.Set(clause.V(added)))
+		return w
+	case len(e.Crowd) > 0:
+		w.Do = append(w.Do, attrUnsettled.Set(clause.V(added)))
+		w.If = append(w.If, attrUnsettled.Equal(clause.V(table.Times(e.Crowd...))).As("times as read"))
+		return w
+	case e.Bounded:
+		w.If = append(w.If, clause.Any(attrUnsettled.Absent(), attrUnsettled.SizeLess(integer(MaxUnsettled))).As("few times"))
+	}
+	w.Do = append(w.Do, attrUnsettled.Add(added))
+	return w
+}
+
+// evict removes holders whose leases have ended, all or none, each only if its beat is still the one that was judged.
+// The mark is of the last one.
+func evict(mark Evicted, holders ...Holder) clause.Write {
+	w := clause.Write{Name: "EVICT"}
+	for _, h := range holders {
+		w.If = append(w.If, entry(h.ID).Field(table.AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
+		w.Do = append(w.Do, entry(h.ID).Remove())
+	}
+	w.If = append(w.If, asRead(holders[len(holders)-1])...)
+	w.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))
+	return w
+}
+
+// evictFailClosed removes a fail-closed holder without a lease.
+func evictFailClosed(mark Evicted, h Holder) clause.Write {
+	failClosed := entry(h.ID).Field(table.AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
+	endless := entry(h.ID).Field(table.AttrTTL).Absent()
+	return clause.Write{
+		Name: "EVICT",
+		If:   append([]clause.Cond{failClosed.As("fail closed"), endless.As("no lease")}, asRead(h)...),
+		Do:   []clause.Change{entry(h.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute()))},
+	}
+}
+
+// remove removes ids of unknown outcome.
+func remove(ids ...string) clause.Write {
+	w := clause.Write{Name: "CLEAN UP"}
+	var present []clause.Cond
+	for _, id := range ids {
+		present = append(present, entry(id).Exists())
+		w.Do = append(w.Do, entry(id).Remove())
+	}
+	w.If = []clause.Cond{clause.Any(present...).As("one is there")}
+	return w
+}
+
+func seen(at time.Time, holders ...Holder) clause.Write {
+	w := clause.Write{Name: "SEEN"}
+	for _, h := range holders {
+		seen, seenBeat, was := entry(h.ID).Field(table.AttrSeen), entry(h.ID).Field(table.AttrSeenBeat), integer(h.Lease.Beat)
+		w.Do = append(w.Do, seen.Set(millis(at)), seenBeat.Set(was))
+		w.If = append(w.If,
+			entry(h.ID).Field(table.AttrBeat).Equal(was), servedAs(h.ID, h.Ticket),
+			entry(h.ID).Field(table.AttrUntil).Absent(), clause.Any(seenBeat.Absent(), seenBeat.Less(was)))
+	}
+	return w
+}
