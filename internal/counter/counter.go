@@ -151,14 +151,15 @@ func baseAt(t time.Time) ticket.Number {
 
 // increment takes a number of the counter, which it creates if asked to.
 func (c Counter) increment(ctx context.Context, rider Rider, create bool, base ticket.Number) (table.Item, error) {
-	return c.update(ctx, c.incrementing(rider, create, base))
+	return c.update(ctx, c.Increment(rider, create, base))
 }
 
 func (c Counter) update(ctx context.Context, w clause.Write) (table.Item, error) {
 	return c.Store.Update(ctx, c.Key, c.Store.Express(w, c.Names), table.Once())
 }
 
-func (c Counter) incrementing(rider Rider, create bool, base ticket.Number) clause.Write {
+// Increment takes a number of the counter, which it creates if asked to.
+func (c Counter) Increment(rider Rider, create bool, base ticket.Number) clause.Write {
 	last := c.number().Was()
 	// A comparison with an attribute that is missing or no number is false.
 	condition := clause.All(append([]clause.Cond{c.number().Between(zero, most).As("counter")}, rider.If...)...)
@@ -191,6 +192,15 @@ func (c Counter) fresh(item table.Item) bool {
 	return !slices.ContainsFunc(c.Beside, func(name string) bool { _, ok := item[c.Names.Prefix+name]; return ok })
 }
 
+// Seed begins a counter with the number after base.
+func (c Counter) Seed(rider Rider, base, first ticket.Number) clause.Write {
+	return clause.Write{
+		Name: "SEED",
+		If:   []clause.Cond{c.missing()},
+		Do:   append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
+	}
+}
+
 // seed writes a new counter if there is none.
 func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	base, _ := c.base()
@@ -198,11 +208,7 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	item, err := c.update(ctx, clause.Write{
-		Name: "SEED",
-		If:   []clause.Cond{c.missing()},
-		Do:   append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
-	})
+	item, err := c.update(ctx, c.Seed(rider, base, first))
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
 		return item, err
@@ -285,11 +291,14 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 	if to.After(issued) > MaxRaise {
 		return ErrFar
 	}
-	n := clause.V(to.Attribute())
-	w := clause.Write{Name: "RAISE", If: []clause.Cond{c.number().Less(n).As("lower")}, Do: []clause.Change{c.number().Set(n)}}
-	err := c.Store.Apply(ctx, c.Key, c.Store.Express(w, c.Names))
+	err := c.Store.Apply(ctx, c.Key, c.Store.Express(c.raise(to), c.Names))
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return nil
 	}
 	return err
+}
+
+func (c Counter) raise(to ticket.Number) clause.Write {
+	n := clause.V(to.Attribute())
+	return clause.Write{Name: "RAISE", If: []clause.Cond{c.number().Less(n).As("lower")}, Do: []clause.Change{c.number().Set(n)}}
 }

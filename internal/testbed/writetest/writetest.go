@@ -1,0 +1,175 @@
+// Package writetest compares conditional writes, as values, with what a table does with them.
+package writetest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// Suite are writes of one kind of item.
+type Suite struct {
+	Names clause.Names
+	// Write draws a write, Item an item that some of its writes apply to. Keys are left out.
+	Write map[string]func(*rand.Rand) clause.Write
+	Item  func(*rand.Rand) clause.Item
+	// Implied are the conditions, as "WRITE: condition", that decide no item alone, and why.
+	Implied map[string]string
+}
+
+// draws bounds the search for an item that a write applies to, or that one condition decides alone.
+const draws = 100_000
+
+// Run checks of each write: that the table applies it exactly if Apply does, with the same result, and that each named
+// condition decides the fate of an item alone, so that it could not be left out unseen.
+func (s Suite) Run(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	db := table.Client("writetest")
+	count := 0
+	compare := func(t *testing.T, w clause.Write, item clause.Item, want clause.Fate) {
+		t.Helper()
+		count++
+		key := clause.Item{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint(count)}, "sk": &types.AttributeValueMemberS{Value: "x"}}
+		with := func(item clause.Item) clause.Item {
+			if item == nil {
+				return nil
+			}
+			whole := maps.Clone(item)
+			maps.Copy(whole, key)
+			return whole
+		}
+		before := with(item)
+		after, fate := w.Apply(s.Names, before)
+		if fate != want {
+			t.Fatalf("fate %d, want %d", fate, want)
+		}
+		if fate == clause.Applied {
+			after = with(after)
+		}
+		if before != nil {
+			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := Send(t, db, table.Name(), key, w, s.Names)
+		if applied := err == nil; applied != (fate == clause.Applied) {
+			t.Errorf("%v: fate %d, and the table gave %v\n%v", w.Name, fate, err, before)
+		}
+		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(after, out.Item, SameValues...); diff != "" {
+			t.Errorf("%s of %v left another item (-Apply +table):\n%s", w.Name, before, diff)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Write)) {
+		t.Run(name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(1, uint64(len(name))))
+			// find draws until the write has another fate without the condition. "": until it applies.
+			find := func(condition string) bool {
+				for range draws {
+					w, item := s.Write[name](rnd), s.item(rnd)
+					_, fate := w.Apply(s.Names, item)
+					less, found := w.Without(condition)
+					_, without := less.Apply(s.Names, item)
+					if condition == "" && fate == clause.Applied || found && fate != without {
+						compare(t, w, item, fate)
+						return true
+					}
+				}
+				return false
+			}
+			for range 20 {
+				if !find("") {
+					t.Fatal("no item was drawn that it applies to")
+				}
+			}
+			var conditions []string
+			for range 50 { // some writes have conditions that others of their kind do not have
+				conditions = append(conditions, s.Write[name](rnd).Conditions()...)
+			}
+			slices.Sort(conditions)
+			for _, c := range slices.Compact(conditions) {
+				if why := s.Implied[name+": "+c]; find(c) != (why == "") {
+					t.Errorf("condition %q decides alone: %v (%s)", c, why != "", why)
+				}
+			}
+			for range 50 {
+				w, item := s.Write[name](rnd), s.item(rnd)
+				_, fate := w.Apply(s.Names, item)
+				compare(t, w, item, fate)
+			}
+		})
+	}
+}
+
+// item draws an item, with a key; nil: none.
+func (s Suite) item(rnd *rand.Rand) clause.Item {
+	if rnd.IntN(20) == 0 {
+		return nil
+	}
+	item := s.Item(rnd)
+	item["pk"] = &types.AttributeValueMemberS{Value: "drawn"}
+	return item
+}
+
+// SameValues compares items as DynamoDB does.
+var SameValues = []cmp.Option{
+	cmpopts.IgnoreUnexported(
+		types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{}, types.AttributeValueMemberBOOL{},
+		types.AttributeValueMemberM{}, types.AttributeValueMemberL{}, types.AttributeValueMemberNS{}, types.AttributeValueMemberSS{},
+	),
+	cmp.Transformer("sorted", func(s *types.AttributeValueMemberNS) []string { return slices.Sorted(slices.Values(s.Value)) }),
+	cmpopts.EquateEmpty(),
+}
+
+// Send sends a write as its expressions say.
+func Send(t *testing.T, db *queuelocktest.Client, table string, key clause.Item, w clause.Write, n clause.Names) error {
+	t.Helper()
+	e, err := w.Builder(n).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sendAs(t, db, table, key, w, e)
+}
+
+func sendAs(t *testing.T, db *queuelocktest.Client, table string, key clause.Item, w clause.Write, e expression.Expression) (err error) {
+	switch w.Kind {
+	case clause.Put:
+		item := maps.Clone(w.Item)
+		maps.Copy(item, key)
+		_, err = db.PutItem(t.Context(), &dynamodb.PutItemInput{
+			TableName: &table, Item: item, ConditionExpression: e.Condition(),
+			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+		})
+	case clause.Delete:
+		_, err = db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+			TableName: &table, Key: key, ConditionExpression: e.Condition(),
+			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+		})
+	case clause.Check:
+		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{ConditionCheck: &types.ConditionCheck{
+			TableName: &table, Key: key, ConditionExpression: e.Condition(),
+			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+		}}}})
+	default:
+		_, err = db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &table, Key: key, UpdateExpression: e.Update(), ConditionExpression: e.Condition(),
+			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+		})
+	}
+	return err
+}
