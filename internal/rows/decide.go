@@ -85,7 +85,7 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids 
 	readable := d.countHolders(s.Record.Holders, leases.Holders)
 	unreadable := d.Blocked
 	sharing := d.countRows(s, leases.Rows, t)
-	room := mode.Room(s.Record, d.Holders)
+	room := s.Record.Room(mode, d.ExpiredHolders)
 	d.Joins = sharing && mode.Shared
 	if d.Ahead == 0 && readable == 0 && !room {
 		d.Stuck = unreadable

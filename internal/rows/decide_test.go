@@ -9,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/records"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -72,7 +73,7 @@ func TestRulesInOrder(t *testing.T) {
 	} {
 		clock := dbclock.New()
 		clock.Observe(epoch, epoch, epoch)
-		j := decide(q, rows.Snapshot{Record: test.rec, Rows: test.all, ReadAt: epoch}, n(7), serving.Mode{}, test.ids, lease.NewObserver(clock, false))
+		j := decide(q, rows.Snapshot{Record: records.Read(test.rec), Rows: test.all, ReadAt: epoch}, n(7), serving.Mode{}, test.ids, lease.NewObserver(clock, false))
 		if j.Do != test.do || j.Ahead != test.ahead || len(j.ExpiredRows) != test.rowsD || len(j.ExpiredHolders) != test.heldD {
 			t.Errorf("%s: judged %+v, want action %d, %d ahead, %d dead rows, %d dead holders", name, j, test.do, test.ahead, test.rowsD, test.heldD)
 		}
@@ -119,7 +120,7 @@ func TestTurnsAhead(t *testing.T) {
 		for i := range test.holders {
 			rec.Holders = append(rec.Holders, serving.Holder{ID: string(rune('a' + i)), Ticket: n(1), Lease: lease.Lease{TTL: time.Minute}})
 		}
-		snapshot := rows.Snapshot{Record: rec, ReadAt: epoch}
+		snapshot := rows.Snapshot{Record: records.Read(rec), ReadAt: epoch}
 		for i, mode := range test.all {
 			snapshot.Rows = append(snapshot.Rows, rows.Row{Ticket: n(2 + i), ID: mode, Mode: mode, Lease: lease.Lease{TTL: time.Minute}})
 		}
@@ -135,7 +136,7 @@ func TestObservation(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
 	observer := lease.NewObserver(dbclock.New(), false)
 	snapshot := rows.Snapshot{
-		Record: serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []serving.Holder{{ID: "h", Ticket: n(1), Lease: lease.Lease{TTL: 20 * time.Second}}}},
+		Record: records.Read(serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []serving.Holder{{ID: "h", Ticket: n(1), Lease: lease.Lease{TTL: 20 * time.Second}}}}),
 		Rows:   []rows.Row{{Ticket: n(3), ID: "x", Lease: lease.Lease{TTL: 10 * time.Second}}},
 		ReadAt: epoch,
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -32,15 +33,13 @@ func (m Mode) String() string {
 	return ModeExclusive
 }
 
-// Room reports whether the record has room for another holder beside the live ones.
-func (m Mode) Room(rec Record, live int) bool {
-	switch {
-	case m.Permits > 0:
-		return live < m.Permits
-	case m.Shared:
-		return live == 0 || rec.Shared && live < m.readers()
+// Room reports whether the record has room for another holder once those that are gone are removed.
+func (r Record) Room(m Mode, gone []Holder) bool {
+	item := r.item
+	if len(gone) > 0 {
+		item, _ = clause.Write{Do: evict(Evicted{}, gone...).Do}.Apply(r.names, item)
 	}
-	return live == 0
+	return m.free().Holds(r.names, item)
 }
 
 // MismatchError reports that a queue is of another kind than the caller asked for. A

@@ -94,7 +94,7 @@ func TestJoin(t *testing.T) {
 				if test.joins && (len(rec.Holders) != before+1 || me.Ticket != last.TicketNumber || me.Shared != test.then.Shared || rec.Shared != test.then.Shared) {
 					t.Errorf("CLAIM left %+v", rec)
 				}
-				if room := test.then.Room(last, before); room != test.joins {
+				if room := last.Room(test.then, nil); room != test.joins {
 					t.Errorf("Room says %v", room)
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -51,7 +52,7 @@ func endingOf(id string, ticket int) serving.Ending {
 	return serving.Ending{ID: id, Ticket: n(ticket), Call: 1}
 }
 
-// state is the record as docs/protocol.md has it in "Items", in plain Go.
+// state is the record in plain Go.
 type state struct {
 	Exists, Present        bool
 	Number, Granted, After int
@@ -60,11 +61,6 @@ type state struct {
 
 type held struct{ Ticket, Beat, Until int }
 
-func (s state) clone() state {
-	s.Holders = maps.Clone(s.Holders)
-	return s
-}
-
 func (s state) floor() int {
 	if s.Present {
 		return max(s.Granted, s.After+1)
@@ -72,107 +68,35 @@ func (s state) floor() int {
 	return s.Granted
 }
 
-func (s state) idle() bool { return s.Present && len(s.Holders) == 0 }
-
 func (s state) holds(id string) bool { _, ok := s.Holders[id]; return ok }
 
-// Each operation changes the state if it is granted, and says whether it is.
-func (s *state) take(id string, idleOnly bool) bool {
-	switch {
-	case !s.Exists:
-		*s = state{Exists: true, Present: true, Number: 1, Holders: map[string]held{id: {Ticket: 1}}}
-		return true
-	case idleOnly && len(s.Holders) > 0:
+// model is the item as the descriptions of the writes change it.
+type model struct {
+	item clause.Item
+	q    table.Queue
+}
+
+// apply applies a write, and reports whether its conditions hold.
+func (m *model) apply(rt *rapid.T, w clause.Write) bool {
+	after, fate := w.Apply(m.q.Names(), m.item)
+	switch fate {
+	case clause.Refused:
 		return false
+	case clause.Invalid:
+		rt.Fatalf("%s of %v is invalid", w.Name, m.item)
 	}
-	if !s.Present {
-		s.Present, s.After, s.Holders = true, s.Number, map[string]held{id: {Ticket: s.Number + 1}}
+	if m.item = after; m.item["pk"] == nil {
+		maps.Copy(m.item, m.q.RecordKey())
 	}
-	s.Number++
 	return true
 }
 
-func (s *state) enter(id string, t int, idleOnly bool) bool {
-	switch {
-	case !s.Exists:
-		*s = state{Exists: true, Present: true, Number: t, After: t - 1, Holders: map[string]held{id: {Ticket: t}}}
-		return true
-	case s.Number >= t, idleOnly && len(s.Holders) > 0:
-		return false
+func (m *model) state(rt *rapid.T) state {
+	rec, err := serving.Decode(m.q, m.item)
+	if err != nil {
+		rt.Fatal(err)
 	}
-	if !s.Present {
-		s.Present, s.After, s.Holders = true, t-1, map[string]held{id: {Ticket: t}}
-	}
-	s.Number = t
-	return true
-}
-
-func (s *state) claim(id string, t int) bool {
-	if !s.idle() || s.Granted >= t || s.After >= t-1 {
-		return false
-	}
-	s.Holders[id], s.Granted = held{Ticket: t}, t
-	return true
-}
-
-func (s *state) heartbeat(id string, t, until int) bool {
-	h, ok := s.Holders[id]
-	if !ok || s.Granted > t || until != 0 && h.Until > until {
-		return false
-	}
-	h.Beat++
-	if until != 0 {
-		h.Until = until
-	}
-	s.Holders[id] = h
-	return true
-}
-
-func (s *state) goIdle() {
-	s.Granted, s.Present, s.After, s.Holders = s.Number, false, 0, nil
-}
-
-func (s *state) releaseFast(id string, t int) bool {
-	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Number != s.Granted && s.Number != t {
-		return false
-	}
-	s.goIdle()
-	return true
-}
-
-func (s *state) handOff(id string, t int) bool {
-	return s.holds(id) && s.Holders[id].Ticket == t && s.remove(id)
-}
-
-func (s *state) pass(id string, t int, next string, w int) bool {
-	if !s.holds(id) || s.Holders[id].Ticket != t || len(s.Holders) != 1 || s.Granted >= w || s.After >= w-1 {
-		return false
-	}
-	return s.remove(id) && s.claim(next, w)
-}
-
-func (s *state) remove(id string) bool {
-	if !s.holds(id) {
-		return false
-	}
-	delete(s.Holders, id)
-	return true
-}
-
-func (s *state) reset(t int) bool {
-	if !s.idle() || s.Number != s.Granted && s.Number != t {
-		return false
-	}
-	s.goIdle()
-	return true
-}
-
-func (s *state) evict(id string, t, beat int) bool {
-	if h, ok := s.Holders[id]; !ok || h.Ticket != t || h.Beat != beat {
-		return false
-	}
-	delete(s.Holders, id)
-	return true
+	return seen(rec)
 }
 
 // seen is a decoded record in the model's terms.
@@ -212,8 +136,8 @@ func (c *client) newID() string {
 }
 
 // TestRecordFollowsProtocol lets clients do anything they may, at any time:
-// also what they should have done long ago. After each write the record is the
-// model's, and the invariants hold.
+// also what they should have done long ago. After each write the record is as the
+// descriptions of the writes say, and the invariants hold.
 func TestRecordFollowsProtocol(t *testing.T) {
 	for name, options := range map[string][]queuelocktest.Option{"current engine": nil, "older engine": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +155,7 @@ func TestRecordFollowsProtocol(t *testing.T) {
 
 func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q table.Queue, scope ticket.Scope) {
 	ctx := t.Context()
-	m := state{}
+	m := model{q: q}
 	clients := []*client{{name: "a"}, {name: "b"}, {name: "c"}}
 	for _, c := range clients {
 		c.grants = map[string]int{}
@@ -252,12 +176,12 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		op := rapid.SampledFrom(ops).Draw(rt, "op")
 		lost := rapid.IntRange(0, 4).Draw(rt, "answer lost") == 0
 
-		before := m.clone()
+		before := m.state(rt)
 		var rec serving.Record
 		var err error
-		var apply func() bool // on the model
-		number := 0           // that has entered
-		sdkRetries := true    // a lost answer is followed by the same request
+		var write clause.Write // the same, for the model
+		number := 0            // that has entered
+		sdkRetries := true     // a lost answer is followed by the same request
 		var send func() (serving.Record, error)
 		pick := func() (string, int) {
 			id := rapid.SampledFrom(ids).Draw(rt, "id")
@@ -267,9 +191,9 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		case "take", "take if idle":
 			id := c.newID()
 			sdkRetries = false
-			apply = func() bool { return m.take(id, op == "take if idle") }
+			write = entryOf(id).WriteTake(n(0), op == "take if idle")
 			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
-			if lost && !m.Exists {
+			if lost && !before.Exists {
 				lost = false // of two requests; see TestLostAnswerOfTake
 			}
 		case "number":
@@ -287,7 +211,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				id = c.newID()
 			}
 			sdkRetries = false
-			apply = func() bool { return m.enter(id, number, op == "enter if idle") }
+			write = entryOf(id).WriteEnter(n(number), scope, op == "enter if idle")
 			send = func() (serving.Record, error) {
 				return serving.Enter(ctx, q, entryOf(id), n(number), scope, op == "enter if idle")
 			}
@@ -301,7 +225,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			}
 			c.grants[id] = ticket
 			sdkRetries = false
-			apply = func() bool { return m.claim(id, ticket) }
+			write = entryOf(id).WriteClaim(n(ticket))
 			send = func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf(id), n(ticket)) }
 		case "heartbeat":
 			if len(ids) == 0 {
@@ -314,14 +238,14 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			if until > 0 {
 				r.Until = time.UnixMilli(int64(until))
 			}
-			apply = func() bool { return m.heartbeat(id, ticket, until) }
+			write = r.WriteHeartbeat(id, n(ticket))
 			send = func() (serving.Record, error) { return serving.Heartbeat(ctx, q, id, n(ticket), r) }
 		case "release fast":
 			if len(ids) == 0 {
 				continue
 			}
 			id, ticket := pick()
-			apply = func() bool { return m.releaseFast(id, ticket) }
+			write = endingOf(id, ticket).WriteRelease(serving.FormFast, time.Time{})
 			send = func() (serving.Record, error) {
 				rec, err := serving.Release(ctx, q, serving.FormFast, endingOf(id, ticket))
 				if err != nil {
@@ -334,7 +258,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				continue
 			}
 			id, ticket := pick()
-			apply = func() bool { return m.handOff(id, ticket) }
+			write = endingOf(id, ticket).WriteRelease(serving.FormHandOff, time.Time{})
 			send = func() (serving.Record, error) {
 				return serving.Release(ctx, q, serving.FormHandOff, endingOf(id, ticket))
 			}
@@ -345,10 +269,10 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			id, t := pick()
 			next, w := c.newID(), rapid.SampledFrom(c.tickets).Draw(rt, "ticket")
 			c.grants[next] = w
-			apply = func() bool { return m.pass(id, t, next, w) }
+			e := endingOf(id, t)
+			e.Next = serving.Next{Entry: entryOf(next), Ticket: n(w)}
+			write = e.WriteRelease(serving.FormPass, time.Time{})
 			send = func() (serving.Record, error) {
-				e := endingOf(id, t)
-				e.Next = serving.Next{Entry: entryOf(next), Ticket: n(w)}
 				return serving.Release(ctx, q, serving.FormPass, e)
 			}
 		case "remove":
@@ -356,7 +280,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				continue
 			}
 			id, _ := pick()
-			apply = func() bool { return m.remove(id) }
+			write = serving.WriteRemove(id)
 			send = func() (serving.Record, error) { return serving.Remove(ctx, q, id) }
 		case "reset":
 			granted := 0 // to no waiter: only the first form
@@ -365,7 +289,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 					granted = c.grants[id]
 				}
 			}
-			apply = func() bool { return m.reset(granted) }
+			write = serving.WriteReset(n(granted), time.Time{})
 			send = func() (serving.Record, error) { return serving.Reset(ctx, q, n(granted)) }
 		case "look at holders":
 			if rec, err = serving.Get(ctx, q); err != nil {
@@ -378,7 +302,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				continue
 			}
 			h := c.evicts[rapid.IntRange(0, len(c.evicts)-1).Draw(rt, "holder")]
-			apply = func() bool { return m.evict(h.ID, int(h.Ticket.After(ticket.Number{})), int(h.Lease.Beat)) }
+			write = serving.WriteEvict(serving.Evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, h)
 			send = func() (serving.Record, error) { return serving.Evict(ctx, q, h) }
 		}
 
@@ -386,10 +310,11 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		if lost {
 			fault = tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 		}
-		granted := apply()
+		granted := m.apply(rt, write)
 		if lost && sdkRetries {
-			granted = apply()
+			granted = m.apply(rt, write)
 		}
+		after := m.state(rt)
 		rec, err = send()
 		if lost {
 			fault.Remove()
@@ -408,7 +333,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		case outrun && (op != "heartbeat" || granted):
 			rt.Fatalf("%s gave %v, granted: %v", op, err, granted)
 		default:
-			if diff := cmp.Diff(m, seen(rec)); diff != "" {
+			if diff := cmp.Diff(after, seen(rec)); diff != "" {
 				rt.Fatalf("%s returned another record (-want +got):\n%s", op, diff)
 			}
 		}
@@ -416,20 +341,20 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if diff := cmp.Diff(m, seen(now)); diff != "" {
+		if diff := cmp.Diff(after, seen(now)); diff != "" {
 			rt.Fatalf("after %s (answer lost: %v) the record is another (-want +got):\n%s", op, lost, diff)
 		}
 
 		// What the client learns, or could.
 		if op == "take" || op == "take if idle" {
-			if m.Number > before.Number {
-				c.tickets = append(c.tickets, m.Number)
+			if after.Number > before.Number {
+				c.tickets = append(c.tickets, after.Number)
 			}
 		}
-		if number > 0 && m.Number >= number && !lost {
+		if number > 0 && after.Number >= number && !lost {
 			c.tickets = append(c.tickets, number) // a row may be put
 		}
-		for id, h := range m.Holders {
+		for id, h := range after.Holders {
 			if !before.holds(id) {
 				if h.Ticket <= lastGrant {
 					rt.Fatalf("ticket %d was granted after %d", h.Ticket, lastGrant)
@@ -439,14 +364,14 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				c.grants[id] = h.Ticket
 			}
 		}
-		if len(m.Holders) > 1 {
-			rt.Fatalf("there are %d holders", len(m.Holders))
+		if len(after.Holders) > 1 {
+			rt.Fatalf("there are %d holders", len(after.Holders))
 		}
-		if got := int(now.Floor().After(ticket.Number{})); got != m.floor() || got < before.floor() {
-			rt.Fatalf("the floor went from %d to %d, want %d", before.floor(), got, m.floor())
+		if got := int(now.Floor().After(ticket.Number{})); got != after.floor() || got < before.floor() {
+			rt.Fatalf("the floor went from %d to %d, want %d", before.floor(), got, after.floor())
 		}
-		if m.floor() > m.Number {
-			rt.Fatalf("the floor %d is above the last ticket issued, %d", m.floor(), m.Number)
+		if after.floor() > after.Number {
+			rt.Fatalf("the floor %d is above the last ticket issued, %d", after.floor(), after.Number)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -38,7 +39,13 @@ type Record struct {
 	Problem error
 
 	sent, read time.Time // of the request that returned it; see Timed
+
+	item  table.Item // as it was read
+	names clause.Names
 }
+
+// meets reports whether the table would apply a write to the record as it was read.
+func (r Record) meets(w clause.Write) bool { return w.Refuses(r.names, r.item) == nil }
 
 // Holder is one entry of the record.
 type Holder struct {
@@ -112,7 +119,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
 	}
-	var rec Record
+	rec := Record{item: item, names: q.Names()}
 	if q.Home != nil {
 		rec.Item = item
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(item)), q.Home.Owns) {
@@ -257,6 +264,6 @@ func (r Record) Holds(id string, t ticket.Number) bool {
 // Held returns the holder id, and whether it still holds the lock with ticket t. It
 // is the condition of heartbeats and fences, applied to a record that was read.
 func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
-	h, ok := r.Mine(id)
-	return h, ok && h.Ticket == t && (r.Granted.Compare(t) <= 0 || r.Shared || r.Permits > 0)
+	h, _ := r.Mine(id)
+	return h, r.meets(clause.Write{If: holds(id, t)})
 }

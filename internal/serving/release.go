@@ -103,8 +103,7 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
 // Fast reports whether the fast form of RELEASE is possible for the holder id with
 // ticket t.
 func (r Record) Fast(id string, t ticket.Number) bool {
-	_, mine := r.Held(id, t)
-	return mine && len(r.Holders) == 1 && r.noneOutstanding(t)
+	return r.meets(Ending{ID: id, Ticket: t}.release(FormFast, false, time.Time{}))
 }
 
 // Reset makes a queue without holders and outstanding tickets serve the next TAKE
@@ -129,7 +128,7 @@ func MakeIdle(ctx context.Context, q table.Queue, r Record) (Record, error) {
 
 // Resettable reports whether Reset would be applied with ticket t.
 func (r Record) Resettable(t ticket.Number) bool {
-	return r.Present && len(r.Holders) == 0 && r.noneOutstanding(t)
+	return r.meets(reset(t, time.Time{}))
 }
 
 // forgetting returns when the table's TTL may delete a record that is idle from now on; zero if that must not happen, or
@@ -140,8 +139,4 @@ func forgetting(q table.Queue) time.Time {
 		return time.Time{}
 	}
 	return latest.Add(q.Forget)
-}
-
-func (r Record) noneOutstanding(t ticket.Number) bool {
-	return r.TicketNumber == r.Granted || r.TicketNumber == t
 }

@@ -113,10 +113,13 @@ func (m Mode) fits(idleOnly bool) []clause.Cond {
 		conds = append(conds, clause.Any(attrHolders.Absent(), attrHoldMode.Exists()).As("mode known"))
 	}
 	if idleOnly {
-		conds = append(conds, clause.Any(attrHolders.Absent(), m.admits()))
+		conds = append(conds, m.free())
 	}
 	return conds
 }
+
+// free asks that a ticket would be served at once, but for others that are outstanding.
+func (m Mode) free() clause.Cond { return clause.Any(attrHolders.Absent(), m.admits()) }
 
 // wellFormed asks that an item is a record. It cannot ask for whole numbers, nor look into entries. The counter's own
 // condition covers ticketNumber. Decode must refuse every record that wellFormed refuses, or a waiter would try such a

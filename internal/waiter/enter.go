@@ -124,7 +124,7 @@ func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
 	case len(gone) > 0:
 		_, err := w.evict(ctx, gone)
 		return err
-	case w.Mode().Room(rec, d.Holders):
+	case rec.Room(w.Mode(), d.ExpiredHolders):
 		return nil
 	}
 	return cmp.Or(d.Stuck, ErrBusy)

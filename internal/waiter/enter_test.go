@@ -8,6 +8,7 @@ import (
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/records"
 )
 
 func TestAnswerToEnter(t *testing.T) {
@@ -88,19 +89,22 @@ func TestMakeRoom(t *testing.T) {
 	full := permits
 	full.Holders = []serving.Holder{holder, {ID: "i", Ticket: n(6), Lease: lease.Lease{TTL: time.Minute}}}
 	for name, test := range map[string]struct {
-		rec  serving.Record
-		mode serving.Mode
-		want error
+		rec       serving.Record
+		mode      serving.Mode
+		want      error
+		malformed bool
 	}{
 		"NotWithoutHolders":   {rec: record(7)},
 		"WithHolder":          {rec: held, want: ErrBusy},
 		"NotWithPermits":      {rec: permits, mode: serving.Mode{Permits: 2}},
 		"WithAllPermitsInUse": {rec: full, mode: serving.Mode{Permits: 2}, want: ErrBusy},
-		"SaysWhyIfStuck":      {rec: record(7, stuck), want: stuck.Problem},
+		"SaysWhyIfStuck":      {rec: record(7, stuck), malformed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWaiter(t, Config{Entry: Entry{Mode: test.mode}})
-			if err := w.makeRoom(t.Context(), test.rec); err != test.want {
+			err := w.makeRoom(t.Context(), records.Read(test.rec))
+			_, malformed := errors.AsType[*table.MalformedError](err)
+			if malformed != test.malformed || !malformed && err != test.want {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
 		})
