@@ -24,6 +24,7 @@
 package counter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -51,8 +52,9 @@ type Counter struct {
 
 // Rider goes with an increment in the same request. The zero Rider adds nothing.
 type Rider struct {
-	If []clause.Cond                             // of a counter that exists
-	Do func(last clause.Operand) []clause.Change // last is the number before the one that is issued
+	Name string                                    // of the write in the protocol, in place of NUMBER
+	If   []clause.Cond                             // of a counter that exists
+	Do   func(last clause.Operand) []clause.Change // last is the number before the one that is issued
 }
 
 func (r Rider) changes(last clause.Operand) []clause.Change {
@@ -167,7 +169,7 @@ func (c Counter) Increment(rider Rider, create bool, base ticket.Number) clause.
 		last, condition = c.number().Or(clause.V(base.Attribute())), clause.Any(c.missing(), condition)
 	}
 	return clause.Write{
-		Name: "NUMBER",
+		Name: cmp.Or(rider.Name, "NUMBER"),
 		If:   []clause.Cond{condition},
 		Do:   append([]clause.Change{c.number().Set(last.Plus(table.Int(1)))}, rider.changes(last)...),
 	}
@@ -195,7 +197,7 @@ func (c Counter) fresh(item table.Item) bool {
 // Seed begins a counter with the number after base.
 func (c Counter) Seed(rider Rider, base, first ticket.Number) clause.Write {
 	return clause.Write{
-		Name: "SEED",
+		Name: cmp.Or(rider.Name, "NUMBER") + " that seeds",
 		If:   []clause.Cond{c.missing()},
 		Do:   append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
 	}

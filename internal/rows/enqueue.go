@@ -35,7 +35,7 @@ func hasID(id string) clause.Cond { return attrID.Equal(clause.V(table.String(id
 func enqueue(item table.Item, from string) clause.Write {
 	w := clause.Write{Name: "ENQUEUE", Kind: clause.Put, If: []clause.Cond{clause.Key.Absent().As("no row")}, Item: item}
 	if from != "" {
-		w.Name = "RESUME"
+		w.Name = "RESUME of a row"
 		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(table.String(from+"-")))).As("no row of another")}
 	}
 	return w
@@ -44,7 +44,7 @@ func enqueue(item table.Item, from string) clause.Write {
 // renew renews the lease of a row. The last condition refuses a late one (see package serving).
 func (r Row) renew(until time.Time, expires types.AttributeValue) clause.Write {
 	w := clause.Write{
-		Name: "HEARTBEAT",
+		Name: "HEARTBEAT of a row",
 		If:   []clause.Cond{hasID(r.ID).As("its id")},
 		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(table.Int(1))), clause.Expires.Set(clause.V(expires))},
 	}
@@ -62,7 +62,7 @@ func leave(ids []string) clause.Write {
 	for _, id := range ids {
 		conds = append(conds, hasID(id))
 	}
-	return clause.Write{Name: "CLEAN UP", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
+	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
 }
 
 // sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is missing.

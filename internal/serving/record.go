@@ -45,7 +45,7 @@ type Record struct {
 }
 
 // meets reports whether the table would apply a write to the record as it was read.
-func (r Record) meets(w clause.Write) bool { return w.Refuses(r.names, r.item) == nil }
+func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
 
 // Holder is one entry of the record.
 type Holder struct {

@@ -33,7 +33,7 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 		Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: table.RecordNames(),
 	}
 	sent := time.Now()
-	item, err := tickets.Take(ctx, counter.Rider{If: takes(e.Mode, idleOnly), Do: e.serve})
+	item, err := tickets.Take(ctx, counter.Rider{Name: "TAKE", If: takes(e.Mode, idleOnly), Do: e.serve})
 	switch {
 	case err == nil:
 		rec, err := Decode(q, item)

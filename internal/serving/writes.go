@@ -96,7 +96,7 @@ func (m Mode) admits() clause.Cond {
 	case m.Permits > 0:
 		return attrHolders.SizeLess(attrPermits.Was()).As("room")
 	case m.Shared:
-		return clause.Any(noHolder(), clause.All(isShared(), attrHolders.SizeLess(integer(int64(m.readers()))))).As("room")
+		return clause.Any(noHolder(), clause.All(isShared().As("holders share"), attrHolders.SizeLess(integer(int64(m.readers()))).As("few readers"))).As("room")
 	}
 	return noHolder().As("room")
 }
@@ -378,7 +378,7 @@ func evictFailClosed(mark Evicted, h Holder) clause.Write {
 	failClosed := entry(h.ID).Field(table.AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
 	endless := entry(h.ID).Field(table.AttrTTL).Absent()
 	return clause.Write{
-		Name: "EVICT",
+		Name: "EVICT of a fail-closed holder",
 		If:   append([]clause.Cond{failClosed.As("fail closed"), endless.As("no lease")}, asRead(h)...),
 		Do:   []clause.Change{entry(h.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute()))},
 	}

@@ -48,6 +48,7 @@ type template struct {
 
 // Express returns the expressions of a write.
 func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
+	w = w.Planted()
 	key, ids, values := w.Shape(make([]byte, 0, 1024), n)
 	if slices.Contains(ids, "") { // of an item that another program wrote
 		return Expressions{err: NotApplied(errors.New("an id in the item is empty"))}

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"flag"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
 func TestMain(m *testing.M) {
@@ -16,7 +19,20 @@ func TestMain(m *testing.M) {
 	// Two goroutines that become ready at one instant run in an order that a program
 	// cannot choose. On one core it is the same each time.
 	runtime.GOMAXPROCS(1)
+	flag.Parse()
+	clause.Leave = leaves(*left)
 	goleak.VerifyTestMain(m)
+}
+
+// leaves returns whether a condition is one of those; nil if there are none.
+func leaves(those string) func(write, condition string) bool {
+	if those == "" {
+		return nil
+	}
+	list := strings.Split(those, "; ")
+	return func(write, condition string) bool {
+		return slices.Contains(list, write+": "+condition) || slices.Contains(list, write+": *")
+	}
 }
 
 // details are what an error says of its cause. Where a deadline ends a request

@@ -9,16 +9,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
 var plant = flag.Bool("sim.mutants", false, "plant each deliberate mistake and see that it is found")
 
-// mutant is a deliberate mistake: an edit of the library's source, and what
-// the simulator must say of it.
+// mutant is a deliberate mistake: an edit of the library's source, or conditions that are left out, and what the
+// simulator must say of it.
 type mutant struct {
 	name     string
-	file     string
+	where    string // the file to edit; or, without old, conditions as "WRITE: condition", with semicolons between them
 	old, new string
 	finds    string // a regular expression; another violation does not count
 	seed     uint64 // of a run that finds it
@@ -26,21 +27,18 @@ type mutant struct {
 
 var mutants = []mutant{
 	{
-		"grant by read alone", "internal/serving/claim.go",
-		"\treturn built(n.claim(expression.UpdateBuilder{}, n.admits(c.mode), c.mode, slots))\n",
-		"\tupdate, _ := n.claim(expression.UpdateBuilder{}, n.admits(c.mode), c.mode, slots)\n\treturn built(update, n.holders.AttributeExists())\n",
+		"grant by read alone", "CLAIM: *", "", "",
 		`\d holders at once|was granted after ticket|believed to hold`, 10,
 	},
 	{
-		"a heartbeat that asks only whether the item exists", "internal/serving/heartbeat.go",
-		"\tshape := heartbeatShape{",
+		"a heartbeat that asks only whether the item exists", "internal/serving/writes.go",
+		"\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
 		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
-			"\t\treturn write(ctx, q, expression.Set(namesOf(q).entry(id), expression.Value(table.Map(mine))), namesOf(q).holders.AttributeExists())\n\t}\n\tshape := heartbeatShape{",
+			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(table.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
 		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
 	},
 	{
-		"a heartbeat that may come late", "internal/serving/heartbeat.go",
-		"condition = condition.And(until.AttributeNotExists().Or(until.LessThanEqual(slots.Value(2))))", "",
+		"a heartbeat that may come late", "HEARTBEAT: not late", "", "",
 		`the end of holder|renewed less than a lease ago|believed to hold`, 4,
 	},
 	{
@@ -64,8 +62,7 @@ var mutants = []mutant{
 		`gave up its place`, 37,
 	},
 	{
-		"a sweep without condition", "internal/rows/enqueue.go",
-		"\t\tAnd(as(row.raw, table.AttrBeat)).And(as(row.raw, table.AttrID))\n", "\t\tAnd(expression.AttributeExists(expression.NameNoDotSplit(q.Layout().PK)))\n",
+		"a sweep without condition", "SWEEP: beat as read; SWEEP: id as read", "", "",
 		`the row of .* was removed by`, 31,
 	},
 	{
@@ -79,8 +76,7 @@ var mutants = []mutant{
 		`requests within a second|sends requests without end|some still wait`, 1816,
 	},
 	{
-		"a fast release by the last number seen", "internal/serving/release.go",
-		"condition.And(n.alone()).And(n.noneOutstanding(t))", "condition.And(n.alone())",
+		"a fast release by the last number seen", "RELEASE: none outstanding", "", "",
 		`the floor rose`, 1,
 	},
 	{
@@ -95,12 +91,12 @@ var mutants = []mutant{
 	},
 	{
 		"a fence that asks for nothing", "internal/serving/fence.go",
-		"WithCondition(namesOf(q).fence(id, t, alone))", "WithCondition(namesOf(q).fence(id, t, alone).Or(namesOf(q).ticketNumber.AttributeExists()))",
+		"If: fence(id, t, alone)}",
+		"If: []clause.Cond{attrTicketNumber.Exists()}}",
 		`a protected write with ticket \d+ committed`, 1,
 	},
 	{
-		"a fence that takes an orphaned entry for its lock", "internal/serving/fence.go",
-		"return n.isHolder(id).And(n.latest(number(t))).And(n.served(id, t))", "return n.isHolder(id).And(n.latest(number(t)))",
+		"a fence that takes an orphaned entry for its lock", "FENCE: its ticket", "", "",
 		`a protected write with ticket \d+ committed`, 3645,
 	},
 	{
@@ -114,33 +110,33 @@ var mutants = []mutant{
 		`an Acquire that failed has left \[row`, 101030,
 	},
 	{
-		"an ENQUEUE over any existing row", "internal/rows/enqueue.go",
-		"(e.pk).AttributeNotExists())", "(e.pk).AttributeNotExists().Or(expression.AttributeNotExists(expression.Name(\"never\"))))",
+		"an ENQUEUE over any existing row", "ENQUEUE: no row", "", "",
 		`the (end|beats) of the row`, 4,
 	},
 	{
-		"a waiter's heartbeat that may come late", "internal/rows/enqueue.go",
-		"condition = condition.And(end.AttributeNotExists().Or(end.LessThanEqual(slots.Value(2))))", "",
+		"a waiter's heartbeat that may come late", "HEARTBEAT of a row: not late", "", "",
 		`the end of the row`, 33,
 	},
 	{
-		"a reader joins any holder", "internal/serving/mode.go",
-		"return n.noHolder().Or(n.isShared().And(", "return n.holders.AttributeExists().Or(n.isShared().And(",
+		"a reader joins any holder", "internal/serving/writes.go",
+		"clause.Any(noHolder(), clause.All(isShared()",
+		"clause.Any(attrHolders.Exists(), clause.All(isShared()",
 		`\d holders at once|believed to hold`, 2267,
 	},
 	{
-		"a writer joins readers", "internal/serving/mode.go",
-		"\t}\n\treturn n.noHolder()\n}", "\t}\n\treturn n.noHolder().Or(n.isShared())\n}",
+		"a writer joins readers", "internal/serving/writes.go",
+		"\treturn noHolder().As(\"room\")\n",
+		"\treturn clause.Any(noHolder(), isShared()).As(\"room\")\n",
 		`\d holders at once|believed to hold`, 91,
 	},
 	{
-		"a hold mode that is left behind in an idle queue", "internal/serving/release.go",
-		".Remove(n.servingAfter).Remove(n.holdMode)", ".Remove(n.servingAfter)",
+		"a hold mode that is left behind in an idle queue", "internal/serving/writes.go",
+		", attrHoldMode.Remove()}",
+		"}",
 		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1,
 	},
 	{
-		"an ENTER that comes late", "internal/serving/enter.go",
-		"known := n.ticketNumber.Between(integer(0), number(t.Previous())).", "known := n.ticketNumber.AttributeExists().",
+		"an ENTER that comes late", "ENTER: first with its ticket", "", "",
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
 	},
 	{
@@ -166,19 +162,19 @@ var mutants = []mutant{
 		`an update is lost`, 202,
 	},
 	{
-		"a transaction by its token alone", "internal/serving/fence.go",
-		"	update, once := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone).And(once)).Build()\n",
-		"	update, _ := n.number(id, call)\n	e, err := expression.NewBuilder().WithUpdate(update).WithCondition(n.fence(id, t, alone)).Build()\n",
+		"a transaction by its token alone", "FENCE: transaction not made", "", "",
 		`was made twice`, 370,
 	},
 	{
-		"a release without its mark", "internal/serving/release.go",
-		"	update = update.Set(n.released, slots.Value(2))\n", "",
+		"a release without its mark", "internal/serving/writes.go",
+		"\tw.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))\n",
+		"",
 		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
 	},
 	{
-		"an eviction without its mark", "internal/serving/evict.go",
-		"	return update.Set(n.evicted, expression.Value(mark.attribute()))\n", "	_ = mark\n	return update\n",
+		"an eviction without its mark", "internal/serving/writes.go",
+		"\tw.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))\n",
+		"",
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 70,
 	},
 	{
@@ -217,8 +213,9 @@ var mutants = []mutant{
 		`was removed by|believed to hold`, 920379,
 	},
 	{
-		"a TAKE that leaves the TTL attribute in place", "internal/serving/take.go",
-		"serve(keep(u, t.expires), t.mode, slots, last)", "serve(u, t.mode, slots, last)",
+		"a TAKE that leaves the TTL attribute in place", "internal/serving/writes.go",
+		"\t\tclause.Expires.Remove(),\n",
+		"",
 		`the record has disappeared`, 16,
 	},
 	{
@@ -242,15 +239,19 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plain := sync.OnceValue(func() string { return build(t, root, t.TempDir(), mutant{}) })
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			dir := t.TempDir()
-			binary := build(t, root, dir, m)
+			binary, leave := plain(), m.where
+			if m.old != "" {
+				binary, leave = build(t, root, dir, m), ""
+			}
 			from := max(m.seed, 1)
 			if *first != 0 {
 				from = *first
 			}
-			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.histories", dir, "-test.v")
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.histories", dir, "-test.v")
 			cmd.Dir = filepath.Join(root, "internal/testbed/sim")
 			out, err := cmd.CombinedOutput()
 			if err == nil {
@@ -302,28 +303,36 @@ func TestMutantText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range mutants {
-		source, err := os.ReadFile(filepath.Join(root, m.file))
+		if m.old == "" {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(root, m.where))
 		if err != nil {
 			t.Errorf("%s: %v", m.name, err)
 			continue
 		}
 		if n := strings.Count(string(source), m.old); n != 1 {
-			t.Errorf("%s: %s has %d places for the mistake, not one", m.name, m.file, n)
+			t.Errorf("%s: %s has %d places for the mistake, not one", m.name, m.where, n)
 		}
 	}
 }
 
 // build makes a test binary of the library with the mistake in it.
 func build(t *testing.T, root, dir string, m mutant) string {
-	path := filepath.Join(root, m.file)
+	binary := filepath.Join(dir, "sim.test")
+	if m.old == "" {
+		compile(t, root, binary)
+		return binary
+	}
+	path := filepath.Join(root, m.where)
 	source, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(source), m.old); n != 1 {
-		t.Fatalf("%s has %d places for the mistake, not one: bring the table up to date", m.file, n)
+		t.Fatalf("%s has %d places for the mistake, not one: bring the table up to date", m.where, n)
 	}
-	mutated, overlay, binary := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	mutated, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
 	text := strings.Replace(string(source), m.old, m.new, 1)
 	if err := os.WriteFile(mutated, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -335,10 +344,14 @@ func build(t *testing.T, root, dir string, m mutant) string {
 	if err := os.WriteFile(overlay, replace, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./internal/testbed/sim")
+	compile(t, root, binary, "-overlay", overlay)
+	return binary
+}
+
+func compile(t *testing.T, root, binary string, flags ...string) {
+	cmd := exec.Command("go", append(append([]string{"test", "-c", "-vet=off"}, flags...), "-o", binary, "./internal/testbed/sim")...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("it does not build: %v\n%s", err, out)
 	}
-	return binary
 }

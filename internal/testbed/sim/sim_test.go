@@ -18,6 +18,7 @@ var (
 	first   = flag.Uint64("sim.seed", 0, "the first `seed`; the others follow it; 0: a random one")
 	replays = flag.Int("sim.replays", usualReplays, "how many seeds are run twice and compared, by their `number`")
 	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
+	left    = flag.String("sim.leave", "", "`conditions` of the library's writes that are left out, as \"CLAIM: room; SWEEP: *\"")
 	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
