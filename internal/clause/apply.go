@@ -2,6 +2,7 @@ package clause
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"math/big"
 	"slices"
@@ -221,8 +222,10 @@ func number(s string) Value { return &types.AttributeValueMemberN{Value: s} }
 func ordered(a, b Value, is func(int) bool) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberN:
-		x, y := numberOf(a), numberOf(b)
-		return x != nil && y != nil && is(x.Cmp(y))
+		if b, ok := b.(*types.AttributeValueMemberN); ok {
+			return orderedNumbers(a.Value, b.Value, is)
+		}
+		return false
 	case *types.AttributeValueMemberS:
 		b, ok := b.(*types.AttributeValueMemberS)
 		return ok && is(strings.Compare(a.Value, b.Value))
@@ -231,6 +234,16 @@ func ordered(a, b Value, is func(int) bool) bool {
 		return ok && is(bytes.Compare(a.Value, b.Value))
 	}
 	return false
+}
+
+func orderedNumbers(a, b string, is func(int) bool) bool {
+	i, errA := strconv.ParseInt(a, 10, 64)
+	j, errB := strconv.ParseInt(b, 10, 64)
+	if errA == nil && errB == nil { // as almost always
+		return is(cmp.Compare(i, j))
+	}
+	x, y := numberOf(number(a)), numberOf(number(b))
+	return x != nil && y != nil && is(x.Cmp(y))
 }
 
 // same reports whether two values are equal for DynamoDB.

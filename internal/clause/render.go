@@ -16,7 +16,7 @@ func (w Write) Builder(n Names) x.Builder {
 // Shape appends a key to b that two writes share exactly if their expressions differ in nothing but ids and values. It
 // returns those in the order in which Template numbers them.
 func (w Write) Shape(b []byte, n Names) (_ []byte, ids []string, values []Value) {
-	s := shape{b: b}
+	s := shape{b: b, values: make([]Value, 0, 16)}
 	s.text(n.Key)
 	s.text(n.Expires)
 	s.text(n.Prefix)

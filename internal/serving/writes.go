@@ -124,20 +124,21 @@ func (m Mode) free() clause.Cond { return clause.Any(attrHolders.Absent(), m.adm
 // wellFormed asks that an item is a record. It cannot ask for whole numbers, nor look into entries. The counter's own
 // condition covers ticketNumber. Decode must refuse every record that wellFormed refuses, or a waiter would try such a
 // record for ever.
-func wellFormed() clause.Cond {
-	idle := clause.All(attrHolders.Absent(), attrServingAfter.Absent())
-	serving := clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero), attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists())
-	granted := clause.All(attrGranted.AtLeast(zero), attrGranted.AtMost(attrTicketNumber.Was()))
-	return clause.All(
-		clause.Any(idle, serving).As("holders well formed"),
-		clause.Any(attrGranted.Absent(), granted).As("granted well formed"),
-		clause.Any(attrHoldMode.Absent(), attrHoldMode.OneOf(exclusive, shared)).As("mode well formed"),
-	)
-}
+var wellFormed = clause.All(
+	clause.Any(
+		clause.All(attrHolders.Absent(), attrServingAfter.Absent()),
+		clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero), attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists()),
+	).As("holders well formed"),
+	clause.Any(
+		attrGranted.Absent(),
+		clause.All(attrGranted.AtLeast(zero), attrGranted.AtMost(attrTicketNumber.Was())),
+	).As("granted well formed"),
+	clause.Any(attrHoldMode.Absent(), attrHoldMode.OneOf(exclusive, shared)).As("mode well formed"),
+)
 
 // takes are the conditions of TAKE on a record that exists, beside that of the counter.
 func takes(m Mode, idleOnly bool) []clause.Cond {
-	return append([]clause.Cond{wellFormed(), attrScope.Absent().As("scope")}, m.fits(idleOnly)...)
+	return append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, m.fits(idleOnly)...)
 }
 
 // serve makes an entry the holder of a record without holders, for the ticket after before. The record is kept from then
@@ -163,7 +164,7 @@ func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.
 	known := append([]clause.Cond{
 		attrTicketNumber.Between(zero, number(t.Previous())).As("first with its ticket"),
 		attrScope.Equal(text(scopes[scope])).As("scope"),
-		wellFormed(),
+		wellFormed,
 	}, e.Mode.fits(idleOnly)...)
 	return clause.Write{
 		Name: "ENTER",

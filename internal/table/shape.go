@@ -35,8 +35,13 @@ const maxTemplates = 1000
 
 // templates are the expressions of writes by their shape: those of a shape are built once, and each write fills in its ids and values.
 type templates struct {
-	mu sync.RWMutex
-	by map[string]*template
+	mu      sync.RWMutex
+	by      map[string]*template
+	buffers sync.Pool // of *[]byte, for shapes
+}
+
+func newTemplates() *templates {
+	return &templates{by: map[string]*template{}, buffers: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
 // template has dummies in the places of ids and values.
@@ -49,7 +54,10 @@ type template struct {
 // Express returns the expressions of a write.
 func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
 	w = w.Planted()
-	key, ids, values := w.Shape(make([]byte, 0, 1024), n)
+	buffer := s.templates.buffers.Get().(*[]byte)
+	defer s.templates.buffers.Put(buffer)
+	key, ids, values := w.Shape((*buffer)[:0], n)
+	*buffer = key
 	if slices.Contains(ids, "") { // of an item that another program wrote
 		return Expressions{err: NotApplied(errors.New("an id in the item is empty"))}
 	}

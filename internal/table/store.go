@@ -59,7 +59,7 @@ type Store struct {
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool), templates: &templates{by: map[string]*template{}}}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool), templates: newTemplates()}
 }
 
 // Within returns the same table with another timeout.
