@@ -49,6 +49,7 @@ var floors = []string{
 	"waitpolicy",
 	"failfast",
 	"wake",
+	"internal/clause",
 	"internal/random",
 	"internal/quote",
 }
@@ -104,6 +105,43 @@ func TestImportDirection(t *testing.T) {
 				}
 				if below := slices.Index(floors, strings.TrimPrefix(rest, "/")); below <= i {
 					t.Errorf("%s imports %s, which is not below it", file, path)
+				}
+			}
+		}
+	}
+}
+
+// pure are the packages that send nothing, start nothing and have no clock. Whoever wants to know what a write does, and
+// a program that searches what may happen, need only call them.
+var pure = []string{"internal/clause", "ticket"}
+
+// TestPure checks that nothing in a pure package, and nothing of the library that it imports, can do more.
+func TestPure(t *testing.T) {
+	for _, floor := range pure {
+		files, err := filepath.Glob(filepath.Join(floor, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %q: %v", floor, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, path := range importsOf(t, file) {
+				first, _, _ := strings.Cut(path, "/")
+				ours, isOurs := strings.CutPrefix(path, module+"/")
+				switch {
+				case slices.Contains([]string{"context", "sync", "net", "os", "log", "runtime", "syscall"}, first), strings.HasPrefix(path, "math/rand"),
+					strings.HasSuffix(path, "/service/dynamodb"), isOurs && !slices.Contains(pure, ours):
+					t.Errorf("%s imports %s", file, path)
+				}
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range []string{"time.Now(", "time.Since(", "time.Until(", "time.After(", "time.Sleep(", "go func"} {
+				if strings.Contains(string(source), call) {
+					t.Errorf("%s has %s", file, call)
 				}
 			}
 		}
