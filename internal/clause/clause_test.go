@@ -1,8 +1,6 @@
 package clause_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -12,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/writetest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -46,10 +44,10 @@ func TestApply(t *testing.T) {
 		if want != nil && wantFate == clause.Applied {
 			want["pk"], want["sk"] = key["pk"], key["sk"]
 		}
-		fate := send(t, db, table.Name(), key, w)
+		fate := writetest.Send(t, db, table.Name(), key, w, names)
 		got := get(t, db, table.Name(), key)
 		fates[fate]++
-		if diff := cmp.Diff(want, got, sameValues...); fate != wantFate || diff != "" {
+		if diff := cmp.Diff(want, got, writetest.SameValues...); fate != wantFate || diff != "" {
 			t.Fatalf("%d: %v on %v\nthe table: %d, Apply: %d\n%s", i, w, item, fate, wantFate, diff)
 		}
 	}
@@ -114,14 +112,6 @@ func built(t *testing.T, b expression.Builder) [4]any {
 		t.Fatal(err)
 	}
 	return [4]any{aws.ToString(e.Update()), aws.ToString(e.Condition()), e.Names(), len(e.Values())}
-}
-
-// sameValues compares items: sets have no order.
-var sameValues = cmp.Options{
-	cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberM{},
-		types.AttributeValueMemberB{}, types.AttributeValueMemberBOOL{}, types.AttributeValueMemberNS{}),
-	cmpopts.SortSlices(func(a, b string) bool { return a < b }),
-	cmp.Comparer(bytes.Equal),
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -258,21 +248,4 @@ func get(t *testing.T, db *queuelocktest.Client, name string, key clause.Item) c
 		t.Fatal(err)
 	}
 	return out.Item
-}
-
-func send(t *testing.T, db *queuelocktest.Client, name string, key clause.Item, w clause.Write) clause.Fate {
-	t.Helper()
-	e, err := w.Builder(names).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &name, Key: key, UpdateExpression: e.Update(),
-		ConditionExpression: e.Condition(), ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values()})
-	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
-		return clause.Refused
-	}
-	if err != nil {
-		return clause.Invalid
-	}
-	return clause.Applied
 }

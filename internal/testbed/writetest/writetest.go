@@ -2,6 +2,7 @@
 package writetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
@@ -63,9 +63,8 @@ func (s Suite) Run(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := Send(t, db, table.Name(), key, w, s.Names)
-		if applied := err == nil; applied != (fate == clause.Applied) {
-			t.Errorf("%v: fate %d, and the table gave %v\n%v", w.Name, fate, err, before)
+		if got := Send(t, db, table.Name(), key, w, s.Names); got != fate {
+			t.Errorf("%v: fate %d, and at the table %d\n%v", w.Name, fate, got, before)
 		}
 		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
 		if err != nil {
@@ -136,17 +135,13 @@ var SameValues = []cmp.Option{
 	cmpopts.EquateEmpty(),
 }
 
-// Send sends a write as its expressions say.
-func Send(t *testing.T, db *queuelocktest.Client, table string, key clause.Item, w clause.Write, n clause.Names) error {
+// Send sends a write as its expressions say, and returns what became of it.
+func Send(t *testing.T, db *queuelocktest.Client, table string, key clause.Item, w clause.Write, n clause.Names) clause.Fate {
 	t.Helper()
 	e, err := w.Builder(n).Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sendAs(t, db, table, key, w, e)
-}
-
-func sendAs(t *testing.T, db *queuelocktest.Client, table string, key clause.Item, w clause.Write, e expression.Expression) (err error) {
 	switch w.Kind {
 	case clause.Put:
 		item := maps.Clone(w.Item)
@@ -161,15 +156,24 @@ func sendAs(t *testing.T, db *queuelocktest.Client, table string, key clause.Ite
 			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		})
 	case clause.Check:
-		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{ConditionCheck: &types.ConditionCheck{
+		check := &types.ConditionCheck{
 			TableName: &table, Key: key, ConditionExpression: e.Condition(),
 			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
-		}}}})
+		}
+		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{ConditionCheck: check}}})
 	default:
 		_, err = db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: &table, Key: key, UpdateExpression: e.Update(), ConditionExpression: e.Condition(),
 			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		})
 	}
-	return err
+	_, refused := errors.AsType[*types.ConditionalCheckFailedException](err)
+	_, cancelled := errors.AsType[*types.TransactionCanceledException](err)
+	switch {
+	case refused || cancelled:
+		return clause.Refused
+	case err != nil:
+		return clause.Invalid
+	}
+	return clause.Applied
 }
