@@ -25,9 +25,6 @@ type backend struct {
 type running struct {
 	options dynamodb.Options
 	stop    func()
-
-	probe sync.Mutex
-	found *capabilities
 }
 
 // missingError says that an engine is not installed, and what to do about it.

@@ -52,5 +52,9 @@ func openDynamoDBLocal() (*running, error) {
 		p.stop()
 		return nil, err
 	}
-	return p.serve("http://" + address)
+	r, err := p.serve("http://" + address)
+	if err == nil {
+		r.options.HTTPClient = refusals{r.options.HTTPClient} // the edition is of 2020
+	}
+	return r, err
 }
