@@ -12,7 +12,8 @@ import (
 
 // refusals is an HTTP client for an engine from before June 2023, which returns no item when the condition of a put,
 // update or delete is false. It reads the item, and puts it into the answer. The item is read later than the refusal,
-// so it may be another one by then, or be gone. The library could draw wrong conclusions from it, so only the test apparatus does this.
+// so it may be another one by then, or be gone. The library would draw wrong conclusions from that, so only the test
+// apparatus may do it.
 type refusals struct{ engine aws.HTTPClient }
 
 // attributes is an item, or a part of one, as it is sent.

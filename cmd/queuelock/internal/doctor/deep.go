@@ -37,7 +37,8 @@ func Deep(ctx context.Context, s Subject, report func(Result)) error {
 	}{
 		{"consistent reads", d.reads, "the library must not be used: a read must show each write that was answered before"},
 		{"conditions", d.conditions, "the library must not be used: a write whose condition is false must change nothing"},
-		{"returned items", d.returned, "the library needs ALL_NEW, and asks again without ALL_OLD of a failed condition"},
+		{"returned items", d.returned, "the library does not work: a write must return its item (ReturnValues ALL_NEW)"},
+		{"refusals", d.refusals, "the library does not work: a refused write must return the item that is there (ReturnValuesOnConditionCheckFailure), as DynamoDB does since June 2023; update the local engine, or the proxy that removes it"},
 		{"numbers", d.numbers, "the library must not be used: tickets need whole numbers of 17 digits"},
 		{"queries", d.queries, "the library must not be used: rows must come in the order of their sort keys, on all pages"},
 		{"transactions", d.transactions, "do not use Transact, ReleaseWith and Get"},
@@ -164,15 +165,27 @@ func (d *deep) returned(ctx context.Context) (string, error) {
 	if !equals(item["n"], "5") || !equals(item["w"], "1") || item[d.PartitionKey] == nil {
 		return "", errors.New("ALL_NEW did not return the item as it was written")
 	}
-	_, err = d.update(ctx, "returned", "SET n = :z", "n = :z", map[string]types.AttributeValue{":z": number(4)})
-	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
-	if !ok {
-		return "", fmt.Errorf("a false condition: %v", err)
+	return "ALL_NEW", nil
+}
+
+// refusals checks that refused writes return the item that is there, and none where none is.
+func (d *deep) refusals(ctx context.Context) (string, error) {
+	if _, err := d.update(ctx, "refusals", "SET n = :n", "", map[string]types.AttributeValue{":n": number(5)}); err != nil {
+		return "", err
 	}
-	if !equals(failed.Item["n"], "5") {
-		return "ALL_NEW; not ALL_OLD of a failed condition: each refusal costs one read more", nil
+	for name, n := range map[string]string{"refusals": "5", "no refusals": ""} {
+		_, err := d.update(ctx, name, "SET n = :z", "n = :z", map[string]types.AttributeValue{":z": number(4)})
+		failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
+		switch {
+		case !ok:
+			return "", fmt.Errorf("a false condition: %v", err)
+		case n != "" && failed.Item == nil:
+			return "", errors.New("a refused write did not return the item that is there")
+		case n != "" && !equals(failed.Item["n"], n), n == "" && failed.Item != nil:
+			return "", fmt.Errorf("a refused write returned another item than the one that is there: %d attributes", len(failed.Item))
+		}
 	}
-	return "ALL_NEW, and ALL_OLD of a failed condition", nil
+	return "they return the item", nil
 }
 
 // numbers checks that a counter of the size of tickets counts by one.
@@ -259,6 +272,9 @@ func (d *deep) transactions(ctx context.Context) (string, error) {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok || len(canceled.CancellationReasons) != 2 || aws.ToString(canceled.CancellationReasons[1].Code) != "ConditionalCheckFailed" {
 		return "", fmt.Errorf("a false condition did not cancel the transaction with its reason: %v", err)
+	}
+	if !equals(canceled.CancellationReasons[1].Item["n"], "1") {
+		return "", errors.New("a false condition did not return the item that is there")
 	}
 	out, err := d.DB.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
 		{Get: &types.Get{TableName: &d.Table, Key: d.key("a")}}, {Get: &types.Get{TableName: &d.Table, Key: d.key("b")}},
