@@ -60,7 +60,7 @@
 // write units. The attributes add up to 260 bytes to an item, and up to 700 with long tokens of the caller's.
 //
 // After a request that DynamoDB finds invalid, the table is described if the client can: the key may be another.
-// A refusal without the item, by an engine older than 2023 or of a deleted item, costs one read more. This
-// package repeats transient failures up to [Config.Tries] times, and turns the retries of the SDK client off.
-// No proxy may repeat requests either, because only the repeater knows what a refusal means.
+// The engine must return the item of a refusal, as DynamoDB does since June 2023: a refusal without one means that
+// there is none. This package repeats transient failures up to [Config.Tries] times, and turns the retries of the
+// SDK client off. No proxy may repeat requests either, because only the repeater knows what a refusal means.
 package optimistic

@@ -20,8 +20,8 @@ var (
 
 // ConflictError has the item that refused the write. It matches ErrConflict.
 type ConflictError struct {
-	// Current is the item as it was when the write was refused, or as it was read just after. It can be changed
-	// and saved. Nil if it does not exist any more.
+	// Current is the item as it was when the write was refused. It can be changed and saved. Nil if it does not
+	// exist any more.
 	Current *Item
 
 	key      string

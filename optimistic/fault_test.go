@@ -15,17 +15,12 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// inBubble runs f in time of its own, on an engine that returns refused items
-// and on one that does not.
+// inBubble runs f in time of its own.
 func inBubble(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
 	t.Helper()
-	for name, opts := range map[string][]queuelocktest.Option{"": nil, "older engine": {queuelocktest.WithoutFailedItem()}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f(t, queuelocktest.NewTable(t, append(opts, queuelocktest.WithLatency(2*time.Millisecond))...))
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)))
+	})
 }
 
 // passing are faults that a request's repetition mends.

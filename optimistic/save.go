@@ -76,7 +76,7 @@ func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, erro
 	if sent.err == nil {
 		return next, nil
 	}
-	current, err := t.whatRefused(ctx, item, sent)
+	current, err := t.whatRefused(sent)
 	switch {
 	case err != nil:
 		return Item{}, t.failed("save", item, err, sent.lost)
@@ -108,7 +108,7 @@ func (t *Table) Delete(ctx context.Context, item Item) error {
 	if sent.err == nil {
 		return nil
 	}
-	current, err := t.whatRefused(ctx, item, sent)
+	current, err := t.whatRefused(sent)
 	switch {
 	case err != nil:
 		return t.failed("delete", item, err, sent.lost)
@@ -120,15 +120,14 @@ func (t *Table) Delete(ctx context.Context, item Item) error {
 	return t.conflict(item, current)
 }
 
-// whatRefused returns the item that refused a write, or nil if it does not exist. It reads the item if the
-// refusal lacks it.
-func (t *Table) whatRefused(ctx context.Context, item Item, sent outcome) (*Item, error) {
+// whatRefused returns the item that refused a write, or nil if it does not exist.
+func (t *Table) whatRefused(sent outcome) (*Item, error) {
 	refused, ok := errors.AsType[*types.ConditionalCheckFailedException](sent.err)
 	switch {
 	case !ok:
 		return nil, sent.err
 	case len(refused.Item) == 0:
-		return t.read(ctx, item.Attributes)
+		return nil, nil
 	}
 	return t.decode(refused.Item)
 }

@@ -43,11 +43,7 @@ var fates = []queuelocktest.Fault{
 
 func storm(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	opts := []queuelocktest.Option{queuelocktest.WithLatency(time.Duration(1+rng.IntN(20)) * time.Millisecond)}
-	if rng.IntN(3) == 0 {
-		opts = append(opts, queuelocktest.WithoutFailedItem())
-	}
-	table := queuelocktest.NewTable(t, opts...)
+	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Duration(1+rng.IntN(20))*time.Millisecond))
 	for i, fate := range fates {
 		if p := 0.1 * rng.Float64(); rng.IntN(2) == 0 {
 			table.Inject(fate.WithProbability(p, seed*100+uint64(i)))
