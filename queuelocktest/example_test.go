@@ -413,13 +413,13 @@ func ExampleWithClock() {
 	// after two hours: 0
 }
 
-// A table as an older engine would serve it, with names of the test's own.
+// A table without dates, with names of the test's own.
 func ExampleNewTable() {
 	t := &exampleT{} // in a test: its *testing.T
 	defer t.end()
 
 	table := queuelocktest.NewTable(t, queuelocktest.WithName("seats"), queuelocktest.WithKeys("train", "seat"),
-		queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem())
+		queuelocktest.WithoutDate())
 	found, err := table.Client("alice").DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("seats")})
 	if err != nil {
 		fmt.Println(err)

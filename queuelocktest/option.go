@@ -50,10 +50,6 @@ func WithExpiry() Option { return func(c *config) { c.embedded.ExpireItems = tru
 // WithoutDate makes responses carry no Date, as some older engines do.
 func WithoutDate() Option { return func(c *config) { c.embedded.OmitDate = true } }
 
-// WithoutFailedItem makes a failed condition return no item even when asked to,
-// as some older engines do.
-func WithoutFailedItem() Option { return func(c *config) { c.embedded.OmitFailedItem = true } }
-
 // WithSplitTransactions makes every transaction commit item by item, as
 // [SplitTransactions] does. The share late of them, between 0 and 1, takes one to five
 // seconds longer than the window.
@@ -66,6 +62,6 @@ func WithSplitTransactions(window time.Duration, late float64, seed uint64) Opti
 
 // WithEngine uses another engine than the embedded one: a handler that speaks
 // DynamoDB's JSON protocol, such as a reverse proxy to DynamoDB Local. The table must
-// not exist there yet, and is not deleted. WithClock, WithExpiry, WithoutDate,
-// WithoutFailedItem and all that splits transactions have no effect on it.
+// not exist there yet, and is not deleted. WithClock, WithExpiry, WithoutDate and all
+// that splits transactions have no effect on it.
 func WithEngine(engine http.Handler) Option { return func(c *config) { c.engine = engine } }

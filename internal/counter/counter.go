@@ -73,6 +73,10 @@ var ErrSeeded = errors.New("the counter was seeded by another client first")
 // written.
 var ErrNoItem = errors.New("there is no such item")
 
+// errUnshown reports that nothing has refused a seed, which only an item can refuse: taking
+// again would have no end.
+var errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
+
 var (
 	zero = clause.V(table.Int(0))
 	most = clause.V(ticket.Max.Previous().Attribute()) // the last number after which there is another
@@ -91,8 +95,7 @@ func (c Counter) number() clause.Path { return clause.At(c.Attribute) }
 // retried increment would issue a second number. Take may be called again after an
 // error, with another rider if the first one left a mark of its own. Returns
 //
-//   - ErrSeeded if another client seeded the counter first, with the item unless it was
-//     deleted since.
+//   - ErrSeeded, with the item, if another client seeded the counter first.
 //   - *table.Refused, with the item, if the rider's condition was false.
 //   - ErrNoItem if a Host is missing that must not be created.
 //   - *table.MalformedError or ticket.ErrExhausted if the item can issue no number.
@@ -110,15 +113,10 @@ func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
 	if !ok {
 		return item, err
 	}
-	if create || c.Host && !c.Create {
-		switch item, err := refused.Read(ctx); {
-		case err != nil:
-			return nil, err
-		case item == nil && c.Host && !c.Create:
-			return nil, ErrNoItem
-		}
-	}
-	if refused.Item == nil || c.Host && c.fresh(refused.Item) {
+	switch {
+	case refused.Item == nil && c.Host && !c.Create:
+		return nil, ErrNoItem
+	case refused.Item == nil, c.Host && c.fresh(refused.Item):
 		return c.seed(ctx, rider)
 	}
 	return c.inTheWay(refused.Item, err)
@@ -215,16 +213,13 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	if !ok {
 		return item, err
 	}
-	there, err := refused.Read(ctx)
 	switch {
-	case err != nil:
-		return nil, err
-	case there == nil && c.Host && !c.Create:
+	case refused.Item != nil:
+		return c.inTheWay(refused.Item, ErrSeeded)
+	case c.Host && !c.Create:
 		return nil, ErrNoItem // deleted in between
-	case there == nil, c.Host && c.fresh(there):
-		return nil, ErrSeeded // and deleted since
 	}
-	return c.inTheWay(there, ErrSeeded)
+	return nil, table.NotApplied(errUnshown)
 }
 
 // missing asks that there is no counter, and that one may be created. Of

@@ -1,7 +1,9 @@
 package counter_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -157,52 +159,46 @@ func TestConcurrentTake(t *testing.T) {
 
 // TestConcurrentSeed checks that of two callers that find no counter one seeds it.
 func TestConcurrentSeed(t *testing.T) {
-	for name, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tb := queuelocktest.NewTable(t, options...)
-				a, b := newCounter(tb, "alice"), newCounter(tb, "bob")
-				gate := tb.Inject(seeds(queuelocktest.HoldRequest()))
-				type result struct {
-					item table.Item
-					err  error
-				}
-				results := make(chan result, 2)
-				for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
-					go func() {
-						item, err := m.Take(t.Context(), with("who", table.String(who)))
-						results <- result{item, err}
-					}()
-				}
-				synctest.Wait() // both are at the gate
-				if gate.Fired() != 2 {
-					t.Fatalf("%d seeds are held, want 2", gate.Fired())
-				}
-				gate.Release()
-				x, y := <-results, <-results
-				if x.err != nil {
-					x, y = y, x
-				}
-				if x.err != nil || number(t, x.item) != ticket.FromUint64(1) {
-					t.Errorf("the seed that came first gave %v, %v", x.item, x.err)
-				}
-				if !errors.Is(y.err, counter.ErrSeeded) || counter.MayHaveTaken(y.err) {
-					t.Errorf("the seed that came second gave %v, want ErrSeeded, and nothing taken", y.err)
-				}
-				if name == "current" {
-					if diff := cmp.Diff(x.item, y.item, ignoreUnexported); diff != "" {
-						t.Errorf("the item in the way was not returned:\n%s", diff)
-					}
-				}
-				if diff := cmp.Diff([]table.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
-					t.Errorf("the first seed is not in the table (-want +got):\n%s", diff)
-				}
-				if item, err := b.Take(t.Context(), counter.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
-					t.Errorf("taking again gave %v, %v, want ticket 2", item, err)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		tb := queuelocktest.NewTable(t)
+		a, b := newCounter(tb, "alice"), newCounter(tb, "bob")
+		gate := tb.Inject(seeds(queuelocktest.HoldRequest()))
+		type result struct {
+			item table.Item
+			err  error
+		}
+		results := make(chan result, 2)
+		for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
+			go func() {
+				item, err := m.Take(t.Context(), with("who", table.String(who)))
+				results <- result{item, err}
+			}()
+		}
+		synctest.Wait() // both are at the gate
+		if gate.Fired() != 2 {
+			t.Fatalf("%d seeds are held, want 2", gate.Fired())
+		}
+		gate.Release()
+		x, y := <-results, <-results
+		if x.err != nil {
+			x, y = y, x
+		}
+		if x.err != nil || number(t, x.item) != ticket.FromUint64(1) {
+			t.Errorf("the seed that came first gave %v, %v", x.item, x.err)
+		}
+		if !errors.Is(y.err, counter.ErrSeeded) || counter.MayHaveTaken(y.err) {
+			t.Errorf("the seed that came second gave %v, want ErrSeeded, and nothing taken", y.err)
+		}
+		if diff := cmp.Diff(x.item, y.item, ignoreUnexported); diff != "" {
+			t.Errorf("the item in the way was not returned:\n%s", diff)
+		}
+		if diff := cmp.Diff([]table.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
+			t.Errorf("the first seed is not in the table (-want +got):\n%s", diff)
+		}
+		if item, err := b.Take(t.Context(), counter.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
+			t.Errorf("taking again gave %v, %v, want ticket 2", item, err)
+		}
+	})
 }
 
 // TestTakeOnce checks that Take sends its request once. A retry by the SDK would issue a
@@ -268,29 +264,27 @@ func TestMalformedCounter(t *testing.T) {
 		"ticketNumber a huge one": {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+125"}},
 		"exhausted":               {"ticketNumber": ticket.Max.Attribute()},
 	} {
-		for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-			t.Run(name+", engine "+engine, func(t *testing.T) {
-				tb := queuelocktest.NewTable(t, options...)
-				given(t, tb, attributes)
-				before := tb.Items()
-				m := newCounter(tb, "alice")
-				item, err := m.Take(t.Context(), with("mine", table.String("1")))
-				malformed, isMalformed := errors.AsType[*table.MalformedError](err)
-				switch {
-				case name == "exhausted":
-					if !errors.Is(err, ticket.ErrExhausted) || counter.MayHaveTaken(err) {
-						t.Errorf("got %v, %v, want ErrExhausted", item, err)
-					}
-				case !isMalformed:
-					t.Errorf("got %v, %v, want a MalformedError", item, err)
-				case malformed.Item != m.What || malformed.Attribute != "ticketNumber":
-					t.Errorf("the error names neither item nor attribute: %v", err)
+		t.Run(name, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t)
+			given(t, tb, attributes)
+			before := tb.Items()
+			m := newCounter(tb, "alice")
+			item, err := m.Take(t.Context(), with("mine", table.String("1")))
+			malformed, isMalformed := errors.AsType[*table.MalformedError](err)
+			switch {
+			case name == "exhausted":
+				if !errors.Is(err, ticket.ErrExhausted) || counter.MayHaveTaken(err) {
+					t.Errorf("got %v, %v, want ErrExhausted", item, err)
 				}
-				if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
-					t.Errorf("the item was written to (-before +after):\n%s", diff)
-				}
-			})
-		}
+			case !isMalformed:
+				t.Errorf("got %v, %v, want a MalformedError", item, err)
+			case malformed.Item != m.What || malformed.Attribute != "ticketNumber":
+				t.Errorf("the error names neither item nor attribute: %v", err)
+			}
+			if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
+				t.Errorf("the item was written to (-before +after):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -312,33 +306,53 @@ func TestLastNumber(t *testing.T) {
 	}
 }
 
+// silent is an SDK client of an engine that returns no item with a refusal.
+type silent struct{ *queuelocktest.Client }
+
+func (s silent) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	in.ReturnValuesOnConditionCheckFailure = ""
+	return s.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TestSilentRefusal checks that an engine that returns no item with a refusal gets an error that says so. Its counter
+// would otherwise be seeded again without end.
+func TestSilentRefusal(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	given(t, tb, table.Item{"ticketNumber": table.Int(5)})
+	before := tb.Items()
+	m := newCounter(tb, "alice")
+	m.Store = table.NewStore(silent{tb.Client("bob")}, m.Store.Layout(), timeout)
+	rider := with("mine", table.Int(1))
+	rider.If = []clause.Cond{clause.At("busy").Exists()}
+	item, err := m.Take(t.Context(), rider)
+	if err == nil || !strings.Contains(err.Error(), "since June 2023") || errors.Is(err, counter.ErrSeeded) || counter.MayHaveTaken(err) {
+		t.Errorf("got %v, %v", item, err)
+	}
+	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
+		t.Errorf("the item was written to (-before +after):\n%s", diff)
+	}
+}
+
 // TestRider checks that a rider is written together with the increment or not at all.
 func TestRider(t *testing.T) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-		t.Run(engine, func(t *testing.T) {
-			tb := queuelocktest.NewTable(t, options...)
-			given(t, tb, table.Item{"ticketNumber": table.Int(5)})
-			m := newCounter(tb, "alice")
-			rider := with("busy", table.Int(1))
-			rider.If = []clause.Cond{clause.At("busy").Absent()}
-			item, err := m.Take(t.Context(), rider)
-			if err != nil || number(t, item) != ticket.FromUint64(6) {
-				t.Fatalf("got %v, %v, want ticket 6", item, err)
-			}
-			if _, ok := item["busy"]; !ok {
-				t.Error("the rider did not go with it")
-			}
-			item, err = m.Take(t.Context(), rider)
-			refused, ok := errors.AsType[*table.Refused](err)
-			if !ok && !errors.Is(err, counter.ErrSeeded) {
-				t.Errorf("a refused rider gave %v, %v", item, err)
-			}
-			if engine == "current" && (!ok || number(t, refused.Item) != ticket.FromUint64(6)) {
-				t.Errorf("got %v, want the refusal with its item", err)
-			}
-			if counter.MayHaveTaken(err) || number(t, tb.Items()[0]) != ticket.FromUint64(6) {
-				t.Errorf("a refused rider burnt a number: %v", tb.Items())
-			}
-		})
+	tb := queuelocktest.NewTable(t)
+	given(t, tb, table.Item{"ticketNumber": table.Int(5)})
+	m := newCounter(tb, "alice")
+	rider := with("busy", table.Int(1))
+	rider.If = []clause.Cond{clause.At("busy").Absent()}
+	item, err := m.Take(t.Context(), rider)
+	if err != nil || number(t, item) != ticket.FromUint64(6) {
+		t.Fatalf("got %v, %v, want ticket 6", item, err)
+	}
+	if _, ok := item["busy"]; !ok {
+		t.Error("the rider did not go with it")
+	}
+	item, err = m.Take(t.Context(), rider)
+	refused, ok := errors.AsType[*table.Refused](err)
+	if !ok || number(t, refused.Item) != ticket.FromUint64(6) {
+		t.Errorf("a refused rider gave %v, %v, want the refusal with its item", item, err)
+	}
+	if counter.MayHaveTaken(err) || number(t, tb.Items()[0]) != ticket.FromUint64(6) {
+		t.Errorf("a refused rider burnt a number: %v", tb.Items())
 	}
 }

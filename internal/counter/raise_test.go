@@ -16,27 +16,25 @@ import (
 
 // TestPlainCounter checks that a plain counter issues each number once.
 func TestPlainCounter(t *testing.T) {
-	for _, options := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutFailedItem()}} {
-		tb := queuelocktest.NewTable(t, options...)
-		var mu sync.Mutex
-		issued := map[ticket.Number]bool{}
-		var wg sync.WaitGroup
-		for range 8 {
-			m := newCounter(tb, "client")
-			wg.Go(func() {
-				for range 10 {
-					n, err := m.Next(t.Context())
-					mu.Lock()
-					if err != nil || issued[n] || n.After(ticket.FromUint64(80)) != 0 {
-						t.Errorf("%s, %v, issued before: %v", n, err, issued[n])
-					}
-					issued[n] = true
-					mu.Unlock()
+	tb := queuelocktest.NewTable(t)
+	var mu sync.Mutex
+	issued := map[ticket.Number]bool{}
+	var wg sync.WaitGroup
+	for range 8 {
+		m := newCounter(tb, "client")
+		wg.Go(func() {
+			for range 10 {
+				n, err := m.Next(t.Context())
+				mu.Lock()
+				if err != nil || issued[n] || n.After(ticket.FromUint64(80)) != 0 {
+					t.Errorf("%s, %v, issued before: %v", n, err, issued[n])
 				}
-			})
-		}
-		wg.Wait()
+				issued[n] = true
+				mu.Unlock()
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // TestRaise checks that a counter is raised and never lowered.

@@ -26,10 +26,6 @@ type Config struct {
 	// OmitDate sends no Date header, as an older engine.
 	OmitDate bool
 
-	// OmitFailedItem returns no item with a failed condition, whatever
-	// ReturnValuesOnConditionCheckFailure asks, as an older engine.
-	OmitFailedItem bool
-
 	// ExpireItems deletes the items of a table whose TTL attribute lies in the
 	// past, when a request touches the table. DynamoDB does so within days; off
 	// is a DynamoDB that has not come round to it.

@@ -47,32 +47,26 @@ func TestReturnValues(t *testing.T) {
 // TestItemOfFailedCondition checks that a failed condition returns the item if asked for
 // it.
 func TestItemOfFailedCondition(t *testing.T) {
-	for _, omit := range []bool{false, true} {
-		e := engine(t, Config{OmitFailedItem: omit})
-		put(t, e, `"n":{"N":"1"}`)
-		condition := `,"ConditionExpression":"attribute_not_exists(pk)"`
-		for operation, body := range map[string]string{
-			"PutItem":    `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"}}` + condition,
-			"DeleteItem": `{` + keyAB + condition,
-			"UpdateItem": `{` + keyAB + `,"UpdateExpression":"REMOVE n"` + condition,
-		} {
-			if out := refused(t, e, operation, body+`}`, "ConditionalCheckFailedException", "The conditional request failed"); out["Item"] != nil {
-				t.Errorf("%s: an item that was not asked for: %v", operation, out)
-			}
-			out := refused(t, e, operation, body+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, "ConditionalCheckFailedException", "")
-			want := `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`
-			if omit {
-				want = `null`
-			}
-			same(t, operation, out["Item"], want)
+	e := engine(t, Config{})
+	put(t, e, `"n":{"N":"1"}`)
+	condition := `,"ConditionExpression":"attribute_not_exists(pk)"`
+	for operation, body := range map[string]string{
+		"PutItem":    `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"}}` + condition,
+		"DeleteItem": `{` + keyAB + condition,
+		"UpdateItem": `{` + keyAB + `,"UpdateExpression":"REMOVE n"` + condition,
+	} {
+		if out := refused(t, e, operation, body+`}`, "ConditionalCheckFailedException", "The conditional request failed"); out["Item"] != nil {
+			t.Errorf("%s: an item that was not asked for: %v", operation, out)
 		}
-		out := refused(t, e, "DeleteItem", `{"TableName":"tab","Key":{"pk":{"S":"no"},"sk":{"S":"b"}},"ConditionExpression":"attribute_exists(pk)","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`,
-			"ConditionalCheckFailedException", "")
-		if _, ok := out["Item"]; ok {
-			t.Errorf("there is no item to return: %v", out)
-		}
-		same(t, "nothing happened", stored(t, e), `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`)
+		out := refused(t, e, operation, body+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, "ConditionalCheckFailedException", "")
+		same(t, operation, out["Item"], `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`)
 	}
+	out := refused(t, e, "DeleteItem", `{"TableName":"tab","Key":{"pk":{"S":"no"},"sk":{"S":"b"}},"ConditionExpression":"attribute_exists(pk)","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`,
+		"ConditionalCheckFailedException", "")
+	if _, ok := out["Item"]; ok {
+		t.Errorf("there is no item to return: %v", out)
+	}
+	same(t, "nothing happened", stored(t, e), `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`)
 }
 
 // TestUpdateCreates checks that an update creates its item unless it only removes.

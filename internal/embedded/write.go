@@ -79,7 +79,7 @@ func (e *Engine) run(c change) (outcome, error) {
 	before := c.table.get(c.key)
 	o := outcome{before: before, after: before, cost: writeCost(before, before)}
 	if c.condition != nil && !c.condition.Holds(before) {
-		if !c.returnOld || e.cfg.OmitFailedItem {
+		if !c.returnOld {
 			return o, conditionFailed(nil)
 		}
 		return o, conditionFailed(before)

@@ -97,24 +97,14 @@ func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ..
 }
 
 func put(ctx context.Context, q table.Queue, row Row, from string, earlier []string) (id string, err error) {
-	for range 3 {
-		w := enqueue(row.item(q), from)
-		err = q.Put(ctx, w.Item, express(q, w))
-		refused, ok := errors.AsType[*table.Refused](err)
-		if !ok {
-			return row.ID, err
-		}
-		item, err := refused.Read(ctx)
-		if err != nil {
-			return "", err
-		}
-		if there := text(item, table.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
-			return there, nil
-		}
-		if len(item) > 0 {
-			break
-		}
-		// An engine that shows no item with a refusal was asked for it too late: the row in the way has been swept since.
+	w := enqueue(row.item(q), from)
+	err = q.Put(ctx, w.Item, express(q, w))
+	refused, ok := errors.AsType[*table.Refused](err)
+	if !ok {
+		return row.ID, err
+	}
+	if there := text(refused.Item, table.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
+		return there, nil
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
 }
@@ -132,11 +122,10 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	if !ok {
 		return err
 	}
-	item, err := refused.Read(ctx)
-	if err == nil && text(item, table.AttrID) != row.ID {
+	if text(refused.Item, table.AttrID) != row.ID {
 		return ErrGone
 	}
-	return err // nil: a later heartbeat was applied first
+	return nil // a later heartbeat was applied first
 }
 
 // Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the

@@ -43,10 +43,9 @@ func retriesAtOnce(o *dynamodb.Options) {
 	})
 }
 
-// onEveryEngine runs a test on one that returns the item with a failed
-// condition, and on one that does not.
+// onEveryEngine runs a test on one that sends dates, and on one that does not.
 func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "without dates": {queuelocktest.WithoutDate()}} {
 		t.Run(engine, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			test(t, tb, queueOf(tb, "e", "lock"))
@@ -166,28 +165,6 @@ func TestEnqueue(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestEnqueueBesideSweep checks an engine that shows no item with a refusal: the row in the way is swept before it is read.
-// The ticket can still be granted.
-func TestEnqueueBesideSweep(t *testing.T) {
-	tb := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
-	q := queueOf(tb, "e", "lock")
-	old := rowOf(7, "old")
-	enqueue(t, q, old)
-	read := tb.Inject(queuelocktest.HoldRequest().Of("GetItem").Times(1))
-	var group sync.WaitGroup
-	group.Go(func() {
-		if id, err := rows.Enqueue(t.Context(), q, rowOf(7, "new"), "old"); err != nil || id != "new" {
-			t.Errorf("gave %q, %v, want that the row is put", id, err)
-		}
-	})
-	<-read.Reached()
-	if err := rows.Leave(t.Context(), q, old); err != nil {
-		t.Error(err)
-	}
-	read.Release()
-	group.Wait()
 }
 
 // TestHeartbeat checks that a heartbeat renews its own row only and creates none.

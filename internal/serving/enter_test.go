@@ -18,7 +18,7 @@ import (
 )
 
 // onAllEngines runs a test on each engine that is installed, and on the embedded
-// one as older ones are.
+// one without dates.
 func onAllEngines(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table)) {
 	engines.Each(t, func(t *testing.T, e engines.Engine) {
 		name := "queuelock-" + strings.ToLower(rand.Text()[:12])
@@ -32,8 +32,8 @@ func onAllEngines(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table)
 			t.Error(err)
 		}
 	})
-	t.Run("older", func(t *testing.T) {
-		test(t, queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()))
+	t.Run("without dates", func(t *testing.T) {
+		test(t, queuelocktest.NewTable(t, queuelocktest.WithoutDate()))
 	})
 }
 

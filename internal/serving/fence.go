@@ -22,7 +22,7 @@ func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.Conditi
 func NextCall(call int64) int64 { return call + 2 }
 
 // NumberedFence returns FENCE for the holder's transaction number call (NextCall). If it is
-// refused, the reason contains the record (Refusal), and Record.Made says whether an earlier
+// refused, the reason contains the record, and Record.Made says whether an earlier
 // attempt was applied. It sends nothing.
 func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call int64) (types.Update, error) {
 	return q.Record().InTransaction(q.RecordKey(), numberedFence(id, t, alone, call), q.Names())
@@ -41,16 +41,4 @@ func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call
 		return rec.Made(id, t, call), rec, nil
 	}
 	return MadeUnknown, rec, err
-}
-
-// Refusal returns the record that refused a write, as the answer to that write
-// contained it. Where an engine returns no item, it is read with one request. After an
-// error of that read the write may have been applied.
-func Refusal(ctx context.Context, q table.Queue, item table.Item) (rec Record, err error) {
-	if len(item) > 0 {
-		rec, err = Decode(q, item)
-		return rec, table.NotApplied(err)
-	}
-	rec, err = Get(ctx, q)
-	return rec, table.Unread(err)
 }

@@ -3,7 +3,6 @@ package serving_test
 import (
 	"errors"
 	"fmt"
-	"github.com/queuelock/queuelock/internal/counter"
 	"slices"
 	"testing"
 	"time"
@@ -260,7 +259,7 @@ func TestCrowd(t *testing.T) {
 			e.Mode = mode
 			for {
 				rec, err := serving.Take(t.Context(), q, e, false)
-				if errors.Is(err, counter.ErrSeeded) || errors.Is(err, serving.ErrRefused) {
+				if errors.Is(err, serving.ErrRefused) {
 					continue
 				}
 				if err != nil {

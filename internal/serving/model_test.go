@@ -139,7 +139,7 @@ func (c *client) newID() string {
 // also what they should have done long ago. After each write the record is as the
 // descriptions of the writes say, and the invariants hold.
 func TestRecordFollowsProtocol(t *testing.T) {
-	for name, options := range map[string][]queuelocktest.Option{"current engine": nil, "older engine": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
+	for name, options := range map[string][]queuelocktest.Option{"current": nil, "without dates": {queuelocktest.WithoutDate()}} {
 		t.Run(name, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
 			runs := 0

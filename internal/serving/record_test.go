@@ -251,34 +251,32 @@ func TestHostileRecords(t *testing.T) {
 // refused with a reason. What TAKE refuses without a holder in the way must be malformed:
 // otherwise a waiter would try it for ever.
 func TestTakeOfHostileRecord(t *testing.T) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-		tb := queuelocktest.NewTable(t, options...)
-		name, runs := tb.Name(), 0
-		rapid.Check(t, func(rt *rapid.T) {
-			runs++
-			q := queueOf(tb, fmt.Sprint("e", runs))
-			item := given()
-			for range rapid.IntRange(1, 3).Draw(rt, "changes") {
-				attribute := rapid.SampledFrom([]string{"ticketNumber", "servingAfter", "granted", "holders", "turn"}).Draw(rt, "attribute")
-				if rapid.Bool().Draw(rt, "delete") {
-					delete(item, attribute)
-				} else {
-					item[attribute] = drawValue(rt, 2)
-				}
+	tb := queuelocktest.NewTable(t)
+	name, runs := tb.Name(), 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		q := queueOf(tb, fmt.Sprint("e", runs))
+		item := given()
+		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
+			attribute := rapid.SampledFrom([]string{"ticketNumber", "servingAfter", "granted", "holders", "turn"}).Draw(rt, "attribute")
+			if rapid.Bool().Draw(rt, "delete") {
+				delete(item, attribute)
+			} else {
+				item[attribute] = drawValue(rt, 2)
 			}
-			for attribute, value := range q.RecordKey() {
-				item[attribute] = value
-			}
-			if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-				rt.Skip("the table does not store it")
-			}
-			rec, err := serving.Take(t.Context(), q, entryOf("x"), false)
-			_, malformed := errors.AsType[*table.MalformedError](err)
-			if err != nil && !malformed && !errors.Is(err, ticket.ErrExhausted) {
-				rt.Fatalf("%s engine: %v gave %+v, %v", engine, item, rec, err)
-			}
-		})
-	}
+		}
+		for attribute, value := range q.RecordKey() {
+			item[attribute] = value
+		}
+		if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+			rt.Skip("the table does not store it")
+		}
+		rec, err := serving.Take(t.Context(), q, entryOf("x"), false)
+		_, malformed := errors.AsType[*table.MalformedError](err)
+		if err != nil && !malformed && !errors.Is(err, ticket.ErrExhausted) {
+			rt.Fatalf("%v gave %+v, %v", item, rec, err)
+		}
+	})
 }
 
 func requireSane(t interface {
@@ -341,35 +339,33 @@ func put(t *testing.T, tb *queuelocktest.Table, item table.Item) {
 // TestWritesOfMalformedRecord checks that every write reports a malformed record and
 // grants nothing.
 func TestWritesOfMalformedRecord(t *testing.T) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-		for name, change := range map[string]func(table.Item){
-			"holders without servingAfter": func(i table.Item) { delete(i, "servingAfter") },
-			"ticketNumber a string":        func(i table.Item) { i["ticketNumber"] = table.String("7") },
-			"another program's":            func(i table.Item) { i["holders"] = table.String("7") },
-		} {
-			t.Run(fmt.Sprint(name, ", engine ", engine), func(t *testing.T) {
-				tb := queuelocktest.NewTable(t, options...)
-				q, ctx := queueOf(tb, "e"), t.Context()
-				item := given()
-				change(item)
-				put(t, tb, item)
-				for what, do := range map[string]func() (serving.Record, error){
-					"get":        func() (serving.Record, error) { return serving.Get(ctx, q) },
-					"take idle":  func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
-					"claim":      func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
-					"reset":      func() (serving.Record, error) { return serving.Reset(ctx, q, n(7)) },
-					"heartbeat":  func() (serving.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), serving.Renewal{}) },
-					"hand off":   func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("x", 7)) },
-					"fast":       func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf("x", 7)) },
-					"evict":      func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "x"}) },
-					"first take": func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
-				} {
-					rec, err := do()
-					if _, ok := errors.AsType[*table.MalformedError](err); !ok {
-						t.Errorf("%s gave %+v, %v, want a MalformedError", what, rec, err)
-					}
+	for name, change := range map[string]func(table.Item){
+		"holders without servingAfter": func(i table.Item) { delete(i, "servingAfter") },
+		"ticketNumber a string":        func(i table.Item) { i["ticketNumber"] = table.String("7") },
+		"another program's":            func(i table.Item) { i["holders"] = table.String("7") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t)
+			q, ctx := queueOf(tb, "e"), t.Context()
+			item := given()
+			change(item)
+			put(t, tb, item)
+			for what, do := range map[string]func() (serving.Record, error){
+				"get":        func() (serving.Record, error) { return serving.Get(ctx, q) },
+				"take idle":  func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
+				"claim":      func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
+				"reset":      func() (serving.Record, error) { return serving.Reset(ctx, q, n(7)) },
+				"heartbeat":  func() (serving.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), serving.Renewal{}) },
+				"hand off":   func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("x", 7)) },
+				"fast":       func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf("x", 7)) },
+				"evict":      func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "x"}) },
+				"first take": func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
+			} {
+				rec, err := do()
+				if _, ok := errors.AsType[*table.MalformedError](err); !ok {
+					t.Errorf("%s gave %+v, %v, want a MalformedError", what, rec, err)
 				}
-			})
-		}
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
@@ -21,7 +20,6 @@ import (
 //
 //   - ErrRefused, with the record, if idleOnly refused it or another client seeded
 //     the record first: take again.
-//   - counter.ErrSeeded if the record in the way is not known: take again.
 //   - *MismatchError if the queue is of another kind.
 //
 // After any other error counter.MayHaveTaken reports whether the entry may be in the
@@ -38,12 +36,8 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	case err == nil:
 		rec, err := Decode(q, item)
 		return rec.Timed(sent), err
-	case item == nil && !(idleOnly && errors.Is(err, counter.ErrSeeded)):
-		return Record{}, err // after ErrSeeded, taking again decides
 	case item == nil:
-		if item, err = q.Record().Get(ctx, q.RecordKey()); err != nil {
-			return Record{}, table.Unread(err)
-		}
+		return Record{}, err
 	}
 	rec, err := Decode(q, item)
 	if err == nil {

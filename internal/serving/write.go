@@ -79,7 +79,7 @@ func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions, op
 func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
 	refused, wasRefused := errors.AsType[*table.Refused](err)
 	if wasRefused {
-		item, err = refused.Read(ctx)
+		item, err = refused.Item, nil
 	}
 	if err != nil {
 		return Record{}, err

@@ -18,10 +18,9 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// onEveryEngine runs a test on one that returns the item with a failed
-// condition, and on one that does not.
+// onEveryEngine runs a test on one that sends dates, and on one that does not.
 func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem(), queuelocktest.WithoutDate()}} {
+	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "without dates": {queuelocktest.WithoutDate()}} {
 		t.Run(engine, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // whose clock is before the epoch of tickets
 				tb := queuelocktest.NewTable(t, options...)
@@ -35,7 +34,7 @@ func take(t *testing.T, q table.Queue, id string) serving.Record {
 	t.Helper()
 	for {
 		rec, err := serving.Take(t.Context(), q, entryOf(id), false)
-		if errors.Is(err, counter.ErrSeeded) || errors.Is(err, serving.ErrRefused) {
+		if errors.Is(err, serving.ErrRefused) {
 			continue
 		}
 		if err != nil {

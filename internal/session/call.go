@@ -24,7 +24,6 @@ type call struct {
 	crowded   int         // refusals after which the set of such times was read again
 	bounds    bool        // times of earlier ones that are far ahead are replaced by that of this turn's end
 	open      bool        // a request had no answer: it may have been applied, or may yet be
-	unread    bool        // the last refusal did not show the record: a copy may have been applied
 	idle      bool        // it was applied, and RESET would be applied
 	offered   bool        // it has looked for a waiter to pass the lock to
 	named     bool        // that waiter may be another client's: it was named by its row
@@ -112,15 +111,14 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
-			unread, applied := table.IsUnread(err), table.Applied(err, true)
+			applied := table.Applied(err, true)
 			if c.form == serving.FormPass && !applied { // what it writes for the waiter may be the reason
 				c.form = serving.FormHandOff
 				continue
 			}
-			c.unread, c.open = c.unread || unread, c.open || !unread && applied
+			c.open = c.open || applied
 			return unknown, rec, err
 		}
-		c.unread = false
 		if c.ending.Bounded && rec.Holds(s.grant.ID, s.grant.Ticket) && (c.form != serving.FormFast || rec.Fast(s.grant.ID, s.grant.Ticket)) {
 			c.crowded, c.times = c.crowded+1, rec.Marks.Unsettled
 			continue

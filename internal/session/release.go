@@ -263,7 +263,7 @@ func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expres
 	}
 	v, rec, err := c.run(held, table.Retryable)
 	if err != nil {
-		return nil, s.updateFailed(ctx, c.open || c.unread, err)
+		return nil, s.updateFailed(ctx, c.open, err)
 	}
 	return s.updated(ctx, c, v, rec)
 }

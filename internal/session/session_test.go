@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -79,9 +78,6 @@ func (w *world) take(q table.Queue, terms lease.Terms, id string) *waiter.Grant 
 		sent := time.Now()
 		begun, since := terms.Begin(q.Clock(), sent)
 		rec, err := serving.Take(w.Context(), q, serving.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false)
-		if errors.Is(err, counter.ErrSeeded) {
-			continue
-		}
 		if err != nil && !errors.Is(err, serving.ErrRefused) {
 			w.Fatal(err)
 		}

@@ -188,10 +188,10 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 		if reasons[fences+i] != table.ReasonFailed {
 			continue
 		}
-		rec, readErr := serving.Refusal(ctx, s.config.Queue, table.ReasonItem(err, fences+i))
-		if readErr != nil {
+		rec, malformed := serving.Decode(s.config.Queue, table.ReasonItem(err, fences+i))
+		if malformed != nil {
 			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
-			return serving.MadeNotYet, readErr
+			return serving.MadeNotYet, malformed
 		}
 		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.last.number); {
 		case m == serving.MadeYes:

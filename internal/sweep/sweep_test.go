@@ -192,34 +192,30 @@ func TestLiveRowsRemain(t *testing.T) {
 // TestHundredHolders checks that a hundred expired holders are evicted with three
 // requests.
 func TestHundredHolders(t *testing.T) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-		t.Run(engine, func(t *testing.T) {
-			tb := queuelocktest.NewTable(t, options...)
-			q := queueOf(tb, "e")
-			ends := map[string]time.Time{}
-			for i := range 100 {
-				ends[fmt.Sprintf("%s-%03d", strings.Repeat("h", 30), i)] = time.Now().Add(-time.Hour)
-			}
-			rec := record(t, tb, q, ends)
-			before := tb.Counts()
-			left, evicted, err := sweep.Holders(t.Context(), q, rec.Holders)
-			if err != nil || evicted != 100 || len(left.Holders) != 0 || !left.Present {
-				t.Errorf("evicted %d, %v, left %+v", evicted, err, left)
-			}
-			if sent := tb.Counts().Sub(before).Total().Sent; sent != 3 {
-				t.Errorf("it took %d requests, want 3", sent)
-			}
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	ends := map[string]time.Time{}
+	for i := range 100 {
+		ends[fmt.Sprintf("%s-%03d", strings.Repeat("h", 30), i)] = time.Now().Add(-time.Hour)
+	}
+	rec := record(t, tb, q, ends)
+	before := tb.Counts()
+	left, evicted, err := sweep.Holders(t.Context(), q, rec.Holders)
+	if err != nil || evicted != 100 || len(left.Holders) != 0 || !left.Present {
+		t.Errorf("evicted %d, %v, left %+v", evicted, err, left)
+	}
+	if sent := tb.Counts().Sub(before).Total().Sent; sent != 3 {
+		t.Errorf("it took %d requests, want 3", sent)
+	}
 
-			rec = record(t, tb, q, ends)
-			moved := rec.Holders[50].ID
-			if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), serving.Renewal{}); err != nil {
-				t.Fatal(err)
-			}
-			left, evicted, err = sweep.Holders(t.Context(), q, rec.Holders)
-			if err != nil || evicted != 99 || len(left.Holders) != 1 || left.Holders[0].ID != moved {
-				t.Errorf("evicted %d, %v, left %+v, want the one that moved", evicted, err, left.Holders)
-			}
-		})
+	rec = record(t, tb, q, ends)
+	moved := rec.Holders[50].ID
+	if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), serving.Renewal{}); err != nil {
+		t.Fatal(err)
+	}
+	left, evicted, err = sweep.Holders(t.Context(), q, rec.Holders)
+	if err != nil || evicted != 99 || len(left.Holders) != 1 || left.Holders[0].ID != moved {
+		t.Errorf("evicted %d, %v, left %+v, want the one that moved", evicted, err, left.Holders)
 	}
 }
 

@@ -79,39 +79,10 @@ func (e *Error) Unwrap() error {
 // wrote nothing. A retry of the SDK's may have been refused by what its own lost first
 // attempt wrote, so the caller looks for its own id in the item.
 type Refused struct {
-	Item Item                                // nil: there is none, or the engine did not show it
-	read func(context.Context) (Item, error) // nil: Item is all there is
+	Item Item // that refused the write; nil: there is none
 }
 
 func (e *Refused) Error() string { return "the condition was false" }
-
-// Read returns the item that refused the write; nil if there is none. Engines older than
-// 2023 do not show it, so it is read as it is now. After an error of that read the write
-// may have been applied: a transport that repeats requests may have been refused by its
-// own first copy, and only the item would show it.
-func (e *Refused) Read(ctx context.Context) (Item, error) {
-	if e.read != nil {
-		item, err := e.read(ctx)
-		if err != nil {
-			return nil, Unread(err)
-		}
-		e.Item, e.read = item, nil
-	}
-	return e.Item, nil
-}
-
-// refusable completes the error of a write to the item with that key, if it is a refusal.
-func (s *Store) refusable(key Item, err error) error {
-	refused, ok := err.(*Refused)
-	switch {
-	case !ok:
-	case len(refused.Item) > 0:
-		s.shows.Store(true)
-	case !s.shows.Load():
-		refused.read = func(ctx context.Context) (Item, error) { return s.Get(ctx, key) }
-	}
-	return err
-}
 
 func (s *Store) translate(ctx, bounded context.Context, timeout time.Duration, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
@@ -249,8 +220,8 @@ func Applied(err error, once bool) bool {
 	if err == nil {
 		return true
 	}
-	if p, ok := errors.AsType[*proven](err); ok && (once || !p.not) {
-		return !p.not
+	if _, ok := errors.AsType[*notApplied](err); ok && once {
+		return false
 	}
 	if _, ok := errors.AsType[*Refused](err); ok {
 		return false
@@ -262,33 +233,14 @@ func Applied(err error, once bool) bool {
 	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err) || Renewable(err)
 }
 
-// proven is an error that reports whether its write was applied; see Applied.
-type proven struct {
-	error
-	not bool
-}
+// notApplied is an error whose write was not applied; see Applied.
+type notApplied struct{ error }
 
-func (e *proven) Unwrap() error { return e.error }
-
-// Unread marks the error of reading the item that refused a write, so that the write may
-// have been applied. Unread of nil is nil.
-func Unread(err error) error { return mark(err, false) }
+func (e *notApplied) Unwrap() error { return e.error }
 
 // NotApplied marks the error of a write that was refused by an item that the caller did
-// not expect. NotApplied of nil is nil.
-func NotApplied(err error) error { return mark(err, true) }
-
-func mark(err error, not bool) error {
-	if err == nil {
-		return nil
-	}
-	return &proven{err, not}
-}
-
-func IsUnread(err error) bool {
-	p, ok := errors.AsType[*proven](err)
-	return ok && !p.not
-}
+// not expect.
+func NotApplied(err error) error { return &notApplied{err} }
 
 // dateOfAnswer returns the Date header of an answer. An answer without DynamoDB's
 // request id may come from a proxy, with the date of its clock.

@@ -4,7 +4,8 @@
 // call outlives its time-out, also where the connection never answers. Every answer, also
 // a refusal, feeds the estimate of DynamoDB's clock (package dbclock).
 //
-// A false condition is returned as [*Refused], with the item that refused the write. Any
+// A false condition is returned as [*Refused], with the item that refused the write, which
+// DynamoDB returns since June 2023. A refusal without one means that there is no item. Any
 // error reports whether the write may have been applied ([Applied]), and whether another
 // attempt can help ([Transient]). If the table is the cause, a [*SchemaError] names what
 // was found and what is needed.
@@ -49,7 +50,6 @@ type Store struct {
 	timeout time.Duration
 	end     time.Time    // no call outlives it; zero: none
 	home    *Home        // of the table of a user's item; else nil
-	shows   *atomic.Bool // an answer has shown an item that refused a write
 	flat    *atomic.Bool // the engine has refused a function within a function
 
 	throttle func(operation string, err error) // receives throttled attempts; nil: nothing does
@@ -59,7 +59,7 @@ type Store struct {
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, shows: new(atomic.Bool), flat: new(atomic.Bool), templates: newTemplates()}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, flat: new(atomic.Bool), templates: newTemplates()}
 }
 
 // Within returns the same table with another timeout.
@@ -107,7 +107,7 @@ func (s *Store) update(ctx context.Context, key Item, e Expressions, returned ty
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
 	if err != nil {
-		return nil, s.refusable(key, err)
+		return nil, err
 	}
 	return out.Attributes, nil
 }
@@ -121,7 +121,7 @@ func (s *Store) Put(ctx context.Context, item Item, e Expressions, opts ...Optio
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
-	return s.refusable(Item{s.layout.PK: item[s.layout.PK], s.layout.SK: item[s.layout.SK]}, err)
+	return err
 }
 
 func (s *Store) Delete(ctx context.Context, key Item, e Expressions, opts ...Option) error {
@@ -133,7 +133,7 @@ func (s *Store) Delete(ctx context.Context, key Item, e Expressions, opts ...Opt
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
-	return s.refusable(key, err)
+	return err
 }
 
 // Get reads the item consistently. It is nil if there is none.

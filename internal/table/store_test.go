@@ -159,40 +159,29 @@ func TestEndOfContext(t *testing.T) {
 
 // TestRefusal checks that a refusal carries the item and nothing is applied.
 func TestRefusal(t *testing.T) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "older": {queuelocktest.WithoutFailedItem()}} {
-		bubble(t, engine, options, func(t *testing.T, tb *queuelocktest.Table) {
-			q := queueOn(tb.Client("c"))
-			item := q.RecordKey()
-			item["mark"] = table.String("here")
-			if err := q.Put(t.Context(), item, always); err != nil {
-				t.Fatal(err)
+	bubble(t, "carries the item", nil, func(t *testing.T, tb *queuelocktest.Table) {
+		q := queueOn(tb.Client("c"))
+		item := q.RecordKey()
+		item["mark"] = table.String("here")
+		if err := q.Put(t.Context(), item, always); err != nil {
+			t.Fatal(err)
+		}
+		_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)))
+		for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
+			refused, ok := errors.AsType[*table.Refused](err)
+			if !ok || table.Transient(err) || table.Applied(err, true) || table.Applied(err, false) || err.Error() == "" {
+				t.Fatalf("%s: got %v, want a refusal", name, err)
 			}
-			_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)))
-			for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
-				refused, ok := errors.AsType[*table.Refused](err)
-				if !ok || table.Transient(err) || table.Applied(err, true) || table.Applied(err, false) || err.Error() == "" {
-					t.Fatalf("%s: got %v, want a refusal", name, err)
-				}
-				if _, there := refused.Item["mark"]; there != (engine == "current") {
-					t.Errorf("%s: the refusal carries %v", name, refused.Item)
-				}
-				for range 2 { // the second time it is known
-					if read, err := refused.Read(t.Context()); err != nil || read["mark"] == nil {
-						t.Errorf("%s: the refusal reads %v, %v", name, read, err)
-					}
-				}
+			if refused.Item["mark"] == nil {
+				t.Errorf("%s: the refusal carries %v", name, refused.Item)
 			}
-			want := map[string]int{"current": 0, "older": 3}[engine]
-			if reads := tb.Counts()["GetItem"].Sent; reads != want {
-				t.Errorf("%d reads, want %d", reads, want)
-			}
-			got, err := q.Get(t.Context(), q.RecordKey())
-			if err != nil || len(got) != 3 {
-				t.Errorf("the item is %v, %v", got, err)
-			}
-		})
-	}
-	if after := table.NotApplied(errors.New("the item cannot be read")); table.Applied(after, true) || !table.Applied(after, false) || table.NotApplied(nil) != nil {
+		}
+		got, err := q.Get(t.Context(), q.RecordKey())
+		if err != nil || len(got) != 3 {
+			t.Errorf("the item is %v, %v", got, err)
+		}
+	})
+	if after := table.NotApplied(errors.New("the item cannot be read")); table.Applied(after, true) || !table.Applied(after, false) {
 		t.Error("what went wrong after a refusal does not change it, unless the SDK may have tried before")
 	}
 	if !table.Applied(nil, true) || !table.Applied(nil, false) {
@@ -200,34 +189,13 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// TestRefusalWithoutItem checks that the refusal of a write to a missing item has no item, and costs nothing more.
 func TestRefusalWithoutItem(t *testing.T) {
-	read := func(t *testing.T, q table.Queue) (table.Item, error) {
-		refused, ok := errors.AsType[*table.Refused](q.Delete(t.Context(), q.Key("missing"), never))
-		if !ok {
-			t.Fatal("the delete was not refused")
-		}
-		return refused.Read(t.Context())
-	}
-	bubble(t, "IsReadUntilEngineHasShownAnItem", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	bubble(t, "missing", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
-		if err := q.Put(t.Context(), q.RecordKey(), always); err != nil {
-			t.Fatal(err)
-		}
-		for shown, want := range []int{1, 1} {
-			if item, err := read(t, q); item != nil || err != nil {
-				t.Errorf("it reads %v, %v", item, err)
-			}
-			if reads := tb.Counts()["GetItem"].Sent; reads != want {
-				t.Errorf("%d reads after %d items were shown, want %d", reads, shown, want)
-			}
-			_ = q.Delete(t.Context(), q.RecordKey(), never)
-		}
-	})
-	bubble(t, "MayHaveAppliedIfReadFails", nil, func(t *testing.T, tb *queuelocktest.Table) {
-		q := queueOn(tb.Client("c", retriesAtOnce))
-		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("GetItem"))
-		if _, err := read(t, q); !table.Transient(err) || !table.Applied(err, true) {
-			t.Errorf("error %v", err)
+		refused, ok := errors.AsType[*table.Refused](q.Delete(t.Context(), q.Key("missing"), never))
+		if !ok || refused.Item != nil || tb.Counts().Total().Sent != 1 {
+			t.Errorf("refused: %v, %v after %d requests", ok, refused, tb.Counts().Total().Sent)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func TokenMismatch(err error) bool {
 }
 
 // ReasonItem returns the item that refused the i-th write of a transaction. It is nil if
-// there is none, or the engine did not show it.
+// there is none.
 func ReasonItem(err error, i int) Item {
 	if all := reasons(err); i < len(all) {
 		return all[i].Item

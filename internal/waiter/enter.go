@@ -93,7 +93,6 @@ func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
 			w.snapshot = rows.SnapshotOf(rec)
 			w.progress.record(w.ticket, w.snapshot, ticketsAhead(w.ticket, rec))
 			return true, nil
-		case errors.Is(err, counter.ErrSeeded): // only the first use of a queue
 		case !errors.Is(err, serving.ErrRefused):
 			return false, err
 		case a != nil:
@@ -108,7 +107,7 @@ func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
 }
 
 // makeRoom evicts expired holders of a record that refused a caller which will not wait. It returns ErrBusy if
-// another attempt cannot succeed. The record may be later than the refusal, and have room.
+// another attempt cannot succeed. A record that another client seeded first may have room.
 func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
 	w.snapshot = rows.SnapshotOf(rec)
 	d := w.decide(rec.Floor(), nil)

@@ -64,7 +64,7 @@ func TestEngineSweep(t *testing.T) {
 // TestEngineItems checks that an item is locked, read and written in two requests.
 func TestEngineItems(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
 		b, dbB := locktest.Open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
 		key := attr.Item{"id": attr.Num(7), "sort": attr.Bin(1, 2)}
 		u := locktest.NewItemTable(t, table, key)

@@ -90,29 +90,6 @@ func TestReleaseUntilAnswered(t *testing.T) {
 	})
 }
 
-// TestReleaseOfEvictedLock checks that the release of an evicted fail-closed lock reports
-// the eviction even when its reads fail. Where an engine does not show the record that
-// refused, a failed read does not make the outcome of the release unknown.
-func TestReleaseOfEvictedLock(t *testing.T) {
-	for _, fails := range []int{0, 1, 3, 6} { // the SDK makes three attempts
-		locktest.InBubble(t, fmt.Sprint("reads that fail: ", fails), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
-			c, db := locktest.Open(t, table, "c", queuelock.Config{})
-			operator, _ := locktest.Open(t, table, "operator", queuelock.Config{})
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
-				t.Fatal(err)
-			}
-			if fails > 0 {
-				db.Inject(queuelocktest.LoseRequest().Of("GetItem").Times(fails))
-			}
-			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
-		})
-	}
-}
-
 // TestLostLockNotRemoved checks that a lost fail-closed lock that could not be removed is
 // reported. A lock that was lost, and could not be removed, may still be there: a
 // late TAKE brings an id back. That is said beside the loss, and Release may be called

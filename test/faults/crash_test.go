@@ -149,7 +149,7 @@ func TestCrashedHolder(t *testing.T) {
 // over. What the very first request of a process leaves is judged by its end, or, where
 // no time is to be had, by observation.
 func TestCrashAtFirstRequest(t *testing.T) {
-	for _, opts := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutDate()}, {queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}} {
+	for _, opts := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutDate()}} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, opts...)
 			holder, db := locktest.Open(t, table, "holder", locktest.TenSeconds)

@@ -170,44 +170,42 @@ func TestMalformedRecord(t *testing.T) {
 		{"holder with odd ticket", entry("ticket", n("0.5")), []string{"holders.h.ticket", "0.5"}},
 	} {
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-			for engine, opts := range map[string][]queuelocktest.Option{"": nil, " older engine": {queuelocktest.WithoutFailedItem()}} {
-				t.Run(c.name+" "+wait.String()+engine, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						table := queuelocktest.NewTable(t, opts...)
-						client, db := locktest.OpenMet(t, table, "a", queuelock.Config{}) // so that TAKE comes first
-						item := locktest.RecordKey()
-						for k, v := range c.item {
-							item[k] = v
+			t.Run(c.name+" "+wait.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					table := queuelocktest.NewTable(t)
+					client, db := locktest.OpenMet(t, table, "a", queuelock.Config{}) // so that TAKE comes first
+					item := locktest.RecordKey()
+					for k, v := range c.item {
+						item[k] = v
+					}
+					if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					_, err := client.Acquire(ctx, locktest.Order, wait)
+					locktest.Says(t, err, append(c.says, `order-7 lock`)...)
+					if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+						t.Errorf("%v is no MalformedError", err)
+					}
+					state, err := client.Inspect(ctx, locktest.Order)
+					if strings.HasPrefix(c.says[0], "holders.") && err == nil {
+						err = state.Serving[0].Problem
+					}
+					locktest.Says(t, err, c.says...)
+					left := table.Items()
+					for k, v := range c.item {
+						// No condition can ask for a whole number, or look into entries.
+						raised := k == "ticketNumber" && (c.name == "broken counter" || strings.Contains(c.name, "holder") && strings.Contains(c.says[0], "holders.h"))
+						if !raised && !reflect.DeepEqual(left[0][k], v) {
+							t.Errorf("attribute %s was changed from %v to %v", k, v, left[0][k])
 						}
-						if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-							t.Fatal(err)
-						}
-						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-						defer cancel()
-						_, err := client.Acquire(ctx, locktest.Order, wait)
-						locktest.Says(t, err, append(c.says, `order-7 lock`)...)
-						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
-							t.Errorf("%v is no MalformedError", err)
-						}
-						state, err := client.Inspect(ctx, locktest.Order)
-						if strings.HasPrefix(c.says[0], "holders.") && err == nil {
-							err = state.Serving[0].Problem
-						}
-						locktest.Says(t, err, c.says...)
-						left := table.Items()
-						for k, v := range c.item {
-							// No condition can ask for a whole number, or look into entries.
-							raised := k == "ticketNumber" && (c.name == "broken counter" || strings.Contains(c.name, "holder") && strings.Contains(c.says[0], "holders.h"))
-							if !raised && !reflect.DeepEqual(left[0][k], v) {
-								t.Errorf("attribute %s was changed from %v to %v", k, v, left[0][k])
-							}
-						}
-						if len(left) != 1 {
-							t.Errorf("%d items, want the one that was there", len(left))
-						}
-					})
+					}
+					if len(left) != 1 {
+						t.Errorf("%d items, want the one that was there", len(left))
+					}
 				})
-			}
+			})
 		}
 	}
 }

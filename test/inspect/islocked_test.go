@@ -123,7 +123,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 		"by the clock":               {locktest.TenSeconds, nil, false},
 		"by the clock, watched":      {locktest.TenSeconds, nil, true},
 		"by observation":             {queuelock.Config{TTL: locktest.TTL, ObserveExpiry: true}, nil, true},
-		"by an engine without dates": {locktest.TenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate(), queuelocktest.WithoutFailedItem()}, true},
+		"by an engine without dates": {locktest.TenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate()}, true},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, append(test.options, queuelocktest.WithLatency(time.Millisecond))...)

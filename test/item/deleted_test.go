@@ -206,29 +206,23 @@ func TestSeed(t *testing.T) {
 			return malformed
 		}},
 	} {
-		for _, older := range []bool{false, true} {
-			locktest.InBubble(t, fmt.Sprintf("%s, older engine: %v", name, older), func(t *testing.T) {
-				var opts []queuelocktest.Option
-				if older {
-					opts = append(opts, queuelocktest.WithoutFailedItem())
-				}
-				table := queuelocktest.NewTable(t, opts...)
-				key, whole := locktest.OrderItem()
-				u := locktest.NewItemTable(t, table, key)
-				u.Put(whole)
-				a, db := locktest.Open(t, table, "a", queuelock.Config{})
-				seed := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("attribute_not_exists (lock_ticketNumber)").Times(1))
-				waiting := locktest.QueueUpForItem(t.Context(), a, u.Key(key), waitpolicy.NoWait, c.opts...)
-				<-seed.Reached()
-				c.between(u, key, whole)
-				before := u.Get(key)
-				seed.Release()
-				if got := <-waiting; !c.is(got.Err) {
-					t.Errorf("got %v", got.Err)
-				}
-				locktest.EqualItems(t, "the item", u.Get(key), before)
-			})
-		}
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			seed := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("attribute_not_exists (lock_ticketNumber)").Times(1))
+			waiting := locktest.QueueUpForItem(t.Context(), a, u.Key(key), waitpolicy.NoWait, c.opts...)
+			<-seed.Reached()
+			c.between(u, key, whole)
+			before := u.Get(key)
+			seed.Release()
+			if got := <-waiting; !c.is(got.Err) {
+				t.Errorf("got %v", got.Err)
+			}
+			locktest.EqualItems(t, "the item", u.Get(key), before)
+		})
 	}
 }
 

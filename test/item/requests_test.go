@@ -80,28 +80,22 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 	})
 	locktest.InBubble(t, "ProcessNotRefusedBefore", func(t *testing.T) {
-		for _, older := range []bool{false, true} {
-			var opts []queuelocktest.Option
-			if older {
-				opts = append(opts, queuelocktest.WithoutFailedItem())
+		table := queuelocktest.NewTable(t)
+		key, _ := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		spent := locktest.Cost(table, func() {
+			_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever)
+			if !errors.Is(err, queuelock.ErrNoItem) {
+				t.Error(err)
 			}
-			table := queuelocktest.NewTable(t, opts...)
-			key, _ := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
-			spent := locktest.Cost(table, func() {
-				_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever)
-				if !errors.Is(err, queuelock.ErrNoItem) {
-					t.Error(err)
-				}
-				locktest.Says(t, err, "no such item", "order-7", u.Name)
-			})
-			if spent.Sent != 2 || spent.WriteUnits != 1 {
-				t.Errorf("a missing item: %+v", spent)
-			}
-			if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
-				t.Error("something was created")
-			}
+			locktest.Says(t, err, "no such item", "order-7", u.Name)
+		})
+		if spent.Sent != 1 || spent.WriteUnits != 1 {
+			t.Errorf("a missing item: %+v", spent)
+		}
+		if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
+			t.Error("something was created")
 		}
 	})
 }

@@ -40,56 +40,50 @@ func TestUpdateOnce(t *testing.T) {
 		"answers come very late": queuelocktest.DelayResponse(time.Hour).Times(2),
 	} {
 		for _, queued := range []bool{false, true} {
-			for _, older := range []bool{false, true} {
-				locktest.InBubble(t, fmt.Sprintf("%s, queued: %v, older engine: %v", name, queued, older), func(t *testing.T) {
-					var opts []queuelocktest.Option
-					if older {
-						opts = append(opts, queuelocktest.WithoutFailedItem())
+			locktest.InBubble(t, fmt.Sprintf("%s, queued: %v", name, queued), func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				key, whole := locktest.OrderItem()
+				u := locktest.NewItemTable(t, table, key)
+				u.Put(whole)
+				var log locktest.Journal
+				c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
+				other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+				lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+				var waiting <-chan locktest.ItemOutcome
+				if queued {
+					waiting = locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
+					synctest.Wait()
+				}
+				db.Inject(locktest.UpdatesOfItems(fault))
+				after := locktest.Updated(t, lock, locktest.AddOne())
+				locktest.EqualItems(t, "what it returned", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+				if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
+					t.Errorf("the lock's end is %v", lock.Err())
+				}
+				if queued {
+					got := <-waiting
+					if got.Err != nil {
+						t.Fatal(got.Err)
 					}
-					table := queuelocktest.NewTable(t, opts...)
-					key, whole := locktest.OrderItem()
-					u := locktest.NewItemTable(t, table, key)
-					u.Put(whole)
-					var log locktest.Journal
-					c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
-					other, _ := locktest.Open(t, table, "other", queuelock.Config{})
-					lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-					var waiting <-chan locktest.ItemOutcome
-					if queued {
-						waiting = locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
-						synctest.Wait()
-					}
-					db.Inject(locktest.UpdatesOfItems(fault))
-					after := locktest.Updated(t, lock, locktest.AddOne())
-					locktest.EqualItems(t, "what it returned", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
-					if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
-						t.Errorf("the lock's end is %v", lock.Err())
-					}
-					if queued {
-						got := <-waiting
-						if got.Err != nil {
-							t.Fatal(got.Err)
-						}
-						locktest.Release(t, got.Lock.Lock)
-					}
-					if err := table.Settle(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-						t.Errorf("the amount is %v after one update", got)
-					}
-					if log.SaysLost() {
-						t.Error("the release was taken for a loss")
-					}
-					if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
-						t.Errorf("a second one gave %v", err)
-					}
-					locktest.Release(t, lock.Lock)
-					next := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-					locktest.EqualItems(t, "the item at the next lock", next.Item(), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
-					locktest.Release(t, next.Lock)
-				})
-			}
+					locktest.Release(t, got.Lock.Lock)
+				}
+				if err := table.Settle(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+					t.Errorf("the amount is %v after one update", got)
+				}
+				if log.SaysLost() {
+					t.Error("the release was taken for a loss")
+				}
+				if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
+					t.Errorf("a second one gave %v", err)
+				}
+				locktest.Release(t, lock.Lock)
+				next := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+				locktest.EqualItems(t, "the item at the next lock", next.Item(), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+				locktest.Release(t, next.Lock)
+			})
 		}
 	}
 }
@@ -131,37 +125,6 @@ func TestRefusedUpdate(t *testing.T) {
 				attr.With(whole, attr.Item{"amount": attr.Num(101)}))
 		})
 	}
-}
-
-// The client reads the item that refused an update if the engine does not show it. If
-// no read succeeds, the outcome is unknown: the transport may have repeated a request
-// that was made. If a later one succeeds, it shows that the update was refused.
-func TestReadAfterRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		no := expression.Name("amount").Equal(expression.Value(5))
-		lost := db.Inject(queuelocktest.LoseRequest().Of("GetItem"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := lock.UpdateAndRelease(ctx, locktest.AddOne(), no)
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || lock.Err() != nil {
-			t.Errorf("no read succeeds: %v, and the lock says %v", err, lock.Err())
-		}
-		lost.Remove()
-		db.Inject(queuelocktest.LoseRequest().Of("GetItem").Times(3)) // the SDK's attempts
-		_, err = lock.UpdateAndRelease(t.Context(), locktest.AddOne(), no)
-		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
-			t.Errorf("one read fails: %v", err)
-		} else {
-			locktest.EqualItems(t, "the current item", refused.Current, whole)
-		}
-		locktest.Release(t, lock.Lock)
-	})
 }
 
 // TestProtectedAttributes checks that an update leaves the key and the attributes of the

@@ -185,36 +185,6 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
-	// The first copy is made, and its answer is not seen. The second is refused by an
-	// engine that does not show the item, and the item cannot be read.
-	locktest.InBubble(t, "UpdateAndReleaseIsUnknownWithoutTheItem", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithoutFailedItem())
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		again := false
-		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
-		c, err := queuelock.New(db, table.Name(), locktest.TenSeconds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		again = true
-		unread := db.Inject(queuelocktest.SwallowRequest().Of("GetItem"))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err = lock.UpdateAndRelease(ctx, locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("got %v after an update that was made", err)
-		}
-		unread.Remove()
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v, want one update", got)
-		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // hangingTransactions is an SDK client whose transactions hang while the gate is

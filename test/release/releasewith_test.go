@@ -36,42 +36,36 @@ func TestReleaseWith(t *testing.T) {
 		"server's own fault":      queuelocktest.Refuse(queuelocktest.InternalError).Times(2),
 		"unavailable for a while": queuelocktest.Refuse(queuelocktest.Unavailable).Times(4),
 	} {
-		for _, older := range []bool{false, true} {
-			locktest.InBubble(t, fmt.Sprintf("%s, older engine: %v", name, older), func(t *testing.T) {
-				var opts []queuelocktest.Option
-				if older {
-					opts = append(opts, queuelocktest.WithoutFailedItem())
-				}
-				table := queuelocktest.NewTable(t, opts...)
-				var log locktest.Journal
-				c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
-				lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-				db.Inject(fault.Of("TransactWriteItems"))
-				if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil {
-					t.Fatal(err)
-				}
-				if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
-					t.Errorf("the lock's end is %v, its context's %v", lock.Err(), context.Cause(lock.Context()))
-				}
-				if err := table.Settle(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if got := locktest.Balance(table); got != "1" {
-					t.Errorf("the account holds %s after one deposit", got)
-				}
-				if rows, holders := locktest.RowsAndHolders(t, c); rows != 0 || holders != 0 {
-					t.Errorf("%d rows and %d holders are left", rows, holders)
-				}
-				if log.SaysLost() {
-					t.Error("the release was taken for a loss")
-				}
-				locktest.Release(t, lock) // it was released
-				if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) || locktest.Balance(table) != "1" {
-					t.Errorf("a second ReleaseWith gave %v, and the account holds %s", err, locktest.Balance(table))
-				}
-				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-			})
-		}
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			var log locktest.Journal
+			c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 20 * time.Second, HeartbeatInterval: time.Second, Logger: log.Logger()})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			db.Inject(fault.Of("TransactWriteItems"))
+			if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) {
+				t.Errorf("the lock's end is %v, its context's %v", lock.Err(), context.Cause(lock.Context()))
+			}
+			if err := table.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := locktest.Balance(table); got != "1" {
+				t.Errorf("the account holds %s after one deposit", got)
+			}
+			if rows, holders := locktest.RowsAndHolders(t, c); rows != 0 || holders != 0 {
+				t.Errorf("%d rows and %d holders are left", rows, holders)
+			}
+			if log.SaysLost() {
+				t.Error("the release was taken for a loss")
+			}
+			locktest.Release(t, lock) // it was released
+			if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) || locktest.Balance(table) != "1" {
+				t.Errorf("a second ReleaseWith gave %v, and the account holds %s", err, locktest.Balance(table))
+			}
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		})
 	}
 }
 

@@ -72,35 +72,33 @@ func TestKindOfQueue(t *testing.T) {
 			"a semaphore":    {nil, []queuelock.Option{queuelock.Permits(1)}, []string{"is a lock, and a semaphore of 1 is asked for", "leave Permits out, or use another Reason"}},
 			"a reader":       {[]queuelock.Option{queuelock.Permits(2)}, []queuelock.Option{queuelock.Shared()}, []string{"a semaphore of 2", "a lock"}},
 		} {
-			for _, engine := range [][]queuelocktest.Option{nil, {queuelocktest.WithoutFailedItem()}} {
-				table := queuelocktest.NewTable(t, engine...)
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-				b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-				for _, held := range []bool{true, false} {
-					lock := locktest.Acquire(t, a, waitpolicy.NoWait, test.first...)
-					if !held {
-						locktest.Release(t, lock)
+			table := queuelocktest.NewTable(t)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			for _, held := range []bool{true, false} {
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait, test.first...)
+				if !held {
+					locktest.Release(t, lock)
+				}
+				before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE holders."))
+				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+					_, err := b.Acquire(t.Context(), locktest.Order, wait, test.then...)
+					if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
+						t.Fatalf("%s, %v: %v, want a MismatchError", name, wait, err)
 					}
-					before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE holders."))
-					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-						_, err := b.Acquire(t.Context(), locktest.Order, wait, test.then...)
-						if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
-							t.Fatalf("%s, %v: %v, want a MismatchError", name, wait, err)
-						}
-						locktest.Says(t, err, test.says...)
-						if !strings.HasPrefix(err.Error(), `queuelock: "order-7" (lock) is `) || strings.Count(err.Error(), "order-7") != 1 {
-							t.Errorf("%s: %v, want the key once", name, err)
-						}
+					locktest.Says(t, err, test.says...)
+					if !strings.HasPrefix(err.Error(), `queuelock: "order-7" (lock) is `) || strings.Count(err.Error(), "order-7") != 1 {
+						t.Errorf("%s: %v, want the key once", name, err)
 					}
-					if removals.Remove(); removals.Fired() != 0 {
-						t.Errorf("%s: it removed what it had not put", name)
-					}
-					if after := table.Items(); !reflect.DeepEqual(before, after) {
-						t.Errorf("%s: it has changed %v to %v", name, before, after)
-					}
-					if held {
-						locktest.Release(t, lock)
-					}
+				}
+				if removals.Remove(); removals.Fired() != 0 {
+					t.Errorf("%s: it removed what it had not put", name)
+				}
+				if after := table.Items(); !reflect.DeepEqual(before, after) {
+					t.Errorf("%s: it has changed %v to %v", name, before, after)
+				}
+				if held {
+					locktest.Release(t, lock)
 				}
 			}
 		}

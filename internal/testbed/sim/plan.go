@@ -25,7 +25,7 @@ type Plan struct {
 	TTL     time.Duration
 	Observe bool // Config.ObserveExpiry
 
-	Dateless bool          // the engine sends no Date, and no item with a refusal
+	Dateless bool          // the engine sends no Date
 	Drift    float64       // by how much the engine's clock is faster than the hosts'
 	Skew     time.Duration // by how much dates of the engine's hosts differ, either way
 

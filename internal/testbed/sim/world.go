@@ -138,7 +138,7 @@ func newWorld(plan Plan) *world {
 		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
 	w.entities = append(w.entities, text(account["pk"]))
-	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, OmitFailedItem: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
+	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
 	w.audit.Places = func(owner string) bool { return !w.isGathering(owner) }
 	w.audit.IgnoreLives = plan.Observe || plan.Dateless || plan.Chances.Undated > 0
