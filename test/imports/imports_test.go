@@ -111,7 +111,7 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// pure are the packages that send nothing, start nothing and have no clock. Whoever wants to know what a write does, and
+// pure are the packages that send nothing, start nothing and have no clock. A reader of a write, and
 // a program that searches what may happen, need only call them.
 var pure = []string{"internal/clause", "ticket"}
 
