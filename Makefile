@@ -133,8 +133,8 @@ vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, 
 	done
 
 .PHONY: api
-api: ## changes of the exported API since test/previous/testdata; fails if an incompatible one is not in the changelog
-	GO=$(GO) sh internal/tools/api.sh $(APIDIFF)
+api: ## changes of the exported API since the commit or tag SINCE (default HEAD)
+	GO=$(GO) sh internal/tools/api.sh $(APIDIFF) $(or $(SINCE),HEAD)
 
 .PHONY: cross
 cross: ## build and vet the command and the public packages for Linux, macOS and Windows on amd64 and arm64
@@ -147,10 +147,6 @@ measure: ## size, complexity and wordiness of the code beside their limits; STRI
 .PHONY: release
 release: ## build archives for six platforms with checksums and SBOMs into bin/release
 	$(GO) run ./internal/tools/release
-
-.PHONY: snapshot
-snapshot: ## write the library of the tag or commit REV into test/previous/testdata, in place of the one before
-	sh internal/tools/snapshot.sh $(REV)
 
 .PHONY: man
 man: bin/queuelock ## write the manual pages into bin/man

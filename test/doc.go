@@ -15,7 +15,6 @@
 //	load        CPU time, memory and goroutines
 //	lockdelay   the delay after a lost lock
 //	multilock   AcquireAll and the wider scopes
-//	previous    clients of an earlier version at the same table
 //	release     Release, ReleaseWith, Do and Close
 //	resume      another process takes over
 //	shared      Shared, Permits and Downgrade
