@@ -1,0 +1,125 @@
+package faults_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestLateRow plays a row that arrives late: A takes a ticket and stalls, B takes the next one and is served, and
+// then A's row arrives.
+func TestLateRow(t *testing.T) {
+	// The published ticket queue, where the first row is the lock, has two holders.
+	t.Run("PublishedPattern", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		db, name := table.Client("a"), table.Name()
+		entity := &types.AttributeValueMemberS{Value: "order-7"}
+		row := func(ticket int) types.AttributeValue {
+			return &types.AttributeValueMemberS{Value: fmt.Sprintf("lock/%03d", ticket)}
+		}
+		holds := func(ticket int) bool {
+			locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{
+				TableName: &name, Item: map[string]types.AttributeValue{"pk": entity, "sk": row(ticket)},
+			}))
+			rows := locktest.Must(db.Query(t.Context(), &dynamodb.QueryInput{
+				TableName: &name, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{":pk": entity},
+			}))
+			return rows.Items[0]["sk"].(*types.AttributeValueMemberS).Value == row(ticket).(*types.AttributeValueMemberS).Value
+		}
+		if b, a := holds(2), holds(1); !b || !a {
+			t.Errorf("A holds %v, B holds %v, want that both do", a, b)
+		}
+	})
+	locktest.InBubble(t, "Queuelock", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
+		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, first, waitpolicy.Forever)
+
+		row := dbA.Inject(queuelocktest.HoldRequest().Of("PutItem").LandingAnyway())
+		look := dbA.Inject(queuelocktest.HoldRequest().Of("Query", "GetItem"))
+		claim := dbA.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("granted = 2"))
+		waitingA := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		<-row.Reached()
+		locktest.Release(t, held)
+		lockB := locktest.Acquire(t, b, waitpolicy.Forever)
+		row.Release()
+		look.Release()
+		claim.Release()
+		time.Sleep(10 * time.Second)
+		select {
+		case got := <-waitingA:
+			t.Fatalf("A was served (%v) beside B", got)
+		default:
+		}
+		if err := lockB.Err(); err != nil {
+			t.Fatalf("B lost its lock: %v", err)
+		}
+		locktest.Release(t, lockB)
+		got := <-waitingA
+		if got.Err != nil || !lockB.Ticket().Less(got.Lock.Ticket()) {
+			t.Errorf("A after B (ticket %s): %v", lockB.Ticket(), got)
+		}
+	})
+}
+
+// TestLostAnswerOfEach checks that a waiter is served once although the answer to one of its requests is lost.
+func TestLostAnswerOfEach(t *testing.T) {
+	for _, op := range []struct{ name, mentioning string }{
+		{"UpdateItem", "servingAfter = if_not_exists"}, // TAKE
+		{"PutItem", ""},                  // ENQUEUE
+		{"UpdateItem", "granted = 2"},    // CLAIM
+		{"UpdateItem", "beat = "},        // HEARTBEAT
+		{"UpdateItem", "REMOVE holders"}, // RELEASE
+		{"DeleteItem", ""},               // row delete
+	} {
+		t.Run(op.name+" "+op.mentioning, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+				b, db := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+				held := locktest.Acquire(t, a, waitpolicy.Forever)
+				lost := db.Inject(queuelocktest.LoseResponse().Of(op.name).Mentioning(op.mentioning).Times(1))
+				waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+				time.Sleep(time.Second)
+				locktest.Release(t, held)
+				got := <-waiting
+				if got.Err != nil {
+					t.Fatal(got.Err)
+				}
+				behind := uint64(1)
+				if strings.Contains(op.mentioning, "servingAfter") {
+					behind = 2 // the number that was issued unheard is burnt
+				}
+				if n := got.Lock.Ticket().After(held.Ticket()); n != behind {
+					t.Errorf("served with the ticket %d after the holder's, want %d", n, behind)
+				}
+				time.Sleep(20 * time.Second) // heartbeats
+				if err := got.Lock.Err(); err != nil {
+					t.Fatalf("the lock was lost: %v", err)
+				}
+				locktest.Release(t, got.Lock)
+				time.Sleep(time.Second)
+				if lost.Fired() != 1 {
+					t.Fatalf("the fault struck %d times, want once\n%s", lost.Fired(), table.Log())
+				}
+				if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
+					t.Errorf("%d rows and %d holders are left", rows, holders)
+				}
+			})
+		})
+	}
+}
