@@ -195,9 +195,6 @@ func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
 // released.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
-// Done returns a channel that is closed when any of the locks is lost or released.
-func (ls *Locks) Done() <-chan struct{} { return ls.ctx.Done() }
-
 // Err returns nil while all of the locks are held, and then the first *LostError or ErrReleased. It reads the
 // clock and makes no request.
 func (ls *Locks) Err() error {

@@ -222,7 +222,7 @@ func ExampleLocks_Transact() {
 	if err := both.Release(ctx); err != nil {
 		fmt.Println(err)
 	}
-	<-both.Done()
+	<-both.Context().Done()
 	fmt.Println(errors.Is(both.Err(), queuelock.ErrReleased))
 	fmt.Println(errors.Is(both.Transact(ctx, putOrder("order-8")), queuelock.ErrReleased))
 	// Output:

@@ -196,7 +196,7 @@ func ExampleLockDelay() {
 		return
 	}
 	network.cut.Store(true)
-	<-lock.Done()
+	<-lock.Context().Done()
 	lost := time.Now()
 	err = second.Do(ctx, key, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
 		fmt.Println("a second or more after the loss:", time.Since(lost) >= time.Second)
@@ -618,7 +618,7 @@ func ExampleLock_Context() {
 	if err := lock.Release(ctx); err != nil {
 		fmt.Println(err)
 	}
-	<-lock.Done()
+	<-lock.Context().Done()
 	fmt.Println("ended by the release:", errors.Is(<-ended, queuelock.ErrReleased), errors.Is(lock.Err(), queuelock.ErrReleased))
 	// Output:
 	// held: true

@@ -100,9 +100,6 @@ func (l *Lock) Ticket() ticket.Number { return l.session.Grant().Ticket }
 // that was paused past its lease learns of the loss at once.
 func (l *Lock) Context() context.Context { return l.session.Context() }
 
-// Done returns a channel that is closed when the lock is lost or released.
-func (l *Lock) Done() <-chan struct{} { return l.session.Done() }
-
 // Err returns nil while the lock is held, a *LostError after it was lost, and ErrReleased after it was
 // released. It agrees with Release. It reads the clock and makes no request.
 func (l *Lock) Err() error { return l.session.Err() }

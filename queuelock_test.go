@@ -112,7 +112,7 @@ func TestLoss(t *testing.T) {
 		synctest.Wait()
 
 		network.Partition()
-		<-lost.Done()
+		<-lost.Context().Done()
 		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Ticket != lost.Ticket() {
 			t.Errorf("%v, want a loss of ticket %s", lost.Err(), lost.Ticket())
 		}
@@ -155,7 +155,7 @@ func TestReleaseEndsLock(t *testing.T) {
 			t.Errorf("key %v, want %v", lock.Key(), want)
 		}
 		locktest.Release(t, lock)
-		<-lock.Done()
+		<-lock.Context().Done()
 		if !errors.Is(lock.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(lock.Context()), queuelock.ErrReleased) || !errors.Is(lock.Context().Err(), context.Canceled) {
 			t.Errorf("released: %v, %v, %v", lock.Err(), context.Cause(lock.Context()), lock.Context().Err())
 		}

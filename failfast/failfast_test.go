@@ -175,7 +175,7 @@ func TestDroppedConnections(t *testing.T) {
 					t.Fatalf("%d connections were dropped, want at least %d", n, pool)
 				}
 				select {
-				case <-lock.Done():
+				case <-lock.Context().Done():
 				case <-time.After(3 * time.Minute):
 				}
 				if err := lock.Err(); (err == nil) != c.kept || err != nil && !errors.Is(err, queuelock.ErrLost) {

@@ -221,7 +221,7 @@ func TestFirstLoss(t *testing.T) {
 			}
 		}
 		db.Partition()
-		<-held.Done()
+		<-held.Context().Done()
 		synctest.Wait()
 		want["unreachable"] = 1
 		if got := sums("queuelock_losses_total", "queuelock_cause"); !maps.Equal(got, want) {

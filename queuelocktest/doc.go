@@ -16,7 +16,7 @@
 //			}
 //
 //			alice.Partition()
-//			<-lock.Done() // a minute of the bubble's time
+//			<-lock.Context().Done() // a minute of the bubble's time
 //			if !errors.Is(lock.Err(), queuelock.ErrLost) {
 //				t.Error(lock.Err())
 //			}

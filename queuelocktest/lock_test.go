@@ -56,7 +56,7 @@ func TestPartition(t *testing.T) {
 		}
 
 		alice.Partition()
-		<-lock.Done() // a minute of the bubble's time
+		<-lock.Context().Done() // a minute of the bubble's time
 		if !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Error(lock.Err())
 		}

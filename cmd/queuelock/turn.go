@@ -19,9 +19,9 @@ type turn struct {
 // Done is closed when any of the locks is lost or released.
 func (t *turn) Done() <-chan struct{} {
 	if t.all != nil {
-		return t.all.Done()
+		return t.all.Context().Done()
 	}
-	return t.locks[0].Done()
+	return t.locks[0].Context().Done()
 }
 
 // Err returns why the turn has ended, or nil.

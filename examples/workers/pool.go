@@ -29,7 +29,7 @@ func (l limit) do(ctx context.Context, call func(context.Context) error) error {
 			err := call(ctx)
 			select {
 			case <-time.After(l.period):
-			case <-permit.Done(): // lost: its lease was longer than the period
+			case <-permit.Context().Done(): // lost: its lease was longer than the period
 			}
 			return err
 		}, queuelock.Permits(l.calls))

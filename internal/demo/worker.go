@@ -82,7 +82,7 @@ func (w *worker) turn(ctx context.Context, client *queuelock.Client, round int) 
 	}
 	select {
 	case <-over:
-	case <-lock.Done():
+	case <-lock.Context().Done():
 	case <-ctx.Done():
 	}
 	// Believed to be held up to now, even if lost a moment ago: nothing delays the

@@ -114,7 +114,7 @@ func TestLateHeartbeat(t *testing.T) {
 			if lock.Err() == nil {
 				t.Fatalf("%+v was served beside a holder that relies on its lease", got)
 			}
-		case <-lock.Done():
+		case <-lock.Context().Done():
 		}
 		if got := <-waiting; got.Err != nil {
 			t.Error(got.Err)

@@ -158,7 +158,7 @@ func TestBlockedLogger(t *testing.T) {
 			t.Fatalf("after %v: %v", took, got.Err)
 		}
 		db.Partition()
-		<-got.Lock.Done() // the loss is logged
+		<-got.Lock.Context().Done() // the loss is logged
 		db.Heal()
 		begun := time.Now()
 		if err := b.Close(t.Context()); err == nil || time.Since(begun) > 5*time.Second {

@@ -203,7 +203,7 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	if err := operator.Evict(t.Context(), order, held.Ticket()); err != nil {
 		t.Error(err)
 	}
-	<-held.Done()
+	<-held.Context().Done()
 	held = acquire(t, holder, order, waitpolicy.NoWait)
 	state, err := operator.Inspect(t.Context(), order)
 	if err != nil {
@@ -212,7 +212,7 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	if err := operator.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
 		t.Error(err)
 	}
-	<-held.Done()
+	<-held.Context().Done()
 }
 
 // playSeen plays SEEN of a process that crashed after its first request.

@@ -211,7 +211,7 @@ func TestEngineLoss(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		<-lock.Done()
+		<-lock.Context().Done()
 		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != queuelock.Evicted {
 			t.Errorf("%v, want evicted", lock.Err())
 		}

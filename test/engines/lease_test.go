@@ -22,7 +22,7 @@ func TestEngineLockDelay(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Second))
 		db.Partition()
 		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		<-lock.Done()
+		<-lock.Context().Done()
 		got := <-waiting
 		if took := got.At.Sub(granted); got.Err != nil || took < locktest.Fast.TTL+time.Second-50*time.Millisecond {
 			t.Errorf("taken over %v after the grant (%v), want %v or more", took, got.Err, locktest.Fast.TTL+time.Second)
@@ -79,7 +79,7 @@ func TestEngineFailClosed(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		db.Heal()
-		<-lock.Done()
+		<-lock.Context().Done()
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v", err)
 		}
@@ -99,7 +99,7 @@ func TestEngineExtendAndDanger(t *testing.T) {
 			t.Errorf("%v remain", got)
 		}
 		db.Partition()
-		<-lock.Done()
+		<-lock.Context().Done()
 		if left := <-told; left > 200*time.Millisecond {
 			t.Errorf("called with %v left", left)
 		}

@@ -51,7 +51,7 @@ func TestEvictRefusals(t *testing.T) {
 		if spent.Sent > 3 || spent.ReadUnits != 1 {
 			t.Errorf("it cost %+v, want a read and a write, and one to quieten the queue", spent)
 		}
-		<-lock.Done() // meanwhile the queue is quiet
+		<-lock.Context().Done() // meanwhile the queue is quiet
 		refused(lock, queuelock.ErrNotServed, "no holder has this ticket")
 		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait)) }); spent.Sent != 2 {
 			t.Errorf("the queue is off the path of one request: %+v", spent)

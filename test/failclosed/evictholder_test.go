@@ -79,7 +79,7 @@ func TestEvictHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
-		<-lock.Done()
+		<-lock.Context().Done()
 		loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
 		if took := time.Since(evicted); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
 			t.Errorf("%v after %v", context.Cause(lock.Context()), took)

@@ -130,7 +130,7 @@ func TestCrashedHolder(t *testing.T) {
 				t.Errorf("served %v after the eviction: %+v", took, got)
 			}
 			db.Heal()
-			<-lock.Done()
+			<-lock.Context().Done()
 			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
 				t.Errorf("%v, want evicted", lock.Err())
 			}
@@ -155,7 +155,7 @@ func TestEvictedHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
-		<-lock.Done()
+		<-lock.Context().Done()
 		if took := time.Since(evicted); took > locktest.TTL/2 {
 			t.Errorf("it learned of it after %v", took)
 		}

@@ -100,7 +100,7 @@ func TestLostLockNotRemoved(t *testing.T) {
 		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		locktest.Evict(t, table, locktest.Order.Entity)
-		<-lock.Done()
+		<-lock.Context().Done()
 		db.Partition()
 		for range 2 {
 			err := lock.Release(t.Context())

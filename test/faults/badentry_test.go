@@ -164,7 +164,7 @@ func TestBadEntry(t *testing.T) {
 			for id := range holders {
 				edit(t, table, attr.Text(locktest.RecordKey()["sk"]), "SET holders.#id.#until = :bad", map[string]string{"#id": id, "#until": "until"}, attr.Item{":bad": attr.Str("soon")})
 			}
-			<-lock.Done()
+			<-lock.Context().Done()
 			locktest.Says(t, lock.Err(), "unreachable", "until", "a string")
 			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("%v", err)

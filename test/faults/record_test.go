@@ -62,7 +62,7 @@ func TestRecordSpoiltInUse(t *testing.T) {
 					locktest.Says(t, err, name, "serving record")
 					return
 				}
-				<-held.Done()
+				<-held.Context().Done()
 				if took := time.Since(spoilt); took > locktest.TTL || !errors.Is(held.Err(), queuelock.ErrLost) {
 					t.Errorf("lost after %v: %v", took, held.Err())
 				}

@@ -206,7 +206,7 @@ func TestStuckHeartbeat(t *testing.T) {
 			lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait))
 			g := locktest.NewGate(t)
 			current.Store(g)
-			<-lock.Done()
+			<-lock.Context().Done()
 			current.Store(nil)
 			time.AfterFunc(time.Minute, g.Open)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -200,7 +200,7 @@ func TestNamedHolderLives(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		<-got.Done() // it could not renew the lease of its row
+		<-got.Context().Done() // it could not renew the lease of its row
 		locktest.StillWaits(t, "the third", third)
 		if got := locktest.Within(t, "the third", 15*time.Second, third); got.Err != nil {
 			t.Fatal(got.Err)

@@ -128,7 +128,7 @@ func TestErrorsNameTheItem(t *testing.T) {
 			locktest.Release(t, held.Lock)
 			held = locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
 			db.Partition()
-			<-held.Done()
+			<-held.Context().Done()
 			locktest.Says(t, held.Err(), "queuelock: lock lost"+want+" ticket 2: ")
 		})
 	}

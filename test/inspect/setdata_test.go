@@ -168,7 +168,7 @@ func TestSetDataOfLostLock(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Partition()
-		<-lock.Done()
+		<-lock.Context().Done()
 		db.Heal()
 		before := db.Counts().Total().Sent
 		if err := lock.SetData(t.Context(), nil); !errors.Is(err, queuelock.ErrLost) {

@@ -33,7 +33,7 @@ func TestDeletedItem(t *testing.T) {
 		if got := <-waiting; !errors.Is(got.Err, queuelock.ErrNoItem) {
 			t.Errorf("a waiter got %v", got.Err)
 		}
-		<-lock.Done()
+		<-lock.Context().Done()
 		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != queuelock.Evicted {
 			t.Errorf("the holder got %v", lock.Err())
 		}
@@ -122,7 +122,7 @@ func TestDeletedItem(t *testing.T) {
 			t.Error("it cannot be known whether the update was made")
 		}
 		gate.Release()
-		<-lock.Done()
+		<-lock.Context().Done()
 		if !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Errorf("the lock's end is %v", lock.Err())
 		}
@@ -171,7 +171,7 @@ func TestDeletedItem(t *testing.T) {
 				locktest.Updated(t, held, locktest.AddOne())
 			}
 			if !errors.Is(old.Err(), queuelock.ErrLost) {
-				<-old.Done()
+				<-old.Context().Done()
 			}
 			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(103)) {
 				t.Errorf("the amount is %v", got)

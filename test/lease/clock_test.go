@@ -278,7 +278,7 @@ func TestOnlyWrongDates(t *testing.T) {
 					t.Fatalf("%+v, %v", lock, err)
 				}
 				served := time.Now()
-				<-held.Done()
+				<-held.Context().Done()
 				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
 				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
 					t.Errorf("the owner learns %v after %v", held.Err(), took)
@@ -317,7 +317,7 @@ func TestHolderWithDatesBehind(t *testing.T) {
 					t.Fatalf("%+v, %v", lock, err)
 				}
 				served := time.Now()
-				<-held.Done()
+				<-held.Context().Done()
 				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
 				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
 					t.Errorf("the holder learns %v after %v", held.Err(), took)

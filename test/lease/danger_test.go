@@ -58,7 +58,7 @@ func TestOnExpiring(t *testing.T) {
 		before := lock.Remaining()
 		db.Partition()
 		cut := time.Since(first.start)
-		<-lock.Done()
+		<-lock.Context().Done()
 		synctest.Wait()
 		at := first.times()
 		if len(at) != 1 || (at[0]-cut-(before-20*time.Second)).Abs() > 0 || first.lost[0] {
@@ -218,7 +218,7 @@ func TestNoOnExpiring(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		<-lock.Done()
+		<-lock.Context().Done()
 		time.Sleep(time.Minute)
 		if n := len(told.times()); n != 0 {
 			t.Errorf("called at %v", told.times())
@@ -303,7 +303,7 @@ func TestSlowOnExpiring(t *testing.T) {
 			}
 			done <- l.Release(context.Background())
 		}), queuelock.OnExpiring(1100*time.Millisecond, func(l *queuelock.Lock) {
-			<-l.Done()
+			<-l.Context().Done()
 			time.Sleep(5 * time.Second)
 		}))
 		db.Partition()

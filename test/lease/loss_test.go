@@ -27,7 +27,7 @@ func TestLossDuringHang(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		granted := time.Now()
 		db.Inject(queuelocktest.SwallowRequest())
-		<-lock.Done()
+		<-lock.Context().Done()
 		if at := time.Since(granted); at > locktest.TTL-500*time.Millisecond || at < locktest.TTL/2 {
 			t.Errorf("the loss was reported %v after the grant, want shortly before %v", at, locktest.TTL)
 		}
@@ -53,7 +53,7 @@ func TestCauseOfLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-lock.Done()
+		<-lock.Context().Done()
 		for _, err := range []error{lock.Err(), context.Cause(lock.Context()), lock.Release(t.Context()), lock.Release(t.Context())} {
 			lost, ok := errors.AsType[*queuelock.LostError](err)
 			if !ok || lost.Cause != queuelock.Evicted || lost.Ticket != lock.Ticket() || !errors.Is(err, queuelock.ErrLost) {

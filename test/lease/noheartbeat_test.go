@@ -24,7 +24,7 @@ func TestNoHeartbeat(t *testing.T) {
 	end := func(t *testing.T, lock *queuelock.Lock) {
 		t.Helper()
 		select {
-		case <-lock.Done():
+		case <-lock.Context().Done():
 		case <-time.After(time.Hour):
 			t.Fatal("its lease does not end")
 		}

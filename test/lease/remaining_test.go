@@ -203,7 +203,7 @@ func TestExtendAfterEnd(t *testing.T) {
 		if !ok || loss.Cause != queuelock.Evicted || lock.Remaining() != 0 {
 			t.Errorf("%v, %v remain", loss, lock.Remaining())
 		}
-		<-lock.Done()
+		<-lock.Context().Done()
 		if n := len(locktest.Entries(table)); n != 0 {
 			t.Errorf("%d holders: it was put back", n)
 		}

@@ -37,7 +37,7 @@ func TestLostLock(t *testing.T) {
 			}
 			renewed := time.Now().Add(lock.Remaining() - 9*time.Second) // the deadline is a lease less a second after it
 			db.Partition()
-			<-lock.Done()
+			<-lock.Context().Done()
 			if took := time.Since(renewed); took > locktest.TTL || took < locktest.TTL-2*time.Second {
 				t.Errorf("the loss was known %v after the last renewal", took)
 			}

@@ -50,7 +50,7 @@ func TestAcquireAll(t *testing.T) {
 		for range 2 {
 			locktest.ReleaseAll(t, locks)
 		}
-		<-locks.Done()
+		<-locks.Context().Done()
 		if !errors.Is(locks.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(locks.Context()), queuelock.ErrReleased) {
 			t.Errorf("released: %v, %v", locks.Err(), context.Cause(locks.Context()))
 		}

@@ -80,7 +80,7 @@ func TestContextEndsWithLoss(t *testing.T) {
 		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
 		locktest.Evict(t, table, "b")
 		select {
-		case <-locks.Done():
+		case <-locks.Context().Done():
 		case <-time.After(time.Minute):
 			t.Error("the context goes on, with a lock that was lost a minute ago")
 		}
@@ -99,7 +99,7 @@ func TestContextEndsWithLoss(t *testing.T) {
 		// One that is released by itself ends it as well.
 		locks = locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b")
 		locktest.Release(t, locks.Get(queuelock.Key{Entity: "a"}))
-		<-locks.Done()
+		<-locks.Context().Done()
 		if !errors.Is(locks.Err(), queuelock.ErrReleased) {
 			t.Errorf("%v", locks.Err())
 		}

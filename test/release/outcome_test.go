@@ -236,7 +236,7 @@ func TestLossBesideTransaction(t *testing.T) {
 				current.Store(nil)
 				before := table.Items()[0]
 				locktest.Evict(t, table, locktest.Order.Entity)
-				<-lock.Done()
+				<-lock.Context().Done()
 				locktest.Write(t, table, before)
 
 				ctx, cancel := context.WithCancel(t.Context())

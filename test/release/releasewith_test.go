@@ -230,7 +230,7 @@ func TestReleaseWithGivenUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-lock.Done()
+		<-lock.Context().Done()
 		if !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Errorf("the lock's end is %v", lock.Err())
 		}

@@ -148,7 +148,7 @@ func TestLongerLockDelay(t *testing.T) {
 				t.Errorf("it has a lock delay of %v, want %v", h.Delay, test.want)
 			}
 			db.Partition()
-			<-lock.Done()
+			<-lock.Context().Done()
 			db.Heal()
 			lost := time.Now()
 			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {

@@ -317,7 +317,7 @@ type hold struct {
 // watch records in beliefs and the visible history when the lock is lost.
 func (h *hold) watch() {
 	select {
-	case <-h.lock.Done():
+	case <-h.lock.Context().Done():
 	case <-h.ctx.Done():
 		return // it died with its process
 	}
@@ -379,7 +379,7 @@ func (h *hold) use(r *rand.Rand) {
 		timer := time.NewTimer(step)
 		select {
 		case <-timer.C:
-		case <-h.lock.Done():
+		case <-h.lock.Context().Done():
 		case <-h.ctx.Done():
 		}
 		timer.Stop()
