@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -140,15 +141,41 @@ func ExampleLock_Extend() {
 	// there is time: true
 }
 
-// A sync.Locker, for code that takes no other.
-func ExampleClient_Locker() {
+// A locker is a sync.Locker, for code that takes no other. It cannot report that its lock was lost.
+type locker struct {
+	locks *queuelock.Client
+	key   queuelock.Key
+	local sync.Mutex // one goroutine has it, also after a loss
+	held  *queuelock.Lock
+}
+
+func (l *locker) Lock() {
+	l.local.Lock()
+	lock, err := l.locks.Acquire(context.Background(), l.key, waitpolicy.Forever)
+	if err != nil {
+		l.local.Unlock()
+		panic(err)
+	}
+	l.held = lock
+}
+
+func (l *locker) Unlock() {
+	err := l.held.Release(context.Background())
+	l.local.Unlock()
+	if _, unreleased := errors.AsType[*queuelock.UnreleasedError](err); unreleased {
+		panic(err) // without FailClosed the lease ends what is left
+	}
+}
+
+// A sync.Locker of a lock.
+func ExampleClient_Acquire_locker() {
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
 
-	locker := locks.Locker(context.Background(), queuelock.Key{Entity: "printer"})
-	locker.Lock()
+	var l sync.Locker = &locker{locks: locks, key: queuelock.Key{Entity: "printer"}}
+	l.Lock()
 	fmt.Println("printing")
-	locker.Unlock()
+	l.Unlock()
 	// Output:
 	// printing
 }
