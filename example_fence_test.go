@@ -123,9 +123,6 @@ func ExampleLock_Get() {
 		fmt.Println(err)
 		return
 	}
-	if evicted, ok := lock.LastEviction(); ok {
-		fmt.Printf("ticket %s was evicted, right before: %t\n", evicted.Ticket, evicted.Previous)
-	}
 	fmt.Println("unsettled:", lock.Unsettled())
 	items, err := lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key}})
 	if err != nil {
@@ -134,7 +131,6 @@ func ExampleLock_Get() {
 	}
 	fmt.Println("the total is", items[0]["total"].(*types.AttributeValueMemberN).Value)
 	// Output:
-	// ticket 1 was evicted, right before: true
 	// unsettled: true
 	// the total is 100
 }

@@ -240,24 +240,3 @@ func (l *Lock) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[s
 // Unsettled reports whether a transaction of an earlier holder may become visible while this lock is held,
 // because its turn ended by an eviction or with an unknown outcome. Read by Get then. It makes no request.
 func (l *Lock) Unsettled() bool { return l.session.Unsettled() }
-
-// Eviction is a turn that did not end by a release: its holder was evicted, or another process resumed its
-// lock.
-type Eviction struct {
-	Ticket ticket.Number
-	// At is the latest time, on DynamoDB's clock, at which the eviction was sent; zero if unknown.
-	At time.Time
-	// Previous reports that no holder of a higher ticket had released since. For an exclusive lock, the evicted
-	// turn was the one right before this.
-	Previous bool
-}
-
-// LastEviction returns the last eviction in the queue before the lock was granted, or false if the record shows
-// none. It makes no request.
-func (l *Lock) LastEviction() (Eviction, bool) {
-	mark, ok, previous := l.session.LastEviction()
-	if !ok {
-		return Eviction{}, false
-	}
-	return Eviction{Ticket: mark.Ticket, At: mark.At, Previous: previous}, true
-}

@@ -53,8 +53,8 @@ func TestEvictHolder(t *testing.T) {
 			if took := got.At.Sub(evicted); got.Err != nil || took > 100*time.Millisecond {
 				t.Fatalf("the waiter was served after %v: %v", took, got.Err)
 			}
-			if e, ok := got.Lock.LastEviction(); !ok || e.Ticket != lock.Ticket() {
-				t.Errorf("the mark of the eviction: %+v, %v", e, ok)
+			if e := locktest.Must(operator.Inspect(t.Context(), locktest.Order)).LastEviction; e.Ticket != lock.Ticket() {
+				t.Errorf("the mark of the eviction: %+v", e)
 			}
 			if lock.Err() != nil {
 				t.Error("the holder cannot know of it yet")

@@ -54,8 +54,8 @@ func TestLockUnsettled(t *testing.T) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		for range 3 {
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-			if eviction, ok := lock.LastEviction(); ok || lock.Unsettled() {
-				t.Errorf("%+v, %v", eviction, lock.Unsettled())
+			if lock.Unsettled() {
+				t.Error("unsettled after a release")
 			}
 			locktest.Release(t, lock)
 		}
@@ -64,24 +64,22 @@ func TestLockUnsettled(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		gone := locktest.Acquire(t, a, waitpolicy.NoWait)
+		locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		lock := locktest.Acquire(t, b, waitpolicy.Forever)
-		at := time.Now()
-		eviction, ok := lock.LastEviction()
-		if !ok || !lock.Unsettled() || !eviction.Previous || eviction.Ticket != gone.Ticket() || at.Sub(eviction.At).Abs() > 2*time.Second {
-			t.Errorf("%+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
+		if !lock.Unsettled() {
+			t.Error("settled right after the eviction")
 		}
 		locktest.Release(t, lock)
 		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
-		if eviction, ok := lock.LastEviction(); !ok || eviction.Previous || !lock.Unsettled() {
-			t.Errorf("the turn after that: %+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
+		if !lock.Unsettled() {
+			t.Error("settled in the turn after that")
 		}
 		locktest.Release(t, lock)
 		time.Sleep(2 * time.Minute)
 		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
-		if eviction, ok := lock.LastEviction(); !ok || eviction.Previous || lock.Unsettled() {
-			t.Errorf("minutes later: %+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
+		if lock.Unsettled() {
+			t.Error("unsettled minutes later")
 		}
 		locktest.Release(t, lock)
 	})
@@ -97,8 +95,8 @@ func TestLockUnsettled(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		lock := locktest.Acquire(t, b, waitpolicy.NoWait)
-		if eviction, ok := lock.LastEviction(); !ok || !eviction.Previous || time.Since(eviction.At) < 4*time.Minute || !lock.Unsettled() {
-			t.Errorf("%+v, %v, unsettled: %v", eviction, ok, lock.Unsettled())
+		if !lock.Unsettled() {
+			t.Error("settled although no holder has released since")
 		}
 		locktest.Release(t, lock)
 	})
@@ -111,8 +109,8 @@ func TestLockUnsettled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if eviction, ok := lock.LastEviction(); !ok || !eviction.Previous || !lock.Unsettled() || eviction.Ticket != lock.Ticket() {
-			t.Errorf("%+v, %v", eviction, ok)
+		if !lock.Unsettled() {
+			t.Error("settled after the resumption")
 		}
 		locktest.Release(t, lock)
 	})
