@@ -190,19 +190,6 @@ func (e *UnknownOutcomeError) Error() string {
 // Unwrap returns Ctx alone, because Err and End may match errors that say that nothing was written.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
-// ReleaseError says that the writes of ReleaseWith were made, and that the release failed. Call Release.
-type ReleaseError struct {
-	Key Key
-	Err error // that of Release
-}
-
-func (e *ReleaseError) Error() string {
-	return fmt.Sprintf("queuelock: %s: the writes were made, but the release failed: %v", e.Key, e.Err)
-}
-
-// Unwrap returns nil, because Err may match ErrLost, which says that the writes were not made.
-func (e *ReleaseError) Unwrap() error { return nil }
-
 // ConditionError says that a condition of UpdateAndRelease was false. Nothing was written, and the lock is
 // held.
 type ConditionError struct {

@@ -60,43 +60,6 @@ func ExampleLock_Transact() {
 	// true
 }
 
-// The work is committed only while the lock is held, and the lock is released after it.
-func ExampleLock_ReleaseWith() {
-	ctx := context.Background()
-	db := newMemoryTable()
-	if err := createOrders(ctx, db); err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, closed := client(db, "worker-1", time.Minute)
-	defer closed()
-
-	finish := func(ctx context.Context, orderID string, lock *queuelock.Lock) error {
-		return lock.ReleaseWith(ctx, types.TransactWriteItem{Update: &types.Update{
-			TableName:                 aws.String("orders"),
-			Key:                       map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: orderID}},
-			UpdateExpression:          aws.String("SET #status = :shipped"),
-			ExpressionAttributeNames:  map[string]string{"#status": "status"},
-			ExpressionAttributeValues: map[string]types.AttributeValue{":shipped": &types.AttributeValueMemberS{Value: "shipped"}},
-		}})
-	}
-	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() {
-		if err := lock.Release(ctx); err != nil { // nothing is left to do after finish
-			fmt.Println(err)
-		}
-	}()
-	fmt.Println(finish(ctx, "order-7", lock))
-	fmt.Println(errors.Is(lock.Err(), queuelock.ErrReleased))
-	// Output:
-	// <nil>
-	// true
-}
-
 // withAnOrder is a client of a DynamoDB in memory that has an order.
 // addShipping reads an order, and writes it with another total.
 // A read, a change and a write of an item under a fair lock take two requests if no

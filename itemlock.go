@@ -21,7 +21,7 @@ import (
 )
 
 // ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs, and not for Acquire.
-// Transact and ReleaseWith must not name the item itself. Its Handle cannot be resumed.
+// Transact must not name the item itself. Its Handle cannot be resumed.
 type ItemLock struct {
 	*Lock
 	itemKey ItemKey

@@ -115,22 +115,6 @@ func (l *Lock) Err() error { return l.session.Err() }
 //   - any other error if the table did not answer. The lease ends what may be left.
 func (l *Lock) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
 
-// ReleaseWith makes the writes, all or none, only if the lock is still held, and then releases it. Items are as
-// for Transact. The next holder sees them. Returns
-//
-//   - *ReleaseError if the writes were made and the release failed.
-//   - any other error as Transact. The lock is then held, unless the error says otherwise.
-func (l *Lock) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) error {
-	if err := validItems("ReleaseWith", len(items), maxTransactItems); err != nil {
-		return err
-	}
-	made, err := l.session.ReleaseWith(ctx, items...)
-	if made && err != nil {
-		return &ReleaseError{Key: l.Key(), Err: publicError(err)}
-	}
-	return err
-}
-
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from
 // 57.94 s down to about 28 s, zero once the lock has ended, and the longest Duration for a lock that fails
 // closed. It reads the clock and makes no request. Use it to decide whether to begin work, not to guard a

@@ -32,7 +32,7 @@
 //
 // Transactions of DynamoDB are serializable, but their items become visible one after another: a read that is no
 // transaction may miss a part of one that is being committed (Amazon DynamoDB Developer Guide, "How it works:
-// transactions", isolation levels). So [Lock.ReleaseWith] releases after the answer to its transaction, and
+// transactions", isolation levels). So [Lock.Release] waits for the answers to transactions, and
 // [Lock.Unsettled] says when a holder must read by [Lock.Get].
 //
 // # Who is authoritative

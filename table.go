@@ -11,7 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get, Transact and ReleaseWith
+// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get and Transact
 // also need its TransactGetItems and TransactWriteItems, and Queues needs its Scan.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)

@@ -15,7 +15,7 @@
 //	load        CPU time, memory and goroutines
 //	lockdelay   the delay after a lost lock
 //	multilock   AcquireAll and the wider scopes
-//	release     Release, ReleaseWith, Do and Close
+//	release     Release, Do and Close
 //	resume      another process takes over
 //	shared      Shared, Permits and Downgrade
 //	transact    writes that are made only while the lock is held

@@ -192,11 +192,6 @@ func (c *costs) writes(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	c.add("`ReleaseWith` one item, no waiter", cost(table, func() {
-		if err := lock.ReleaseWith(t.Context(), deposit(table)); err != nil {
-			t.Error(err)
-		}
-	}))
 	key := newOrder(t, table)
 	var item *queuelock.ItemLock
 	c.add("`LockItem`, the first lock of an item", cost(table, func() { item = lockItem(t, a, key) }))

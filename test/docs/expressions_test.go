@@ -46,7 +46,7 @@ var operations = []operation{
 	{"CONFIRM", "", `^REMOVE holders\.#id\.until, holders\.#id\.ttl`},
 	{"SETDATA", "With data.", `^SET holders\.#id\.dataSet = :n, holders\.#id\.data`},
 	{"", "Without data.", `^REMOVE holders\.#id\.data `},
-	{"FENCE", "One item of the transaction of `Transact` and `ReleaseWith`.", `^SET holders\.#id\.made = :n IF`},
+	{"FENCE", "One item of the transaction of `Transact`.", `^SET holders\.#id\.made = :n IF`},
 	{"SETTLE", "", `^SET holders\.#id\.made = :n \+ 1 IF`},
 	{"DOWNGRADE", "", `^SET holdMode = "shared", holders\.#id\.mode`},
 	{"RELEASE", "The fast form. After a fenced transaction that was given up before it was visible, each form also has `ADD unsettled :times`, or SET if there can be no other holder. An exclusive holder also replaces times that are far ahead. After one that was refused, it has the condition on `made` of UpdateAndRelease below. Later forms may have `DELETE unsettled :times`.", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber, released = :mark, turn`},

@@ -65,14 +65,22 @@ func TestEngineReadersAndPermits(t *testing.T) {
 	})
 }
 
-func TestEngineReleaseWith(t *testing.T) {
+// writeAndRelease writes under the lock, and releases it if that was done.
+func writeAndRelease(t *testing.T, lock *queuelock.Lock, item types.TransactWriteItem) error {
+	if err := lock.Transact(t.Context(), item); err != nil {
+		return err
+	}
+	return lock.Release(t.Context())
+}
+
+func TestEngineTransactRelease(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		n := locktest.Sent(table, func() {
-			if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			if err := writeAndRelease(t, lock, locktest.Deposit(table, nil)); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -85,7 +93,7 @@ func TestEngineReleaseWith(t *testing.T) {
 		waiting := locktest.LockBy(t, b, waits)
 		<-queued
 		dbA.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(2))
-		if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "2" {
+		if err := writeAndRelease(t, lock, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "2" {
 			t.Errorf("with a waiter behind it: %v; the account holds %s", err, locktest.Balance(table))
 		}
 		got := <-waiting
@@ -93,17 +101,17 @@ func TestEngineReleaseWith(t *testing.T) {
 			t.Fatal(got.Err)
 		}
 		// Its own condition.
-		err := got.Lock.ReleaseWith(t.Context(), locktest.Deposit(table, aws.String("amount = :one")))
+		err := writeAndRelease(t, got.Lock, locktest.Deposit(table, aws.String("amount = :one")))
 		if _, ok := errors.AsType[*types.TransactionCanceledException](err); !ok || got.Lock.Err() != nil || locktest.Balance(table) != "2" {
 			t.Errorf("got %v, the lock's end is %v, the account holds %s", err, got.Lock.Err(), locktest.Balance(table))
 		}
-		if err := got.Lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "3" {
+		if err := writeAndRelease(t, got.Lock, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "3" {
 			t.Errorf("then %v; the account holds %s", err, locktest.Balance(table))
 		}
 		// Of a lock that was taken away.
 		lock = locktest.Acquire(t, a, waitpolicy.For(10*time.Second))
 		locktest.OperatorTakes(t, table)
-		if err := lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "3" {
+		if err := writeAndRelease(t, lock, locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "3" {
 			t.Errorf("of a lost lock: %v; the account holds %s", err, locktest.Balance(table))
 		}
 	})

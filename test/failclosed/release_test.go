@@ -136,32 +136,3 @@ func TestLostLockNotRemoved(t *testing.T) {
 		locktest.ReleaseAll(t, held)
 	})
 }
-
-// TestReleaseWith checks that a fail-closed lock can be released together with writes.
-// The caller's writes and the release are one.
-func TestReleaseWith(t *testing.T) {
-	for name, fault := range map[string]queuelocktest.Fault{
-		"no fault":       queuelocktest.DelayRequest(0),
-		"response lost":  queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1),
-		"responses lost": queuelocktest.LoseResponse().Of("TransactWriteItems"),
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-			db.Inject(fault)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			err := lock.ReleaseWith(ctx, locktest.Deposit(table, nil))
-			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown != (name == "responses lost") || !unknown && err != nil {
-				t.Errorf("%v", err)
-			}
-			locktest.Release(t, lock) // of an unknown outcome: it was made, and that is no loss
-			if locktest.Balance(table) != "1" {
-				t.Errorf("the account holds %s", locktest.Balance(table))
-			}
-			takenWithin(t, other, time.Second)
-		})
-	}
-}

@@ -116,9 +116,6 @@ func TestNoHeartbeat(t *testing.T) {
 		"Transact": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
 			return lock.Transact(t.Context(), locktest.Deposit(table, nil))
 		},
-		"ReleaseWith": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
-			return lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil))
-		},
 		"Condition": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
 			cancelled, ok := errors.AsType[*types.TransactionCanceledException](locktest.WithCondition(t, table, lock.Condition()))
 			if ok && len(cancelled.CancellationReasons) == 2 {

@@ -1,4 +1,4 @@
-// Package release_test tests Release, ReleaseWith and Do, and how they report a loss.
+// Package release_test tests Release and Do, and how they report a loss.
 package release_test
 
 import (

@@ -52,49 +52,6 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
-	locktest.InBubble(t, "ReleaseWithIsLost", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		dbA.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems").Times(1))
-		second := dbA.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
-		done := make(chan error, 1)
-		go func() { done <- lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)) }()
-		<-second.Reached()
-		endLeasesOf(t, table)
-		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
-		second.Release()
-		if err := <-done; !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "0" {
-			t.Errorf("got %v, and the account holds %s", err, locktest.Balance(table))
-		}
-	})
-	// The repeat finds the token, or hangs until a heartbeat has shown the loss, and the eviction's mark is read.
-	for name, hangs := range map[string]time.Duration{"ByItsToken": 0, "ByTheMark": time.Minute} {
-		locktest.InBubble(t, "ReleaseWithWasMade"+name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
-			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-			first := dbA.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
-			second := dbA.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
-			done := make(chan error, 1)
-			go func() { done <- lock.ReleaseWith(t.Context(), locktest.Deposit(table, nil)) }()
-			<-second.Reached()
-			endLeasesOf(t, table)
-			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
-			time.Sleep(hangs)
-			second.Release()
-			err := <-done
-			failed, made := errors.AsType[*queuelock.ReleaseError](err)
-			if !made || errors.Is(err, queuelock.ErrLost) || !errors.Is(failed.Err, queuelock.ErrLost) || first.Fired() != 1 {
-				t.Errorf("got %v, want that the release alone failed", err)
-			}
-			if locktest.Balance(table) != "1" {
-				t.Errorf("the account holds %s", locktest.Balance(table))
-			}
-		})
-	}
 	locktest.InBubble(t, "ReleaseIsLost", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})

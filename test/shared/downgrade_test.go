@@ -152,7 +152,7 @@ func TestWritesBesideDowngrade(t *testing.T) {
 		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := lock.ReleaseWith(ctx, locktest.Deposit(table, nil)); err == nil {
+		if err := lock.Transact(ctx, locktest.Deposit(table, nil)); err == nil {
 			t.Fatal("it was answered")
 		}
 		if err := lock.Downgrade(t.Context()); err != nil {

@@ -30,9 +30,6 @@ func TestSplitTransactions(t *testing.T) {
 	clients, turns := 4, locktest.Scaled(25, 8)
 	const window = 50 * time.Millisecond
 	for name, end := range map[string]func(context.Context, *queuelock.Lock, types.TransactWriteItem) error{
-		"ReleaseWithLosesNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
-			return lock.ReleaseWith(ctx, write)
-		},
 		"TransactAndReleaseLoseNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
 			if err := lock.Transact(ctx, write); err != nil {
 				return err

@@ -58,7 +58,7 @@
 //     history of grants, releases, losses, reads and writes that clients saw is
 //     linearizable (porcupine). Each turn adds one to the value that it has read,
 //     so a lost update shows in the register's log.
-//   - Outcomes. What Release, ReleaseWith, Transact and UpdateAndRelease return is
+//   - Outcomes. What Release, Transact and UpdateAndRelease return is
 //     compared with what the engine did. Nil means that this process released, or
 //     that the write was made. A loss by eviction means that it did not release. A
 //     write that was reported as not made never appears later. Unknown outcomes are

@@ -198,7 +198,7 @@ func outcomeOf(err error) outcome {
 	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown {
 		return saidUnknown
 	}
-	if _, made := errors.AsType[*queuelock.ReleaseError](err); made || err == nil {
+	if err == nil {
 		return saidMade
 	}
 	return saidNotMade

@@ -101,50 +101,6 @@ func (h *hold) writeStale(r *rand.Rand) {
 	h.wrote(value, begun, err, refused)
 }
 
-// releaseWith writes and releases by one call. It reports whether the lock is
-// released, or may be.
-func (h *hold) releaseWith(ctx context.Context) bool {
-	if !h.reads() {
-		return false
-	}
-	value, item := h.next()
-	begun := h.now()
-	held := h.beliefs.end(h)
-	was := h.lock.Err() == nil
-	err := h.lock.ReleaseWith(ctx, item)
-	h.took(h.judgeWrite("ReleaseWith", h.owner, value, err))
-	released, made := err, false
-	if failed, ok := err.(*queuelock.ReleaseError); ok {
-		released, made = failed.Err, true
-	}
-	if was && (made || err == nil) {
-		h.judgeRelease("ReleaseWith", h.owner, h.id, released)
-	}
-	_, refused := err.(*queuelock.LostError)
-	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-	h.add(h.name, "%s: released with %s: %v", h.owner, value, err)
-	if err != nil && !made && !refused && !unknown && h.lock.Err() == nil && !h.isDead() {
-		if held {
-			h.beliefs.begin(h)
-		}
-		return false // nothing was written, and it is still held
-	}
-	if made {
-		h.wrote(value, begun, nil, false)
-	} else {
-		h.wrote(value, begun, err, refused)
-	}
-	if !held {
-		return true
-	}
-	op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
-	if err != nil || h.isDead() {
-		op.kind, op.call, op.ret = opEnd, h.endFrom(begun), never
-	}
-	h.visible.add(h.key, op)
-	return true
-}
-
 // wrote takes the outcome of a write in.
 func (h *hold) wrote(value string, begun int64, err error, refused bool) {
 	op := operation{node: h.name, kind: opWrite, token: h.token, value: value, call: begun, ret: h.now()}

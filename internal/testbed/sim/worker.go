@@ -406,22 +406,15 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	if h.isDead() {
 		return
 	}
+	if r.IntN(4) == 0 && !h.shares() {
+		if h.write(r); h.isDead() {
+			return
+		}
+	}
 	ctx, cancel := context.WithTimeout(h.with(r), 10*time.Second)
 	defer cancel()
 	if h.lock.Err() != nil {
 		<-h.watched // a loss at this very instant is a loss
-	}
-	if r.IntN(4) == 0 && !h.shares() {
-		if h.releaseWith(ctx) {
-			// If that is not known to have been made, the lock is still to be released.
-			if err := h.lock.Release(ctx); h.closed {
-				h.releaseAtLast(r, err)
-			}
-			return
-		}
-		if h.isDead() {
-			return
-		}
 	}
 	begun := h.now()
 	held := h.beliefs.end(h)

@@ -41,7 +41,7 @@ func Deep(ctx context.Context, s Subject, report func(Result)) error {
 		{"refusals", d.refusals, "the library does not work: a refused write must return the item that is there (ReturnValuesOnConditionCheckFailure), as DynamoDB does since June 2023; update the local engine, or the proxy that removes it"},
 		{"numbers", d.numbers, "the library must not be used: tickets need whole numbers of 17 digits"},
 		{"queries", d.queries, "the library must not be used: rows must come in the order of their sort keys, on all pages"},
-		{"transactions", d.transactions, "do not use Transact, ReleaseWith and Get"},
+		{"transactions", d.transactions, "do not use Transact and Get"},
 		{"locks", d.locks, "the library does not work on this table"},
 		{"hand-over", d.handOver, "the library does not work on this table"},
 		{"fencing", d.fencing, "the library must not be used for fenced writes"},
