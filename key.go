@@ -22,9 +22,9 @@ const ItemReason = "item"
 // Key names a lock: a reason to lock an entity. Locks of different reasons on one entity are independent.
 type Key struct {
 	// Entity is what is locked, 1 to 2048 bytes of UTF-8. It is the partition key of all its queues.
-	Entity string
+	Entity string `json:"entity"`
 	// Reason is what for, at most 985 bytes of UTF-8 without "/". Empty means DefaultReason.
-	Reason string
+	Reason string `json:"reason"`
 }
 
 // String prints the key for people: "order-7" (lock), or the item of a LockItem.

@@ -12,15 +12,16 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Handle names a lock that is held, or a place in a queue, for Client.Resume. It can be encoded as JSON.
+// Handle names a lock that is held, or a place in a queue, for Client.Resume. Its JSON keeps its names,
+// so that a later version can resume it.
 type Handle struct {
-	Key    Key
-	Ticket ticket.Number
+	Key    Key           `json:"key"`
+	Ticket ticket.Number `json:"ticket"`
 	// ID is that of the Acquire, 26 letters and digits. Any process that has it can take the lock over.
-	ID string
+	ID string `json:"id"`
 	// Shared and Permits are the options of the Acquire.
-	Shared  bool `json:",omitempty"`
-	Permits int  `json:",omitempty"`
+	Shared  bool `json:"shared,omitempty"`
+	Permits int  `json:"permits,omitempty"`
 }
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
