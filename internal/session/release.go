@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/grace"
@@ -48,15 +47,6 @@ func (s *Session) Release(ctx context.Context) error {
 	}
 	s.move(end)
 	return s.current().result()
-}
-
-// ReleaseWith makes the writes as Transact does, and then releases the lock. Only the answer
-// to the writes shows that all of them are visible to the next holder.
-func (s *Session) ReleaseWith(ctx context.Context, items ...types.TransactWriteItem) (made bool, err error) {
-	if err := s.Transact(ctx, items...); err != nil {
-		return false, err
-	}
-	return true, s.Release(ctx)
 }
 
 func (s *Session) released() State { return State{Phase: Released, Reason: s.client.Released} }

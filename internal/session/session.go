@@ -78,9 +78,6 @@ func (s *Session) Config() Config { return s.config }
 // reason as its cause. Its Err reads the clock.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Done is closed when the lock is lost or released.
-func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
-
 // sessionContext is a context that ends with a session. Its Err reads the clock, as a process
 // that was paused may call it before its timers fire.
 type sessionContext struct {

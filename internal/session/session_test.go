@@ -184,7 +184,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 	})
 	inWorld(t, "LostBefore", lease.Terms{}, func(w *world) {
 		w.holder.Partition()
-		<-w.session.Done()
+		<-w.session.Context().Done()
 		w.holder.Heal()
 		err := w.session.Release(w.Context())
 		if st := w.session.State(); !isLoss(err) || st.Phase != Cleared || st.Loss.Cause != heartbeat.Unreachable {
@@ -271,7 +271,7 @@ func TestGiveBack(t *testing.T) {
 	})
 	inWorld(t, "UnreachableWithDelay", lease.Terms{Delay: time.Minute}, func(w *world) {
 		w.holder.Partition()
-		<-w.session.Done()
+		<-w.session.Context().Done()
 		deadline := w.session.keeper.Deadline()
 		removed, err := giveBack(w)
 		if err != nil || len(removed) != 1 || removed[0] != (removal{"holder", deadline.Add(w.session.config.Terms.Margin + time.Minute)}) {

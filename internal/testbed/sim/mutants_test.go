@@ -150,18 +150,6 @@ var mutants = []mutant{
 		`was removed by`, 57,
 	},
 	{
-		"a release inside the transaction", "internal/session/release.go",
-		"	if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
-		"	q, id, update, condition := s.config.Queue, s.grant.ID, \"REMOVE holders.#id SET released = :mark\", \"attribute_exists(holders.#id)\"\n" +
-			"	name := q.Record().Layout().Table\n" +
-			"	mark := &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{\"id\": &types.AttributeValueMemberS{Value: id}, \"ticket\": s.grant.Ticket.Attribute(), \"call\": &types.AttributeValueMemberN{Value: \"1\"}}}\n" +
-			"	release := types.TransactWriteItem{Update: &types.Update{TableName: &name, Key: q.RecordKey(), UpdateExpression: &update, ConditionExpression: &condition,\n" +
-			"		ExpressionAttributeNames: map[string]string{\"#id\": id}, ExpressionAttributeValues: map[string]types.AttributeValue{\":mark\": mark}}}\n" +
-			"	if err := q.Transact(ctx, id, append(items[:len(items):len(items)], release)); err == nil {\n		s.move(s.released())\n		s.keeper.Stop()\n		return true, nil\n	} else if true {\n		return false, s.unknown(err, nil, nil)\n" +
-			"	} else if err := s.Transact(ctx, items...); err != nil {\n		return false, err\n",
-		`an update is lost`, 202,
-	},
-	{
 		"a transaction by its token alone", "FENCE: transaction not made", "", "",
 		`was made twice`, 370,
 	},
