@@ -74,16 +74,14 @@ var errUnknown = errors.New("unknown")
 
 func (w *world) take(q table.Queue, terms lease.Terms, id string) *waiter.Grant {
 	w.Helper()
-	for {
-		sent := time.Now()
-		begun, since := terms.Begin(q.Clock(), sent)
-		rec, err := serving.Take(w.Context(), q, serving.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false)
-		if err != nil && !errors.Is(err, serving.ErrRefused) {
-			w.Fatal(err)
-		}
-		h, _ := rec.Mine(id)
-		return &waiter.Grant{ID: id, Ticket: h.Ticket, Sent: sent, Lease: h.Lease, Record: rec}
+	sent := time.Now()
+	begun, since := terms.Begin(q.Clock(), sent)
+	rec, err := serving.Take(w.Context(), q, serving.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false)
+	if err != nil && !errors.Is(err, serving.ErrRefused) {
+		w.Fatal(err)
 	}
+	h, _ := rec.Mine(id)
+	return &waiter.Grant{ID: id, Ticket: h.Ticket, Sent: sent, Lease: h.Lease, Record: rec}
 }
 
 // evict removes the holder, as another client does that has seen its lease end.
