@@ -70,6 +70,7 @@ type node struct {
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted
 	inIt    int              // guarded by mu; requests sent in it
+	begun   int              // guarded by mu; attempts that began in it
 	peak    int              // guarded by mu; most requests in one
 	flooded bool             // guarded by mu; said so already
 }
@@ -297,9 +298,7 @@ func (n *node) count(req *http.Request) string {
 	n.tally.requests.Add(1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if second := n.now() / int64(time.Second); second != n.second {
-		n.second, n.inIt = second, 0
-	}
+	n.turnOver()
 	n.inIt++
 	n.peak = max(n.peak, n.inIt)
 	// A waiter polls four times a second in each queue, and each of a process's
@@ -308,10 +307,11 @@ func (n *node) count(req *http.Request) string {
 	if n.plan.Several > 0 {
 		locks = len(n.keys)
 	}
-	if n.plan.Contest {
-		locks = 4 // turns are so short that a worker has several in a second
+	limit := 20 + 20*n.workers*locks
+	if n.plan.Contest { // turns are so short that a worker has many in a second
+		limit += 10 * n.begun
 	}
-	if limit := 20 + 20*n.workers*locks; n.inIt > limit && !n.flooded {
+	if n.inIt > limit && !n.flooded {
 		n.flooded = true
 		n.violate("%s sent more than %d requests within a second", n.name, limit)
 	}
@@ -319,6 +319,21 @@ func (n *node) count(req *http.Request) string {
 		panic(fmt.Sprintf("seed %d: %s sends requests without end", n.plan.Seed, n.name))
 	}
 	return name
+}
+
+// turnOver begins to count a new second, if it is one. n.mu is held.
+func (n *node) turnOver() {
+	if second := n.now() / int64(time.Second); second != n.second {
+		n.second, n.inIt, n.begun = second, 0, 0
+	}
+}
+
+// begin counts an attempt.
+func (n *node) begin() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.turnOver()
+	n.begun++
 }
 
 // nameOf names a request by its content and by how many times that was sent. Of several

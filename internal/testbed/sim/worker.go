@@ -109,6 +109,7 @@ func (a *attempt) String() string {
 }
 
 func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
+	n.begin()
 	waits := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Attempts(3, time.Second), waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}
 	a := &attempt{node: n, owner: owner, wait: waits[r.IntN(len(waits))], limit: 20 * time.Minute, ttl: n.plan.TTL, begun: n.now()}
 	if n.plan.Crowded && (r.IntN(8) > 0 || n.plan.Contest && r.IntN(4) > 0) {
