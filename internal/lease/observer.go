@@ -99,7 +99,7 @@ func (o *Observer) prune(now time.Time) {
 	}
 	o.pruned = now
 	maps.DeleteFunc(o.seen, func(_ string, s sighting) bool {
-		if !s.until.IsZero() && !o.observationOnly {
+		if _, settled := o.clock.Settled(now, s.length); settled && !s.until.IsZero() && !o.observationOnly {
 			return now.Sub(s.last) > min(s.length+keep, forget)
 		}
 		return now.Sub(s.last) > s.length+keep

@@ -392,9 +392,10 @@ func TestForgottenSightings(t *testing.T) {
 // TestLongLeaseForgotten checks that sightings of long leases do not add up: DynamoDB's clock judges a lease with an end.
 func TestLongLeaseForgotten(t *testing.T) {
 	for name, test := range map[string]struct {
-		end, observationOnly, forgotten bool
+		end, observationOnly, unknown, forgotten bool
 	}{
 		"WithEnd": {end: true, forgotten: true}, "NotWithoutEnd": {}, "NotIfOnlyObserved": {end: true, observationOnly: true},
+		"NotWithoutTime": {end: true, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(0, 0)
@@ -402,9 +403,16 @@ func TestLongLeaseForgotten(t *testing.T) {
 			if test.end {
 				l.Until = w.now.Add(48 * time.Hour) // more than is observed
 			}
+			answer := func() {
+				if !test.unknown {
+					w.answer(w.owner)
+				}
+			}
+			answer()
 			observer.See("holder", l, w.now)
 			for range 3 {
 				w.now = w.now.Add(11 * minute)
+				answer()
 				observer.See("other", l, w.now)
 			}
 			if left := observer.See("holder", l, w.now); (left == 24*time.Hour) != test.forgotten {
