@@ -10,11 +10,6 @@
  * run ahead by FAST. The owner's deadline is MARGIN before the end of TTL. With a
  * lock delay, DELAY, others end the lease that much later, and an owner that learns
  * of its loss leaves its entry to them. BUG_... plants a mistake.
- *
- * With SEEN, the owner may not know the table's clock, for one heartbeat or for all.
- * In place of the observer there are visitors: clients that read the entry once. The
- * first that finds no until writes the time of its visit, seen, with the beat that it
- * saw. Later visitors end the lease at seen plus TTL, if the beat is still the same.
  */
 #ifndef TTL
 #define TTL 5
@@ -36,7 +31,7 @@
 #endif
 
 /* The names of the checks, as pan prints them. The variables are never set. */
-hidden byte broken_belief, broken_delay, broken_outrun, broken_ends;
+hidden byte broken_belief, broken_delay, broken_outrun;
 
 byte now = 0, lag = 0;    /* the table's clock, and how far the owner's clock is behind it */
 #define LOCAL (now - lag)
@@ -44,10 +39,6 @@ byte now = 0, lag = 0;    /* the table's clock, and how far the owner's clock is
 /* The entry, or row. */
 bool there = 1;
 byte until = 0, beat = 0; /* until 0: absent */
-#ifdef SEEN
-byte seen = 0, seenbeat = 0; /* seen 0: absent */
-byte first = 0, firstbeat = 0; /* only for the check: the first time of seen for this beat */
-#endif
 byte applied = 0;         /* only for the check: the last heartbeat applied */
 
 /* The owner: Renewals of internal/lease, and Keeper of heartbeat. */
@@ -87,7 +78,7 @@ end:	do
 
 active proctype Owner() {
 	byte i = 0, e;
-	/* The grant was sent at 0. It has an end if the table's clock was known. */
+	/* The grant was sent at 0. It has an end unless the engine sends no dates. */
 	if :: until = TTL; last = until :: until = TTL + ERR; last = until :: true fi;
 end:	do
 	:: atomic { !lost && LOCAL >= deadline -> lost = 1 }
@@ -99,9 +90,6 @@ end:	do
 		if
 		:: e = now + TTL
 		:: e = now + TTL + ERR
-#ifdef SEEN
-		:: last == 0 -> e = 0 /* it has not known the clock yet */
-#endif
 		fi;
 #ifndef BUG_ENDS_FALL
 		if :: e < last -> e = last :: else fi;
@@ -173,61 +161,6 @@ inline remove(b) {
 #else
 #define LATER DELAY
 #endif
-#ifdef SEEN
-#ifdef BUG_SEEN_UNTIED
-#define TIED(b) 1
-#else
-#define TIED(b) (seenbeat == (b))
-#endif
-#ifdef BUG_SEEN_REPLACED
-#define NEWLY(b) 1
-#else
-#define NEWLY(b) (seen == 0 || !TIED(b))
-#endif
-#ifdef BUG_SEEN_NO_BEAT
-#define cBEAT(b) 1
-#else
-#define cBEAT(b) (beat == (b))
-#endif
-/* A visitor. Its estimate of the clock is 0 to ERR late or early: it writes the latest
- * time that it may be, and judges by the earliest. Its write may come at any time. */
-active proctype Visitor() {
-	byte b = 0, e = 0;
-end:	do
-	:: atomic { there && until == 0 ->
-		if
-		:: seen != 0 && TIED(beat) && now >= seen + TTL + LATER -> b = beat; goto evict
-#ifndef BUG_SEEN_REPLACED
-		:: seen != 0 && TIED(beat) && now < seen + TTL + LATER -> goto end
-#else
-		:: seen != 0 && now < seen + TTL + LATER -> b = beat
-#endif
-		:: seen == 0 || !TIED(beat) -> b = beat
-		fi;
-		/* the latest time that it may be, by a wider or a closer estimate */
-		#ifdef BUG_SEEN_EARLIEST
-		e = (now > ERR -> now - ERR : 1);
-#else
-		if :: e = now + ERR :: e = now + 2*ERR fi;
-#endif
-		assert(first == 0 || firstbeat != beat || now <= first + TTL + 2*ERR + LATER || broken_ends) };
-	   atomic {
-		if
-		:: there && cBEAT(b) && until == 0 && NEWLY(b) ->
-			if :: first == 0 || firstbeat != beat -> first = now; firstbeat = beat :: else fi;
-			seen = e;
-#ifdef BUG_SEEN_NO_BEAT
-			seenbeat = beat
-#else
-			seenbeat = b
-#endif
-		:: else
-		fi; b = 0; e = 0 }
-	od;
-evict:	remove(b);
-	atomic { b = 0; goto end }
-}
-#else
 /* Observer of internal/lease, in a waiter. */
 active proctype Other() {
 	byte from = 0, seen = 0;
@@ -251,4 +184,3 @@ end:	do
 		fi; from = 0; seen = 0
 	od
 }
-#endif

@@ -93,7 +93,6 @@ ok queuelock pass-2-late-give-up -DN=2 -DPASS=1 -DDUP=1 -DGIVEUP=1
 ok queuelock pass-2-lost-give-up -DN=2 -DPASS=1 -DLOST=1 -DGIVEUP=1
 ok queuelock pass-2-evict-lost -DN=2 -DPASS=1 -DEVICT=1 -DLOST=1
 ok queuelock pass-2-lost-crash -DN=2 -DPASS=1 -DLOST=1 -DCRASH=1
-ok lease seen -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1
 ok forget forget -DN=2
 ok forget forget-earlier-record -DEXISTS=1
 ok forget forget-without-granted -DEXISTS=4
@@ -271,11 +270,6 @@ ok queuelock BUG_PASS_NO_GRANTED -DN=2 -DPASS=1 -DDUP=1 -DBUG_PASS_NO_GRANTED
 left queuelock BUG_PASS_FORGETS -DN=2 -DPASS=1 -DLOST=1 -DGIVEUP=1 -DBUG_PASS_FORGETS
 orphan queuelock BUG_PASS_NO_FALLBACK -DN=2 -DPASS=1 -DLOST=1 -DBUG_PASS_NO_FALLBACK
 disowned queuelock BUG_ID_AFTER_FLOOR-direct -DN=2 -DDIRECT=3 -DBUG_ID_AFTER_FLOOR
-belief lease BUG_SEEN_UNTIED -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_UNTIED
-belief lease BUG_SEEN_NO_BEAT -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_NO_BEAT
-belief lease BUG_SEEN_EARLIEST -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_EARLIEST
-ends lease BUG_SEEN_REPLACED -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_SEEN_REPLACED
-belief lease BUG_DEADLINE_FROM_ANSWER-seen -DTTL=4 -DEND=9 -DSEEN -DMARGIN=1 -DBEATS=1 -DBUG_DEADLINE_FROM_ANSWER
 forgotten forget BUG_TTL_STAYS -DBUG_TTL_STAYS
 forgotten forget BUG_TTL_HANDOFF -DBUG_TTL_HANDOFF
 fencing forget BUG_TTL_SHORT -DBUG_TTL_SHORT
@@ -319,7 +313,6 @@ ok queuelock direct-2-late-evict -DN=2 -DDIRECT=3 -DDUP=1 -DEVICT=1
 ok queuelock direct-2-late-late -DN=2 -DDIRECT=3 -DDUP=2
 ok queuelock direct-2-two-turns-evict -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1
 ok queuelock direct-2-two-turns-late-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT
-ok lease seen-beats -DTTL=4 -DEND=10 -DSEEN -DMARGIN=1 -DBEATS=2
 ok forget forget-two-turns -DCYCLES=2 -DEND=8
 ok modes readers-3-crash -DN=3 -DREADERS=5 -DCRASH=1
 ok modes resume-2-lost-crash -DN=2 -DRESUMERS=1 -DLOST=1 -DCRASH=1
