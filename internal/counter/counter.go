@@ -88,10 +88,10 @@ func (c Counter) number() clause.Path { return clause.At(c.Attribute) }
 //
 //	SET ticketNumber = if_not_exists(ticketNumber, :base) + 1
 //
-// if there is no counter, or one whose number is not the last. A client that does not
-// know DynamoDB's time yet, and so no :base, takes from an existing counter only, and
-// seeds a missing one by a second request. So does a client of an engine that refuses
-// functions within functions, which riders need. The SDK's retries are off, because a
+// if there is no counter, or one whose number is not the last. The caller has asked for
+// DynamoDB's time (table.Queue.Date), from which :base follows. A client of an engine that
+// refuses functions within functions, which riders need, takes from an existing counter
+// only, and seeds a missing one by a second request. The SDK's retries are off, because a
 // retried increment would issue a second number. Take may be called again after an
 // error, with another rider if the first one left a mark of its own. Returns
 //
@@ -102,12 +102,11 @@ func (c Counter) number() clause.Path { return clause.At(c.Attribute) }
 //
 // After any other error MayHaveTaken reports whether a number may have been issued.
 func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
-	base, create := c.base()
-	create = create && c.Store.Nests()
-	item, err := c.increment(ctx, rider, create, base)
+	create := c.Store.Nests()
+	item, err := c.increment(ctx, rider, create)
 	if create && c.Store.RefusesNesting(err) {
 		create = false
-		item, err = c.increment(ctx, rider, create, base)
+		item, err = c.increment(ctx, rider, create)
 	}
 	refused, ok := errors.AsType[*table.Refused](err)
 	if !ok {
@@ -123,15 +122,13 @@ func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
 }
 
 // base returns the number before the first of a new counter: the earliest that DynamoDB's
-// time can be. Without any date it is the host's time, and false is returned if the next
-// answer may have one.
-func (c Counter) base() (ticket.Number, bool) {
+// time can be. Of an engine without dates it is the host's time.
+func (c Counter) base() ticket.Number {
 	now := time.Now()
-	earliest, _, known := c.Store.Clock().At(now)
-	if !known {
-		return baseAt(now), c.Store.Clock().Undated()
+	if earliest, _, known := c.Store.Clock().At(now); known {
+		return baseAt(earliest)
 	}
-	return baseAt(earliest), true
+	return baseAt(now)
 }
 
 // rate is how many numbers are there for each second. One item takes about a thousand
@@ -150,8 +147,8 @@ func baseAt(t time.Time) ticket.Number {
 }
 
 // increment takes a number of the counter, which it creates if asked to.
-func (c Counter) increment(ctx context.Context, rider Rider, create bool, base ticket.Number) (table.Item, error) {
-	return c.update(ctx, c.Increment(rider, create, base))
+func (c Counter) increment(ctx context.Context, rider Rider, create bool) (table.Item, error) {
+	return c.update(ctx, c.Increment(rider, create, c.base()))
 }
 
 func (c Counter) update(ctx context.Context, w clause.Write) (table.Item, error) {
@@ -203,7 +200,7 @@ func (c Counter) Seed(rider Rider, base, first ticket.Number) clause.Write {
 
 // seed writes a new counter if there is none.
 func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
-	base, _ := c.base()
+	base := c.base()
 	first, err := base.Next()
 	if err != nil {
 		return nil, err

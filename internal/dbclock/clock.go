@@ -12,7 +12,7 @@
 //
 // # Does not promise
 //
-//   - That there is an estimate. Before the first date, leases are judged by observation
+//   - That there is an estimate. Without a date, leases are judged by observation
 //     (package lease).
 //   - That it is narrow. Dates that contradict each other leave an interval that
 //     contains all of them, until the next answer.
@@ -47,7 +47,7 @@ type Clock struct {
 	at        time.Time  // zero without an estimate
 	disputed  time.Time  // local instant of the last contradiction; zero: none
 	torn      bool       // the last date contradicted earlier ones
-	answered  bool       // there was an answer, with a date or without
+	undated   time.Time  // local instant of the last answer without a date; zero: none
 }
 
 func New() *Clock { return &Clock{} }
@@ -94,29 +94,25 @@ func slack(elapsed time.Duration) time.Duration {
 func earlier(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }
 func later(times ...time.Time) time.Time   { return slices.MaxFunc(times, time.Time.Compare) }
 
-// Answered records that a request was answered, with a date or without.
-func (c *Clock) Answered() {
+// Undated records that an answer without a date was received at a local instant.
+func (c *Clock) Undated(received time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answered = true
+	c.undated = later(c.undated, received)
 }
 
-// Undated reports whether the table answers without dates, so that there is nothing to
-// wait for.
-func (c *Clock) Undated() bool {
+// Needed reports whether a request is needed, for its date, before a lease begins at a
+// local instant: before the first date, fifteen minutes after the last one, and while the
+// last one contradicts earlier ones. A lease ends late by the width of the estimate, so a
+// client that was idle for a month would write leases of twenty minutes. It is not needed
+// for fifteen minutes after an answer that had no date: the next one would have none.
+func (c *Clock) Needed(local time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.answered && c.at.IsZero()
-}
-
-// Stale reports whether the estimate is not good enough to begin a lease with at a local
-// instant: before the first date, fifteen minutes after the last one, and while the last
-// one contradicts earlier ones. A lease ends late by the width of the estimate, so a
-// client that was idle for a month would write leases of twenty minutes.
-func (c *Clock) Stale(local time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at.IsZero() || c.torn || local.Sub(c.at) >= fresh
+	if !c.at.IsZero() && !c.torn && local.Sub(c.at) < fresh {
+		return false
+	}
+	return !c.undated.After(c.at) || local.Sub(c.undated) >= fresh
 }
 
 // At returns the interval of DynamoDB's time at a local instant, or false if no answer

@@ -12,12 +12,11 @@
 //     monotonic clock, counted from after the read that first showed it. The owner
 //     counts from before the write that set the beat, so it learns of the end first.
 //
-// The second rule makes a new observer wait for up to one ttl. It is used where there is
-// no until or no date, and with Config.ObserveExpiry. Clients share an observation: in an
-// entry without until, one of them writes the latest time at which it can have seen the
-// beat, and the others end the lease by the clock one ttl after that. By both rules the
-// queue stays closed for an entry's delay after the lease; the owner's own deadline does
-// not change. An entry that is failClosed, and has neither until nor ttl, never ends.
+// The second rule makes a new observer wait for up to one ttl. It is used with an engine
+// that sends no dates, so that there is no until, and with Config.ObserveExpiry. By both
+// rules the queue stays closed for an entry's delay after the lease; the owner's own
+// deadline does not change. An entry that is failClosed, and has neither until nor ttl,
+// never ends.
 //
 // A judgement is no permission to remove anything. The client that removes an entry or a
 // row asks in the same write for the beat that it judged.
@@ -45,9 +44,6 @@ type Lease struct {
 	Beat  int64
 	TTL   time.Duration
 	Until time.Time // on DynamoDB's clock; zero if unknown
-	// Seen is when another client saw this beat of a holder, on DynamoDB's clock; zero with
-	// Until. The owner neither writes nor uses it.
-	Seen time.Time
 	// Holders only: how long the queue stays closed after the end, and whether the lease is
 	// endless once the grant is confirmed.
 	Delay      time.Duration
@@ -55,15 +51,6 @@ type Lease struct {
 }
 
 func (l Lease) Endless() bool { return l.FailClosed && l.TTL == 0 }
-
-// End returns the end of the lease on DynamoDB's clock, which the owner wrote, or which
-// follows from what another client saw; zero if it is not known.
-func (l Lease) End() time.Time {
-	if l.Seen.IsZero() {
-		return l.Until
-	}
-	return l.Seen.Add(l.TTL)
-}
 
 // Length returns how long other clients wait for a lease that is no longer renewed. One
 // without a length is endless, or malformed.
@@ -84,10 +71,6 @@ func ReadHolder(r *table.Reader) Lease {
 	l.FailClosed = failClosed && l.TTL > 0
 	if r.Has(table.AttrDelay) {
 		l.Delay = readLength(r, table.AttrDelay, 0, MaxDelay)
-	}
-	// A heartbeat that does not know the time leaves both attributes.
-	if l.Until.IsZero() && r.Has(table.AttrSeen) && r.Int(table.AttrSeenBeat) == l.Beat {
-		l.Seen = r.OptionalTime(table.AttrSeen)
 	}
 	return l
 }
@@ -151,17 +134,6 @@ const Spread = 0.1
 // Begin returns a new lease for a request sent at an instant, and Middle of that instant.
 func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
 	return Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, Middle(clock, sent)
-}
-
-// BeginHolder is Begin for a holder. If the estimate of DynamoDB's clock is stale, the
-// lease has no end until its first renewal. A row keeps an end that is too late: it names
-// a row that a late request puts again (see Observer).
-func (t Terms) BeginHolder(clock *dbclock.Clock, sent time.Time) (Lease, time.Time) {
-	l, since := t.Begin(clock, sent)
-	if clock.Stale(sent) {
-		l.Until = time.Time{}
-	}
-	return l, since
 }
 
 // until returns the latest possible end, so that no other client ends the lease before

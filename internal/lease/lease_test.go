@@ -95,66 +95,6 @@ func TestMalformedLease(t *testing.T) {
 	}
 }
 
-// TestSeen checks that an observation counts only without an end, and only for its beat.
-func TestSeen(t *testing.T) {
-	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	for name, test := range map[string]struct {
-		with table.Item
-		want int64  // of the end, in ms
-		bad  string // attribute
-	}{
-		"none":                    {},
-		"of this beat":            {with: table.Item{"seen": n("5000"), "seenBeat": n("3")}, want: 65000},
-		"of an earlier beat":      {with: table.Item{"seen": n("5000"), "seenBeat": n("2")}},
-		"with an end":             {with: table.Item{"seen": n("5000"), "seenBeat": n("3"), "until": n("70000")}, want: 70000},
-		"without its beat":        {with: table.Item{"seen": n("5000")}, bad: "seenBeat"},
-		"of a malformed time":     {with: table.Item{"seen": table.String("now"), "seenBeat": n("3")}, bad: "seen"},
-		"malformed beside an end": {with: table.Item{"seen": table.String("now"), "until": n("70000")}, want: 70000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			item := table.Item{"beat": n("3"), "ttl": n("60000")}
-			for attribute, value := range test.with {
-				item[attribute] = value
-			}
-			r := table.Reader{Item: item}
-			got := lease.ReadHolder(&r)
-			if malformed, ok := errors.AsType[*table.MalformedError](r.Err); ok != (test.bad != "") || ok && malformed.Attribute != test.bad {
-				t.Fatalf("read %+v, %v", got, r.Err)
-			}
-			if end := got.End(); test.bad == "" && (end.IsZero() != (test.want == 0) || !end.IsZero() && end.UnixMilli() != test.want) {
-				t.Errorf("it ends at %v, want %v", end, test.want)
-			}
-			row := table.Reader{Item: item}
-			if got := lease.Read(&row); row.Err == nil && !got.Seen.IsZero() {
-				t.Errorf("of a row read %+v", got)
-			}
-		})
-	}
-}
-
-// TestStaleClock checks that a lease begins without an end if DynamoDB's time is not
-// known well enough, and that its first renewal adds the end.
-func TestStaleClock(t *testing.T) {
-	for name, prepare := range map[string]func(*world){
-		"after 15 minutes":       func(w *world) { w.now = w.now.Add(15 * time.Minute) },
-		"contradicted by a date": func(w *world) { w.offset += time.Hour; w.answer(w.owner) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(time.Hour, 0)
-			w.answer(w.owner)
-			prepare(w)
-			terms := lease.Terms{TTL: minute, Margin: lease.Margin(minute)}
-			l, _ := terms.BeginHolder(w.owner, w.now)
-			if row, _ := terms.Begin(w.owner, w.now); !l.Until.IsZero() || row.Until.IsZero() {
-				t.Errorf("a holder's begins as %+v, a row's as %+v", l, row)
-			}
-			if next := lease.NewRenewals(terms, w.owner, l).Next(w.now); next.Before(w.database().Add(minute)) {
-				t.Errorf("it is renewed until %v", next)
-			}
-		})
-	}
-}
-
 // TestUntil checks that a lease is requested until the latest time at which it can end.
 func TestUntil(t *testing.T) {
 	w := newWorld(90*time.Minute, 0)

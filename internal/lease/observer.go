@@ -33,7 +33,6 @@ type sighting struct {
 	until       time.Time
 	first, last time.Time // monotonic
 	length      time.Duration
-	shared      bool // this client has written it into the entry, or tried to
 }
 
 func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
@@ -59,33 +58,12 @@ func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
 	s.last, s.length = readAt, l.Length()
 	o.seen[id] = s
 	left := s.length - readAt.Sub(s.first)
-	if end := l.End(); !end.IsZero() && !o.observationOnly {
+	if !l.Until.IsZero() && !o.observationOnly {
 		if earliest, ok := o.clock.Settled(readAt, s.length); ok {
-			left = min(left, end.Add(l.Delay).Sub(earliest))
+			left = min(left, l.Until.Add(l.Delay).Sub(earliest))
 		}
 	}
 	return left
-}
-
-// Share returns the time to write as Seen of a lease that See has recorded: the latest
-// that it can be at DynamoDB at an instant after the lease was read. ok is false if the
-// lease has an end, if DynamoDB's time is not known well enough, and after the first call
-// for a beat. The time is true for that beat however late it is written.
-func (o *Observer) Share(id string, l Lease, now time.Time) (at time.Time, ok bool) {
-	_, settled := o.clock.Settled(now, l.Length())
-	if l.Length() == Forever || !l.End().IsZero() || o.observationOnly || !settled || o.clock.Stale(now) {
-		return time.Time{}, false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	s, ok := o.seen[id]
-	if !ok || s.shared || s.beat != l.Beat {
-		return time.Time{}, false
-	}
-	s.shared = true
-	o.seen[id] = s
-	_, at, ok = o.clock.At(now)
-	return at, ok
 }
 
 // prune drops sightings of leases that ended long ago. o.mu is held.

@@ -180,9 +180,8 @@ func TestNoEarlyEnd(t *testing.T) {
 		deadline := terms.Deadline(w.now)
 		renewals := lease.NewRenewals(terms, w.owner, l)
 		ended := 0
-		var late lease.Lease // as a visitor saw it, with the observation that it will write
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"see", "see", "renew", "visit", "visit", "visitor writes", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"see", "see", "renew", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
 			case "owner hears":
 				w.answer(w.owner)
 			case "owner is confused": // by one wrong date: it allows for more for a while
@@ -199,27 +198,10 @@ func TestNoEarlyEnd(t *testing.T) {
 				until := renewals.Next(sent)
 				w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(terms.TTL/4)).Draw(t, "applied after")))
 				l.Beat++
-				l.Seen = time.Time{} // it is of an earlier beat
 				if !until.IsZero() {
 					l.Until = until // otherwise it is left as it was
 				}
 				deadline = terms.Deadline(sent)
-			case "visit":
-				// A client that has just heard DynamoDB's time for the first time.
-				visitor := dbclock.New()
-				seen := l
-				answered := w.now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "visitor answered after")))
-				visitor.Observe(w.now, answered, w.database().Truncate(time.Second))
-				visit := lease.NewObserver(visitor, false)
-				visit.See("h", seen, answered)
-				if at, ok := visit.Share("h", seen, answered); ok {
-					late, late.Seen = seen, time.UnixMilli(at.UnixMilli())
-				}
-				w.now = answered
-			case "visitor writes": // perhaps long after
-				if late.TTL > 0 && late.Beat == l.Beat && l.Until.IsZero() && l.Seen.IsZero() {
-					l.Seen = late.Seen
-				}
 			case "see":
 				asRead := l
 				asRead.Until = time.Time{}
@@ -455,94 +437,5 @@ func TestReturningBeat(t *testing.T) {
 	}
 	if left := o.See("row", row(1, 30), at(31)); left > 0 {
 		t.Errorf("a row that was watched for its full length lives for %v", left)
-	}
-}
-
-// TestSharedObservation checks that clients which each see a lease without an end once
-// end it, one lease after the first of them saw it.
-func TestSharedObservation(t *testing.T) {
-	w := newWorld(-5*time.Hour, 0)
-	l := lease.Lease{TTL: minute, Delay: 10 * time.Second}
-	visit := func(only bool) (left time.Duration) {
-		clock := dbclock.New()
-		w.answer(clock)
-		visitor := lease.NewObserver(clock, only)
-		left = visitor.See("h", l, w.now)
-		if at, ok := visitor.Share("h", l, w.now); ok {
-			l.Seen = at
-		}
-		return left
-	}
-	if left := visit(true); left != l.Length() || !l.Seen.IsZero() {
-		t.Errorf("with observation only %v is left, %v is shared", left, l.Seen)
-	}
-	if left := visit(false); left != l.Length() || l.Seen.Before(w.database()) {
-		t.Errorf("%v is left, %v is shared, before %v", left, l.Seen, w.database())
-	}
-	first := l.Seen
-	w.now = w.now.Add(minute)
-	if left := visit(false); left <= 0 || !l.Seen.Equal(first) || !l.End().Equal(first.Add(minute)) {
-		t.Errorf("%v is left during the delay, %v is shared, %v before", left, l.Seen, first)
-	}
-	w.now = w.now.Add(12500 * time.Millisecond)
-	if left := visit(true); left != l.Length() {
-		t.Errorf("with observation only %v is left", left)
-	}
-	if left := visit(false); left > 0 {
-		t.Errorf("%v is left, 2.5 s after the end", left)
-	}
-}
-
-// TestShare checks in which cases a client has no observation to share.
-func TestShare(t *testing.T) {
-	plain := lease.Lease{TTL: minute}
-	for name, test := range map[string]struct {
-		lease   lease.Lease
-		prepare func(*world)
-		want    bool
-	}{
-		"yes":                   {lease: plain, want: true},
-		"it has an end":         {lease: lease.Lease{TTL: minute, Until: epoch}},
-		"it was shared":         {lease: lease.Lease{TTL: minute, Seen: epoch}},
-		"it is endless":         {lease: lease.Lease{FailClosed: true}},
-		"it is unreadable":      {},
-		"provisional":           {lease: lease.Lease{TTL: minute, FailClosed: true}, want: true},
-		"the time is not known": {lease: plain, prepare: func(w *world) { w.owner = dbclock.New() }},
-		"the dates are old":     {lease: plain, prepare: func(w *world) { w.now = w.now.Add(15 * minute) }},
-		"the dates contradict each other": {lease: plain, prepare: func(w *world) {
-			w.offset += time.Hour
-			w.answer(w.owner)
-		}},
-		"they have": {lease: plain, prepare: func(w *world) {
-			w.offset += time.Hour
-			w.answer(w.owner)
-			w.answer(w.owner)
-			w.now = w.now.Add(minute / 2)
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(time.Hour, 0)
-			w.answer(w.owner)
-			if test.prepare != nil {
-				test.prepare(w)
-			}
-			observer := lease.NewObserver(w.owner, false)
-			if _, ok := observer.Share("h", test.lease, w.now); ok {
-				t.Error("it is shared before it was seen")
-			}
-			observer.See("h", test.lease, w.now)
-			at, ok := observer.Share("h", test.lease, w.now)
-			if ok != test.want || ok && at.Before(w.database()) {
-				t.Errorf("it is shared: %v, at %v, at DynamoDB it is %v", ok, at, w.database())
-			}
-			if _, again := observer.Share("h", test.lease, w.now); again {
-				t.Error("it is shared twice")
-			}
-			test.lease.Beat++
-			observer.See("h", test.lease, w.now)
-			if _, again := observer.Share("h", test.lease, w.now); again != test.want {
-				t.Errorf("the next beat is shared: %v", again)
-			}
-		})
 	}
 }

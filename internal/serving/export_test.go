@@ -21,7 +21,6 @@ var (
 	WriteEvict           = evict
 	WriteEvictFailClosed = evictFailClosed
 	WriteRemove          = remove
-	WriteSeen            = seen
 )
 
 func (e Entry) WriteTake(base ticket.Number, idleOnly bool) clause.Write {

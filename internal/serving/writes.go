@@ -396,15 +396,3 @@ func remove(ids ...string) clause.Write {
 	w.If = []clause.Cond{clause.Any(present...).As("one is there")}
 	return w
 }
-
-func seen(at time.Time, holders ...Holder) clause.Write {
-	w := clause.Write{Name: "SEEN"}
-	for _, h := range holders {
-		seen, seenBeat, was := entry(h.ID).Field(table.AttrSeen), entry(h.ID).Field(table.AttrSeenBeat), integer(h.Lease.Beat)
-		w.Do = append(w.Do, seen.Set(millis(at)), seenBeat.Set(was))
-		w.If = append(w.If,
-			entry(h.ID).Field(table.AttrBeat).Equal(was), servedAs(h.ID, h.Ticket),
-			entry(h.ID).Field(table.AttrUntil).Absent(), clause.Any(seenBeat.Absent(), seenBeat.Less(was)))
-	}
-	return w
-}

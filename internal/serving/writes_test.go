@@ -112,7 +112,7 @@ func (d draw) entryItem() types.AttributeValue {
 	for name, value := range map[string]types.AttributeValue{
 		"ticket": d.ticket().Attribute(), "until": table.Int(1000 + d.small()), "ttl": table.Int(60_000), "made": table.Int(d.small()),
 		"dataSet": table.Int(d.small()), "data": &types.AttributeValueMemberB{Value: []byte("d")}, "mode": table.String("shared"),
-		"failClosed": &types.AttributeValueMemberBOOL{Value: d.IntN(3) > 0}, "seen": table.Int(1), "seenBeat": table.Int(d.small()),
+		"failClosed": &types.AttributeValueMemberBOOL{Value: d.IntN(3) > 0},
 	} {
 		if d.IntN(2) == 0 {
 			e[name] = value
@@ -175,7 +175,6 @@ func TestWrites(t *testing.T) {
 			return serving.WriteEvictFailClosed(serving.Evicted{ID: "x", Ticket: n(1)}, d.holder())
 		},
 		"CLEAN UP": func(d draw) clause.Write { return serving.WriteRemove([]string{"a-0", "d-2"}[:1+d.IntN(2)]...) },
-		"SEEN":     func(d draw) clause.Write { return serving.WriteSeen(d.at(), d.holder()) },
 	}
 	suite := writetest.Suite{
 		Names:   clause.Names{Key: "pk", Expires: "expiresAt"},

@@ -28,11 +28,6 @@ const maxRenewals = 1000
 func (s *Session) keep(ctx context.Context) {
 	terms, mode := s.config.Terms, s.config.Mode
 	first := terms.Interval
-	if s.grant.Lease.Until.IsZero() && !terms.FailClosed {
-		// It was granted before DynamoDB's time was known. Without until, waiters observe the entry
-		// for a whole lease. A heartbeat adds it, late enough that a short turn needs no request.
-		first = min(first, terms.TTL/10, time.Second)
-	}
 	if s.grant.Leave != nil {
 		// A grant by name has the rest of a row's lease.
 		first = min(terms.Interval, waiter.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)

@@ -24,7 +24,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -85,25 +84,6 @@ func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec 
 	return rec, n, nil
 }
 
-// Seen writes into entries without an end when this client saw them, so that the next
-// client need not observe them for a whole lease. It is for a client that stops looking,
-// and sends at most one request. The entries lose nothing if that fails.
-func Seen(ctx context.Context, q table.Queue, observer *lease.Observer, holders []serving.Holder) {
-	var at time.Time
-	var seen []serving.Holder
-	for _, h := range holders {
-		if len(seen) == serving.MaxSeen {
-			break
-		}
-		if latest, ok := observer.Share(h.LeaseID(q), h.Lease, time.Now()); ok {
-			at, seen = latest, append(seen, h)
-		}
-	}
-	if len(seen) > 0 {
-		_, _ = serving.Seen(ctx, q, at, seen...) // the next client that is refused tries it too
-	}
-}
-
 // Swept counts what a sweep removed.
 type Swept struct{ Waiters, Holders int }
 
@@ -128,6 +108,5 @@ func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept,
 			idleErr = nil // another client has done it, or has taken a ticket
 		}
 	}
-	Seen(ctx, q, observer, snapshot.Record.Holders)
 	return Swept{Waiters: waiters, Holders: holders}, errors.Join(rowsErr, holdersErr, idleErr)
 }

@@ -31,8 +31,6 @@ const (
 	AttrTTL        = "ttl"        // entry and row, N: length of the lease, ms
 	AttrDelay      = "delay"      // entry, N: how long the queue stays closed after the lease, ms
 	AttrFailClosed = "failClosed" // entry, BOOL: no lease once confirmed
-	AttrSeen       = "seen"       // entry, N: when another client saw the beat seenBeat without until, ms on DynamoDB's clock
-	AttrSeenBeat   = "seenBeat"   // entry, N: present and absent with seen
 	AttrSince      = "since"      // entry, N: time of the grant, ms on DynamoDB's clock
 	AttrOwner      = "owner"      // entry and row, S
 	AttrTicket     = "ticket"     // entry, N: present if granted by CLAIM
@@ -59,7 +57,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrSeen, AttrSeenBeat, AttrNamed, AttrEntryID)
+	AttrNamed, AttrEntryID)
 
 // Layout names a table, and those of its attributes that the user chooses.
 type Layout struct {

@@ -52,6 +52,8 @@ type Store struct {
 	home    *Home        // of the table of a user's item; else nil
 	flat    *atomic.Bool // the engine has refused a function within a function
 
+	dating chan struct{} // has a value while a Date is under way
+
 	throttle func(operation string, err error) // receives throttled attempts; nil: nothing does
 
 	templates *templates
@@ -59,7 +61,7 @@ type Store struct {
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, flat: new(atomic.Bool), templates: newTemplates()}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, flat: new(atomic.Bool), dating: make(chan struct{}, 1), templates: newTemplates()}
 }
 
 // Within returns the same table with another timeout.
@@ -168,26 +170,33 @@ func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
 	}
 }
 
+// left returns how long a call that begins now may take.
+func (s *Store) left() time.Duration {
+	if s.end.IsZero() {
+		return s.timeout
+	}
+	return min(s.timeout, time.Until(s.end))
+}
+
 // send sends a request with the timeout, feeds the clock with its answer, and translates
 // its error. metadata returns the metadata of an answer.
 func send[In, Out any](ctx context.Context, s *Store, operation string,
 	request func(context.Context, *In, ...Option) (*Out, error), in *In,
 	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {
-	sent, timeout := time.Now(), s.timeout
-	if !s.end.IsZero() {
-		timeout = min(timeout, s.end.Sub(sent))
-	}
+	sent, timeout := time.Now(), s.left()
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := request(bounded, in, append([]Option{pausing(bounded, timeout, func(err error) { s.reportThrottle(operation, err) })}, opts...)...)
 	received := time.Now()
 	date, ok := dateOfError(err)
 	if err == nil {
-		s.clock.Answered()
 		date, ok = dateOfAnswer(metadata(out))
 	}
-	if ok {
+	switch {
+	case ok:
 		s.clock.Observe(sent, received, date)
+	case err == nil:
+		s.clock.Undated(received)
 	}
 	if err != nil {
 		s.reportThrottle(operation, err)

@@ -33,16 +33,19 @@ func (w *Waiter) raise(h Highest) {
 	}
 }
 
-// Number takes a number of the Counter, which waiters in its other queues may share. It is zero without a
-// Counter, because Enter takes it. highest is a ticket that is known to have been issued. A number that is not
+// Number finds out DynamoDB's time, and takes a number of the Counter, which waiters in its other queues may share. The
+// number is zero without a Counter, because Enter takes it. highest is a ticket that is known to have been issued. A number that is not
 // above it shows that the counter has lost numbers. The counter is then raised, and asked again.
 func (w *Waiter) Number(ctx context.Context, highest Highest) (t ticket.Number, err error) {
 	w.series.Reset()
-	switch {
-	case w.cfg.Resume != nil:
-		return w.cfg.Resume.Ticket, nil
-	case w.cfg.Counter == nil:
-		return ticket.Number{}, nil
+	if w.cfg.Resume != nil {
+		return w.cfg.Resume.Ticket, nil // a look comes first
+	}
+	if err := w.date(ctx); err != nil {
+		return t, err
+	}
+	if w.cfg.Counter == nil {
+		return t, nil
 	}
 	w.raise(highest)
 	for err == nil && !w.highest.Ticket.Less(t) {

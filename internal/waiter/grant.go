@@ -20,7 +20,7 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number
 	Sent   time.Time   // of the request that was granted, from which the lease counts; see Deadline
-	Lease  lease.Lease // of the entry; without Until until the first heartbeat
+	Lease  lease.Lease // of the entry
 	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent is that of the look
 	// that showed the grant, so that turns count alike. Leave deletes that row, which stays until the grant is accepted
 	// or its turn has ended. Else zero.
@@ -129,7 +129,7 @@ func (a *attempt) begin(w *Waiter) func() serving.Entry {
 	return func() serving.Entry {
 		a.sent = time.Now()
 		entry := serving.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
-		entry.Lease, entry.Since = e.Terms.BeginHolder(clock, a.sent)
+		entry.Lease, entry.Since = e.Terms.Begin(clock, a.sent)
 		a.lease = entry.Lease
 		return entry
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -37,7 +36,6 @@ func (e *OrphanError) Error() string {
 // among them.
 func (w *Waiter) Leave(ctx context.Context) {
 	w.leave()
-	w.share(ctx)
 	w.places.Wait()
 	if w.turn.place != nil {
 		w.unanswered(w.turn.place.undeleted)
@@ -70,19 +68,6 @@ func (w *Waiter) Leave(ctx context.Context) {
 
 // mayStay reports whether the attempt may be in the record without a lease that would end it.
 func (a *attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
-
-// share writes when the waiter saw a holder whose lease has no end, while the row is deleted. It is one attempt, and
-// none at a table that does not answer.
-func (w *Waiter) share(ctx context.Context) {
-	if w.failure != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerGrace)
-	defer cancel()
-	sweep.Seen(ctx, w.cfg.Queue, w.cfg.Observer, slices.DeleteFunc(slices.Clone(w.progress.status.Serving), func(h serving.Holder) bool {
-		return slices.Contains(w.attempts.ids(), h.ID) // it is removed
-	}))
-}
 
 // abandon logs ids that could not be removed from the record. A lease ends them, except an orphan.
 func (w *Waiter) abandon(ids []string, err error) {

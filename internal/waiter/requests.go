@@ -24,16 +24,29 @@ func retryable(err error) bool { return table.Transient(err) || errors.Is(err, e
 // send sends a request, and repeats it while it fails transiently. Its answer is awaited for answerGrace after
 // the end of ctx, whose error send then returns.
 func (w *Waiter) send(ctx context.Context, what string, request func(context.Context) error) error {
+	return w.persist(ctx, what, func(ctx context.Context) error {
+		defer w.progress.pace.timed(time.Now())
+		return request(ctx)
+	})
+}
+
+// date finds out DynamoDB's time, so that the lease which begins next has an end.
+func (w *Waiter) date(ctx context.Context) error {
+	if !w.cfg.Queue.Clock().Needed(time.Now()) {
+		return nil // and the last failure stays
+	}
+	return w.persist(ctx, "find out the time", w.cfg.Queue.Date)
+}
+
+// persist is send for a request that shows nothing of the queue.
+func (w *Waiter) persist(ctx context.Context, what string, request func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	err := retry.Policy{
 		Retryable: retryable, Schedule: w.series, Grace: answerGrace,
 		OnRetry: func(err error) { w.repeated(what, err) },
-	}.Do(ctx, func(ctx context.Context) error {
-		defer w.progress.pace.timed(time.Now())
-		return request(ctx)
-	})
+	}.Do(ctx, request)
 	switch {
 	case err == nil:
 		w.failure = nil

@@ -302,7 +302,9 @@ func (w *Waiter) Highest() Highest { return w.highest }
 func (w *Waiter) Mode() serving.Mode { return w.cfg.Entry.Mode }
 
 // Tried reports whether a request for the lock was made.
-func (w *Waiter) Tried() bool { return len(w.attempts) > 0 || !w.progress.status.SeenAt.IsZero() }
+func (w *Waiter) Tried() bool {
+	return len(w.attempts) > 0 || !w.progress.status.SeenAt.IsZero()
+}
 
 // Orphan returns what a failure may have left that no lease ends; nil if there is nothing.
 func (w *Waiter) Orphan() *OrphanError { return w.orphan }

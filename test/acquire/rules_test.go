@@ -207,7 +207,7 @@ func TestRowCannotBePut(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
 			alice, _ := locktest.Open(t, table, "alice", queuelock.Config{})
-			bob, db := locktest.Open(t, table, "bob", queuelock.Config{})
+			bob, db := locktest.OpenMet(t, table, "bob", queuelock.Config{})
 			held := locktest.Acquire(t, alice, waitpolicy.Forever)
 			// The first look runs beside the ENQUEUE, and finds no holder: it is held up
 			// until the lock is free.

@@ -3,6 +3,7 @@ package budget_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +40,8 @@ func TestFirstUse(t *testing.T) {
 	})
 }
 
-// TestFirstLock checks that the first lock of a process costs as much as any other, on
-// each engine. The cheapest of a few counts, because a heartbeat may be due on a slow one.
+// TestFirstLock checks that the first lock of a process costs half a read unit more than any
+// other, on each engine. The cheapest of a few counts, because a heartbeat may be due on a slow one.
 func TestFirstLock(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		seed, _ := locktest.Open(t, table, "seed", queuelock.Config{})
@@ -50,61 +51,52 @@ func TestFirstLock(t *testing.T) {
 			for try := range 5 {
 				c, db := locktest.Open(t, table, fmt.Sprint(wait, try), queuelock.Config{})
 				locktest.Release(t, locktest.Acquire(t, c, wait))
-				if spent = db.Counts().Total(); spent.Sent == 2 {
+				if spent = db.Counts().Total(); spent.Sent == 3 {
 					break
 				}
 			}
-			if spent.Sent != 2 || spent.WriteUnits != 2 || spent.ReadUnits != 0 {
-				t.Errorf("%v: the first cycle of a process: %+v, want 2 requests, 2 WCU, 0 RCU", wait, spent)
+			if spent.Sent != 3 || spent.WriteUnits != 2 || spent.ReadUnits != 0.5 {
+				t.Errorf("%v: the first cycle of a process: %+v, want 3 requests, 2 WCU, 0.5 RCU", wait, spent)
 			}
 		}
 	})
 }
 
-// TestFirstRefusal checks that the first client that is refused by a lease without an end
-// makes one request more, and that no other does.
-func TestFirstRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		holder, dbHolder := locktest.Open(t, table, "holder", queuelock.Config{})
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		dbHolder.Partition()
-		refused := func(what string, requests int) {
-			t.Helper()
-			c, db := locktest.Open(t, table, what, queuelock.Config{})
-			if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Errorf("NoWait on a busy lock: %v", err)
+// TestFirstRequests checks that a process reads DynamoDB's time once, however many locks it
+// begins with and whether they are free, and that the read costs half a unit.
+func TestFirstRequests(t *testing.T) {
+	for name, options := range map[string][]queuelocktest.Option{"with dates": nil, "without dates": {queuelocktest.WithoutDate()}} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, append(options, queuelocktest.WithLatency(4*time.Millisecond))...)
+			spends := func(what string, writes int, do func(*queuelock.Client)) {
+				t.Helper()
+				c, db := locktest.Open(t, table, what, queuelock.Config{})
+				do(c)
+				if spent := db.Counts().Total(); spent.Sent != writes+1 || spent.WriteUnits != float64(writes) || spent.ReadUnits != 0.5 {
+					t.Errorf("%s: %+v, want one read of half a unit and %d WCU", what, spent, writes)
+				}
 			}
-			if spent := db.Counts().Total(); spent.Sent != requests || spent.WriteUnits != float64(requests) || spent.ReadUnits != 0 {
-				t.Errorf("%s: %+v, want %d requests and WCU", what, spent, requests)
-			}
-		}
-		refused("the first client", 2)
-		refused("the second client", 1)
-		dbHolder.Heal()
-		time.Sleep(2 * time.Second)
-		refused("after a heartbeat", 1)
-		locktest.Release(t, held)
-
-		// Of many waiters of one client, one makes it.
-		fresh, _ := locktest.Open(t, table, "fresh", queuelock.Config{})
-		held = locktest.Acquire(t, fresh, waitpolicy.Forever)
-		many, _ := locktest.Open(t, table, "many", queuelock.Config{})
-		seen := table.Inject(queuelocktest.DelayRequest(0).Mentioning("seenBeat"))
-		var waiting []<-chan locktest.Outcome
-		for range 20 {
-			waiting = append(waiting, locktest.QueueUp(t.Context(), many, waitpolicy.For(500*time.Millisecond)))
-		}
-		for _, w := range waiting {
-			if got := <-w; !errors.Is(got.Err, queuelock.ErrNotAcquired) {
-				t.Error(got.Err)
-			}
-		}
-		if n := seen.Fired(); n != 1 {
-			t.Errorf("%d waiters of one client made it %d times, want once", len(waiting), n)
-		}
-		locktest.Release(t, held)
-	})
+			spends("of many keys", 20, func(c *queuelock.Client) {
+				var locks sync.WaitGroup
+				for i := range 20 {
+					locks.Go(func() {
+						key := queuelock.Key{Entity: fmt.Sprint(i), Reason: "lock"}
+						if _, err := c.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.NoHeartbeat()); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				locks.Wait()
+			})
+			spends("of a busy lock", 3, func(c *queuelock.Client) {
+				for range 3 {
+					if _, err := c.Acquire(t.Context(), queuelock.Key{Entity: "1", Reason: "lock"}, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestIdleCycle checks that Acquire of an idle lock costs one request, and so does its

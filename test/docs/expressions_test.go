@@ -18,7 +18,7 @@ type operation struct {
 const (
 	takeStart  = `^(REMOVE expiresAt )?SET ticketNumber = if_not_exists\(ticketNumber, :base\) \+ 1, servingAfter = .*`
 	ofTable    = `.* IF \(attribute_not_exists \(pk\)\) OR .*`
-	timeless   = `^(REMOVE expiresAt )?SET ticketNumber = ticketNumber \+ 1`
+	flat       = `^(REMOVE expiresAt )?SET ticketNumber = ticketNumber \+ 1`
 	enterStart = `^REMOVE expiresAt SET servingAfter = if_not_exists\(servingAfter, :t - 1\)`
 	busyToo    = `.*\(permits\)+$`
 	freeOnly   = `.*\(size \(holders\) = 0\)+$`
@@ -32,8 +32,8 @@ var operations = []operation{
 	{"", "A shared lock.", takeStart + `holdMode, "shared"\)`},
 	{"", "A semaphore.", takeStart + `permits = :permits`},
 	{"", "A lock on the user's item.", takeStart + `attribute_exists \(id\)`},
-	{"", "By a client that does not know DynamoDB's time, or whose engine refuses a function within a function.", timeless + `, servingAfter` + busyToo},
-	{"", "The same with `NoWait`.", timeless + `, servingAfter` + freeOnly},
+	{"", "By a client whose engine refuses a function within a function.", flat + `, servingAfter` + busyToo},
+	{"", "The same with `NoWait`.", flat + `, servingAfter` + freeOnly},
 	{"", "The same client after a refusal without a record: the seed.", `^REMOVE expiresAt SET ticketNumber = :base \+ 1, `},
 	{"ENQUEUE", "", `^IF attribute_not_exists \(pk\)$`},
 	{"CLAIM", "An exclusive lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF .*ticketNumber >= :t`},
@@ -42,7 +42,6 @@ var operations = []operation{
 	{"HEARTBEAT", "Of a holder. `since` is left out until the holder knows DynamoDB's time. After a PASS by name the first one also has `holders.#id.ttl = :ttl`.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1, holders\.#id\.until`},
 	{"", "Of a holder without a lease.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1(, holders\.#id\.since.*)? IF`},
 	{"", "Of a waiter, on its row.", `^SET beat = beat \+ 1`},
-	{"SEEN", "Of one holder. The updates and conditions of several holders are joined.", `^SET holders\.#id\.seen = :seen`},
 	{"CONFIRM", "", `^REMOVE holders\.#id\.until, holders\.#id\.ttl`},
 	{"SETDATA", "With data.", `^SET holders\.#id\.dataSet = :n, holders\.#id\.data`},
 	{"", "Without data.", `^REMOVE holders\.#id\.data `},
@@ -65,8 +64,6 @@ var operations = []operation{
 	{"CLEAN UP", "The waiter's row.", `^IF id = :id$`},
 	{"", "Ids of unknown outcome. The conditions of several ids are joined by OR.", `^REMOVE holders\.#id IF`},
 	{"NUMBER", "", `^SET ticketNumber = if_not_exists\(ticketNumber, :base\) \+ 1 IF`},
-	{"", "By a client that does not know DynamoDB's time.", timeless + ` IF`},
-	{"", "The same client after a refusal without a counter: the seed.", `^SET ticketNumber = :base \+ 1 IF`},
 	{"ENTER", "An exclusive lock.", enterStart + busyToo},
 	{"", "With `NoWait`, which also requires that the lock is free.", enterStart + freeOnly},
 	{"RAISE", "", `^SET ticketNumber = :n IF`},
@@ -160,7 +157,7 @@ var abstractions = func() (all []abstraction) {
 		{`= \{[^}]*\}`, "= :entry"},
 		{`holders\.#id\.made = [13579]\b`, "holders.#id.made = :n + 1"},
 		{`holders\.#id\.made (=|<) \d+`, "holders.#id.made $1 :n"},
-		{`(expiresAt|until|since|seen) (=|<=) \d+`, "$1 $2 :$1"},
+		{`(expiresAt|until|since) (=|<=) \d+`, "$1 $2 :$1"},
 		{`(holders\.#id\.since), \d+`, "$1, :since"},
 		{`(granted <|granted =|granted <=|ticketNumber =) [1-9]\d*`, "$1 :t"},
 		{`(holders\.#id\.ticket =) \d+`, "$1 :t"},
@@ -170,13 +167,10 @@ var abstractions = func() (all []abstraction) {
 		{`if_not_exists\(ticketNumber, \d+\)`, "if_not_exists(ticketNumber, :base)"},
 		{`SET ticketNumber = :t, servingAfter = if_not_exists\(servingAfter, :t - 1\)`,
 			"SET ticketNumber = :base + 1, servingAfter = if_not_exists(servingAfter, :base)"},
-		{`^SET ticketNumber = :t IF attribute_not_exists`, "SET ticketNumber = :base + 1 IF attribute_not_exists"},
 		{`BETWEEN 0 AND \d{1,9}\)`, "BETWEEN 0 AND :t - 1)"},
 		{`SET ticketNumber = :t IF ticketNumber < \d+`, "SET ticketNumber = :n IF ticketNumber < :n"},
 		{`servingAfter < [1-9]\d*`, "servingAfter < :t - 1"},
 		{`(IF \(holders\.#id\.beat|AND \(beat) = \d+`, "$1 = :beat"},
-		{`(seenBeat = \d+ IF \(+holders\.#id\.beat) = \d+`, "$1 = :beat"},
-		{`(holders\.#id\.seenBeat) (=|<) \d+`, "$1 $2 :beat"},
 		{`dataSet (=|<=) \d+`, "dataSet $1 :n"},
 		{`(holders\.#id\.data =) [^ ,]+`, "$1 :data"},
 		{`(begins_with \(id,) "[a-z2-7]+-"`, "$1 :from"},

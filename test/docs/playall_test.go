@@ -64,7 +64,6 @@ func playAll(t *testing.T) []request {
 			func() { playModes(t, a) },
 			func() { playResume(t, table, a) },
 			func() { dbDead.Heal(); playFailClosed(t, a, b) },
-			func() { playSeen(t, table, b) },
 			func() { playEviction(t, b, dead, dbDead) },
 			func() { playScopes(t, table) },
 		} {
@@ -109,13 +108,14 @@ func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, d
 }
 
 // playWithoutNesting plays TAKE and the seed by a client whose engine refuses a function
-// within a function. They are those of a client that does not know DynamoDB's time.
+// within a function.
 func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), locktest.WithoutNesting())
 	c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 	release(t, acquire(t, c, queuelock.Key{Entity: "another"}, waitpolicy.Forever))
 	table.Inject(queuelocktest.DelayRequest(0).Where(record))
 	release(t, acquire(t, c, order, waitpolicy.Forever))
+	release(t, acquire(t, c, order, waitpolicy.NoWait))
 }
 
 // playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,
@@ -213,18 +213,6 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 		t.Error(err)
 	}
 	<-held.Context().Done()
-}
-
-// playSeen plays SEEN of a process that crashed after its first request.
-func playSeen(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
-	crashes, db := locktest.Open(t, table, "crashes at once", queuelock.Config{})
-	acquire(t, crashes, order, waitpolicy.NoWait)
-	db.Partition()
-	if _, err := c.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-		t.Errorf("NoWait on a busy lock: %v", err)
-	}
-	time.Sleep(62 * time.Second)
-	release(t, acquire(t, c, order, waitpolicy.NoWait))
 }
 
 // playEviction plays EVICT, and CLEAN UP after a TAKE without an answer.

@@ -65,7 +65,7 @@ func TestNoWaitCleansUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+				a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 				b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 				locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
 				outage := table.Inject(c.fault.Where(func(r queuelocktest.Request) bool { return r.Client == "a" }))

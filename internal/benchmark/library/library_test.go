@@ -39,7 +39,7 @@ func TestCosts(t *testing.T) {
 		atMost            *capacity.Count
 	}{
 		{scenario: "idle", exact: cycle(2, 2, 0)},
-		{scenario: "first-of-process", exact: cycle(2, 2, 0)},
+		{scenario: "first-of-process", exact: cycle(3, 2, 0.5)},
 		{scenario: "first-of-key", exact: cycle(2, 2, 0)},
 		{scenario: "nowait", exact: cycle(1, 1, 0)},
 		// So many requests need time: a tenth of them is enough.

@@ -7,7 +7,7 @@ type life struct {
 	id    string
 	owner string
 	beat  string
-	until time.Time     // zero if the owner did not know the time
+	until time.Time     // zero without dates
 	ends  time.Time     // a full lease after it was last renewed: a client that has observed it for as long may end it
 	delay time.Duration // for which others wait beyond until; part of ends
 

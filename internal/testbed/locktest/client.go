@@ -47,7 +47,7 @@ func Open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.C
 }
 
 // OpenMet calls [Open] and makes a first request, so that the client knows the
-// table's clock and the lease of its first lock has an end.
+// table's clock and its first lock needs no read.
 func OpenMet(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
 	t.Helper()
 	c, db := Open(t, table, name, cfg)

@@ -65,7 +65,6 @@ type node struct {
 	hang             time.Duration    // guarded by mu; of its next read
 	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it was paused
 	renewed          map[string]bool  // guarded by mu; the rows that it has renewed
-	known            time.Duration    // guarded by mu; the part of its lag that the dates of answers have shown it
 
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted
@@ -120,7 +119,6 @@ func (w *world) boot(name string, i int) (*node, error) {
 				return time.Duration(attempt) * 70 * time.Millisecond, nil
 			})
 		})
-		o.APIOptions = append(o.APIOptions, n.noteLag)
 	})
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	cfg := queuelock.Config{
@@ -250,7 +248,6 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = req.Clone(ctx)
 	}
 	req.Header.Set(actorHeader, n.name)
-	setLag(req)
 	resp, err := n.send(req)
 	n.waitOut(r.Float64())
 	n.stall(stalls)
@@ -262,9 +259,6 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		next.Body = io.NopCloser(bytes.NewReader(body))
 		resp, err = n.send(next)
 		n.waitOut(r.Float64())
-	}
-	if err == nil {
-		n.learn(resp)
 	}
 	return resp, err
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 )
 
 // A suspended host's monotonic clock stops while the table's goes on. All hosts of a run
@@ -26,11 +25,6 @@ import (
 // at that instant. To the process, the table's time is ahead by S from then on. The dates
 // of its answers, and every time that it reads or writes, are translated at the engine by
 // its lag.
-//
-// A mark of when a process saw a lease is of an entry that another process owns, and such
-// entries do not become older. So it is translated by the part of the lag that the dates
-// of answers had shown to the process when it began the call: that much is in the time
-// which it writes.
 //
 // This covers a process whose own deadlines are in the future although its leases are
 // over for all others, with an estimate of DynamoDB's time that is behind by S, and
@@ -184,9 +178,6 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := read(r)
-	if bytes.Contains(body, []byte(`"seenBeat"`)) {
-		l.behind = knownBy(r)
-	}
 	body = w.translate(body, -l.behind, l.forgotten)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
@@ -200,49 +191,10 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		h.Set("Date", date.Add(l.behind).UTC().Format(http.TimeFormat))
 	}
-	h.Set(lagHeader, l.behind.String())
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(text)), 10))
 	rw.WriteHeader(answer.Code)
 	_, _ = rw.Write(text)
-}
-
-// lagHeader is the part of its lag that a process knows when it begins a call, and
-// that it learns from an answer.
-const lagHeader = "X-Sim-Lag"
-
-type lagKey struct{}
-
-// noteLag notes what a process knows of its lag in the context of each call. All attempts at the
-// call send the same times.
-func (n *node) noteLag(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("known lag", func(
-		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-	) (middleware.InitializeOutput, middleware.Metadata, error) {
-		n.mu.Lock()
-		known := n.known
-		n.mu.Unlock()
-		return next.HandleInitialize(context.WithValue(ctx, lagKey{}, known), in)
-	}), middleware.Before)
-}
-
-func setLag(r *http.Request) {
-	if known, ok := r.Context().Value(lagKey{}).(time.Duration); ok {
-		r.Header.Set(lagHeader, known.String())
-	}
-}
-
-func knownBy(r *http.Request) time.Duration {
-	known, _ := time.ParseDuration(r.Header.Get(lagHeader))
-	return known
-}
-
-// learn notes what an answer shows a process.
-func (n *node) learn(resp *http.Response) {
-	known, _ := time.ParseDuration(resp.Header.Get(lagHeader))
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.known = max(n.known, known)
 }
 
 // translate moves all times in a request or an answer. A token of before the last

@@ -1,0 +1,44 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// Date finds out DynamoDB's time, if the clock needs it to begin a lease: DATE of the
+// protocol, an eventually consistent read of the record. Of its answer only the date is
+// used. Calls that come while one is under way wait for it, for at most one time-out.
+//
+// An error is returned only if the time is still not known, and another attempt can help:
+// the request that follows meets any other cause again. After nil the time is known,
+// unless the answer had no date.
+func (q Queue) Date(ctx context.Context) error {
+	s := q.Record()
+	if !s.clock.Needed(time.Now()) {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.left())
+	defer cancel()
+	select {
+	case s.dating <- struct{}{}:
+		defer func() { <-s.dating }()
+	case <-bounded.Done():
+	}
+	for range 2 { // if the first contradicts what was known, the second decides
+		if !s.clock.Needed(time.Now()) {
+			return nil
+		}
+		_, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: q.RecordKey()},
+			func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata }, Once())
+		switch {
+		case Unanswered(err) && s.clock.Needed(time.Now()):
+			return err
+		case err != nil:
+			return nil
+		}
+	}
+	return nil
+}
