@@ -40,6 +40,8 @@ type node struct {
 	// entries of that Acquire prove nothing.
 	loose atomic.Int64
 
+	failed atomic.Int64 // its requests that had no answer
+
 	// How long it was paused in all, in nanoseconds.
 	stood atomic.Int64
 
@@ -259,6 +261,9 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		next.Body = io.NopCloser(bytes.NewReader(body))
 		resp, err = n.send(next)
 		n.waitOut(r.Float64())
+	}
+	if err != nil {
+		n.failed.Add(1)
 	}
 	return resp, err
 }

@@ -178,13 +178,8 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		}
 		if tries, _ := a.wait.Tries(); tries == 0 {
 			judge()
-		} else { // it is removed in the background
-			stood := n.stood.Load()
-			time.AfterFunc(time.Second, func() {
-				if !n.isDead() && n.stood.Load() == stood {
-					judge()
-				}
-			})
+		} else {
+			n.judgeCleanUp(20, judge)
 		}
 		return
 	}
@@ -224,6 +219,21 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.sleep(r, exp(r, n.plan.TTL))
 		h.writeStale(r)
 	}
+}
+
+// judgeCleanUp judges what an Acquire has left that did not wait for its removal, once no request of the process has
+// failed for a second, or after so many seconds.
+func (n *node) judgeCleanUp(seconds int, judge func()) {
+	stood, failed := n.stood.Load(), n.failed.Load()
+	time.AfterFunc(time.Second, func() {
+		switch {
+		case n.isDead() || n.stood.Load() != stood:
+		case n.failed.Load() != failed && seconds > 1:
+			n.judgeCleanUp(seconds-1, judge)
+		default:
+			judge()
+		}
+	})
 }
 
 // readerSuffix ends the names of owners that share.
