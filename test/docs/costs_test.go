@@ -84,11 +84,6 @@ func (c *costs) exclusive(t *testing.T) {
 	c.add("the first use of a key", first)
 	c.add("acquire an idle lock, the first of a process", cost(table, func() { held = acquire(t, fresh, order, waitpolicy.Forever) }))
 	release(t, held)
-	newcomer, _ := locktest.Open(t, table, "d", queuelock.Config{})
-	c.add("the same, the first of a process and of a key", cost(table, func() {
-		held = acquire(t, newcomer, queuelock.Key{Entity: "order-8"}, waitpolicy.Forever)
-	}))
-	release(t, held)
 
 	held = acquire(t, a, order, waitpolicy.Forever)
 	c.add("`NoWait` on a busy lock", cost(table, func() {
