@@ -40,7 +40,7 @@ type node struct {
 	// entries of that Acquire prove nothing.
 	loose atomic.Int64
 
-	failed atomic.Int64 // its requests that had no answer
+	failed atomic.Int64 // its requests that had no answer, or a refusal of any kind
 
 	// How long it was paused in all, in nanoseconds.
 	stood atomic.Int64
@@ -262,7 +262,7 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, err = n.send(next)
 		n.waitOut(r.Float64())
 	}
-	if err != nil {
+	if err != nil || resp.StatusCode != http.StatusOK {
 		n.failed.Add(1)
 	}
 	return resp, err
