@@ -54,6 +54,9 @@ type template struct {
 // Express returns the expressions of a write.
 func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
 	w = w.Planted()
+	if w.Kind != clause.Update && len(w.If) == 0 { // the builder knows no request without an expression
+		return Expressions{}
+	}
 	buffer := s.templates.buffers.Get().(*[]byte)
 	defer s.templates.buffers.Put(buffer)
 	key, ids, values := w.Shape((*buffer)[:0], n)
