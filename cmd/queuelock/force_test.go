@@ -115,13 +115,13 @@ func TestEvictForceOfProcess(t *testing.T) {
 	out := launch(t, hung)
 	expect(t, out, "ready")
 	client := e.client(t)
-	for beat := int64(0); beat < 1; time.Sleep(10 * time.Millisecond) { // it renews its lease
+	until(t, "it renews its lease", func() bool {
 		state, err := client.Inspect(t.Context(), queuelock.Key{Entity: "x"})
 		if err != nil || len(state.Serving) != 1 {
 			t.Fatalf("%+v, %v", state, err)
 		}
-		beat = state.Serving[0].Beat
-	}
+		return state.Serving[0].Beat >= 1
+	})
 	operator := e.program(t, "evict", "x", "--ticket", "1", "--force")
 	operator.Stdin = strings.NewReader(strings.Repeat("y\n", 100)) // it may be asked again
 	text, err := operator.CombinedOutput()

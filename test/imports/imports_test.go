@@ -90,14 +90,7 @@ func TestImports(t *testing.T) {
 // TestImportDirection checks that packages import only packages below them.
 func TestImportDirection(t *testing.T) {
 	for i, floor := range floors {
-		files, err := filepath.Glob(filepath.Join(floor, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files in %q: %v", floor, err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
+		for _, file := range sourcesOf(t, floor) {
 			for _, path := range importsOf(t, file) {
 				rest, ours := strings.CutPrefix(path, module)
 				if !ours {
@@ -118,14 +111,7 @@ var pure = []string{"internal/clause", "ticket"}
 // TestPure checks that nothing in a pure package, and nothing of the library that it imports, can do more.
 func TestPure(t *testing.T) {
 	for _, floor := range pure {
-		files, err := filepath.Glob(filepath.Join(floor, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files in %q: %v", floor, err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
+		for _, file := range sourcesOf(t, floor) {
 			for _, path := range importsOf(t, file) {
 				first, _, _ := strings.Cut(path, "/")
 				ours, isOurs := strings.CutPrefix(path, module+"/")
@@ -166,6 +152,16 @@ func TestFacade(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sourcesOf returns the files of a package, without those of its tests.
+func sourcesOf(t *testing.T, floor string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(floor, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in %q: %v", floor, err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
 func importsOf(t *testing.T, file string) []string {
