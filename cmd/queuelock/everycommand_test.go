@@ -12,6 +12,9 @@ import (
 func TestEveryCommand(t *testing.T) {
 	e := newEngine(t)
 	e.keepers(t)
+	if o := invoke(t, "run", "x", "--", "echo"); o.code != 0 {
+		t.Fatal(o)
+	}
 	// Those that run until they are stopped, or for long, have tests of their own.
 	tested := map[string]bool{"local": true, "demo": true, "bench": true, "top": true, "help": true}
 	for _, test := range []struct {
@@ -25,7 +28,7 @@ func TestEveryCommand(t *testing.T) {
 		{"create-table", 0, `table "queuelock"`},
 		{"table describe", 0, ""},
 		{"doctor", 0, "queuelock"},
-		{"run x -- echo ran", 0, "ran\n"},
+		{"run w -- echo ran", 0, "ran\n"}, // beside status x, which is to find x idle
 		{"status x", 0, `"x" (lock): idle`},
 		{"ls", 0, "ENTITY"},
 		{"sweep x", 0, ""},
