@@ -189,7 +189,7 @@ const counterName = "ticket-master"
 
 // counter returns the counter of a queue, or nil if its record is the counter.
 func (c Config) counter(q table.Queue) *waiter.Counter {
-	m := counter.Counter{Store: q.Store, Names: q.Names(), Attribute: table.AttrTicketNumber}
+	m := counter.Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: table.AttrTicketNumber}}
 	switch c.Scope {
 	case ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -51,7 +51,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	}
 	lock, err := c.serve(ctx, cfg, q, wait)
 	switch {
-	case errors.Is(err, counter.ErrNoItem):
+	case errors.Is(err, ticket.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
 	case err != nil:
 		return nil, err

@@ -1,5 +1,5 @@
-// Package ticket has ticket numbers, and the [Scope] of the counter that issues
-// them: one queue, one entity or the table.
+// Package ticket issues tickets: the [Master] is an atomic counter in one item of DynamoDB, a [Number] is what it
+// issues, and a [Scope] says whose counter it is: one queue's, one entity's or the table's.
 //
 // A [Number] is a place in one queue and, once it is served, the fencing token of
 // the lock: it is greater than that of every earlier holder. Send it with each
@@ -9,4 +9,8 @@
 // that DynamoDB keeps exactly. They are compared with [Number.Compare]. As strings
 // they sort in numeric order in the form of [Number.Padded]. In JSON they are
 // strings, because most readers of JSON numbers lose digits after the sixteenth.
+//
+// The Master is plain values: the conditional write that takes a number, the one that seeds a counter which is missing,
+// and what a refusal of either means. It sends nothing, and decides nothing about whose turn it is. It is of the protocol:
+// its functions may change in any version, where Number and Scope will not.
 package ticket

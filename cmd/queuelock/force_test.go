@@ -189,9 +189,9 @@ func TestEvictForceOfItem(t *testing.T) {
 // ellipsis, too.
 func TestEvictShortTicket(t *testing.T) {
 	e := newEngine(t)
-	small := counter.Epoch
-	counter.Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	t.Cleanup(func() { counter.Epoch = small })
+	small := counter.Base
+	counter.Base = ticket.Base
+	t.Cleanup(func() { counter.Base = small })
 	lock := e.failClosed(t, queuelock.Key{Entity: "x"})
 	digits, isShort := strings.CutPrefix(lock.Ticket().Short(), "…")
 	if !isShort {

@@ -103,7 +103,7 @@ func (c Cond) compares(n Names, item Item, v Value) bool {
 	atMostTo := func(i int) bool { return i <= 0 }
 	switch c.test {
 	case hasType:
-		return typeOf(v) == stringOf(to)
+		return TypeOf(v) == stringOf(to)
 	case beginsWith:
 		s, ok := v.(*types.AttributeValueMemberS)
 		return ok && strings.HasPrefix(s.Value, stringOf(to))
@@ -248,7 +248,7 @@ func orderedNumbers(a, b string, is func(int) bool) bool {
 
 // same reports whether two values are equal for DynamoDB.
 func same(a, b Value) bool {
-	if typeOf(a) != typeOf(b) {
+	if TypeOf(a) != TypeOf(b) {
 		return false
 	}
 	switch a := a.(type) {
@@ -300,8 +300,8 @@ func size(v Value) (Value, bool) {
 	return number(strconv.Itoa(n)), true
 }
 
-// typeOf returns the type of a value as DynamoDB names it.
-func typeOf(v Value) string {
+// TypeOf returns the type of a value as DynamoDB names it.
+func TypeOf(v Value) string {
 	switch v.(type) {
 	case *types.AttributeValueMemberS:
 		return "S"

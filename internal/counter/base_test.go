@@ -29,9 +29,9 @@ func TestBase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				small := counter.Epoch
-				counter.Epoch = epoch
-				defer func() { counter.Epoch = small }()
+				small := counter.Base
+				counter.Base = ticket.Base
+				defer func() { counter.Base = small }()
 				time.Sleep(time.Until(test.at))
 				tb := queuelocktest.NewTable(t, test.options...)
 				c := newCounter(tb, "alice")

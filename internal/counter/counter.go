@@ -17,231 +17,105 @@
 //	| failure                         | outcome                                   |
 //	|---------------------------------|-------------------------------------------|
 //	| the item is missing             | created by the same request               |
-//	| another client seeded it first  | ErrSeeded: take again                     |
+//	| another client seeded it first  | ticket.ErrSeeded: take again              |
 //	| the answer is lost              | a number may be burnt; see MayHaveTaken   |
 //	| the item is not a counter       | *table.MalformedError; nothing is written |
 //	| the counter is at 10^38-1       | ticket.ErrExhausted; nothing is written   |
 package counter
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Counter is one counter, as an attribute of an item.
+// Counter is one counter in a table.
 type Counter struct {
-	Store     *table.Store
-	Key       table.Item // primary key of the item
-	Names     clause.Names
-	Attribute string // of the counter in the item, without the prefix of Names
-	What      string // names the item in errors
-	// Host reports that the item is the user's and has other attributes. Create lets
-	// Take create a missing item.
-	Host, Create bool
-	// Beside are all attributes that may be beside the counter on a Host, its own
-	// included. An item with one of them is not made a counter.
-	Beside []string
+	ticket.Master
+	Store *table.Store
+	Key   table.Item // primary key of the item
+	What  string     // names the item in errors
 }
 
-// Rider goes with an increment in the same request. The zero Rider adds nothing.
-type Rider struct {
-	Name string                                    // of the write in the protocol, in place of NUMBER
-	If   []clause.Cond                             // of a counter that exists
-	Do   func(last clause.Operand) []clause.Change // last is the number before the one that is issued
-}
-
-func (r Rider) changes(last clause.Operand) []clause.Change {
-	if r.Do == nil {
-		return nil
-	}
-	return r.Do(last)
-}
-
-// ErrSeeded reports that the counter was missing and another client seeded it first.
-// Nothing was written, and another Take will succeed. The item that was in the way is
-// returned too. It may be the caller's own, from an attempt whose answer was lost.
-var ErrSeeded = errors.New("the counter was seeded by another client first")
-
-// ErrNoItem reports that the user's item of the counter is missing. Nothing was
-// written.
-var ErrNoItem = errors.New("there is no such item")
-
-// errUnshown reports that nothing has refused a seed, which only an item can refuse: taking
-// again would have no end.
-var errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
-
-var (
-	zero = clause.V(table.Int(0))
-	most = clause.V(ticket.Max.Previous().Attribute()) // the last number after which there is another
-)
-
-func (c Counter) number() clause.Path { return clause.At(c.Attribute) }
-
-// Take issues a number and returns the item with it:
+// Take issues a number and returns the item with it: see ticket.Master. The caller has asked for DynamoDB's time
+// (table.Queue.Date), from which the first number of a new counter follows. The SDK's retries are off, because a retried
+// increment would issue a second number. Take may be called again after an error, with another rider if the first one left
+// a mark of its own. Returns
 //
-//	SET ticketNumber = if_not_exists(ticketNumber, :base) + 1
-//
-// if there is no counter, or one whose number is not the last. The caller has asked for
-// DynamoDB's time (table.Queue.Date), from which :base follows. A client of an engine that
-// refuses functions within functions, which riders need, takes from an existing counter
-// only, and seeds a missing one by a second request. The SDK's retries are off, because a
-// retried increment would issue a second number. Take may be called again after an
-// error, with another rider if the first one left a mark of its own. Returns
-//
-//   - ErrSeeded, with the item, if another client seeded the counter first.
-//   - *table.Refused, with the item, if the rider's condition was false.
-//   - ErrNoItem if a Host is missing that must not be created.
+//   - ticket.ErrSeeded, with the item, if another client seeded the counter first. It may be the caller's own, from an
+//     attempt whose answer was lost.
+//   - ticket.ErrRefused, with the item, if the rider's condition was false.
+//   - ticket.ErrNoItem if a Host is missing that must not be created.
 //   - *table.MalformedError or ticket.ErrExhausted if the item can issue no number.
 //
 // After any other error MayHaveTaken reports whether a number may have been issued.
-func (c Counter) Take(ctx context.Context, rider Rider) (table.Item, error) {
-	create := c.Store.Nests()
-	item, err := c.increment(ctx, rider, create)
-	if create && c.Store.RefusesNesting(err) {
-		create = false
-		item, err = c.increment(ctx, rider, create)
+func (c Counter) Take(ctx context.Context, rider ticket.Rider) (table.Item, error) {
+	base := c.base()
+	if !c.Store.Nests() {
+		return c.send(ctx, c.Master.TakeThenSeed(rider, base))
 	}
-	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok {
-		return item, err
-	}
-	switch {
-	case refused.Item == nil && c.Host && !c.Create:
-		return nil, ErrNoItem
-	case refused.Item == nil, c.Host && c.fresh(refused.Item):
-		return c.seed(ctx, rider)
-	}
-	return c.inTheWay(refused.Item, err)
-}
-
-// base returns the number before the first of a new counter: the earliest that DynamoDB's
-// time can be. Of an engine without dates it is the host's time.
-func (c Counter) base() ticket.Number {
-	now := time.Now()
-	if earliest, _, known := c.Store.Clock().At(now); known {
-		return baseAt(earliest)
-	}
-	return baseAt(now)
-}
-
-// rate is how many numbers are there for each second. One item takes about a thousand
-// writes a second, so a counter never catches up with the time. Numbers stay below 2^53,
-// up to which JSON and JavaScript keep them exactly, for 28,000 years.
-const rate = 10_000
-
-// Epoch is when the numbers of new counters begin. Before it they begin at 1. Tests that
-// run in real time and compare tickets set it to a later time.
-var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// baseAt returns the base of a counter that begins at a time. A counter that was deleted,
-// and begins again, so continues above its earlier numbers.
-func baseAt(t time.Time) ticket.Number {
-	return ticket.FromUint64(uint64(max(0, t.UnixMilli()-Epoch.UnixMilli())) * (rate / 1000))
-}
-
-// increment takes a number of the counter, which it creates if asked to.
-func (c Counter) increment(ctx context.Context, rider Rider, create bool) (table.Item, error) {
-	return c.update(ctx, c.Increment(rider, create, c.base()))
-}
-
-func (c Counter) update(ctx context.Context, w clause.Write) (table.Item, error) {
-	return c.Store.Update(ctx, c.Key, c.Store.Express(w, c.Names), table.Once())
-}
-
-// Increment takes a number of the counter, which it creates if asked to.
-func (c Counter) Increment(rider Rider, create bool, base ticket.Number) clause.Write {
-	last := c.number().Was()
-	// A comparison with an attribute that is missing or no number is false.
-	condition := clause.All(append([]clause.Cond{c.number().Between(zero, most).As("counter")}, rider.If...)...)
-	if create {
-		last, condition = c.number().Or(clause.V(base.Attribute())), clause.Any(c.missing(), condition)
-	}
-	return clause.Write{
-		Name: cmp.Or(rider.Name, "NUMBER"),
-		If:   []clause.Cond{condition},
-		Do:   append([]clause.Change{c.number().Set(last.Plus(table.Int(1)))}, rider.changes(last)...),
-	}
-}
-
-// inTheWay returns the item that refused a write, and err. An item that can issue no
-// number is an error of its own, because it would be tried without end.
-func (c Counter) inTheWay(item table.Item, err error) (table.Item, error) {
-	r := table.Reader{What: c.What, Item: item}
-	last := r.Ticket(c.Names.Prefix + c.Attribute)
-	switch {
-	case r.Err != nil:
-		return nil, table.NotApplied(r.Err)
-	case last == ticket.Max:
-		return nil, table.NotApplied(ticket.ErrExhausted)
+	item, err := c.send(ctx, c.Master.Take(rider, base))
+	if c.Store.RefusesNesting(err) {
+		return c.send(ctx, c.Master.TakeThenSeed(rider, base))
 	}
 	return item, err
 }
 
-// fresh reports whether the item has no attribute of the counter, or of its riders.
-func (c Counter) fresh(item table.Item) bool {
-	return !slices.ContainsFunc(c.Beside, func(name string) bool { _, ok := item[c.Names.Prefix+name]; return ok })
-}
+// errUnshown reports that nothing has refused the seed of an item that is the counter's own, which only an item can refuse:
+// taking again would have no end.
+var errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
 
-// Seed begins a counter with the number after base.
-func (c Counter) Seed(rider Rider, base, first ticket.Number) clause.Write {
-	return clause.Write{
-		Name: cmp.Or(rider.Name, "NUMBER") + " that seeds",
-		If:   []clause.Cond{c.missing()},
-		Do:   append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
-	}
-}
-
-// seed writes a new counter if there is none.
-func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
-	base := c.base()
-	first, err := base.Next()
-	if err != nil {
-		return nil, err
-	}
-	item, err := c.update(ctx, c.Seed(rider, base, first))
-	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok {
-		return item, err
-	}
-	switch {
-	case refused.Item != nil:
-		return c.inTheWay(refused.Item, ErrSeeded)
-	case c.Host && !c.Create:
-		return nil, ErrNoItem // deleted in between
-	}
-	return nil, table.NotApplied(errUnshown)
-}
-
-// missing asks that there is no counter, and that one may be created. Of
-// an item of the counter's own it is not "no ticketNumber": an item of another program
-// must not become a counter.
-func (c Counter) missing() clause.Cond {
-	if !c.Host {
-		return clause.Key.Absent().As("no item")
-	}
-	conds := []clause.Cond{c.number().Absent()}
-	for _, name := range c.Beside {
-		if name != c.Attribute {
-			conds = append(conds, clause.At(name).Absent())
+// send sends a take, and a seed after it if there is no counter.
+func (c Counter) send(ctx context.Context, take ticket.Take) (table.Item, error) {
+	for {
+		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names), table.Once())
+		refused, ok := errors.AsType[*table.Refused](err)
+		if !ok {
+			return item, err
+		}
+		switch take, err = take.Refused(refused.Item); {
+		case err == nil:
+		case errors.Is(err, ticket.ErrSeeded), errors.Is(err, ticket.ErrRefused):
+			return refused.Item, err
+		case errors.Is(err, ticket.ErrNoItem) && !c.Host:
+			return nil, table.NotApplied(errUnshown)
+		case errors.Is(err, ticket.ErrNoItem):
+			return nil, err
+		case errors.Is(err, ticket.ErrExhausted):
+			return nil, table.NotApplied(err)
+		default:
+			return nil, table.NotApplied(c.malformed(err))
 		}
 	}
-	if !c.Create {
-		conds = append([]clause.Cond{clause.Key.Exists()}, conds...)
+}
+
+func (c Counter) malformed(problem error) error {
+	return &table.MalformedError{Item: c.What, Attribute: c.Names.Prefix + c.Attribute, Problem: problem.Error()}
+}
+
+// Base is ticket.Base. Tests that run in real time and compare tickets set it to Zero.
+var Base = ticket.Base
+
+// Zero is a Base by which each counter begins with the number 1.
+func Zero(time.Time) ticket.Number { return ticket.Number{} }
+
+// base returns the number before the first of a new counter, by the earliest that DynamoDB's time can be. Of an engine
+// without dates it is the host's time.
+func (c Counter) base() ticket.Number {
+	now := time.Now()
+	if earliest, _, known := c.Store.Clock().At(now); known {
+		return Base(earliest)
 	}
-	return clause.All(conds...).As("no counter")
+	return Base(now)
 }
 
 // MayHaveTaken reports whether a Take that failed with err may have issued a number,
 // or may still do so if it arrives late.
 func MayHaveTaken(err error) bool {
-	if errors.Is(err, ErrSeeded) || errors.Is(err, ticket.ErrExhausted) || errors.Is(err, ErrNoItem) {
+	if errors.Is(err, ticket.ErrSeeded) || errors.Is(err, ticket.ErrRefused) || errors.Is(err, ticket.ErrExhausted) || errors.Is(err, ticket.ErrNoItem) {
 		return false
 	}
 	return table.Applied(err, true) // also of an answer that cannot be read
@@ -252,16 +126,18 @@ func MayHaveTaken(err error) bool {
 // number whose answer was lost is skipped, and no client waits for it.
 func (c Counter) Next(ctx context.Context) (ticket.Number, error) {
 	for {
-		item, err := c.Take(ctx, Rider{})
+		item, err := c.Take(ctx, ticket.Rider{})
 		switch {
-		case errors.Is(err, ErrSeeded) && ctx.Err() == nil:
+		case errors.Is(err, ticket.ErrSeeded) && ctx.Err() == nil:
 			continue
 		case err != nil:
 			return ticket.Number{}, err
 		}
-		r := &table.Reader{What: c.What, Item: item}
-		n := r.Ticket(c.Names.Prefix + c.Attribute)
-		return n, r.Err
+		n, err := c.Number(item)
+		if err != nil {
+			err = c.malformed(err)
+		}
+		return n, err
 	}
 }
 
@@ -274,25 +150,16 @@ const MaxRaise = 1 << 48
 // MaxRaise above the one that it had issued: no waiter can have been given it.
 var ErrFar = errors.New("the number is too far above those that the counter issues")
 
-// Raise raises a counter to a number if it is lower:
-//
-//	SET ticketNumber = :n if ticketNumber < :n
-//
-// It is for a counter that was deleted or restored, and has issued a number that was
-// used before. issued is that number. A counter that is higher or missing is left
+// Raise raises a counter to a number if it is lower, by RAISE of ticket.Master. issued is a number that it has
+// issued, and that was used before. A counter that is higher or missing is left
 // alone, which is a success. One request; none for ErrFar. Calling again is safe.
 func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 	if to.After(issued) > MaxRaise {
 		return ErrFar
 	}
-	err := c.Store.Apply(ctx, c.Key, c.Store.Express(c.raise(to), c.Names))
+	err := c.Store.Apply(ctx, c.Key, c.Store.Express(c.Master.Raise(to), c.Names))
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return nil
 	}
 	return err
-}
-
-func (c Counter) raise(to ticket.Number) clause.Write {
-	n := clause.V(to.Attribute())
-	return clause.Write{Name: "RAISE", If: []clause.Cond{c.number().Less(n).As("lower")}, Do: []clause.Change{c.number().Set(n)}}
 }

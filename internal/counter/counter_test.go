@@ -33,7 +33,7 @@ const timeout = 5 * time.Second
 func newCounter(tb *queuelocktest.Table, name string) counter.Counter {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
-	return counter.Counter{Store: q.Store, Key: q.RecordKey(), Names: q.Names(), Attribute: table.AttrTicketNumber, What: "counter of e"}
+	return counter.Counter{Store: q.Store, Key: q.RecordKey(), What: "counter of e", Master: ticket.Master{Names: q.Names(), Attribute: table.AttrTicketNumber}}
 }
 
 // given writes the counter's item, with these attributes and nothing else.
@@ -63,8 +63,8 @@ func number(t testing.TB, item table.Item) ticket.Number {
 }
 
 // with returns a rider that sets an attribute.
-func with(name string, value clause.Value) counter.Rider {
-	return counter.Rider{Do: func(clause.Operand) []clause.Change { return []clause.Change{clause.At(name).Set(clause.V(value))} }}
+func with(name string, value clause.Value) ticket.Rider {
+	return ticket.Rider{Do: func(clause.Operand) []clause.Change { return []clause.Change{clause.At(name).Set(clause.V(value))} }}
 }
 
 // newSeeding returns newCounter of an engine made by locktest.WithoutNesting, once the client knows that it
@@ -74,7 +74,7 @@ func newSeeding(t *testing.T, tb *queuelocktest.Table, name string) counter.Coun
 	c := newCounter(tb, name)
 	other := c
 	other.Key = table.Item{"pk": table.String("other"), "sk": table.String(name)}
-	_, err := other.Take(t.Context(), counter.Rider{Do: func(last clause.Operand) []clause.Change {
+	_, err := other.Take(t.Context(), ticket.Rider{Do: func(last clause.Operand) []clause.Change {
 		return []clause.Change{clause.At("from").Set(clause.At("from").Or(last))}
 	}})
 	if err != nil {
@@ -143,8 +143,8 @@ func TestConcurrentTake(t *testing.T) {
 		wg.Go(func() {
 			var last ticket.Number
 			for taken := 0; taken < each; {
-				item, err := m.Take(t.Context(), counter.Rider{})
-				if errors.Is(err, counter.ErrSeeded) {
+				item, err := m.Take(t.Context(), ticket.Rider{})
+				if errors.Is(err, ticket.ErrSeeded) {
 					continue
 				}
 				if err != nil {
@@ -203,7 +203,7 @@ func TestConcurrentSeed(t *testing.T) {
 		if x.err != nil || number(t, x.item) != ticket.FromUint64(1) {
 			t.Errorf("the seed that came first gave %v, %v", x.item, x.err)
 		}
-		if !errors.Is(y.err, counter.ErrSeeded) || counter.MayHaveTaken(y.err) {
+		if !errors.Is(y.err, ticket.ErrSeeded) || counter.MayHaveTaken(y.err) {
 			t.Errorf("the seed that came second gave %v, want ErrSeeded, and nothing taken", y.err)
 		}
 		if diff := cmp.Diff(x.item, y.item, ignoreUnexported); diff != "" {
@@ -212,7 +212,7 @@ func TestConcurrentSeed(t *testing.T) {
 		if diff := cmp.Diff([]table.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
 			t.Errorf("the first seed is not in the table (-want +got):\n%s", diff)
 		}
-		if item, err := b.Take(t.Context(), counter.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
+		if item, err := b.Take(t.Context(), ticket.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
 			t.Errorf("taking again gave %v, %v, want ticket 2", item, err)
 		}
 	})
@@ -248,7 +248,7 @@ func TestTakeOnce(t *testing.T) {
 					}
 					tb.Inject(fault)
 					before := tb.Counts()
-					item, err := c.Take(t.Context(), counter.Rider{})
+					item, err := c.Take(t.Context(), ticket.Rider{})
 					if err == nil {
 						t.Fatalf("got %v without an error", item)
 					}
@@ -311,12 +311,12 @@ func TestLastNumber(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	given(t, tb, table.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
 	m := newCounter(tb, "alice")
-	item, err := m.Take(t.Context(), counter.Rider{})
+	item, err := m.Take(t.Context(), ticket.Rider{})
 	if err != nil || number(t, item) != ticket.Max {
 		t.Fatalf("got %v, %v, want the last number", item, err)
 	}
 	before := tb.Items()
-	if item, err := m.Take(t.Context(), counter.Rider{}); !errors.Is(err, ticket.ErrExhausted) {
+	if item, err := m.Take(t.Context(), ticket.Rider{}); !errors.Is(err, ticket.ErrExhausted) {
 		t.Errorf("after the last number came %v, %v", item, err)
 	}
 	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
@@ -343,7 +343,7 @@ func TestSilentRefusal(t *testing.T) {
 	rider := with("mine", table.Int(1))
 	rider.If = []clause.Cond{clause.At("busy").Exists()}
 	item, err := m.Take(t.Context(), rider)
-	if err == nil || !strings.Contains(err.Error(), "since June 2023") || errors.Is(err, counter.ErrSeeded) || counter.MayHaveTaken(err) {
+	if err == nil || !strings.Contains(err.Error(), "since June 2023") || errors.Is(err, ticket.ErrSeeded) || counter.MayHaveTaken(err) {
 		t.Errorf("got %v, %v", item, err)
 	}
 	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
@@ -366,9 +366,8 @@ func TestRider(t *testing.T) {
 		t.Error("the rider did not go with it")
 	}
 	item, err = m.Take(t.Context(), rider)
-	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok || number(t, refused.Item) != ticket.FromUint64(6) {
-		t.Errorf("a refused rider gave %v, %v, want the refusal with its item", item, err)
+	if !errors.Is(err, ticket.ErrRefused) || number(t, item) != ticket.FromUint64(6) {
+		t.Errorf("a refused rider gave %v, %v, want ErrRefused with the item", item, err)
 	}
 	if counter.MayHaveTaken(err) || number(t, tb.Items()[0]) != ticket.FromUint64(6) {
 		t.Errorf("a refused rider burnt a number: %v", tb.Items())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
@@ -61,7 +62,7 @@ func keyText(value types.AttributeValue) (text, problem string) {
 		}
 		return "S:" + strconv.Quote(v.Value), problem
 	case *types.AttributeValueMemberN:
-		n, ok := table.Rational(v.Value, 300) // DynamoDB has 38 digits, and exponents to 126
+		n, ok := clause.Rational(v.Value, 300) // DynamoDB has 38 digits, and exponents to 126
 		if !ok {
 			return `N:""`, fmt.Sprintf("%.64q, which is no number of DynamoDB's", v.Value)
 		}
@@ -72,7 +73,7 @@ func keyText(value types.AttributeValue) (text, problem string) {
 		}
 		return "B:" + strconv.Quote(base64.StdEncoding.EncodeToString(v.Value)), problem
 	}
-	return "?", table.TypeName(value) + ": a string, a number or binary is needed"
+	return "?", clause.TypeName(value) + ": a string, a number or binary is needed"
 }
 
 // Entity returns the partition key of the item's queue rows: the table, the prefix of the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -79,7 +80,7 @@ func TestDataOfWrongType(t *testing.T) {
 	for _, data := range []types.AttributeValue{table.String("text"), num("7"), table.Map(nil), &types.AttributeValueMemberNULL{Value: true}} {
 		e["data"] = data
 		if rec, err := serving.Decode(paper(), item); err != nil || rec.Holders[0].Data != nil || rec.Holders[0].Lease.TTL != time.Minute {
-			t.Errorf("data that is %s: %+v, %v", table.TypeName(data), rec, err)
+			t.Errorf("data that is %s: %+v, %v", clause.TypeName(data), rec, err)
 		}
 	}
 	e["data"], e["dataSet"] = &types.AttributeValueMemberB{Value: []byte("kept")}, num("12")

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -24,8 +23,7 @@ var (
 )
 
 func (e Entry) WriteTake(base ticket.Number, idleOnly bool) clause.Write {
-	c := counter.Counter{Attribute: table.AttrTicketNumber}
-	return c.Increment(counter.Rider{If: takes(e.Mode, idleOnly), Do: e.serve}, true, base)
+	return ticket.Master{Attribute: table.AttrTicketNumber}.Take(ticket.Rider{If: takes(e.Mode, idleOnly), Do: e.serve}, base).Write
 }
 
 func (e Entry) WriteEnter(t ticket.Number, s ticket.Scope, idleOnly bool) clause.Write {

@@ -15,7 +15,7 @@ import (
 // room for one more holder, so that a busy lock costs one request and no ticket.
 //
 // The entry's id is in the record if it was served. Otherwise TicketNumber is the
-// caller's ticket. The first use of a queue creates its record: see counter.Counter.Take.
+// caller's ticket. The first use of a queue creates its record: see ticket.Master.
 // Returns
 //
 //   - ErrRefused, with the record, if idleOnly refused it or another client seeded
@@ -26,12 +26,14 @@ import (
 // record. Each call needs a new id: a late copy could otherwise be served a second time.
 func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, error) {
 	tickets := counter.Counter{
-		Store: q.Record(), Key: q.RecordKey(), Attribute: table.AttrTicketNumber, Names: q.Names(),
-		What: "serving record of \"" + q.String() + "\"",
-		Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: table.RecordNames(),
+		Store: q.Record(), Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\"",
+		Master: ticket.Master{
+			Attribute: table.AttrTicketNumber, Names: q.Names(),
+			Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: table.RecordNames(),
+		},
 	}
 	sent := time.Now()
-	item, err := tickets.Take(ctx, counter.Rider{Name: "TAKE", If: takes(e.Mode, idleOnly), Do: e.serve})
+	item, err := tickets.Take(ctx, ticket.Rider{Name: "TAKE", If: takes(e.Mode, idleOnly), Do: e.serve})
 	switch {
 	case err == nil:
 		rec, err := Decode(q, item)

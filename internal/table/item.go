@@ -1,15 +1,13 @@
 package table
 
 import (
-	"cmp"
 	"fmt"
-	"math/big"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -65,7 +63,7 @@ func read[T any](r *Reader, attribute, need string) (value T) {
 	if v == nil {
 		r.Fail(attribute, "is missing, %s is needed", need)
 	}
-	r.Fail(attribute, "is %s, %s is needed", TypeName(v), need)
+	r.Fail(attribute, "is %s, %s is needed", clause.TypeName(v), need)
 	return value
 }
 
@@ -117,7 +115,7 @@ func (r *Reader) OptionalTimes(attribute string) (times []time.Time) {
 		return nil
 	}
 	for _, s := range set.Value {
-		if n, ok := Whole(s); ok && n.IsInt64() {
+		if n, ok := clause.Whole(s); ok && n.IsInt64() {
 			times = append(times, time.UnixMilli(n.Int64()))
 		}
 	}
@@ -142,7 +140,7 @@ func (r *Reader) Int(attribute string) int64 {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n // as engines mostly print one
 	}
-	if n, ok := Whole(s); ok && n.IsInt64() {
+	if n, ok := clause.Whole(s); ok && n.IsInt64() {
 		return n.Int64()
 	}
 	r.Fail(attribute, "is %s, a whole number of 64 bits is needed", clip(s))
@@ -151,55 +149,15 @@ func (r *Reader) Int(attribute string) int64 {
 
 // Ticket reads a ticket number in any form in which an engine prints one.
 func (r *Reader) Ticket(attribute string) ticket.Number {
-	s := r.Number(attribute)
-	n, err := ticket.Parse(s)
-	if whole, ok := Whole(s); err != nil && ok {
-		n, err = ticket.Parse(whole.String())
-	}
+	n, err := ticket.FromAttribute(r.Item[attribute])
 	if err != nil {
-		r.Fail(attribute, "is %.64s, a whole number from 0 to 10^38-1 is needed", s)
+		r.Fail(attribute, "%v", err)
 	}
 	if r.Err != nil {
 		return ticket.Number{}
 	}
 	return n
 }
-
-// Whole parses a whole number in any form in which an engine prints one: 1000, 1E+3,
-// 10.00e2. A number of more than 126 digits, which DynamoDB does not store, is refused.
-func Whole(s string) (*big.Int, bool) {
-	n, ok := Rational(s, 126)
-	if !ok || !n.IsInt() {
-		return nil, false
-	}
-	return n.Num(), true
-}
-
-// Rational parses a decimal number. One with more digits than limit, or a higher
-// exponent, is refused, because it could cost much memory.
-func Rational(s string, limit int) (*big.Rat, bool) {
-	if len(s) > limit || strings.Trim(s, "0123456789.eE+-") != "" { // no fractions, underscores, or other bases
-		return nil, false
-	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if exponent, err := strconv.Atoi(s[i+1:]); err != nil || exponent > limit || exponent < -limit {
-			return nil, false
-		}
-	}
-	return new(big.Rat).SetString(s)
-}
-
-// kind returns the type of a value as DynamoDB names it, such as S.
-func kind(v types.AttributeValue) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember")
-}
-
-var typeNames = map[string]string{
-	"S": "a string", "N": "a number", "B": "binary", "BOOL": "a boolean", "NULL": "null", "M": "a map", "L": "a list",
-	"SS": "a set", "NS": "a set", "BS": "a set",
-}
-
-func TypeName(v types.AttributeValue) string { return cmp.Or(typeNames[kind(v)], "of an unknown type") }
 
 // clip shortens a hostile value for errors and logs.
 func clip(s string) string {

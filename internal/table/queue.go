@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -106,7 +107,7 @@ func (h *Home) Strip(item Item) Item {
 func (h *Home) need() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
-		parts = append(parts, fmt.Sprintf("%q (%s)", name, kind(h.Key[name])))
+		parts = append(parts, fmt.Sprintf("%q (%s)", name, clause.TypeOf(h.Key[name])))
 	}
 	return "the key " + strings.Join(parts, " and ")
 }
@@ -115,7 +116,7 @@ func (h *Home) check(t *types.TableDescription) bool {
 	kinds := attributeTypes(t)
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)
-		if kind(h.Key[name]) != string(kinds[name]) {
+		if clause.TypeOf(h.Key[name]) != string(kinds[name]) {
 			return false
 		}
 	}
