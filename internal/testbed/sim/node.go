@@ -41,6 +41,7 @@ type node struct {
 	loose atomic.Int64
 
 	failed atomic.Int64 // its requests that had no answer, or a refusal of any kind
+	flying atomic.Int64 // its requests under way, with the repetitions that its HTTP client keeps to itself
 
 	// How long it was paused in all, in nanoseconds.
 	stood atomic.Int64
@@ -235,6 +236,8 @@ func (n *node) heal() {
 // RoundTrip is the process's network stack. A process is paused before and after each
 // request.
 func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
+	n.flying.Add(1)
+	defer n.flying.Add(-1)
 	name, body := n.count(req), read(req)
 	r := n.chances("stands still at "+name, 0)
 	n.looks(req, body)

@@ -222,13 +222,13 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 }
 
 // judgeCleanUp judges what an Acquire has left that did not wait for its removal, once no request of the process has
-// failed for a second, or after so many seconds.
+// failed for a second and none is under way, or after so many seconds.
 func (n *node) judgeCleanUp(seconds int, judge func()) {
 	stood, failed := n.stood.Load(), n.failed.Load()
 	time.AfterFunc(time.Second, func() {
 		switch {
 		case n.isDead() || n.stood.Load() != stood:
-		case n.failed.Load() != failed && seconds > 1:
+		case (n.failed.Load() != failed || n.flying.Load() != 0) && seconds > 1:
 			n.judgeCleanUp(seconds-1, judge)
 		default:
 			judge()
