@@ -39,7 +39,7 @@ load: ## what 10,000 held locks and 600 waiters cost in one process: memory, gor
 .PHONY: test-retries
 test-retries: ## the tests of outages and costs by the SDK's coming rules for retries, on the embedded engine
 	AWS_NEW_RETRIES_2026=true QUEUELOCK_ENGINES=embedded $(GO) test -count=1 . ./failfast ./queuelocktest \
-		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./internal/sweep \
+		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./sweeper \
 		./test/acquire ./test/budget ./test/failclosed ./test/faults ./test/item ./test/lease ./test/multilock ./test/release ./test/transact
 
 .PHONY: bench

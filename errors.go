@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -41,7 +42,7 @@ var (
 	// not a failure.
 	ErrReleased = errors.New("queuelock: lock released")
 	// ErrClosed reports that the client was closed before the call or during it.
-	ErrClosed = errors.New("queuelock: the client is closed")
+	ErrClosed = group.ErrClosed
 	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has ended, or it never had
 	// one.
 	ErrNotServed = errors.New("queuelock: no holder has this ticket")

@@ -15,9 +15,9 @@ import (
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -130,14 +130,14 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 
 // Sweep removes expired holders and waiters from a queue, and makes it idle if no ticket is outstanding. Waiters do the same, so Sweep is for queues without
 // waiters; package sweeper calls it in intervals.
-func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
+func (c *Client) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
-		return Swept{}, err
+		return sweeper.Swept{}, err
 	}
 	defer end()
 	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
-	swept, err := sweep.Queue(ctx, reporting(q, log), c.observer)
+	swept, err := sweeper.Queue(ctx, reporting(q, log), c.observer)
 	if swept.Waiters > 0 {
 		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
 	}
@@ -147,11 +147,8 @@ func (c *Client) Sweep(ctx context.Context, key Key) (Swept, error) {
 	if err != nil {
 		err = fmt.Errorf("queuelock: sweep %s: %w", key, err)
 	}
-	return Swept(swept), err
+	return swept, err
 }
-
-// Swept counts what Sweep removed.
-type Swept struct{ Waiters, Holders int }
 
 // Evict ends the turn of a holder that fails closed, by the ticket that Inspect shows. First make sure that its
 // process has ended: a live one works on until its next heartbeat. Returns nil if the holder was found and is

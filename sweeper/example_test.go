@@ -26,10 +26,10 @@ func ExampleRun() {
 		}
 		return sweeper.Run(ctx, locks, sweeper.Fixed(queuelock.Key{Entity: "hourly-report"}), sweeper.Config{
 			Interval: 10 * time.Minute,
-			OnSwept: func(key queuelock.Key, swept queuelock.Swept) {
-				slog.Info("swept", "key", key, "waiters", swept.Waiters, "holders", swept.Holders)
+			OnSwept: func(queue string, swept sweeper.Swept) {
+				slog.Info("swept", "queue", queue, "waiters", swept.Waiters, "holders", swept.Holders)
 			},
-			OnError: func(key queuelock.Key, err error) { slog.Warn("sweep failed", "key", key, "error", err) },
+			OnError: func(queue string, err error) { slog.Warn("sweep failed", "queue", queue, "error", err) },
 		})
 	}
 	ctx, shutDown := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
 )
 
 type sweepFlags struct {
@@ -166,7 +167,7 @@ func (f *sweepFlags) sweep(ctx context.Context, client *queuelock.Client, s *que
 	if s.Reason == queuelock.ItemReason {
 		return nil // its holder is in the item, and its rows end by the table's TTL
 	}
-	var swept queuelock.Swept
+	var swept sweeper.Swept
 	for _, h := range s.Serving {
 		if h.Expired() && h.Problem == nil {
 			swept.Holders++
@@ -177,7 +178,7 @@ func (f *sweepFlags) sweep(ctx context.Context, client *queuelock.Client, s *que
 			swept.Waiters++
 		}
 	}
-	if swept == (queuelock.Swept{}) {
+	if swept == (sweeper.Swept{}) {
 		return nil
 	}
 	var err error

@@ -4,8 +4,12 @@ package group
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
+
+// ErrClosed says that what counts the calls takes no more of them.
+var ErrClosed = errors.New("queuelock: the client is closed")
 
 // Group is a number of calls and goroutines. The zero Group is empty.
 type Group struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -180,7 +180,7 @@ func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 		return actAgain, nil
 	}
 	if len(d.ExpiredRows) > 0 {
-		removed, err := sweep.Rows(ctx, w.cfg.Queue, d.ExpiredRows)
+		removed, err := sweeper.Rows(ctx, w.cfg.Queue, d.ExpiredRows)
 		notify.Send(w.cfg.Log, event.Swept{Origin: w.cfg.Log.Origin(w.ticket), Expired: len(d.ExpiredRows), Removed: removed})
 		switch {
 		case err != nil:
@@ -262,7 +262,7 @@ func (w *Waiter) failed(ctx context.Context, what string, err error) (step, erro
 }
 
 func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.Record, error) {
-	rec, evicted, err := sweep.Holders(ctx, w.cfg.Queue, expired)
+	rec, evicted, err := sweeper.Holders(ctx, w.cfg.Queue, expired)
 	if evicted > 0 {
 		notify.Send(w.cfg.Log, event.Evicted{
 			Origin: w.cfg.Log.Origin(w.ticket), Count: evicted, Holder: expired[0].Ticket, Owner: expired[0].Owner,

@@ -128,12 +128,13 @@ func exportData(t *testing.T, fset *token.FileSet, examples map[string][]*ast.Fi
 	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(compiled[path]) })
 }
 
-// entryPoints returns the exported functions and methods of a package.
+// entryPoints returns the exported functions and methods of a package that a user can call: without a type of an internal
+// package in their signatures.
 func entryPoints(pkg *types.Package) (names []string) {
 	for _, name := range pkg.Scope().Names() {
 		switch o := pkg.Scope().Lookup(name).(type) {
 		case *types.Func:
-			if o.Exported() {
+			if o.Exported() && callable(o) {
 				names = append(names, nameOf(o))
 			}
 		case *types.TypeName:
@@ -142,13 +143,17 @@ func entryPoints(pkg *types.Package) (names []string) {
 				continue
 			}
 			for m := range named.Methods() {
-				if m.Exported() && !slices.Contains(interfaceMethods, m.Name()) {
+				if m.Exported() && callable(m) && !slices.Contains(interfaceMethods, m.Name()) {
 					names = append(names, nameOf(m))
 				}
 			}
 		}
 	}
 	return names
+}
+
+func callable(f *types.Func) bool {
+	return !strings.Contains(f.Signature().String(), module+"/internal/")
 }
 
 // interfaceMethods are called by packages fmt, errors and encoding/json.

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -103,7 +104,7 @@ func TestBadEntry(t *testing.T) {
 				if !locktest.Locked(t, b) {
 					t.Error("a bad entry is no holder")
 				}
-				if swept := locktest.Must(b.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{}) {
+				if swept := locktest.Must(b.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
 					t.Errorf("swept %+v", swept)
 				}
 				for _, lock := range held {

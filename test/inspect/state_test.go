@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -123,13 +124,13 @@ func TestSweep(t *testing.T) {
 		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
-		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{}) {
+		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
 			t.Errorf("swept %+v of the living", swept)
 		}
 		dbDead.Partition()
 		dbHolder.Partition()
 		time.Sleep(locktest.TTL + 2*time.Second)
-		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (queuelock.Swept{Waiters: 1, Holders: 1}) {
+		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{Waiters: 1, Holders: 1}) {
 			t.Errorf("swept %+v, want a row and a holder", swept)
 		}
 		if n := len(table.Items()); n != 1 {

@@ -198,7 +198,7 @@ var mutants = []mutant{
 	},
 	{
 		"a new record that begins at 0", "internal/counter/counter.go",
-		"return baseAt(earliest)\n", "return baseAt(earliest.AddDate(-100, 0, 0))\n",
+		"return Base(earliest)\n", "return Base(earliest.AddDate(-100, 0, 0))\n",
 		`the counter fell`, 16,
 	},
 }

@@ -1,4 +1,4 @@
-package sweep_test
+package sweeper_test
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ import (
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/sweep"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -80,8 +80,8 @@ func TestThousandRows(t *testing.T) {
 	}
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	before := tb.Counts()
-	swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
-	if err != nil || swept != (sweep.Swept{Waiters: dead, Holders: 1}) {
+	swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	if err != nil || swept != (sweeper.Swept{Waiters: dead, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want %d rows and a holder", swept, err, dead)
 	}
 	diff := tb.Counts().Sub(before)
@@ -91,8 +91,8 @@ func TestThousandRows(t *testing.T) {
 	if items := tb.Items(); len(items) != alive+1 {
 		t.Errorf("%d items are left, want %d rows and the record", len(items), alive)
 	}
-	swept, err = sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
-	if err != nil || swept != (sweep.Swept{}) {
+	swept, err = sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	if err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("a second pass swept %+v, %v", swept, err)
 	}
 }
@@ -162,11 +162,11 @@ func TestLiveRowsRemain(t *testing.T) {
 				wantHolders++
 			}
 		}
-		removed, err := sweep.Rows(t.Context(), q, judged.ExpiredRows)
+		removed, err := sweeper.Rows(t.Context(), q, judged.ExpiredRows)
 		if removed != wantRows || err != nil {
 			rt.Fatalf("removed %d rows, %v, want %d", removed, err, wantRows)
 		}
-		_, evicted, err := sweep.Holders(t.Context(), q, judged.ExpiredHolders)
+		_, evicted, err := sweeper.Holders(t.Context(), q, judged.ExpiredHolders)
 		if evicted != wantHolders || err != nil {
 			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
 		}
@@ -200,7 +200,7 @@ func TestHundredHolders(t *testing.T) {
 	}
 	rec := record(t, tb, q, ends)
 	before := tb.Counts()
-	left, evicted, err := sweep.Holders(t.Context(), q, rec.Holders)
+	left, evicted, err := sweeper.Holders(t.Context(), q, rec.Holders)
 	if err != nil || evicted != 100 || len(left.Holders) != 0 || !left.Present {
 		t.Errorf("evicted %d, %v, left %+v", evicted, err, left)
 	}
@@ -213,7 +213,7 @@ func TestHundredHolders(t *testing.T) {
 	if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), serving.Renewal{}); err != nil {
 		t.Fatal(err)
 	}
-	left, evicted, err = sweep.Holders(t.Context(), q, rec.Holders)
+	left, evicted, err = sweeper.Holders(t.Context(), q, rec.Holders)
 	if err != nil || evicted != 99 || len(left.Holders) != 1 || left.Holders[0].ID != moved {
 		t.Errorf("evicted %d, %v, left %+v, want the one that moved", evicted, err, left.Holders)
 	}
@@ -228,30 +228,30 @@ func TestErrors(t *testing.T) {
 	}
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DeleteItem").After(5).Times(3))
-	swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
-	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweep.Swept{Waiters: 17, Holders: 1}) {
+	swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweeper.Swept{Waiters: 17, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want 17 rows, the holder, and the error", swept, err)
 	}
 	fault := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query"))
-	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweep.Swept{}) {
+	if swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{}) {
 		t.Errorf("without a look it swept %+v, %v", swept, err)
 	}
 	fault.Remove()
 	rec := record(t, tb, q, map[string]time.Time{"a": time.Now().Add(-time.Minute)})
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem"))
-	if _, evicted, err := sweep.Holders(t.Context(), q, rec.Holders); err == nil || evicted != 0 {
+	if _, evicted, err := sweeper.Holders(t.Context(), q, rec.Holders); err == nil || evicted != 0 {
 		t.Errorf("an eviction that failed gave %d, %v", evicted, err)
 	}
-	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweep.Swept{Waiters: 3}) {
+	if swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{Waiters: 3}) {
 		t.Errorf("with an eviction that failed it swept %+v, %v, want the rows all the same", swept, err)
 	}
 }
 
-// TestEmptyQueue checks that an empty queue needs no sweep.
+// TestEmptyQueue checks that an empty queue needs no sweeper.
 func TestEmptyQueue(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
-	if swept, err := sweep.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err != nil || swept != (sweep.Swept{}) {
+	if swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("swept %+v, %v", swept, err)
 	}
 	if sent := tb.Counts().Total().Sent; sent != 1 {
@@ -270,12 +270,12 @@ func TestObservation(t *testing.T) {
 	enqueue(t, q, brief)
 	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by an unknown clock
 	observer := lease.NewObserver(q.Clock(), false)
-	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{}) {
+	if swept, err := sweeper.Queue(t.Context(), q, observer); err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("at first snapshot it swept %+v, %v", swept, err)
 	}
 	for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
 	}
-	if swept, err := sweep.Queue(t.Context(), q, observer); err != nil || swept != (sweep.Swept{Waiters: 1}) {
+	if swept, err := sweeper.Queue(t.Context(), q, observer); err != nil || swept != (sweeper.Swept{Waiters: 1}) {
 		t.Errorf("a ttl later it swept %+v, %v", swept, err)
 	}
 }

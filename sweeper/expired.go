@@ -1,23 +1,4 @@
-// Package sweep removes queue rows and holders whose leases have ended.
-//
-// # Promises
-//
-// No live lease is removed. Each removal is a conditional write that asks for the beat
-// by which the lease was judged, so an owner that has renewed since keeps its row or its
-// lock. Crashes do not compound: all that have expired are removed in one pass.
-//
-// # Does not promise
-//
-// To find what has expired. Waiters call it with what they see, and Queue looks on
-// demand. There is no background process. An owner that pauses past the lease of its row
-// loses the row, and with a longer pause its place. Exclusion is not affected.
-//
-//	| failure                      | outcome                                    |
-//	|------------------------------|--------------------------------------------|
-//	| the answer is lost           | the removal is repeated, and refused       |
-//	| several clients sweep        | one removes, the others are refused        |
-//	| the removal arrives late     | refused if anything has changed            |
-package sweep
+package sweeper
 
 import (
 	"context"
@@ -86,6 +67,8 @@ func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec 
 
 // Swept counts what a sweep removed.
 type Swept struct{ Waiters, Holders int }
+
+func (s *Swept) add(o Swept) { s.Waiters, s.Holders = s.Waiters+o.Waiters, s.Holders+o.Holders }
 
 // Queue looks at a whole queue and removes all that has expired, by the clock or by what
 // the observer has seen. A queue without holders and outstanding tickets becomes idle, so

@@ -3,7 +3,7 @@ package sweeper_test
 import (
 	"context"
 	"errors"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,15 +52,15 @@ func TestRun(t *testing.T) {
 		c, db := client(t, table, "sweeper")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		var total queuelock.Swept
-		err := sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(k queuelock.Key, swept queuelock.Swept) {
-			if k != key {
+		var total sweeper.Swept
+		err := sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(k string, swept sweeper.Swept) {
+			if k != key.String() {
 				t.Errorf("swept %v", k)
 			}
 			total.Waiters += swept.Waiters
 			total.Holders += swept.Holders
 		}})
-		if !errors.Is(err, context.DeadlineExceeded) || total != (queuelock.Swept{Waiters: 1, Holders: 1}) {
+		if !errors.Is(err, context.DeadlineExceeded) || total != (sweeper.Swept{Waiters: 1, Holders: 1}) {
 			t.Errorf("%v, after %+v", err, total)
 		}
 		if rounds := db.Counts()["Query"].Sent; rounds < 60 || rounds > 67 {
@@ -85,8 +85,8 @@ func TestRun(t *testing.T) {
 		begun := time.Now()
 		err := sweeper.Run(ctx, c, keys, sweeper.Config{
 			Interval: 10 * time.Second,
-			OnSwept:  func(queuelock.Key, queuelock.Swept) { cancel() },
-			OnError:  func(_ queuelock.Key, err error) { reported = append(reported, err) },
+			OnSwept:  func(string, sweeper.Swept) { cancel() },
+			OnError:  func(_ string, err error) { reported = append(reported, err) },
 		})
 		if took := time.Since(begun); took < 18*time.Second || took > 21*time.Second {
 			t.Errorf("the third round began after %v", took)
@@ -101,12 +101,12 @@ func TestRun(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		c, _ := client(t, table, "sweeper")
 		ctx, cancel := context.WithCancel(t.Context())
-		var bad []queuelock.Key
+		var bad []string
 		err := sweeper.Run(ctx, c, sweeper.Fixed(queuelock.Key{Reason: "no entity"}, key), sweeper.Config{
-			OnSwept: func(queuelock.Key, queuelock.Swept) { cancel() },
-			OnError: func(k queuelock.Key, _ error) { bad = append(bad, k) },
+			OnSwept: func(string, sweeper.Swept) { cancel() },
+			OnError: func(k string, _ error) { bad = append(bad, k) },
 		})
-		if !errors.Is(err, context.Canceled) || !reflect.DeepEqual(bad, []queuelock.Key{{Reason: "no entity"}}) {
+		if !errors.Is(err, context.Canceled) || !slices.Equal(bad, []string{queuelock.Key{Reason: "no entity"}.String()}) {
 			t.Errorf("%v, after errors of %v", err, bad)
 		}
 	})
@@ -115,7 +115,7 @@ func TestRun(t *testing.T) {
 		c, _ := client(t, table, "sweeper")
 		ended := make(chan error)
 		go func() {
-			ended <- sweeper.Run(t.Context(), c, sweeper.Fixed(key), sweeper.Config{OnError: func(_ queuelock.Key, err error) { t.Error(err) }})
+			ended <- sweeper.Run(t.Context(), c, sweeper.Fixed(key), sweeper.Config{OnError: func(_ string, err error) { t.Error(err) }})
 		}()
 		synctest.Wait()
 		if err := c.Close(t.Context()); err != nil {
@@ -135,7 +135,7 @@ func TestRun(t *testing.T) {
 		c, _ := client(t, table, "sweeper")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err = sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ queuelock.Key, s queuelock.Swept) { t.Errorf("swept %+v", s) }})
+		err = sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ string, s sweeper.Swept) { t.Errorf("swept %+v", s) }})
 		if !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
 			t.Errorf("%v; the lock: %v", err, lock.Err())
 		}
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 		c, db := client(t, table, "sweeper")
 		for _, bad := range []struct {
 			client *queuelock.Client
-			keys   sweeper.Keys
+			keys   sweeper.Keys[queuelock.Key]
 			cfg    sweeper.Config
 			says   string
 		}{
@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%v, want %q", err, bad.says)
 			}
 		}
-		if _, err := sweeper.Once(t.Context(), nil, key); err == nil {
+		if _, err := sweeper.Once(t.Context(), (*queuelock.Client)(nil), key); err == nil {
 			t.Error("Once took a nil client")
 		}
 		if n := db.Counts().Total().Sent; n != 0 {
@@ -174,10 +174,10 @@ func TestOnce(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		c, db := client(t, table, "sweeper")
 		swept, err := sweeper.Once(t.Context(), c, queuelock.Key{}, key, queuelock.Key{Entity: "idle"})
-		if err == nil || swept != (queuelock.Swept{Waiters: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
+		if err == nil || swept != (sweeper.Swept{Waiters: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
 			t.Errorf("%+v, %v, %v", swept, err, db.Counts())
 		}
-		if swept, err := sweeper.Once(t.Context(), c, key); err != nil || swept != (queuelock.Swept{}) {
+		if swept, err := sweeper.Once(t.Context(), c, key); err != nil || swept != (sweeper.Swept{}) {
 			t.Errorf("again: %+v, %v", swept, err)
 		}
 	})
