@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
@@ -150,11 +151,11 @@ func (c Config) validate() error {
 }
 
 func (c Config) validLeases() error {
-	holders, waiters := lease.Margin(c.TTL), lease.Margin(c.WaiterTTL)
+	holders, waiters := heartbeat.Margin(c.TTL), heartbeat.Margin(c.WaiterTTL)
 	const repeat = "so that a failed renewal can be repeated"
 	switch {
-	case c.TTL < minTTL || c.TTL > lease.Max:
-		return fmt.Errorf("TTL is %v: between %v and %v are possible", c.TTL, minTTL, lease.Max)
+	case c.TTL < minTTL || c.TTL > queue.MaxLease:
+		return fmt.Errorf("TTL is %v: between %v and %v are possible", c.TTL, minTTL, queue.MaxLease)
 	case c.HeartbeatInterval < minHeartbeat:
 		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
@@ -162,8 +163,8 @@ func (c Config) validLeases() error {
 	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-holders:
 		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, %s",
 			c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
-	case c.WaiterTTL < minTTL || c.WaiterTTL > lease.Max:
-		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, lease.Max)
+	case c.WaiterTTL < minTTL || c.WaiterTTL > queue.MaxLease:
+		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, queue.MaxLease)
 	case c.RequestTimeout < time.Millisecond:
 		return fmt.Errorf("RequestTimeout is %v: at least 1ms is needed", c.RequestTimeout)
 	case c.RequestTimeout >= c.WaiterTTL/2-waiters:
@@ -189,7 +190,7 @@ const counterName = "ticket-master"
 
 // counter returns the counter of a queue, or nil if its record is the counter.
 func (c Config) counter(q table.Queue) *waiter.Counter {
-	m := counter.Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: table.AttrTicketNumber}}
+	m := counter.Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
 	switch c.Scope {
 	case ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
@@ -25,7 +26,7 @@ import (
 type ItemLock struct {
 	*Lock
 	itemKey ItemKey
-	item    table.Item // without the lock's attributes
+	item    clause.Item // without the lock's attributes
 }
 
 // ItemKey returns the key of the locked item.

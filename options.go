@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -174,8 +174,8 @@ func (s *settings) validate() error {
 // validEnd checks how the lock may end without a release.
 func (s *settings) validEnd() error {
 	switch {
-	case s.delay < 0 || s.delay > lease.MaxDelay:
-		return fmt.Errorf("LockDelay is %v: between 0 and %v are possible", s.delay, lease.MaxDelay)
+	case s.delay < 0 || s.delay > queue.MaxDelay:
+		return fmt.Errorf("LockDelay is %v: between 0 and %v are possible", s.delay, queue.MaxDelay)
 	case s.delay%time.Millisecond != 0:
 		return fmt.Errorf("LockDelay is %v: whole milliseconds are needed", s.delay)
 	case s.failClosed && len(s.warnings) > 0:
@@ -191,7 +191,7 @@ func (s *settings) validEnd() error {
 }
 
 func (s *settings) validWarnings() error {
-	most, less := s.TTL-lease.Margin(s.TTL), "" // what is left when a renewal is confirmed at its latest
+	most, less := s.TTL-heartbeat.Margin(s.TTL), "" // what is left when a renewal is confirmed at its latest
 	if !s.noHeartbeat {
 		most -= s.HeartbeatInterval + s.RequestTimeout
 		less = fmt.Sprintf(", HeartbeatInterval %v and RequestTimeout %v, or each heartbeat would cause a warning",
@@ -205,7 +205,7 @@ func (s *settings) validWarnings() error {
 			return fmt.Errorf("OnExpiring: the margin is %v: more than zero is needed", w.margin)
 		case w.margin > most:
 			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v%s",
-				w.margin, most, s.TTL, lease.Margin(s.TTL), less)
+				w.margin, most, s.TTL, heartbeat.Margin(s.TTL), less)
 		}
 	}
 	return nil
@@ -249,9 +249,9 @@ func (s *settings) waiterMode() serving.Mode {
 	return mode
 }
 
-func (s *settings) holderTerms() lease.Terms {
-	terms := lease.Terms{
-		TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: lease.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed,
+func (s *settings) holderTerms() heartbeat.Terms {
+	terms := heartbeat.Terms{
+		TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: heartbeat.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed,
 	}
 	if s.noHeartbeat {
 		terms.Interval = 0
@@ -260,11 +260,11 @@ func (s *settings) holderTerms() lease.Terms {
 }
 
 // grantTerms returns the terms of the lease with which a grant begins.
-func (s *settings) grantTerms() lease.Terms {
+func (s *settings) grantTerms() heartbeat.Terms {
 	terms := s.holderTerms()
 	if s.failClosed {
 		terms.TTL = waiter.Grace(s.RequestTimeout)
-		terms.Margin = lease.Margin(terms.TTL)
+		terms.Margin = heartbeat.Margin(terms.TTL)
 	}
 	return terms
 }
@@ -296,7 +296,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 	config := &waiter.Config{
 		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
-		Row:      lease.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: lease.Margin(cfg.WaiterTTL)},
+		Row:      heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 	}
 	for _, w := range cfg.warnings {

@@ -86,7 +86,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/group"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -104,7 +103,7 @@ type Client struct {
 	interval time.Duration // Config.HeartbeatInterval as it was given, see WithTTL
 	log      *notify.Log   // to cfg.Logger and cfg.Observer
 	store    *table.Store
-	observer *lease.Observer
+	observer *heartbeat.Observer
 	local    *localqueue.Queues
 	sessions *session.Client // the locks held, or released in vain
 
@@ -137,7 +136,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 		c.local.UseHints(cfg.Wake, c.cfg.Logger)
 	}
 	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
-	c.observer = lease.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
+	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sessions = &session.Client{
 		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Local: c.local, Background: c.background.Run,

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -74,7 +74,7 @@ func (s *Swept) add(o Swept) { s.Waiters, s.Holders = s.Waiters+o.Waiters, s.Hol
 // the observer has seen. A queue without holders and outstanding tickets becomes idle, so
 // that the next Acquire is one request and Config.Forget counts from then on. It returns
 // what it removed, and the first error of each kind.
-func Queue(ctx context.Context, q table.Queue, observer *lease.Observer) (Swept, error) {
+func Queue(ctx context.Context, q table.Queue, observer *heartbeat.Observer) (Swept, error) {
 	snapshot, err := rows.LookAll(ctx, q)
 	if err != nil {
 		return Swept{}, err

@@ -12,10 +12,12 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
@@ -32,7 +34,7 @@ func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 func row(i int, until time.Time) rows.Row {
 	return rows.Row{
 		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), Mode: serving.ModeExclusive, CreatedAt: time.Now(),
-		Lease: lease.Lease{TTL: time.Minute, Until: until},
+		Lease: queue.Lease{TTL: time.Minute, Until: until},
 	}
 }
 
@@ -43,19 +45,19 @@ func enqueue(t testing.TB, q table.Queue, r rows.Row) {
 	}
 }
 
-func num(n int64) types.AttributeValue { return table.Int(n) }
+func num(n int64) types.AttributeValue { return clause.Int(n) }
 
 // record puts one with holders of these ends; zero: unknown.
 func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[string]time.Time) serving.Record {
 	t.Helper()
-	holders := table.Item{}
+	holders := clause.Item{}
 	for id, end := range ends {
-		e := table.Item{"owner": table.String("host:1")}
-		lease.Lease{TTL: time.Minute, Until: end}.Fill(e)
-		holders[id] = table.Map(e)
+		e := clause.Item{"owner": clause.String("host:1")}
+		queue.Lease{TTL: time.Minute, Until: end}.Fill(e)
+		holders[id] = clause.Map(e)
 	}
 	item := q.RecordKey()
-	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = num(5000), num(0), num(0), table.Map(holders)
+	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = num(5000), num(0), num(0), clause.Map(holders)
 	name := tb.Name()
 	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
 		t.Fatal(err)
@@ -80,7 +82,7 @@ func TestThousandRows(t *testing.T) {
 	}
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	before := tb.Counts()
-	swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false))
 	if err != nil || swept != (sweeper.Swept{Waiters: dead, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want %d rows and a holder", swept, err, dead)
 	}
@@ -91,7 +93,7 @@ func TestThousandRows(t *testing.T) {
 	if items := tb.Items(); len(items) != alive+1 {
 		t.Errorf("%d items are left, want %d rows and the record", len(items), alive)
 	}
-	swept, err = sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	swept, err = sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false))
 	if err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("a second pass swept %+v, %v", swept, err)
 	}
@@ -136,7 +138,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		judged := snapshot.Decide(snapshot.Observe(q, lease.NewObserver(q.Clock(), false)), ticket.Max, serving.Mode{}, nil)
+		judged := snapshot.Decide(snapshot.Observe(q, heartbeat.NewObserver(q.Clock(), false)), ticket.Max, serving.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
 				if err := rows.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {
@@ -228,12 +230,12 @@ func TestErrors(t *testing.T) {
 	}
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DeleteItem").After(5).Times(3))
-	swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false))
+	swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false))
 	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweeper.Swept{Waiters: 17, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want 17 rows, the holder, and the error", swept, err)
 	}
 	fault := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query"))
-	if swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{}) {
+	if swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{}) {
 		t.Errorf("without a look it swept %+v, %v", swept, err)
 	}
 	fault.Remove()
@@ -242,7 +244,7 @@ func TestErrors(t *testing.T) {
 	if _, evicted, err := sweeper.Holders(t.Context(), q, rec.Holders); err == nil || evicted != 0 {
 		t.Errorf("an eviction that failed gave %d, %v", evicted, err)
 	}
-	if swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{Waiters: 3}) {
+	if swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{Waiters: 3}) {
 		t.Errorf("with an eviction that failed it swept %+v, %v, want the rows all the same", swept, err)
 	}
 }
@@ -251,7 +253,7 @@ func TestErrors(t *testing.T) {
 func TestEmptyQueue(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
-	if swept, err := sweeper.Queue(t.Context(), q, lease.NewObserver(q.Clock(), false)); err != nil || swept != (sweeper.Swept{}) {
+	if swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false)); err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("swept %+v, %v", swept, err)
 	}
 	if sent := tb.Counts().Total().Sent; sent != 1 {
@@ -269,7 +271,7 @@ func TestObservation(t *testing.T) {
 	brief.Lease.TTL = time.Millisecond
 	enqueue(t, q, brief)
 	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by an unknown clock
-	observer := lease.NewObserver(q.Clock(), false)
+	observer := heartbeat.NewObserver(q.Clock(), false)
 	if swept, err := sweeper.Queue(t.Context(), q, observer); err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("at first snapshot it swept %+v, %v", swept, err)
 	}

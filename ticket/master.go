@@ -206,3 +206,15 @@ func FromAttribute(v types.AttributeValue) (Number, error) {
 	}
 	return Number{}, fmt.Errorf("is %.64s, a whole number from 0 to 10^38-1 is needed", typed.Value)
 }
+
+// Read reads the number of an attribute.
+func Read(r *clause.Reader, attribute string) Number {
+	n, err := FromAttribute(r.Item[attribute])
+	if err != nil {
+		r.Fail(attribute, "%v", err)
+	}
+	if r.Err != nil {
+		return Number{}
+	}
+	return n
+}

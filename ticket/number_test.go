@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -200,13 +200,13 @@ func TestRead(t *testing.T) {
 			forms = append(forms, trimmed+"E+"+zeros.String(), trimmed+"e"+zeros.String())
 		}
 		form := rapid.SampledFrom(forms).Draw(t, "form")
-		r := table.Reader{What: "counter", Item: table.Item{"n": &types.AttributeValueMemberN{Value: form}}}
-		if got := r.Ticket("n"); got != n || r.Err != nil {
+		r := clause.Reader{What: "counter", Item: clause.Item{"n": &types.AttributeValueMemberN{Value: form}}}
+		if got := ticket.Read(&r, "n"); got != n || r.Err != nil {
 			t.Fatalf("read %q as %v, %v, want %v", form, got, r.Err, n)
 		}
 	})
-	r := table.Reader{Item: table.Item{"n": &types.AttributeValueMemberN{Value: "1E+3"}}}
-	if got := r.Ticket("n"); got != ticket.FromUint64(1000) || r.Err != nil {
+	r := clause.Reader{Item: clause.Item{"n": &types.AttributeValueMemberN{Value: "1E+3"}}}
+	if got := ticket.Read(&r, "n"); got != ticket.FromUint64(1000) || r.Err != nil {
 		t.Errorf("read 1E+3 as %v, %v", got, r.Err)
 	}
 }
@@ -216,15 +216,15 @@ func TestReadProblems(t *testing.T) {
 	for name, value := range map[string]types.AttributeValue{
 		"missing": nil, "negative": &types.AttributeValueMemberN{Value: "-1"},
 		"a fraction": &types.AttributeValueMemberN{Value: "1.5"}, "too large": &types.AttributeValueMemberN{Value: "1E+38"},
-		"huge": &types.AttributeValueMemberN{Value: "1E+999999999"}, "text": table.String("7"),
-		"a map": table.Map(table.Item{}), "null": &types.AttributeValueMemberNULL{Value: true}, "empty": &types.AttributeValueMemberN{},
+		"huge": &types.AttributeValueMemberN{Value: "1E+999999999"}, "text": clause.String("7"),
+		"a map": clause.Map(clause.Item{}), "null": &types.AttributeValueMemberNULL{Value: true}, "empty": &types.AttributeValueMemberN{},
 	} {
-		r := table.Reader{What: "counter", Item: table.Item{}}
+		r := clause.Reader{What: "counter", Item: clause.Item{}}
 		if value != nil {
 			r.Item["n"] = value
 		}
-		n := r.Ticket("n")
-		malformed, ok := errors.AsType[*table.MalformedError](r.Err)
+		n := ticket.Read(&r, "n")
+		malformed, ok := errors.AsType[*clause.MalformedError](r.Err)
 		if !n.IsZero() || !ok || malformed.Attribute != "n" {
 			t.Errorf("%s: read %v, %v, want a MalformedError that names the attribute", name, n, r.Err)
 		}
@@ -263,9 +263,9 @@ func FuzzRead(f *testing.F) {
 	}
 	top, _ := new(big.Int).SetString(strings.Repeat("9", 38), 10)
 	f.Fuzz(func(t *testing.T, s string) {
-		r := &table.Reader{What: "item", Item: table.Item{"n": &types.AttributeValueMemberN{Value: s}}}
-		n := r.Ticket("n")
-		if malformed, ok := errors.AsType[*table.MalformedError](r.Err); ok {
+		r := &clause.Reader{What: "item", Item: clause.Item{"n": &types.AttributeValueMemberN{Value: s}}}
+		n := ticket.Read(r, "n")
+		if malformed, ok := errors.AsType[*clause.MalformedError](r.Err); ok {
 			if malformed.Attribute != "n" || len(malformed.Problem) > 1000 || !n.IsZero() {
 				t.Fatalf("%q: %v, %v", s, n, r.Err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
 )
 
 // maxKillAfter is the bound of --kill-after.
@@ -270,7 +270,7 @@ func (h *holding) look() {
 func (h *holding) report(left time.Duration) {
 	ttl := h.flags.ttl
 	// A renewal is sent after half of the lease at the latest.
-	late := ttl/2 - lease.Margin(ttl) - left
+	late := ttl/2 - heartbeat.Margin(ttl) - left
 	switch {
 	case late < min(overdueAfter, ttl/8):
 		if h.overdue > 0 {

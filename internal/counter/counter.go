@@ -19,7 +19,7 @@
 //	| the item is missing             | created by the same request               |
 //	| another client seeded it first  | ticket.ErrSeeded: take again              |
 //	| the answer is lost              | a number may be burnt; see MayHaveTaken   |
-//	| the item is not a counter       | *table.MalformedError; nothing is written |
+//	| the item is not a counter       | *clause.MalformedError; nothing is written |
 //	| the counter is at 10^38-1       | ticket.ErrExhausted; nothing is written   |
 package counter
 
@@ -28,6 +28,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -36,8 +37,8 @@ import (
 type Counter struct {
 	ticket.Master
 	Store *table.Store
-	Key   table.Item // primary key of the item
-	What  string     // names the item in errors
+	Key   clause.Item // primary key of the item
+	What  string      // names the item in errors
 }
 
 // Take issues a number and returns the item with it: see ticket.Master. The caller has asked for DynamoDB's time
@@ -49,10 +50,10 @@ type Counter struct {
 //     attempt whose answer was lost.
 //   - ticket.ErrRefused, with the item, if the rider's condition was false.
 //   - ticket.ErrNoItem if a Host is missing that must not be created.
-//   - *table.MalformedError or ticket.ErrExhausted if the item can issue no number.
+//   - *clause.MalformedError or ticket.ErrExhausted if the item can issue no number.
 //
 // After any other error MayHaveTaken reports whether a number may have been issued.
-func (c Counter) Take(ctx context.Context, rider ticket.Rider) (table.Item, error) {
+func (c Counter) Take(ctx context.Context, rider ticket.Rider) (clause.Item, error) {
 	base := c.base()
 	if !c.Store.Nests() {
 		return c.send(ctx, c.Master.TakeThenSeed(rider, base))
@@ -69,7 +70,7 @@ func (c Counter) Take(ctx context.Context, rider ticket.Rider) (table.Item, erro
 var errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
 
 // send sends a take, and a seed after it if there is no counter.
-func (c Counter) send(ctx context.Context, take ticket.Take) (table.Item, error) {
+func (c Counter) send(ctx context.Context, take ticket.Take) (clause.Item, error) {
 	for {
 		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names), table.Once())
 		refused, ok := errors.AsType[*table.Refused](err)
@@ -93,7 +94,7 @@ func (c Counter) send(ctx context.Context, take ticket.Take) (table.Item, error)
 }
 
 func (c Counter) malformed(problem error) error {
-	return &table.MalformedError{Item: c.What, Attribute: c.Names.Prefix + c.Attribute, Problem: problem.Error()}
+	return &clause.MalformedError{Item: c.What, Attribute: c.Names.Prefix + c.Attribute, Problem: problem.Error()}
 }
 
 // Base is ticket.Base. Tests that run in real time and compare tickets set it to Zero.

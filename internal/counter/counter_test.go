@@ -18,6 +18,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -33,13 +34,13 @@ const timeout = 5 * time.Second
 func newCounter(tb *queuelocktest.Table, name string) counter.Counter {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
-	return counter.Counter{Store: q.Store, Key: q.RecordKey(), What: "counter of e", Master: ticket.Master{Names: q.Names(), Attribute: table.AttrTicketNumber}}
+	return counter.Counter{Store: q.Store, Key: q.RecordKey(), What: "counter of e", Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
 }
 
 // given writes the counter's item, with these attributes and nothing else.
-func given(t *testing.T, tb *queuelocktest.Table, attributes table.Item) {
+func given(t *testing.T, tb *queuelocktest.Table, attributes clause.Item) {
 	t.Helper()
-	item := table.Item{}
+	item := clause.Item{}
 	for name, value := range newCounter(tb, "given").Key {
 		item[name] = value
 	}
@@ -52,10 +53,10 @@ func given(t *testing.T, tb *queuelocktest.Table, attributes table.Item) {
 	}
 }
 
-func number(t testing.TB, item table.Item) ticket.Number {
+func number(t testing.TB, item clause.Item) ticket.Number {
 	t.Helper()
-	r := table.Reader{Item: item}
-	n := r.Ticket(table.AttrTicketNumber)
+	r := clause.Reader{Item: item}
+	n := ticket.Read(&r, queue.AttrTicketNumber)
 	if r.Err != nil {
 		t.Error(r.Err)
 	}
@@ -73,7 +74,7 @@ func newSeeding(t *testing.T, tb *queuelocktest.Table, name string) counter.Coun
 	t.Helper()
 	c := newCounter(tb, name)
 	other := c
-	other.Key = table.Item{"pk": table.String("other"), "sk": table.String(name)}
+	other.Key = clause.Item{"pk": clause.String("other"), "sk": clause.String(name)}
 	_, err := other.Take(t.Context(), ticket.Rider{Do: func(last clause.Operand) []clause.Change {
 		return []clause.Change{clause.At("from").Set(clause.At("from").Or(last))}
 	}})
@@ -95,19 +96,19 @@ func seeds(f queuelocktest.Fault) queuelocktest.Fault {
 func TestFirstUse(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	m := newCounter(tb, "alice")
-	rider := with("extra", table.String("seeded"))
+	rider := with("extra", clause.String("seeded"))
 	item, err := m.Take(t.Context(), rider)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := table.Item{"extra": table.String("seeded"), "ticketNumber": table.Int(1)}
+	want := clause.Item{"extra": clause.String("seeded"), "ticketNumber": clause.Int(1)}
 	for name, value := range m.Key {
 		want[name] = value
 	}
 	if diff := cmp.Diff(want, item, ignoreUnexported); diff != "" {
 		t.Errorf("returned (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]table.Item{want}, tb.Items(), ignoreUnexported); diff != "" {
+	if diff := cmp.Diff([]clause.Item{want}, tb.Items(), ignoreUnexported); diff != "" {
 		t.Errorf("the counter in the table (-want +got):\n%s", diff)
 	}
 	wantCost := queuelocktest.Counts{
@@ -181,13 +182,13 @@ func TestConcurrentSeed(t *testing.T) {
 		a, b := newSeeding(t, tb, "alice"), newSeeding(t, tb, "bob")
 		gate := tb.Inject(seeds(queuelocktest.HoldRequest()))
 		type result struct {
-			item table.Item
+			item clause.Item
 			err  error
 		}
 		results := make(chan result, 2)
 		for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
 			go func() {
-				item, err := m.Take(t.Context(), with("who", table.String(who)))
+				item, err := m.Take(t.Context(), with("who", clause.String(who)))
 				results <- result{item, err}
 			}()
 		}
@@ -209,7 +210,7 @@ func TestConcurrentSeed(t *testing.T) {
 		if diff := cmp.Diff(x.item, y.item, ignoreUnexported); diff != "" {
 			t.Errorf("the item in the way was not returned:\n%s", diff)
 		}
-		if diff := cmp.Diff([]table.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
+		if diff := cmp.Diff([]clause.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
 			t.Errorf("the first seed is not in the table (-want +got):\n%s", diff)
 		}
 		if item, err := b.Take(t.Context(), ticket.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
@@ -243,7 +244,7 @@ func TestTakeOnce(t *testing.T) {
 					c := newSeeding(t, tb, "alice")
 					base, fault, want := uint64(0), seeds(test.fault), 2
 					if operation == "increment" {
-						given(t, tb, table.Item{"ticketNumber": table.Int(41)})
+						given(t, tb, clause.Item{"ticketNumber": clause.Int(41)})
 						base, fault, want = 41, test.fault, 1
 					}
 					tb.Inject(fault)
@@ -273,10 +274,10 @@ func TestTakeOnce(t *testing.T) {
 
 // TestMalformedCounter checks that an item that is not a counter is never written.
 func TestMalformedCounter(t *testing.T) {
-	for name, attributes := range map[string]table.Item{
-		"ticketNumber missing":    {"other": table.String("precious")},
-		"ticketNumber a string":   {"ticketNumber": table.String("7")},
-		"ticketNumber a map":      {"ticketNumber": table.Map(table.Item{})},
+	for name, attributes := range map[string]clause.Item{
+		"ticketNumber missing":    {"other": clause.String("precious")},
+		"ticketNumber a string":   {"ticketNumber": clause.String("7")},
+		"ticketNumber a map":      {"ticketNumber": clause.Map(clause.Item{})},
 		"ticketNumber null":       {"ticketNumber": &types.AttributeValueMemberNULL{Value: true}},
 		"ticketNumber above Max":  {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+38"}},
 		"ticketNumber a huge one": {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+125"}},
@@ -287,8 +288,8 @@ func TestMalformedCounter(t *testing.T) {
 			given(t, tb, attributes)
 			before := tb.Items()
 			m := newCounter(tb, "alice")
-			item, err := m.Take(t.Context(), with("mine", table.String("1")))
-			malformed, isMalformed := errors.AsType[*table.MalformedError](err)
+			item, err := m.Take(t.Context(), with("mine", clause.String("1")))
+			malformed, isMalformed := errors.AsType[*clause.MalformedError](err)
 			switch {
 			case name == "exhausted":
 				if !errors.Is(err, ticket.ErrExhausted) || counter.MayHaveTaken(err) {
@@ -309,7 +310,7 @@ func TestMalformedCounter(t *testing.T) {
 // TestLastNumber checks that the last number is issued once, and no number after it.
 func TestLastNumber(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	given(t, tb, table.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
+	given(t, tb, clause.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
 	m := newCounter(tb, "alice")
 	item, err := m.Take(t.Context(), ticket.Rider{})
 	if err != nil || number(t, item) != ticket.Max {
@@ -336,11 +337,11 @@ func (s silent) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, op
 // would otherwise be seeded again without end.
 func TestSilentRefusal(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	given(t, tb, table.Item{"ticketNumber": table.Int(5)})
+	given(t, tb, clause.Item{"ticketNumber": clause.Int(5)})
 	before := tb.Items()
 	m := newCounter(tb, "alice")
 	m.Store = table.NewStore(silent{tb.Client("bob")}, m.Store.Layout(), timeout)
-	rider := with("mine", table.Int(1))
+	rider := with("mine", clause.Int(1))
 	rider.If = []clause.Cond{clause.At("busy").Exists()}
 	item, err := m.Take(t.Context(), rider)
 	if err == nil || !strings.Contains(err.Error(), "since June 2023") || errors.Is(err, ticket.ErrSeeded) || counter.MayHaveTaken(err) {
@@ -354,9 +355,9 @@ func TestSilentRefusal(t *testing.T) {
 // TestRider checks that a rider is written together with the increment or not at all.
 func TestRider(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	given(t, tb, table.Item{"ticketNumber": table.Int(5)})
+	given(t, tb, clause.Item{"ticketNumber": clause.Int(5)})
 	m := newCounter(tb, "alice")
-	rider := with("busy", table.Int(1))
+	rider := with("busy", clause.Int(1))
 	rider.If = []clause.Cond{clause.At("busy").Absent()}
 	item, err := m.Take(t.Context(), rider)
 	if err != nil || number(t, item) != ticket.FromUint64(6) {

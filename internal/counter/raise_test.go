@@ -8,8 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -75,7 +75,7 @@ func TestRaise(t *testing.T) {
 	if _, err := m.Next(t.Context()); !errors.Is(err, ticket.ErrExhausted) {
 		t.Errorf("after the last number: %v", err)
 	}
-	given(t, tb, table.Item{"ticketNumber": &types.AttributeValueMemberS{Value: "1"}})
+	given(t, tb, clause.Item{"ticketNumber": &types.AttributeValueMemberS{Value: "1"}})
 	raise(20) // left alone
 	if _, err := m.Next(t.Context()); err == nil || !strings.Contains(err.Error(), "ticketNumber") {
 		t.Errorf("of an item that is no counter: %v", err)

@@ -163,3 +163,10 @@ func (c *Clock) Since(i Instant, now time.Time) time.Duration {
 	}
 	return passed
 }
+
+// Middle returns the best guess of DynamoDB's time at a local instant, or zero if it is
+// not known. It is for display and for the times of looks only.
+func (c *Clock) Middle(local time.Time) time.Time {
+	earliest, latest, _ := c.At(local)
+	return earliest.Add(latest.Sub(earliest) / 2)
+}

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -66,7 +66,7 @@ func TestProtocolExpressions(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "entity", Reason: "lock"}
 	ctx := t.Context()
 	entry := func(id string) serving.Entry {
-		return serving.Entry{ID: id, Owner: "o", Lease: lease.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
+		return serving.Entry{ID: id, Owner: "o", Lease: queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
 	}
 	first, err := serving.Take(ctx, q, entry("a"), false)
 	for range 2 { // the record is seeded

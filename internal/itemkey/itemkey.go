@@ -101,7 +101,7 @@ func Entity(home *table.Home) string {
 }
 
 // Text prints an item's key for display: "orders" {id S:"7"}.
-func Text(tableName string, key table.Item) string {
+func Text(tableName string, key clause.Item) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(key)) {
 		value, _ := keyText(key[name])

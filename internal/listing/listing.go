@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
@@ -96,8 +97,8 @@ func (s *segment) scan(ctx context.Context) error {
 	}
 	requests := retry.Policy{Retryable: table.Transient, Timeout: s.Timeout}
 	for {
-		var items []table.Item
-		var next table.Item // not page.After: a failed attempt returns none, and the next one needs it
+		var items []clause.Item
+		var next clause.Item // not page.After: a failed attempt returns none, and the next one needs it
 		var units float64
 		sent := time.Now()
 		err := requests.Do(ctx, func(ctx context.Context) (err error) {
@@ -135,7 +136,7 @@ func (s *segment) report(units float64) {
 }
 
 // add adds an item to its queue. Items of other programs, and counters, are in none.
-func (s *segment) add(ctx context.Context, item table.Item, readAt time.Time) error {
+func (s *segment) add(ctx context.Context, item clause.Item, readAt time.Time) error {
 	entity, reason, ok := keyOf(s.store.Layout(), item)
 	if !ok {
 		return nil
@@ -168,7 +169,7 @@ func (s *segment) flush(ctx context.Context) error {
 }
 
 // keyOf returns the queue of an item, or false if its key is none of a queue's.
-func keyOf(l table.Layout, item table.Item) (entity, reason string, ok bool) {
+func keyOf(l table.Layout, item clause.Item) (entity, reason string, ok bool) {
 	pk, isText := item[l.PK].(*types.AttributeValueMemberS)
 	sk, isSortText := item[l.SK].(*types.AttributeValueMemberS)
 	if !isText || !isSortText {

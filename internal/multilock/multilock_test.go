@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -62,7 +62,7 @@ func TestEach(t *testing.T) {
 }
 
 func TestEndless(t *testing.T) {
-	leased, endless := waiter.Config{}, waiter.Config{Entry: waiter.Entry{Terms: lease.Terms{FailClosed: true}}}
+	leased, endless := waiter.Config{}, waiter.Config{Entry: waiter.Entry{Terms: heartbeat.Terms{FailClosed: true}}}
 	failed := errors.New("no answer")
 	for name, test := range map[string]struct {
 		left []error

@@ -5,7 +5,7 @@ package picture
 import (
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -13,11 +13,11 @@ import (
 )
 
 // State translates a snapshot of the whole queue.
-func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *queue.State {
+func State(q table.Queue, snapshot rows.Snapshot, observer *heartbeat.Observer) *queue.State {
 	rec := snapshot.Record
 	s := &queue.State{
 		Entity: q.Entity, Reason: q.Reason, Issued: rec.TicketNumber, Scope: rec.Scope, Permits: rec.Permits,
-		HoldTime: queue.HoldTime(rec.Turn), ReadAt: lease.Middle(q.Clock(), snapshot.ReadAt),
+		HoldTime: queue.HoldTime(rec.Turn), ReadAt: q.Clock().Middle(snapshot.ReadAt),
 	}
 	if s.ReadAt.IsZero() {
 		s.ReadAt = snapshot.ReadAt
@@ -47,7 +47,7 @@ func State(q table.Queue, snapshot rows.Snapshot, observer *lease.Observer) *que
 
 // Holder translates a holder that a read showed. readAt is when the read was
 // answered on the local clock, and now is the time of its Age on DynamoDB's.
-func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, now time.Time) queue.Holder {
+func Holder(q table.Queue, h serving.Holder, observer *heartbeat.Observer, readAt, now time.Time) queue.Holder {
 	holder := queue.Holder{
 		Ticket: h.Ticket, ID: h.ID, Beat: h.Lease.Beat, Owner: h.Owner, Shared: h.Shared, Since: h.Since,
 		Remaining: observer.See(h.LeaseID(q), h.Lease, readAt), TTL: h.Lease.TTL, Delay: h.Lease.Delay,
@@ -60,10 +60,10 @@ func Holder(q table.Queue, h serving.Holder, observer *lease.Observer, readAt, n
 }
 
 // Holders translates holders that were read now.
-func Holders(q table.Queue, holders []serving.Holder, observer *lease.Observer) []queue.Holder {
+func Holders(q table.Queue, holders []serving.Holder, observer *heartbeat.Observer) []queue.Holder {
 	var all []queue.Holder
 	readAt := time.Now()
-	now := lease.Middle(q.Clock(), readAt)
+	now := q.Clock().Middle(readAt)
 	for _, h := range holders {
 		all = append(all, Holder(q, h, observer, readAt, now))
 	}
@@ -72,7 +72,7 @@ func Holders(q table.Queue, holders []serving.Holder, observer *lease.Observer) 
 
 // Locked reports whether a holder's lease has not ended, by a read that was answered
 // at readAt. The observer sees each holder, and watches it from now on.
-func Locked(q table.Queue, holders []serving.Holder, observer *lease.Observer, readAt time.Time) bool {
+func Locked(q table.Queue, holders []serving.Holder, observer *heartbeat.Observer, readAt time.Time) bool {
 	locked := false
 	for _, h := range holders {
 		locked = observer.See(h.LeaseID(q), h.Lease, readAt) > 0 || locked
@@ -82,12 +82,12 @@ func Locked(q table.Queue, holders []serving.Holder, observer *lease.Observer, r
 
 // Seen translates the first of the holders that a look at seenAt showed, with its
 // age and its remaining time as they are now; nil if there was none.
-func Seen(q table.Queue, holders []serving.Holder, observer *lease.Observer, seenAt time.Time) *queue.Holder {
+func Seen(q table.Queue, holders []serving.Holder, observer *heartbeat.Observer, seenAt time.Time) *queue.Holder {
 	if len(holders) == 0 {
 		return nil
 	}
 	now := time.Now()
-	holder := Holder(q, holders[0], observer, seenAt, lease.Middle(q.Clock(), now))
+	holder := Holder(q, holders[0], observer, seenAt, q.Clock().Middle(now))
 	if !holder.FailClosed {
 		holder.Remaining -= now.Sub(seenAt)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -29,7 +29,7 @@ type Leases struct{ Holders, Rows []time.Duration }
 
 // Observe shows the leases of the snapshot to the observer, and returns how long each
 // remains. It makes no request.
-func (s Snapshot) Observe(q table.Queue, observer *lease.Observer) Leases {
+func (s Snapshot) Observe(q table.Queue, observer *heartbeat.Observer) Leases {
 	var l Leases
 	for _, h := range s.Record.Holders {
 		l.Holders = append(l.Holders, observer.See(h.LeaseID(q), h.Lease, s.ReadAt))

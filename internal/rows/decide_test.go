@@ -4,19 +4,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/records"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 
 // decide observes the snapshot, and decides by what the observer says.
-func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, ids []string, observer *lease.Observer) rows.Decision {
+func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, ids []string, observer *heartbeat.Observer) rows.Decision {
 	return s.Decide(s.Observe(q, observer), t, mode, ids)
 }
 
@@ -24,11 +25,11 @@ func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, 
 // LOOK, in their order: each situation meets one, whatever later rules would say.
 func TestRulesInOrder(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
-	alive, dead := lease.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, lease.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}
-	holder := func(id string, ticket int, l lease.Lease) serving.Holder {
+	alive, dead := queue.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, queue.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}
+	holder := func(id string, ticket int, l queue.Lease) serving.Holder {
 		return serving.Holder{ID: id, Ticket: n(ticket), Lease: l}
 	}
-	row := func(ticket int, id string, l lease.Lease) rows.Row {
+	row := func(ticket int, id string, l queue.Lease) rows.Row {
 		return rows.Row{Ticket: n(ticket), ID: id, Lease: l}
 	}
 	record := func(number, after, granted int, holders ...serving.Holder) serving.Record {
@@ -59,7 +60,7 @@ func TestRulesInOrder(t *testing.T) {
 		"3. before 4.: a live row ahead as well":              {rec: absent, all: []rows.Row{row(5, "x", alive)}, do: rows.NewTicket, ahead: 1, clear: 30 * time.Second},
 		"3. no record at all":                                 {do: rows.NewTicket},
 		"4. a live row ahead":                                 {rec: record(9, 0, 4), all: []rows.Row{row(5, "x", alive)}, do: rows.Wait, ahead: 1, clear: 30 * time.Second},
-		"4. a holder without a lease":                         {rec: record(9, 0, 3, holder("h", 3, lease.Lease{Beat: 5, FailClosed: true})), do: rows.Wait, clear: lease.Forever},
+		"4. a holder without a lease":                         {rec: record(9, 0, 3, holder("h", 3, queue.Lease{Beat: 5, FailClosed: true})), do: rows.Wait, clear: queue.Forever},
 		"4. two, and a dead one between":                      {rec: record(9, 0, 3), all: []rows.Row{row(4, "w", alive), row(5, "x", dead), row(6, "y", alive)}, do: rows.Wait, ahead: 2, rowsD: 1, clear: 30 * time.Second},
 		"4. an expired one is not ahead":                      {rec: record(9, 0, 4), all: []rows.Row{row(5, "x", dead)}, do: rows.Claim, rowsD: 1},
 		"4. one at the floor is not ahead":                    {rec: record(9, 0, 4), all: []rows.Row{row(4, "x", alive)}, do: rows.Claim},
@@ -73,7 +74,7 @@ func TestRulesInOrder(t *testing.T) {
 	} {
 		clock := dbclock.New()
 		clock.Observe(epoch, epoch, epoch)
-		j := decide(q, rows.Snapshot{Record: records.Read(test.rec), Rows: test.all, ReadAt: epoch}, n(7), serving.Mode{}, test.ids, lease.NewObserver(clock, false))
+		j := decide(q, rows.Snapshot{Record: records.Read(test.rec), Rows: test.all, ReadAt: epoch}, n(7), serving.Mode{}, test.ids, heartbeat.NewObserver(clock, false))
 		if j.Do != test.do || j.Ahead != test.ahead || len(j.ExpiredRows) != test.rowsD || len(j.ExpiredHolders) != test.heldD {
 			t.Errorf("%s: judged %+v, want action %d, %d ahead, %d dead rows, %d dead holders", name, j, test.do, test.ahead, test.rowsD, test.heldD)
 		}
@@ -118,13 +119,13 @@ func TestTurnsAhead(t *testing.T) {
 	} {
 		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(20), ServingAfter: n(0), Granted: n(1), Shared: test.sharing, Permits: test.mode.Permits}
 		for i := range test.holders {
-			rec.Holders = append(rec.Holders, serving.Holder{ID: string(rune('a' + i)), Ticket: n(1), Lease: lease.Lease{TTL: time.Minute}})
+			rec.Holders = append(rec.Holders, serving.Holder{ID: string(rune('a' + i)), Ticket: n(1), Lease: queue.Lease{TTL: time.Minute}})
 		}
 		snapshot := rows.Snapshot{Record: records.Read(rec), ReadAt: epoch}
 		for i, mode := range test.all {
-			snapshot.Rows = append(snapshot.Rows, rows.Row{Ticket: n(2 + i), ID: mode, Mode: mode, Lease: lease.Lease{TTL: time.Minute}})
+			snapshot.Rows = append(snapshot.Rows, rows.Row{Ticket: n(2 + i), ID: mode, Mode: mode, Lease: queue.Lease{TTL: time.Minute}})
 		}
-		j := decide(q, snapshot, n(10), test.mode, nil, lease.NewObserver(dbclock.New(), false))
+		j := decide(q, snapshot, n(10), test.mode, nil, heartbeat.NewObserver(dbclock.New(), false))
 		if j.Do != test.do || j.Turns != test.turns || j.Joins != test.joins || j.Ahead != len(test.all) {
 			t.Errorf("%s: judged %+v, want action %d, %d turns, joins %v", name, j, test.do, test.turns, test.joins)
 		}
@@ -134,10 +135,10 @@ func TestTurnsAhead(t *testing.T) {
 // TestObservation checks that leases of rows and holders also end by observation.
 func TestObservation(t *testing.T) {
 	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
-	observer := lease.NewObserver(dbclock.New(), false)
+	observer := heartbeat.NewObserver(dbclock.New(), false)
 	snapshot := rows.Snapshot{
-		Record: records.Read(serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []serving.Holder{{ID: "h", Ticket: n(1), Lease: lease.Lease{TTL: 20 * time.Second}}}}),
-		Rows:   []rows.Row{{Ticket: n(3), ID: "x", Lease: lease.Lease{TTL: 10 * time.Second}}},
+		Record: records.Read(serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []serving.Holder{{ID: "h", Ticket: n(1), Lease: queue.Lease{TTL: 20 * time.Second}}}}),
+		Rows:   []rows.Row{{Ticket: n(3), ID: "x", Lease: queue.Lease{TTL: 10 * time.Second}}},
 		ReadAt: epoch,
 	}
 	for _, step := range []struct {

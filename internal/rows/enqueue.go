@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // ErrTaken reports that another row has that ticket. A counter issues each number
@@ -22,21 +23,21 @@ var ErrTaken = errors.New("another row has that ticket")
 var ErrGone = errors.New("the queue row is gone")
 
 var (
-	attrID    = clause.At(table.AttrID)
-	attrBeat  = clause.At(table.AttrBeat)
-	attrUntil = clause.At(table.AttrUntil)
+	attrID    = clause.At(queue.AttrID)
+	attrBeat  = clause.At(queue.AttrBeat)
+	attrUntil = clause.At(queue.AttrUntil)
 )
 
-func hasID(id string) clause.Cond { return attrID.Equal(clause.V(table.String(id))) }
+func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(id))) }
 
 // The conditional writes of rows.
 
 // enqueue puts a row if there is none for its ticket, or one whose id has the prefix from.
-func enqueue(item table.Item, from string) clause.Write {
+func enqueue(item clause.Item, from string) clause.Write {
 	w := clause.Write{Name: "ENQUEUE", Kind: clause.Put, If: []clause.Cond{clause.Key.Absent().As("no row")}, Item: item}
 	if from != "" {
 		w.Name = "RESUME of a row"
-		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(table.String(from+"-")))).As("no row of another")}
+		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(clause.String(from+"-")))).As("no row of another")}
 	}
 	return w
 }
@@ -46,10 +47,10 @@ func (r Row) renew(until time.Time, expires types.AttributeValue) clause.Write {
 	w := clause.Write{
 		Name: "HEARTBEAT of a row",
 		If:   []clause.Cond{hasID(r.ID).As("its id")},
-		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(table.Int(1))), clause.Expires.Set(clause.V(expires))},
+		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), clause.Expires.Set(clause.V(expires))},
 	}
 	if !until.IsZero() {
-		end := clause.V(table.Int(until.UnixMilli()))
+		end := clause.V(clause.Int(until.UnixMilli()))
 		w.If = append(w.If, clause.Any(attrUntil.Absent(), attrUntil.AtMost(end)).As("not late"))
 		w.Do = append(w.Do, attrUntil.Set(end))
 	}
@@ -68,12 +69,12 @@ func leave(ids []string) clause.Write {
 // sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is missing.
 func (r Row) sweep() clause.Write {
 	return clause.Write{Name: "SWEEP", Kind: clause.Delete, If: []clause.Cond{
-		clause.Key.Exists().As("there"), as(r.raw, table.AttrBeat).As("beat as read"), as(r.raw, table.AttrID).As("id as read"),
+		clause.Key.Exists().As("there"), as(r.raw, queue.AttrBeat).As("beat as read"), as(r.raw, queue.AttrID).As("id as read"),
 	}}
 }
 
 // as asks that an attribute is as in the item, also if it is missing. Rows of other programs are swept with the same care.
-func as(item table.Item, attribute string) clause.Cond {
+func as(item clause.Item, attribute string) clause.Cond {
 	if v, ok := item[attribute]; ok {
 		return clause.At(attribute).Equal(clause.V(v))
 	}
@@ -103,7 +104,7 @@ func put(ctx context.Context, q table.Queue, row Row, from string, earlier []str
 	if !ok {
 		return row.ID, err
 	}
-	if there := text(refused.Item, table.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
+	if there := text(refused.Item, queue.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
 		return there, nil
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
@@ -122,7 +123,7 @@ func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) err
 	if !ok {
 		return err
 	}
-	if text(refused.Item, table.AttrID) != row.ID {
+	if text(refused.Item, queue.AttrID) != row.ID {
 		return ErrGone
 	}
 	return nil // a later heartbeat was applied first
@@ -147,7 +148,7 @@ func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
 	return remove(ctx, q, q.Key(text(row.raw, q.Layout().SK)), row.sweep())
 }
 
-func remove(ctx context.Context, q table.Queue, key table.Item, w clause.Write) (bool, error) {
+func remove(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (bool, error) {
 	err := q.Delete(ctx, key, express(q, w))
 	if _, refused := errors.AsType[*table.Refused](err); refused {
 		return false, nil

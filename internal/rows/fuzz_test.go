@@ -13,10 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // canned answers every request with the same body.
@@ -43,7 +45,7 @@ func FuzzLook(f *testing.F) {
 		q := table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "e", Reason: "lock"}
 		snapshot, err := rows.LookAll(t.Context(), q)
 		if err != nil {
-			_, malformed := errors.AsType[*table.MalformedError](err)
+			_, malformed := errors.AsType[*clause.MalformedError](err)
 			_, unreadable := errors.AsType[*table.Error](err)
 			if !malformed && !unreadable {
 				t.Fatal(err)
@@ -56,7 +58,7 @@ func FuzzLook(f *testing.F) {
 				t.Skip("no table holds two items with one key")
 			}
 			seen[row.LeaseID(q)] = true
-			if row.Lease.TTL <= 0 || row.Lease.TTL > lease.Max || row.Problem != nil && row.Lease != (lease.Lease{TTL: time.Minute}) {
+			if row.Lease.TTL <= 0 || row.Lease.TTL > queue.MaxLease || row.Problem != nil && row.Lease != (queue.Lease{TTL: time.Minute}) {
 				t.Fatalf("a row of %+v, problem %v", row.Lease, row.Problem)
 			}
 			if problem := row.Problem; problem != nil && (len(problem.Error()) > 5000 || !strings.Contains(problem.Error(), "e lock")) {
@@ -75,7 +77,7 @@ func FuzzLook(f *testing.F) {
 			lengths = append(lengths, h.Lease.Length())
 		}
 		slices.Sort(lengths)
-		mine, observer := n(int(number)), lease.NewObserver(q.Clock(), false)
+		mine, observer := n(int(number)), heartbeat.NewObserver(q.Clock(), false)
 		for _, length := range slices.Compact(lengths) {
 			snapshot.ReadAt = begun.Add(length)
 			j := decide(q, snapshot, mine, serving.Mode{}, nil, observer)
@@ -90,7 +92,7 @@ func FuzzLook(f *testing.F) {
 					t.Fatalf("claims in %+v: %+v", snapshot.Record, j)
 				}
 			}
-			if j.ClearIn < 0 || j.ClearIn > lease.Max+lease.MaxDelay && j.ClearIn != lease.Forever {
+			if j.ClearIn < 0 || j.ClearIn > queue.MaxLease+queue.MaxDelay && j.ClearIn != queue.Forever {
 				t.Fatalf("clear in %v", j.ClearIn)
 			}
 			for _, row := range snapshot.Rows {
@@ -104,7 +106,7 @@ func FuzzLook(f *testing.F) {
 				}
 			}
 			for _, h := range snapshot.Record.Holders {
-				if length < lease.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.ExpiredHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
+				if length < queue.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.ExpiredHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
 					t.Fatalf("a holder lives on after its lease of %v: %+v", length, h)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -92,8 +93,8 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 }
 
 // Add adds an item of the queue that was read. Rows must come in the order of tickets.
-// Returns a *table.MalformedError if the item is a record and is malformed.
-func (s *Snapshot) Add(q table.Queue, item table.Item) (err error) {
+// Returns a *clause.MalformedError if the item is a record and is malformed.
+func (s *Snapshot) Add(q table.Queue, item clause.Item) (err error) {
 	switch isRecord := text(item, q.Layout().SK) == q.RecordSortKey(); {
 	case !isRecord:
 		s.Rows = append(s.Rows, decode(q, item))

@@ -6,10 +6,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -28,14 +29,14 @@ type Row struct {
 	Owner     string
 	Mode      string    // a serving.Mode, as text
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if unknown
-	Lease     lease.Lease
+	Lease     queue.Lease
 	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
 	EntryID string
 
 	// Problem is set if the row is malformed. Only Ticket is then valid.
 	Problem error
 
-	raw table.Item
+	raw clause.Item
 }
 
 // Shared reports whether its owner waits for a shared lock.
@@ -54,8 +55,8 @@ func (r Row) Named(holder string, clock *dbclock.Clock, now time.Time) (next ser
 		return serving.Next{}, false
 	}
 	return serving.Next{Ticket: r.Ticket, Entry: serving.Entry{
-		ID: r.EntryID, Owner: r.Owner, Since: lease.Middle(clock, now), Named: true,
-		Lease: lease.Lease{TTL: r.Lease.TTL, Until: r.Lease.Until},
+		ID: r.EntryID, Owner: r.Owner, Since: clock.Middle(now), Named: true,
+		Lease: queue.Lease{TTL: r.Lease.TTL, Until: r.Lease.Until},
 	}}, true
 }
 
@@ -67,17 +68,17 @@ func (r Row) LeaseID(q table.Queue) string {
 	return q.Entity + "/" + text(r.raw, q.Layout().SK) + "/" + r.ID
 }
 
-func (r Row) key(q table.Queue) table.Item { return q.Key(q.SortKey(r.Ticket.Padded())) }
+func (r Row) key(q table.Queue) clause.Item { return q.Key(q.SortKey(r.Ticket.Padded())) }
 
-func (r Row) item(q table.Queue) table.Item {
+func (r Row) item(q table.Queue) clause.Item {
 	item := r.key(q)
-	item[table.AttrID] = table.String(r.ID)
-	item[table.AttrOwner] = table.String(r.Owner)
-	item[table.AttrMode] = table.String(r.Mode)
-	item[table.AttrCreatedAt] = table.Int(r.CreatedAt.UnixMilli())
+	item[queue.AttrID] = clause.String(r.ID)
+	item[queue.AttrOwner] = clause.String(r.Owner)
+	item[queue.AttrMode] = clause.String(r.Mode)
+	item[queue.AttrCreatedAt] = clause.Int(r.CreatedAt.UnixMilli())
 	r.Lease.Fill(item)
 	if r.EntryID != "" && !r.Lease.Until.IsZero() {
-		item[table.AttrEntryID] = table.String(r.EntryID)
+		item[queue.AttrEntryID] = clause.String(r.EntryID)
 	}
 	item[q.Layout().TTL] = r.expiresAt(r.Lease.Until, r.CreatedAt)
 	return item
@@ -89,36 +90,36 @@ func (r Row) expiresAt(until, now time.Time) types.AttributeValue {
 	if until.IsZero() {
 		until = now.Add(r.Lease.TTL)
 	}
-	return table.Int(until.Add(expiryGrace).Unix())
+	return clause.Int(until.Add(expiryGrace).Unix())
 }
 
 // decode reads a row. It never fails: a malformed row has a Problem.
-func decode(q table.Queue, item table.Item) Row {
+func decode(q table.Queue, item clause.Item) Row {
 	row := Row{raw: item}
 	padded, inQueue := q.Padded(item)
 	t, err := ticket.Parse(padded)
-	r := &table.Reader{What: fmt.Sprintf("queue row %s of %q", t, q), Item: item}
+	r := &clause.Reader{What: fmt.Sprintf("queue row %s of %q", t, q), Item: item}
 	if !inQueue || err != nil {
 		r.What = fmt.Sprintf("queue row of %q", q)
 		sk := q.Layout().SK
 		r.Fail(sk, "is %q, the reason, a slash and %d digits are needed", text(item, sk), ticket.Digits)
 	} else {
 		row.Ticket = t
-		row.ID = r.Text(table.AttrID)
-		row.Owner = r.OptionalText(table.AttrOwner)
-		row.Mode = r.OptionalText(table.AttrMode)
-		row.CreatedAt = r.OptionalTime(table.AttrCreatedAt)
-		row.Lease = lease.Read(r)
-		row.EntryID = r.OptionalText(table.AttrEntryID)
+		row.ID = r.Text(queue.AttrID)
+		row.Owner = r.OptionalText(queue.AttrOwner)
+		row.Mode = r.OptionalText(queue.AttrMode)
+		row.CreatedAt = r.OptionalTime(queue.AttrCreatedAt)
+		row.Lease = queue.ReadLease(r)
+		row.EntryID = r.OptionalText(queue.AttrEntryID)
 	}
 	if r.Err != nil {
-		row.Problem, row.Lease = r.Err, lease.Lease{TTL: malformedLease}
+		row.Problem, row.Lease = r.Err, queue.Lease{TTL: malformedLease}
 	}
 	return row
 }
 
 // text returns an attribute that is a string, or "".
-func text(item table.Item, attribute string) string {
+func text(item clause.Item, attribute string) string {
 	if s, ok := item[attribute].(*types.AttributeValueMemberS); ok && s != nil {
 		return s.Value
 	}

@@ -15,11 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -56,7 +58,7 @@ func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table
 func rowOf(number int, id string) rows.Row {
 	return rows.Row{
 		Ticket: n(number), ID: id, Owner: "host:1", Mode: serving.ModeExclusive, CreatedAt: time.UnixMilli(1_700_000_000_123),
-		Lease: lease.Lease{TTL: 15 * time.Second, Until: time.UnixMilli(1_700_000_015_123)},
+		Lease: queue.Lease{TTL: 15 * time.Second, Until: time.UnixMilli(1_700_000_015_123)},
 	}
 }
 
@@ -66,7 +68,7 @@ var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
 	return ok && field.Name() == "noSmithyDocumentSerde"
 }, cmp.Ignore())
 
-func put(t testing.TB, tb *queuelocktest.Table, item table.Item) {
+func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 	t.Helper()
 	name := tb.Name()
 	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
@@ -104,7 +106,7 @@ func TestRoundTrip(t *testing.T) {
 		want := rows.Row{
 			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"), Mode: serving.ModeExclusive,
 			CreatedAt: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "created")),
-			Lease:     lease.Lease{TTL: time.Duration(rapid.Int64Range(1, lease.Max.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
+			Lease:     queue.Lease{TTL: time.Duration(rapid.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
 		}
 		if rapid.Bool().Draw(rt, "timed") {
 			want.Lease.Until = time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "until"))
@@ -123,7 +125,7 @@ func TestRoundTrip(t *testing.T) {
 			if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk != q.Reason+"/"+number.Padded() {
 				rt.Fatalf("the sort key is %q", sk)
 			}
-			r := table.Reader{Item: item}
+			r := clause.Reader{Item: item}
 			end := want.Lease.Until
 			if end.IsZero() {
 				end = want.CreatedAt.Add(want.Lease.TTL)
@@ -154,7 +156,7 @@ func TestEnqueue(t *testing.T) {
 		if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" || len(before) != 1 {
 			t.Errorf("the row was written to:\n%s", diff)
 		}
-		for name, id := range map[string]types.AttributeValue{"no id": nil, "a number as id": num("7"), "an empty id": table.String("")} {
+		for name, id := range map[string]types.AttributeValue{"no id": nil, "a number as id": num("7"), "an empty id": clause.String("")} {
 			alien := q.Key(q.SortKey(n(9).Padded()))
 			if id != nil {
 				alien["id"] = id
@@ -286,7 +288,7 @@ func TestSweepOnce(t *testing.T) {
 
 var hostileValues = []types.AttributeValue{
 	num("0"), num("-1"), num("1.5"), num("1E+125"), num("1E999999999"), num("9223372036854775808"), num("-62135596800000"), num(""),
-	table.String(""), table.String("7"), table.Map(nil), table.Map(table.Item{"x": num("1")}),
+	clause.String(""), clause.String("7"), clause.Map(nil), clause.Map(clause.Item{"x": num("1")}),
 	&types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberB{Value: []byte{0}},
 	&types.AttributeValueMemberL{Value: []types.AttributeValue{num("1")}}, &types.AttributeValueMemberSS{Value: []string{"a"}},
 }
@@ -298,9 +300,9 @@ func TestMalformedRow(t *testing.T) {
 		attribute string
 		value     types.AttributeValue
 	}{
-		{"id", nil}, {"id", num("7")}, {"owner", num("7")}, {"mode", table.Map(nil)}, {"createdAt", table.String("today")}, {"beat", nil}, {"beat", table.String("1")},
-		{"ttl", nil}, {"ttl", num("0")}, {"ttl", num("604800001")}, {"until", table.String("soon")}, {"until", num("1.5")},
-		{"sk", table.String("lock/5")}, {"sk", table.String("lock/" + strings.Repeat("0", 37) + "x")},
+		{"id", nil}, {"id", num("7")}, {"owner", num("7")}, {"mode", clause.Map(nil)}, {"createdAt", clause.String("today")}, {"beat", nil}, {"beat", clause.String("1")},
+		{"ttl", nil}, {"ttl", num("0")}, {"ttl", num("604800001")}, {"until", clause.String("soon")}, {"until", num("1.5")},
+		{"sk", clause.String("lock/5")}, {"sk", clause.String("lock/" + strings.Repeat("0", 37) + "x")},
 	} {
 		q := queueOf(tb, fmt.Sprint("e", i), "lock")
 		enqueue(t, q, rowOf(7, "good"))
@@ -319,7 +321,7 @@ func TestMalformedRow(t *testing.T) {
 		}
 		put(t, tb, item)
 		all := lookAll(t, q).Rows
-		malformed, ok := errors.AsType[*table.MalformedError](all[0].Problem)
+		malformed, ok := errors.AsType[*clause.MalformedError](all[0].Problem)
 		if !ok || malformed.Attribute != test.attribute || !strings.Contains(malformed.Error(), q.Entity+" lock") {
 			t.Errorf("%s = %v: its problem is %v, want one of %s in a row of its queue", test.attribute, test.value, all[0].Problem, test.attribute)
 		}
@@ -340,7 +342,7 @@ func TestHostileRows(t *testing.T) {
 		).Draw(rt, "sort key")
 		item := q.Key(sk)
 		good := sk == q.SortKey(n(5).Padded())
-		for name, value := range map[string]types.AttributeValue{"id": table.String("x"), "beat": num("1"), "ttl": num("1000"), "until": num("5"), "owner": table.String("o"), "mode": table.String("m"), "createdAt": num("1")} {
+		for name, value := range map[string]types.AttributeValue{"id": clause.String("x"), "beat": num("1"), "ttl": num("1000"), "until": num("5"), "owner": clause.String("o"), "mode": clause.String("m"), "createdAt": num("1")} {
 			switch rapid.IntRange(0, 5).Draw(rt, name) {
 			case 0:
 				value = rapid.SampledFrom(hostileValues).Draw(rt, "hostile "+name)
@@ -369,12 +371,12 @@ func TestHostileRows(t *testing.T) {
 			rt.Fatalf("a good row has a problem: %v", row.Problem)
 		}
 		if row.Problem != nil {
-			if _, ok := errors.AsType[*table.MalformedError](row.Problem); !ok || row.Lease.TTL != time.Minute || !row.Lease.Until.IsZero() {
+			if _, ok := errors.AsType[*clause.MalformedError](row.Problem); !ok || row.Lease.TTL != time.Minute || !row.Lease.Until.IsZero() {
 				rt.Fatalf("its problem is %v, its lease %+v, want a MalformedError and a minute by observation", row.Problem, row.Lease)
 			}
 		}
 		// It is waited for, and then swept.
-		observer := lease.NewObserver(q.Clock(), true)
+		observer := heartbeat.NewObserver(q.Clock(), true)
 		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0)}
 		at := time.Now()
 		first := decide(q, rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}, n(6), serving.Mode{}, nil, observer)
@@ -400,7 +402,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 		row.Owner = strings.Repeat("o", 100_000) // 3 MB in all
 		enqueue(t, q, row)
 	}
-	put(t, tb, withKey(q, table.Item{"ticketNumber": num("50"), "servingAfter": num("0"), "granted": num("0"), "holders": table.Map(table.Item{})}))
+	put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("0"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
 	before := tb.Counts()
 	snapshot, err := rows.Look(t.Context(), q, n(100), n(1))
 	if err != nil || len(snapshot.Rows) != all || !snapshot.Record.Exists {
@@ -419,7 +421,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	}
 }
 
-func withKey(q table.Queue, attributes table.Item) table.Item {
+func withKey(q table.Queue, attributes clause.Item) clause.Item {
 	item := q.RecordKey()
 	for name, value := range attributes {
 		item[name] = value
@@ -430,7 +432,7 @@ func withKey(q table.Queue, attributes table.Item) table.Item {
 // TestLookOfNext checks that a look of the next waiter in line reads the record alone.
 func TestLookOfNext(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		put(t, tb, withKey(q, table.Item{"ticketNumber": num("50"), "servingAfter": num("6"), "granted": num("0"), "holders": table.Map(table.Item{})}))
+		put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("6"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
 		for _, test := range []struct {
 			t, floor  int
 			operation string
@@ -454,7 +456,7 @@ func TestLookSeesOneQueue(t *testing.T) {
 	for i, reason := range reasons {
 		for _, entity := range []string{"e", "e2"} {
 			q := queueOf(tb, entity, reason)
-			put(t, tb, withKey(q, table.Item{"ticketNumber": num(fmt.Sprint(100 + i))}))
+			put(t, tb, withKey(q, clause.Item{"ticketNumber": num(fmt.Sprint(100 + i))}))
 			enqueue(t, q, rowOf(5, entity+reason))
 		}
 	}
@@ -479,7 +481,7 @@ func TestLookWithoutRecord(t *testing.T) {
 	if snapshot, err := rows.LookAll(t.Context(), q); err != nil || snapshot.Record.Exists || len(snapshot.Rows) != 0 {
 		t.Errorf("an empty queue shows %+v, %v", snapshot, err)
 	}
-	put(t, tb, withKey(q, table.Item{"ticketNumber": table.String("7")}))
+	put(t, tb, withKey(q, clause.Item{"ticketNumber": clause.String("7")}))
 	for _, floor := range []int{0, 4} {
 		if _, err := rows.Look(t.Context(), q, n(5), n(floor)); err == nil {
 			t.Error("a malformed record was no error")
@@ -503,7 +505,7 @@ func FuzzRow(f *testing.F) {
 			if kinds&(1<<bit) != 0 {
 				return num("7")
 			}
-			return table.String(s)
+			return clause.String(s)
 		}
 		if sk < q.RecordSortKey()+"0" || sk > q.LastSortKey() || len(sk) > 1024 {
 			t.Skip("not in the queue's range")

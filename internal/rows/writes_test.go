@@ -7,7 +7,6 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
 )
 
@@ -18,12 +17,12 @@ func TestWrites(t *testing.T) {
 	item := func(r *rand.Rand) clause.Item {
 		item := clause.Item{}
 		for name, value := range map[string]clause.Value{
-			"id": table.String(id(r)), "beat": table.Int(int64(r.IntN(2))), "until": table.Int(until(r).UnixMilli()), "expiresAt": table.Int(5),
+			"id": clause.String(id(r)), "beat": clause.Int(int64(r.IntN(2))), "until": clause.Int(until(r).UnixMilli()), "expiresAt": clause.Int(5),
 		} {
 			switch r.IntN(12) {
 			case 0, 1:
 			case 2:
-				item[name] = table.String("x")
+				item[name] = clause.String("x")
 			default:
 				item[name] = value
 			}

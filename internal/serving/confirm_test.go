@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -42,7 +42,7 @@ func TestConfirm(t *testing.T) {
 		for range 2 { // the second is refused, by what the first has done
 			rec, err := serving.Confirm(ctx, q, "a", n(1), time.UnixMilli(5))
 			h, mine := rec.Mine("a")
-			if err != nil || !mine || !h.Lease.Endless() || h.Lease != (lease.Lease{Beat: 1, FailClosed: true}) || h.Since.UnixMilli() != 5 || h.Ticket != n(1) {
+			if err != nil || !mine || !h.Lease.Endless() || h.Lease != (queue.Lease{Beat: 1, FailClosed: true}) || h.Since.UnixMilli() != 5 || h.Ticket != n(1) {
 				t.Fatalf("confirmed: %+v, %v", rec, err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("an earlier observer evicted it: %+v, %v", rec, err)
 		}
 		rec, err := serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Since: time.UnixMilli(77)})
-		if h, _ := rec.Mine("a"); err != nil || h.Lease != (lease.Lease{Beat: 2, FailClosed: true}) || h.Since.UnixMilli() != 5 {
+		if h, _ := rec.Mine("a"); err != nil || h.Lease != (queue.Lease{Beat: 2, FailClosed: true}) || h.Since.UnixMilli() != 5 {
 			t.Errorf("its heartbeat: %+v, %v", rec, err)
 		}
 		if rec, err := serving.Confirm(ctx, q, "a", n(1), time.Time{}); err != nil || rec.Holders[0].Lease.Beat != 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -106,10 +107,10 @@ func TestCreatingTake(t *testing.T) {
 		}
 		take(t, q, "c")
 	})
-	for name, item := range map[string]table.Item{
-		"of another program": {"precious": table.String("data")},
-		"malformed":          {"ticketNumber": table.Int(7), "granted": table.Int(9)},
-		"without a counter":  {"granted": table.Int(9)},
+	for name, item := range map[string]clause.Item{
+		"of another program": {"precious": clause.String("data")},
+		"malformed":          {"ticketNumber": clause.Int(7), "granted": clause.Int(9)},
+		"without a counter":  {"granted": clause.Int(9)},
 	} {
 		run("Item "+name, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 			for key, value := range q.RecordKey() {
@@ -120,7 +121,7 @@ func TestCreatingTake(t *testing.T) {
 			}
 			before := fmt.Sprint(tb.Items())
 			_, err := serving.Take(t.Context(), q, entryOf("a"), false)
-			if _, malformed := errors.AsType[*table.MalformedError](err); !malformed || counter.MayHaveTaken(err) {
+			if _, malformed := errors.AsType[*clause.MalformedError](err); !malformed || counter.MayHaveTaken(err) {
 				t.Errorf("got %v, want a MalformedError, and nothing taken", err)
 			}
 			if after := fmt.Sprint(tb.Items()); len(after) != len(before) {

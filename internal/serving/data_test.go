@@ -77,7 +77,7 @@ func TestSetData(t *testing.T) {
 func TestDataOfWrongType(t *testing.T) {
 	item := given()
 	e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
-	for _, data := range []types.AttributeValue{table.String("text"), num("7"), table.Map(nil), &types.AttributeValueMemberNULL{Value: true}} {
+	for _, data := range []types.AttributeValue{clause.String("text"), num("7"), clause.Map(nil), &types.AttributeValueMemberNULL{Value: true}} {
 		e["data"] = data
 		if rec, err := serving.Decode(paper(), item); err != nil || rec.Holders[0].Data != nil || rec.Holders[0].Lease.TTL != time.Minute {
 			t.Errorf("data that is %s: %+v, %v", clause.TypeName(data), rec, err)
@@ -87,9 +87,9 @@ func TestDataOfWrongType(t *testing.T) {
 	if rec, err := serving.Decode(paper(), item); err != nil || string(rec.Holders[0].Data) != "kept" || rec.Holders[0].DataSet != 12 {
 		t.Errorf("data is read as %+v, %v", rec, err)
 	}
-	e["dataSet"] = table.String("12") // by which writes are decided
+	e["dataSet"] = clause.String("12") // by which writes are decided
 	rec, err := serving.Decode(paper(), item)
-	malformed, ok := errors.AsType[*table.MalformedError](rec.Holders[0].Problem)
+	malformed, ok := errors.AsType[*clause.MalformedError](rec.Holders[0].Problem)
 	if err != nil || !ok || malformed.Attribute != "holders.h.dataSet" {
 		t.Errorf("a dataSet that is no number: %v", malformed)
 	}

@@ -21,7 +21,7 @@ import (
 //     below t, with idleOnly: there is no room. Otherwise a later ticket has entered
 //     first, and t may be put into the queue if it is above the floor.
 //   - *MismatchError if the queue is of another kind.
-//   - *table.MalformedError if there is no record, or one without holdMode that a
+//   - *clause.MalformedError if there is no record, or one without holdMode that a
 //     shared holder cannot join.
 //
 // Any number of calls with one ticket is safe, with any id: once ticketNumber is t or

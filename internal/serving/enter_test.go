@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
@@ -44,14 +45,14 @@ func number(i int) types.AttributeValue {
 // record is a record of a wider scope: the last ticket that entered, the highest
 // claimed, and, unless after is negative, holders by id, of the ticket behind
 // after.
-func record(last, granted, after int, ids ...string) table.Item {
-	item := table.Item{"ticketNumber": number(last), "granted": number(granted), "scope": table.String("shared")}
+func record(last, granted, after int, ids ...string) clause.Item {
+	item := clause.Item{"ticketNumber": number(last), "granted": number(granted), "scope": clause.String("shared")}
 	if after >= 0 {
-		holders := table.Item{}
+		holders := clause.Item{}
 		for _, id := range ids {
-			holders[id] = table.Map(table.Item{"beat": number(0), "ttl": number(60_000)})
+			holders[id] = clause.Map(clause.Item{"beat": number(0), "ttl": number(60_000)})
 		}
-		item["servingAfter"], item["holders"], item["holdMode"] = number(after), table.Map(holders), table.String("exclusive")
+		item["servingAfter"], item["holders"], item["holdMode"] = number(after), clause.Map(holders), clause.String("exclusive")
 	}
 	return item
 }
@@ -59,7 +60,7 @@ func record(last, granted, after int, ids ...string) table.Item {
 // TestEnterConditions checks that an ENTER is refused when any one of its conditions
 // is false.
 func TestEnterConditions(t *testing.T) {
-	with := func(item table.Item, name string, value types.AttributeValue) table.Item {
+	with := func(item clause.Item, name string, value types.AttributeValue) clause.Item {
 		item[name] = value
 		if value == nil {
 			delete(item, name)
@@ -70,7 +71,7 @@ func TestEnterConditions(t *testing.T) {
 		db, name := tb.Client("given"), tb.Name()
 		for i, test := range []struct {
 			what     string
-			item     table.Item // of the record; nil: there is none
+			item     clause.Item // of the record; nil: there is none
 			ticket   int
 			idleOnly bool
 			mode     serving.Mode
@@ -92,8 +93,8 @@ func TestEnterConditions(t *testing.T) {
 			{what: "a later ticket came first", item: record(8, 0, 4), ticket: 7, refused: true, last: 8},
 			{what: "a later ticket came first and left", item: record(8, 8, -1), ticket: 7, refused: true, last: 8},
 			{what: "of the queue's own scope", item: with(record(5, 5, -1), "scope", nil), ticket: 7, say: "is a queue of ScopeQueue, and a queue of ScopeTable is asked for", last: 5},
-			{what: "of another scope", item: with(record(5, 5, -1), "scope", table.String("entity")), ticket: 7, say: "is a queue of ScopeEntity, and a queue of ScopeTable is asked for", last: 5},
-			{what: "of no scope there is", item: with(record(5, 5, -1), "scope", table.String("galaxy")), ticket: 7, say: "galaxy"},
+			{what: "of another scope", item: with(record(5, 5, -1), "scope", clause.String("entity")), ticket: 7, say: "is a queue of ScopeEntity, and a queue of ScopeTable is asked for", last: 5},
+			{what: "of no scope there is", item: with(record(5, 5, -1), "scope", clause.String("galaxy")), ticket: 7, say: "galaxy"},
 			{what: "a semaphore", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, say: "is a semaphore of 3, and a lock is asked for", last: 5},
 			{what: "a semaphore of another number", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: serving.Mode{Permits: 2}, say: "is a semaphore of 3, and a semaphore of 2 is asked for", last: 5},
 			{what: "the same semaphore", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: serving.Mode{Permits: 3}, served: true, holders: 1, last: 7},
@@ -101,13 +102,13 @@ func TestEnterConditions(t *testing.T) {
 			{what: "to share", item: record(5, 5, -1), ticket: 7, mode: serving.Mode{Shared: true}, served: true, holders: 1, last: 7},
 			{what: "no counter", item: with(record(5, 5, -1), "ticketNumber", nil), ticket: 7, say: "ticketNumber is missing"},
 			{what: "a counter below zero", item: with(with(record(5, 5, -1), "granted", nil), "ticketNumber", number(-1)), ticket: 7, say: "ticketNumber is -1"},
-			{what: "a counter that is none", item: with(record(5, 5, -1), "ticketNumber", table.String("5")), ticket: 7, say: "ticketNumber is a string"},
+			{what: "a counter that is none", item: with(record(5, 5, -1), "ticketNumber", clause.String("5")), ticket: 7, say: "ticketNumber is a string"},
 			{what: "half a holder", item: with(record(5, 0, 4), "holders", nil), ticket: 7, say: "present together"},
 			{what: "granted above the counter", item: record(5, 6, -1), ticket: 7, say: "granted is 6"},
 		} {
 			q := queueOf(tb, fmt.Sprint("e", i))
 			if test.item != nil {
-				item := table.Item{}
+				item := clause.Item{}
 				for name, value := range test.item {
 					item[name] = value
 				}
@@ -129,7 +130,7 @@ func TestEnterConditions(t *testing.T) {
 			case errors.Is(err, serving.ErrRefused) != test.refused || !test.refused && err != nil:
 				t.Errorf("%s: %v, refused: %v", test.what, err, test.refused)
 			}
-			if _, wrong := errors.AsType[*table.MalformedError](err); wrong {
+			if _, wrong := errors.AsType[*clause.MalformedError](err); wrong {
 				continue
 			}
 			if err != nil && !test.refused {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -23,7 +23,7 @@ var (
 )
 
 func (e Entry) WriteTake(base ticket.Number, idleOnly bool) clause.Write {
-	return ticket.Master{Attribute: table.AttrTicketNumber}.Take(ticket.Rider{If: takes(e.Mode, idleOnly), Do: e.serve}, base).Write
+	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(ticket.Rider{If: takes(e.Mode, idleOnly), Do: e.serve}, base).Write
 }
 
 func (e Entry) WriteEnter(t ticket.Number, s ticket.Scope, idleOnly bool) clause.Write {

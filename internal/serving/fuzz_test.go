@@ -14,9 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // canned answers every request with the same body.
@@ -45,7 +46,7 @@ func FuzzGet(f *testing.F) {
 	f.Add(`{"ticketNumber":{"N":"1"}}`)
 	f.Fuzz(func(t *testing.T, item string) {
 		rec, err := serving.Get(t.Context(), answering(`{"Item":`+item+`}`))
-		if malformed, ok := errors.AsType[*table.MalformedError](err); ok {
+		if malformed, ok := errors.AsType[*clause.MalformedError](err); ok {
 			if malformed.Attribute == "" || len(malformed.Problem) > 1000 || !strings.Contains(malformed.Item, "e lock") {
 				t.Fatalf("%q is no use to anybody", err)
 			}
@@ -64,7 +65,7 @@ func FuzzGet(f *testing.F) {
 			t.Fatalf("a record that contradicts itself: %+v", rec)
 		case !rec.Present && len(rec.Holders) > 0:
 			t.Fatalf("holders that are not there: %+v", rec)
-		case rec.Turn.Mean < 0 || rec.Turn.Deviation < 0 || rec.Turn.Mean > lease.Max || rec.Turn.Deviation > lease.Max:
+		case rec.Turn.Mean < 0 || rec.Turn.Deviation < 0 || rec.Turn.Mean > queue.MaxLease || rec.Turn.Deviation > queue.MaxLease:
 			t.Fatalf("a turn of %+v", rec.Turn)
 		}
 		var ids []string
@@ -73,7 +74,7 @@ func FuzzGet(f *testing.F) {
 		})
 		for _, h := range rec.Holders {
 			ids = append(ids, h.ID)
-			if h.Lease.TTL <= 0 && !h.Lease.Endless() && !h.Unreadable() || h.Lease.TTL > lease.Max || h.Lease.Delay < 0 || h.Lease.Delay > lease.MaxDelay {
+			if h.Lease.TTL <= 0 && !h.Lease.Endless() && !h.Unreadable() || h.Lease.TTL > queue.MaxLease || h.Lease.Delay < 0 || h.Lease.Delay > queue.MaxDelay {
 				t.Fatalf("a lease of %v", h.Lease.TTL)
 			}
 			if mine, ok := rec.Mine(h.ID); !ok || mine.ID != h.ID {

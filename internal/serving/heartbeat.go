@@ -29,7 +29,7 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 //
 // The last condition refuses a late heartbeat. It would set until back, and let
 // other clients evict a holder that relies on a later one. So until must never
-// decrease from call to call (lease.Renewals). ErrRefused is a loss.
+// decrease from call to call (heartbeat.Renewals). ErrRefused is a loss.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
 	rec, err := send(ctx, q, r.heartbeat(id, t))
 	if errors.Is(err, ErrRefused) {

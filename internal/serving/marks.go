@@ -6,7 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -45,20 +46,20 @@ type Evicted struct {
 }
 
 // decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
-func decodeMarks(released, evicted *table.Reader, unsettled []time.Time) (m Marks) {
+func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Marks) {
 	m.Unsettled = unsettled
 	r := Released{
-		ID: released.Text(table.AttrID), Ticket: released.Ticket(table.AttrTicket),
-		Call: released.Int(table.AttrCall),
+		ID: released.Text(queue.AttrID), Ticket: ticket.Read(released, queue.AttrTicket),
+		Call: released.Int(queue.AttrCall),
 	}
 	if released.Err == nil {
 		m.Released = r
 	}
 	e := Evicted{
-		ID: evicted.Text(table.AttrID), Ticket: evicted.Ticket(table.AttrTicket),
-		Made: -1, At: evicted.OptionalTime(table.AttrAt),
+		ID: evicted.Text(queue.AttrID), Ticket: ticket.Read(evicted, queue.AttrTicket),
+		Made: -1, At: evicted.OptionalTime(queue.AttrAt),
 	}
-	if made, ok := evicted.OptionalInt(table.AttrMade); ok {
+	if made, ok := evicted.OptionalInt(queue.AttrMade); ok {
 		e.Made = made
 	}
 	if evicted.Err == nil {
@@ -67,21 +68,21 @@ func decodeMarks(released, evicted *table.Reader, unsettled []time.Time) (m Mark
 	return m
 }
 
-func markOf(id string, t ticket.Number) table.Item {
-	return table.Item{table.AttrID: table.String(id), table.AttrTicket: t.Attribute()}
+func markOf(id string, t ticket.Number) clause.Item {
+	return clause.Item{queue.AttrID: clause.String(id), queue.AttrTicket: t.Attribute()}
 }
 
 func (r Released) attribute() types.AttributeValue {
 	item := markOf(r.ID, r.Ticket)
-	item[table.AttrCall] = table.Int(r.Call)
-	return table.Map(item)
+	item[queue.AttrCall] = clause.Int(r.Call)
+	return clause.Map(item)
 }
 
 func (e Evicted) attribute() types.AttributeValue {
 	item := markOf(e.ID, e.Ticket)
-	item[table.AttrMade] = table.Int(e.Made)
-	table.SetTime(item, table.AttrAt, e.At)
-	return table.Map(item)
+	item[queue.AttrMade] = clause.Int(e.Made)
+	clause.SetTime(item, queue.AttrAt, e.At)
+	return clause.Map(item)
 }
 
 // Outcome is what a record says of a holder's turn.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -36,7 +37,7 @@ func TestRecordOutcome(t *testing.T) {
 		{"held, whatever the marks say", serving.Record{Exists: true, Holders: me, Marks: serving.Marks{Released: later}}, seen, serving.OutcomeHeld},
 		{"an orphaned entry with another ticket", serving.Record{Exists: true, Holders: []serving.Holder{{ID: "me", Ticket: n(6)}}, Marks: seen}, seen, serving.OutcomeEvicted},
 		{"no record", serving.Record{}, seen, serving.OutcomeGone},
-		{"an item without the record", serving.Record{Item: table.Item{}}, seen, serving.OutcomeGone},
+		{"an item without the record", serving.Record{Item: clause.Item{}}, seen, serving.OutcomeGone},
 		{"released by this call", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(2), Evicted: seed}}, seen, serving.OutcomeReleased},
 		{"released by an earlier call", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(1), Evicted: seed}}, seen, serving.OutcomeReleasedEarlier},
 		{"released, then others evicted", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(2), Evicted: evictedLater}}, seen, serving.OutcomeReleased},
@@ -224,17 +225,17 @@ func TestNumberedFence(t *testing.T) {
 // engines keep, too.
 func TestEvictLargest(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		holders := table.Item{}
+		holders := clause.Item{}
 		for i := range serving.MaxEvicted {
-			entry := table.Item{"beat": table.Int(0), "ttl": table.Int(60000), "owner": table.String("o"), "ticket": table.Int(int64(i + 2)), "made": table.Int(4)}
+			entry := clause.Item{"beat": clause.Int(0), "ttl": clause.Int(60000), "owner": clause.String("o"), "ticket": clause.Int(int64(i + 2)), "made": clause.Int(4)}
 			if i == 0 {
 				delete(entry, "ticket")
 			}
-			holders[fmt.Sprintf("abcdefghijklmnopqrstuvwxyz-%d", i)] = table.Map(entry)
+			holders[fmt.Sprintf("abcdefghijklmnopqrstuvwxyz-%d", i)] = clause.Map(entry)
 		}
 		item := q.RecordKey()
-		item["ticketNumber"], item["servingAfter"], item["granted"], item["permits"] = table.Int(50), table.Int(0), table.Int(50), table.Int(100)
-		item["holders"] = table.Map(holders)
+		item["ticketNumber"], item["servingAfter"], item["granted"], item["permits"] = clause.Int(50), clause.Int(0), clause.Int(50), clause.Int(100)
+		item["holders"] = clause.Map(holders)
 		put(t, tb, item)
 		rec, err := serving.Get(t.Context(), q)
 		if err != nil || len(rec.Holders) != serving.MaxEvicted {

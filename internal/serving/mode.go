@@ -7,6 +7,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -87,8 +88,8 @@ func (r Record) refuses(q table.Queue, m Mode, scope ticket.Scope) error {
 		return mismatch
 	}
 	if m.Shared && r.noHoldMode {
-		return &table.MalformedError{
-			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrHoldMode),
+		return &clause.MalformedError{
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrHoldMode),
 			Problem: "is missing beside the holders, which may be exclusive: a shared holder cannot join them",
 		}
 	}
@@ -99,7 +100,7 @@ func (r Record) refuses(q table.Queue, m Mode, scope ticket.Scope) error {
 // that issues its own tickets has none.
 var scopes = []string{ticket.ScopeQueue: "", ticket.ScopeEntity: "entity", ticket.ScopeTable: "shared"}
 
-func decodeScope(r *table.Reader, attribute string) ticket.Scope {
+func decodeScope(r *clause.Reader, attribute string) ticket.Scope {
 	value := choice(r, attribute, scopes[ticket.ScopeEntity], scopes[ticket.ScopeTable])
 	return ticket.Scope(max(0, slices.Index(scopes, value)))
 }

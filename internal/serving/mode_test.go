@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -111,7 +112,7 @@ func TestHoldModeIsRemoved(t *testing.T) {
 			item := tb.Items()[0]
 			mode := ""
 			if v, ok := item["holdMode"]; ok {
-				mode = (&table.Reader{Item: table.Item{"holdMode": v}}).Text("holdMode")
+				mode = (&clause.Reader{Item: clause.Item{"holdMode": v}}).Text("holdMode")
 			}
 			if mode != want {
 				t.Errorf("the hold mode is %q, want %q", mode, want)
@@ -155,12 +156,12 @@ func TestReaderBesideUnknownMode(t *testing.T) {
 		delete(item, "holdMode")
 		put(t, tb, item)
 		_, err := serving.Take(t.Context(), q, as("r", shared), false)
-		malformed, ok := errors.AsType[*table.MalformedError](err)
+		malformed, ok := errors.AsType[*clause.MalformedError](err)
 		if !ok || malformed.Attribute != "holdMode" {
 			t.Errorf("%v", err)
 		}
 		for _, bad := range []string{"sharing", ""} {
-			item["holdMode"] = table.String(bad)
+			item["holdMode"] = clause.String(bad)
 			if rec, err := serving.Decode(q, item); err == nil || rec.Shared {
 				t.Errorf("hold mode %q: %+v, %v", bad, rec, err)
 			}

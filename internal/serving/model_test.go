@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -45,7 +45,7 @@ func retriesAtOnce(o *dynamodb.Options) {
 }
 
 func entryOf(id string) serving.Entry {
-	return serving.Entry{ID: id, Owner: "owner of " + id, Lease: lease.Lease{TTL: time.Minute}}
+	return serving.Entry{ID: id, Owner: "owner of " + id, Lease: queue.Lease{TTL: time.Minute}}
 }
 
 func endingOf(id string, ticket int) serving.Ending {

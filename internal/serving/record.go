@@ -11,15 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 // Record is the serving record as one read or write showed it.
 type Record struct {
-	Item   table.Item // the whole item, if the record is kept on a user's item
-	Exists bool       // false: no ticket was ever taken in this queue
+	Item   clause.Item // the whole item, if the record is kept on a user's item
+	Exists bool        // false: no ticket was ever taken in this queue
 
 	TicketNumber ticket.Number // last ticket issued
 	Granted      ticket.Number // highest ticket claimed
@@ -40,7 +40,7 @@ type Record struct {
 
 	sent, read time.Time // of the request that returned it; see Timed
 
-	item  table.Item // as it was read
+	item  clause.Item // as it was read
 	names clause.Names
 }
 
@@ -57,7 +57,7 @@ type Holder struct {
 	Since    time.Time // on DynamoDB's clock; zero if unknown
 	Shared   bool      // it shares the lock
 	Named    bool      // see Entry
-	Lease    lease.Lease
+	Lease    queue.Lease
 	Data     []byte // the holder's own data, for display; nil if there is none
 	DataSet  int64  // number of the SetData call that wrote it; zero before the first
 	Made     int64  // number of its last fenced transaction; zero before the first
@@ -69,7 +69,7 @@ type Holder struct {
 
 // Unreadable reports whether the ticket or the lease of the entry is malformed. Its
 // lease is then never judged to have ended.
-func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == lease.Lease{} }
+func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == queue.Lease{} }
 
 // Accepted reports whether the holder has written to its entry itself, if a release has named it. It may have written
 // to one that cannot be read.
@@ -94,17 +94,17 @@ func (t Turn) Add(length time.Duration) Turn {
 }
 
 func (t Turn) attribute() types.AttributeValue {
-	return table.Map(table.Item{
-		table.AttrMean:      table.Int(t.Mean.Milliseconds()),
-		table.AttrDeviation: table.Int(t.Deviation.Milliseconds()),
+	return clause.Map(clause.Item{
+		queue.AttrMean:      clause.Int(t.Mean.Milliseconds()),
+		queue.AttrDeviation: clause.Int(t.Deviation.Milliseconds()),
 	})
 }
 
 // decodeTurn reads the hold times. They are used for estimates only, so a malformed
 // value is ignored.
-func decodeTurn(r *table.Reader) Turn {
-	mean, deviation := r.Int(table.AttrMean), r.Int(table.AttrDeviation)
-	bad := func(ms int64) bool { return ms < 0 || ms > lease.Max.Milliseconds() }
+func decodeTurn(r *clause.Reader) Turn {
+	mean, deviation := r.Int(queue.AttrMean), r.Int(queue.AttrDeviation)
+	bad := func(ms int64) bool { return ms < 0 || ms > queue.MaxLease.Milliseconds() }
 	if r.Err != nil || bad(mean) || bad(deviation) {
 		return Turn{}
 	}
@@ -112,10 +112,10 @@ func decodeTurn(r *table.Reader) Turn {
 }
 
 // Decode reads a record. A missing item is the zero Record. It returns a
-// *table.MalformedError if the item is not a record of this library. A malformed
+// *clause.MalformedError if the item is not a record of this library. A malformed
 // entry of holders is not an error but the Problem of that Holder, because other
 // holders need only their own entries. Unknown attributes are ignored.
-func Decode(q table.Queue, item table.Item) (Record, error) {
+func Decode(q table.Queue, item clause.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
 	}
@@ -126,36 +126,36 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 			return rec, nil
 		}
 	}
-	r := &table.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
+	r := &clause.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
 	// inside reads a map of which nothing depends.
-	inside := func(name string) *table.Reader {
-		return &table.Reader{Item: (&table.Reader{Item: item}).Map(q.Attr(name))}
+	inside := func(name string) *clause.Reader {
+		return &clause.Reader{Item: (&clause.Reader{Item: item}).Map(q.Attr(name))}
 	}
-	ticketNumber, granted := q.Attr(table.AttrTicketNumber), q.Attr(table.AttrGranted)
-	holders, servingAfter := q.Attr(table.AttrHolders), q.Attr(table.AttrServingAfter)
-	rec.Exists, rec.TicketNumber = true, r.Ticket(ticketNumber)
-	rec.Turn = decodeTurn(inside(table.AttrTurn))
-	rec.Marks = decodeMarks(inside(table.AttrReleased), inside(table.AttrEvicted),
-		(&table.Reader{Item: item}).OptionalTimes(q.Attr(table.AttrUnsettled)))
-	rec.Scope = decodeScope(r, q.Attr(table.AttrScope))
+	ticketNumber, granted := q.Attr(queue.AttrTicketNumber), q.Attr(queue.AttrGranted)
+	holders, servingAfter := q.Attr(queue.AttrHolders), q.Attr(queue.AttrServingAfter)
+	rec.Exists, rec.TicketNumber = true, ticket.Read(r, ticketNumber)
+	rec.Turn = decodeTurn(inside(queue.AttrTurn))
+	rec.Marks = decodeMarks(inside(queue.AttrReleased), inside(queue.AttrEvicted),
+		(&clause.Reader{Item: item}).OptionalTimes(q.Attr(queue.AttrUnsettled)))
+	rec.Scope = decodeScope(r, q.Attr(queue.AttrScope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {
 		r.Fail(holders, "and %s must be present together or absent together", servingAfter)
 	}
 	if rec.Present || r.Has(granted) {
-		rec.Granted = r.Ticket(granted)
+		rec.Granted = ticket.Read(r, granted)
 	}
 	if rec.TicketNumber.Less(rec.Granted) {
 		r.Fail(granted, "is %s, above %s %s", rec.Granted, ticketNumber, rec.TicketNumber)
 	}
-	rec.Permits = decodePermits(r, q.Attr(table.AttrPermits))
+	rec.Permits = decodePermits(r, q.Attr(queue.AttrPermits))
 	// Without holders it has no meaning, but the next TAKE would keep it.
-	mode := choice(r, q.Attr(table.AttrHoldMode), ModeExclusive, ModeShared)
+	mode := choice(r, q.Attr(queue.AttrHoldMode), ModeExclusive, ModeShared)
 	if !rec.Present {
 		return rec, r.Err
 	}
 	rec.Shared, rec.noHoldMode = mode == ModeShared, mode == ""
-	rec.ServingAfter = r.Ticket(servingAfter)
+	rec.ServingAfter = ticket.Read(r, servingAfter)
 	if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 		r.Fail(servingAfter, "is %s, not below %s %s", rec.ServingAfter, ticketNumber, rec.TicketNumber)
 	}
@@ -169,7 +169,7 @@ func Decode(q table.Queue, item table.Item) (Record, error) {
 }
 
 // choice reads an attribute that is a or b; "" if it is absent.
-func choice(r *table.Reader, attribute, a, b string) string {
+func choice(r *clause.Reader, attribute, a, b string) string {
 	value := r.OptionalText(attribute)
 	if r.Has(attribute) && value != a && value != b {
 		r.Fail(attribute, "is %.64q, %q or %q is needed", value, a, b)
@@ -177,7 +177,7 @@ func choice(r *table.Reader, attribute, a, b string) string {
 	return value
 }
 
-func decodePermits(r *table.Reader, attribute string) int {
+func decodePermits(r *clause.Reader, attribute string) int {
 	permits, ok := r.OptionalInt(attribute)
 	if ok && (permits < 1 || permits > MaxPermits) {
 		r.Fail(attribute, "is %d, between 1 and %d are possible", permits, MaxPermits)
@@ -188,41 +188,41 @@ func decodePermits(r *table.Reader, attribute string) int {
 
 func decodeHolder(what, path string, rec Record, id string, entry types.AttributeValue) Holder {
 	h := Holder{ID: id}
-	whole := &table.Reader{What: what, Item: table.Item{path: entry}}
+	whole := &clause.Reader{What: what, Item: clause.Item{path: entry}}
 	attributes := whole.Map(path)
 	if whole.Err != nil {
 		h.Problem = whole.Err
 		return h
 	}
 	// read reads a part whose problem does not hide the parts after it.
-	read := func(decode func(*table.Reader)) {
-		e := &table.Reader{What: what, Item: attributes, Path: path + "."}
+	read := func(decode func(*clause.Reader)) {
+		e := &clause.Reader{What: what, Item: attributes, Path: path + "."}
 		decode(e)
 		h.Problem = cmp.Or(h.Problem, e.Err)
 	}
-	read(func(e *table.Reader) { h.Lease = lease.ReadHolder(e) })
-	read(func(e *table.Reader) {
+	read(func(e *clause.Reader) { h.Lease = queue.ReadHolderLease(e) })
+	read(func(e *clause.Reader) {
 		// An entry without a ticket was served by the TAKE that made holders present.
-		h.Ticket, h.claimed = rec.FirstServed(), e.Has(table.AttrTicket)
+		h.Ticket, h.claimed = rec.FirstServed(), e.Has(queue.AttrTicket)
 		if h.claimed {
-			h.Ticket = e.Ticket(table.AttrTicket)
+			h.Ticket = ticket.Read(e, queue.AttrTicket)
 		}
 	})
-	read(func(e *table.Reader) { h.Made, h.numbered = e.OptionalInt(table.AttrMade) })
+	read(func(e *clause.Reader) { h.Made, h.numbered = e.OptionalInt(queue.AttrMade) })
 	if h.Problem != nil {
-		h.Lease = lease.Lease{}
+		h.Lease = queue.Lease{}
 	}
-	read(func(e *table.Reader) {
-		h.Owner = e.OptionalText(table.AttrOwner)
-		h.Shared = e.OptionalText(table.AttrMode) == ModeShared
-		h.Named = e.OptionalBool(table.AttrNamed)
-		if since := e.OptionalTime(table.AttrSince); e.Err == nil {
+	read(func(e *clause.Reader) {
+		h.Owner = e.OptionalText(queue.AttrOwner)
+		h.Shared = e.OptionalText(queue.AttrMode) == ModeShared
+		h.Named = e.OptionalBool(queue.AttrNamed)
+		if since := e.OptionalTime(queue.AttrSince); e.Err == nil {
 			h.Since = since
 		}
-		h.DataSet, _ = e.OptionalInt(table.AttrDataSet)
+		h.DataSet, _ = e.OptionalInt(queue.AttrDataSet)
 	})
 	// Data is for display only, so a value of another type is ignored.
-	if data, ok := attributes[table.AttrData].(*types.AttributeValueMemberB); ok {
+	if data, ok := attributes[queue.AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value
 	}
 	return h

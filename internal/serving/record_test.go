@@ -11,9 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -28,17 +29,17 @@ func paper() table.Queue {
 func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
 // given is a record in which h is served with ticket 4, and 7 were issued.
-func given() table.Item {
-	return table.Item{
-		"pk": table.String("e"), "sk": table.String("lock/" + strings.Repeat("0", 38)),
+func given() clause.Item {
+	return clause.Item{
+		"pk": clause.String("e"), "sk": clause.String("lock/" + strings.Repeat("0", 38)),
 		"ticketNumber": num("7"), "servingAfter": num("3"), "granted": num("2"),
-		"holders": table.Map(table.Item{"h": table.Map(entry())}),
-		"turn":    table.Map(table.Item{"mean": num("500"), "deviation": num("20")}),
+		"holders": clause.Map(clause.Item{"h": clause.Map(entry())}),
+		"turn":    clause.Map(clause.Item{"mean": num("500"), "deviation": num("20")}),
 	}
 }
 
-func entry() table.Item {
-	return table.Item{"beat": num("3"), "ttl": num("60000"), "until": num("1700000000000"), "since": num("1690000000000"), "owner": table.String("host:1")}
+func entry() clause.Item {
+	return clause.Item{"beat": num("3"), "ttl": num("60000"), "until": num("1700000000000"), "since": num("1690000000000"), "owner": clause.String("host:1")}
 }
 
 // TestRoundTrip checks that a record is read as it was written.
@@ -97,8 +98,8 @@ func TestFloor(t *testing.T) {
 // TestMalformedRecord checks that a malformed record gives an error that names the
 // attribute, and serves no client.
 func TestMalformedRecord(t *testing.T) {
-	holder := func(attribute string, value types.AttributeValue) func(table.Item) {
-		return func(item table.Item) {
+	holder := func(attribute string, value types.AttributeValue) func(clause.Item) {
+		return func(item clause.Item) {
 			e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
 			e[attribute] = value
 			if value == nil {
@@ -107,31 +108,31 @@ func TestMalformedRecord(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		change    func(table.Item)
+		change    func(clause.Item)
 		attribute string
 	}{
-		"no ticketNumber":        {func(i table.Item) { delete(i, "ticketNumber") }, "ticketNumber"},
-		"ticketNumber a string":  {func(i table.Item) { i["ticketNumber"] = table.String("7") }, "ticketNumber"},
-		"ticketNumber negative":  {func(i table.Item) { i["ticketNumber"] = num("-7") }, "ticketNumber"},
-		"ticketNumber huge":      {func(i table.Item) { i["ticketNumber"] = num("1E+100") }, "ticketNumber"},
-		"granted above the last": {func(i table.Item) { i["granted"] = num("8") }, "granted"},
-		"granted missing":        {func(i table.Item) { delete(i, "granted") }, "granted"},
-		"serving after the last": {func(i table.Item) { i["servingAfter"] = num("7") }, "servingAfter"},
-		"granted a fraction":     {func(i table.Item) { i["granted"] = num("2.5") }, "granted"},
-		"granted a map":          {func(i table.Item) { i["granted"] = table.Map(nil) }, "granted"},
-		"servingAfter missing":   {func(i table.Item) { delete(i, "servingAfter") }, "holders"},
-		"holders missing":        {func(i table.Item) { delete(i, "holders") }, "holders"},
-		"servingAfter a boolean": {func(i table.Item) { i["servingAfter"] = &types.AttributeValueMemberBOOL{} }, "servingAfter"},
-		"holders a list":         {func(i table.Item) { i["holders"] = &types.AttributeValueMemberL{} }, "holders"},
-		"holder a string":        {func(i table.Item) { i["holders"] = table.Map(table.Item{"h": table.String("me")}) }, "holders.h"},
-		"holder null": {func(i table.Item) {
-			i["holders"] = table.Map(table.Item{"h": &types.AttributeValueMemberNULL{Value: true}})
+		"no ticketNumber":        {func(i clause.Item) { delete(i, "ticketNumber") }, "ticketNumber"},
+		"ticketNumber a string":  {func(i clause.Item) { i["ticketNumber"] = clause.String("7") }, "ticketNumber"},
+		"ticketNumber negative":  {func(i clause.Item) { i["ticketNumber"] = num("-7") }, "ticketNumber"},
+		"ticketNumber huge":      {func(i clause.Item) { i["ticketNumber"] = num("1E+100") }, "ticketNumber"},
+		"granted above the last": {func(i clause.Item) { i["granted"] = num("8") }, "granted"},
+		"granted missing":        {func(i clause.Item) { delete(i, "granted") }, "granted"},
+		"serving after the last": {func(i clause.Item) { i["servingAfter"] = num("7") }, "servingAfter"},
+		"granted a fraction":     {func(i clause.Item) { i["granted"] = num("2.5") }, "granted"},
+		"granted a map":          {func(i clause.Item) { i["granted"] = clause.Map(nil) }, "granted"},
+		"servingAfter missing":   {func(i clause.Item) { delete(i, "servingAfter") }, "holders"},
+		"holders missing":        {func(i clause.Item) { delete(i, "holders") }, "holders"},
+		"servingAfter a boolean": {func(i clause.Item) { i["servingAfter"] = &types.AttributeValueMemberBOOL{} }, "servingAfter"},
+		"holders a list":         {func(i clause.Item) { i["holders"] = &types.AttributeValueMemberL{} }, "holders"},
+		"holder a string":        {func(i clause.Item) { i["holders"] = clause.Map(clause.Item{"h": clause.String("me")}) }, "holders.h"},
+		"holder null": {func(i clause.Item) {
+			i["holders"] = clause.Map(clause.Item{"h": &types.AttributeValueMemberNULL{Value: true}})
 		}, "holders.h"},
 		"holder without beat":      {holder("beat", nil), "holders.h.beat"},
 		"holder with a huge beat":  {holder("beat", num("1E+30")), "holders.h.beat"},
 		"holder without ttl":       {holder("ttl", nil), "holders.h.ttl"},
 		"holder with ttl 0":        {holder("ttl", num("0")), "holders.h.ttl"},
-		"holder with until soon":   {holder("until", table.String("soon")), "holders.h.until"},
+		"holder with until soon":   {holder("until", clause.String("soon")), "holders.h.until"},
 		"holder with owner 7":      {holder("owner", num("7")), "holders.h.owner"},
 		"holder with ticket -1":    {holder("ticket", num("-1")), "holders.h.ticket"},
 		"holder with since binary": {holder("since", &types.AttributeValueMemberB{Value: []byte{1}}), "holders.h.since"},
@@ -146,7 +147,7 @@ func TestMalformedRecord(t *testing.T) {
 			}
 			err = rec.Holders[0].Problem
 		}
-		malformed, ok := errors.AsType[*table.MalformedError](err)
+		malformed, ok := errors.AsType[*clause.MalformedError](err)
 		if !ok || malformed.Attribute != test.attribute || !strings.Contains(err.Error(), `"e lock"`) {
 			t.Errorf("%s: got %v, %v, want an error of %s in the record of its queue", name, rec, err, test.attribute)
 		}
@@ -157,8 +158,8 @@ func TestMalformedRecord(t *testing.T) {
 // refused.
 func TestMalformedMeasure(t *testing.T) {
 	for _, turn := range []types.AttributeValue{
-		table.Map(nil), table.Map(table.Item{"mean": num("-1"), "deviation": num("1")}),
-		table.Map(table.Item{"mean": num("1E+15"), "deviation": num("1")}), table.Map(table.Item{"mean": table.String("1"), "deviation": num("1")}),
+		clause.Map(nil), clause.Map(clause.Item{"mean": num("-1"), "deviation": num("1")}),
+		clause.Map(clause.Item{"mean": num("1E+15"), "deviation": num("1")}), clause.Map(clause.Item{"mean": clause.String("1"), "deviation": num("1")}),
 	} {
 		item := given()
 		item["turn"] = turn
@@ -194,7 +195,7 @@ func TestMeasureOfTurns(t *testing.T) {
 func drawValue(t *rapid.T, depth int) types.AttributeValue {
 	switch rapid.IntRange(0, 9).Draw(t, "type") {
 	case 0:
-		return table.String(rapid.String().Draw(t, "s"))
+		return clause.String(rapid.String().Draw(t, "s"))
 	case 1:
 		return &types.AttributeValueMemberBOOL{Value: rapid.Bool().Draw(t, "bool")}
 	case 2:
@@ -205,11 +206,11 @@ func drawValue(t *rapid.T, depth int) types.AttributeValue {
 		return &types.AttributeValueMemberNS{Value: []string{"1"}}
 	case 5, 6:
 		if depth > 0 {
-			m := table.Item{}
+			m := clause.Item{}
 			for range rapid.IntRange(0, 4).Draw(t, "entries") {
 				m[rapid.SampledFrom(names).Draw(t, "name")] = drawValue(t, depth-1)
 			}
-			return table.Map(m)
+			return clause.Map(m)
 		}
 	}
 	return num(rapid.SampledFrom([]string{
@@ -272,7 +273,7 @@ func TestTakeOfHostileRecord(t *testing.T) {
 			rt.Skip("the table does not store it")
 		}
 		rec, err := serving.Take(t.Context(), q, entryOf("x"), false)
-		_, malformed := errors.AsType[*table.MalformedError](err)
+		_, malformed := errors.AsType[*clause.MalformedError](err)
 		if err != nil && !malformed && !errors.Is(err, ticket.ErrExhausted) {
 			rt.Fatalf("%v gave %+v, %v", item, rec, err)
 		}
@@ -282,12 +283,12 @@ func TestTakeOfHostileRecord(t *testing.T) {
 func requireSane(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, item table.Item,
+}, item clause.Item,
 ) {
 	t.Helper()
 	rec, err := serving.Decode(paper(), item)
 	if err != nil {
-		if _, ok := errors.AsType[*table.MalformedError](err); !ok {
+		if _, ok := errors.AsType[*clause.MalformedError](err); !ok {
 			t.Fatalf("got %v, want a MalformedError", err)
 		}
 		return
@@ -301,7 +302,7 @@ func requireSane(t interface {
 		if h.Unreadable() {
 			continue
 		}
-		if h.Lease.TTL <= 0 && !h.Lease.Endless() || h.Lease.TTL > lease.Max || h.Ticket.IsZero() && h.Lease.Beat == 0 {
+		if h.Lease.TTL <= 0 && !h.Lease.Endless() || h.Lease.TTL > queue.MaxLease || h.Ticket.IsZero() && h.Lease.Beat == 0 {
 			e := entries.Value[h.ID].(*types.AttributeValueMemberM).Value
 			if _, ok := e["ticket"]; !ok {
 				t.Fatalf("conjured the holder %+v", h)
@@ -317,18 +318,18 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, number, after, granted, beat, ttl, holderTicket string, kinds byte) {
 		value := func(bit int, s string) types.AttributeValue {
 			if kinds&(1<<bit) != 0 {
-				return table.String(s)
+				return clause.String(s)
 			}
 			return num(s)
 		}
-		requireSane(t, table.Item{
+		requireSane(t, clause.Item{
 			"ticketNumber": value(0, number), "servingAfter": value(1, after), "granted": value(2, granted),
-			"holders": table.Map(table.Item{"h": table.Map(table.Item{"beat": value(3, beat), "ttl": value(4, ttl), "ticket": value(5, holderTicket)})}),
+			"holders": clause.Map(clause.Item{"h": clause.Map(clause.Item{"beat": value(3, beat), "ttl": value(4, ttl), "ticket": value(5, holderTicket)})}),
 		})
 	})
 }
 
-func put(t *testing.T, tb *queuelocktest.Table, item table.Item) {
+func put(t *testing.T, tb *queuelocktest.Table, item clause.Item) {
 	t.Helper()
 	name := tb.Name()
 	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
@@ -339,10 +340,10 @@ func put(t *testing.T, tb *queuelocktest.Table, item table.Item) {
 // TestWritesOfMalformedRecord checks that every write reports a malformed record and
 // grants nothing.
 func TestWritesOfMalformedRecord(t *testing.T) {
-	for name, change := range map[string]func(table.Item){
-		"holders without servingAfter": func(i table.Item) { delete(i, "servingAfter") },
-		"ticketNumber a string":        func(i table.Item) { i["ticketNumber"] = table.String("7") },
-		"another program's":            func(i table.Item) { i["holders"] = table.String("7") },
+	for name, change := range map[string]func(clause.Item){
+		"holders without servingAfter": func(i clause.Item) { delete(i, "servingAfter") },
+		"ticketNumber a string":        func(i clause.Item) { i["ticketNumber"] = clause.String("7") },
+		"another program's":            func(i clause.Item) { i["holders"] = clause.String("7") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t)
@@ -362,7 +363,7 @@ func TestWritesOfMalformedRecord(t *testing.T) {
 				"first take": func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
 			} {
 				rec, err := do()
-				if _, ok := errors.AsType[*table.MalformedError](err); !ok {
+				if _, ok := errors.AsType[*clause.MalformedError](err); !ok {
 					t.Errorf("%s gave %+v, %v, want a MalformedError", what, rec, err)
 				}
 			}

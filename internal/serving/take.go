@@ -6,6 +6,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -28,8 +29,8 @@ func Take(ctx context.Context, q table.Queue, e Entry, idleOnly bool) (Record, e
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\"",
 		Master: ticket.Master{
-			Attribute: table.AttrTicketNumber, Names: q.Names(),
-			Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: table.RecordNames(),
+			Attribute: queue.AttrTicketNumber, Names: q.Names(),
+			Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: queue.RecordNames(),
 		},
 	}
 	sent := time.Now()

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -23,23 +23,23 @@ type Entry struct {
 	Owner string
 	Mode  Mode
 	Since time.Time // on DynamoDB's clock; zero if unknown
-	Lease lease.Lease
+	Lease queue.Lease
 	Data  []byte // for display; left out if empty
 	Named bool   // a release of another client has granted it to a waiter by its row; the lease is the row's
 }
 
-func (e Entry) item() table.Item {
-	item := table.Item{table.AttrOwner: table.String(e.Owner)}
+func (e Entry) item() clause.Item {
+	item := clause.Item{queue.AttrOwner: clause.String(e.Owner)}
 	e.Lease.Fill(item)
-	table.SetTime(item, table.AttrSince, e.Since)
+	clause.SetTime(item, queue.AttrSince, e.Since)
 	if e.Mode.Shared {
-		item[table.AttrMode] = table.String(ModeShared)
+		item[queue.AttrMode] = clause.String(ModeShared)
 	}
 	if e.Named {
-		item[table.AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+		item[queue.AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	if len(e.Data) > 0 {
-		item[table.AttrData] = &types.AttributeValueMemberB{Value: e.Data}
+		item[queue.AttrData] = &types.AttributeValueMemberB{Value: e.Data}
 	}
 	return item
 }
@@ -47,8 +47,8 @@ func (e Entry) item() table.Item {
 // claimed returns the entry with its ticket.
 func (e Entry) claimed(t ticket.Number) types.AttributeValue {
 	item := e.item()
-	item[table.AttrTicket] = t.Attribute()
-	return table.Map(item)
+	item[queue.AttrTicket] = t.Attribute()
+	return clause.Map(item)
 }
 
 // Get reads the record consistently.
@@ -76,7 +76,7 @@ func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions, op
 
 // written returns the record that a write has returned, or that refused it. A write
 // that was applied succeeds even if the rest of the record is malformed.
-func written(ctx context.Context, q table.Queue, item table.Item, err error) (Record, error) {
+func written(ctx context.Context, q table.Queue, item clause.Item, err error) (Record, error) {
 	refused, wasRefused := errors.AsType[*table.Refused](err)
 	if wasRefused {
 		item, err = refused.Item, nil

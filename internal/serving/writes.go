@@ -6,30 +6,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 // The attributes of the record.
 var (
-	attrTicketNumber = clause.At(table.AttrTicketNumber)
-	attrServingAfter = clause.At(table.AttrServingAfter)
-	attrGranted      = clause.At(table.AttrGranted)
-	attrHolders      = clause.At(table.AttrHolders)
-	attrTurn         = clause.At(table.AttrTurn)
-	attrHoldMode     = clause.At(table.AttrHoldMode)
-	attrPermits      = clause.At(table.AttrPermits)
-	attrScope        = clause.At(table.AttrScope)
-	attrReleased     = clause.At(table.AttrReleased)
-	attrEvicted      = clause.At(table.AttrEvicted)
-	attrUnsettled    = clause.At(table.AttrUnsettled)
+	attrTicketNumber = clause.At(queue.AttrTicketNumber)
+	attrServingAfter = clause.At(queue.AttrServingAfter)
+	attrGranted      = clause.At(queue.AttrGranted)
+	attrHolders      = clause.At(queue.AttrHolders)
+	attrTurn         = clause.At(queue.AttrTurn)
+	attrHoldMode     = clause.At(queue.AttrHoldMode)
+	attrPermits      = clause.At(queue.AttrPermits)
+	attrScope        = clause.At(queue.AttrScope)
+	attrReleased     = clause.At(queue.AttrReleased)
+	attrEvicted      = clause.At(queue.AttrEvicted)
+	attrUnsettled    = clause.At(queue.AttrUnsettled)
 )
 
 func number(n ticket.Number) clause.Operand { return clause.V(n.Attribute()) }
 
-func integer(n int64) clause.Operand { return clause.V(table.Int(n)) }
+func integer(n int64) clause.Operand { return clause.V(clause.Int(n)) }
 
-func text(s string) clause.Operand { return clause.V(table.String(s)) }
+func text(s string) clause.Operand { return clause.V(clause.String(s)) }
 
 func millis(t time.Time) clause.Operand { return integer(t.UnixMilli()) }
 
@@ -61,7 +61,7 @@ func latest(t ticket.Number) clause.Cond { return attrGranted.AtMost(number(t)) 
 // servedAs asks that the entry was granted with ticket t. One without a ticket has that after servingAfter. A TAKE
 // that arrives again after the release puts its id back with a later ticket.
 func servedAs(id string, t ticket.Number) clause.Cond {
-	own := entry(id).Field(table.AttrTicket)
+	own := entry(id).Field(queue.AttrTicket)
 	return clause.Any(own.Equal(number(t)), clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))).As("its ticket")
 }
 
@@ -73,7 +73,7 @@ func holds(id string, t ticket.Number) []clause.Cond {
 
 // asRead asks that the entry has the ticket that was read, and that the holder has made no fenced transaction since.
 func asRead(h Holder) []clause.Cond {
-	own, made := entry(h.ID).Field(table.AttrTicket), entry(h.ID).Field(table.AttrMade)
+	own, made := entry(h.ID).Field(queue.AttrTicket), entry(h.ID).Field(queue.AttrMade)
 	served := clause.All(own.Absent(), attrServingAfter.Equal(number(h.Ticket.Previous())))
 	if h.claimed {
 		served = own.Equal(number(h.Ticket))
@@ -144,7 +144,7 @@ func takes(m Mode, idleOnly bool) []clause.Cond {
 // serve makes an entry the holder of a record without holders, for the ticket after before. The record is kept from then
 // on. Right sides read the item as it was.
 func (e Entry) serve(before clause.Operand) []clause.Change {
-	alone := table.Map(table.Item{e.ID: table.Map(e.item())})
+	alone := clause.Map(clause.Item{e.ID: clause.Map(e.item())})
 	changes := []clause.Change{
 		clause.Expires.Remove(),
 		attrServingAfter.Set(attrServingAfter.Or(before)),
@@ -215,8 +215,8 @@ func (e Entry) resume(old Holder, mark Evicted) clause.Write {
 
 // heartbeat renews a lease. The last condition refuses a late one, which would set until back.
 func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
-	beat, until, since := entry(id).Field(table.AttrBeat), entry(id).Field(table.AttrUntil), entry(id).Field(table.AttrSince)
-	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(table.Int(1)))}}
+	beat, until, since := entry(id).Field(queue.AttrBeat), entry(id).Field(queue.AttrUntil), entry(id).Field(queue.AttrSince)
+	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}}
 	if !r.Until.IsZero() {
 		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
 		w.Do = append(w.Do, until.Set(millis(r.Until)))
@@ -225,18 +225,18 @@ func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
 		w.Do = append(w.Do, since.Set(since.Or(millis(r.Since))))
 	}
 	if r.TTL > 0 {
-		w.Do = append(w.Do, entry(id).Field(table.AttrTTL).Set(integer(r.TTL.Milliseconds())))
+		w.Do = append(w.Do, entry(id).Field(queue.AttrTTL).Set(integer(r.TTL.Milliseconds())))
 	}
 	return w
 }
 
 // confirm makes the grant of a fail-closed holder endless.
 func confirm(id string, t ticket.Number, since time.Time) clause.Write {
-	beat, attrSince := entry(id).Field(table.AttrBeat), entry(id).Field(table.AttrSince)
+	beat, attrSince := entry(id).Field(queue.AttrBeat), entry(id).Field(queue.AttrSince)
 	w := clause.Write{
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
-		Do:   []clause.Change{beat.Set(one), entry(id).Field(table.AttrUntil).Remove(), entry(id).Field(table.AttrTTL).Remove()},
+		Do:   []clause.Change{beat.Set(one), entry(id).Field(queue.AttrUntil).Remove(), entry(id).Field(queue.AttrTTL).Remove()},
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -246,7 +246,7 @@ func confirm(id string, t ticket.Number, since time.Time) clause.Write {
 
 // unnumbered asks that the holder's fenced transaction of that number, and later ones, were not made.
 func unnumbered(id string, call int64) clause.Cond {
-	made := entry(id).Field(table.AttrMade)
+	made := entry(id).Field(queue.AttrMade)
 	return clause.Any(made.Absent(), made.Less(integer(call))).As("transaction not made")
 }
 
@@ -254,12 +254,12 @@ func downgrade(id string, t ticket.Number, next int64) clause.Write {
 	return clause.Write{
 		Name: "DOWNGRADE",
 		If:   append(holds(id, t), alone(), unnumbered(id, next)),
-		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(table.AttrMode).Set(shared)},
+		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(queue.AttrMode).Set(shared)},
 	}
 }
 
 func setData(id string, t ticket.Number, call int64, data []byte) clause.Write {
-	attrData, set := entry(id).Field(table.AttrData), entry(id).Field(table.AttrDataSet)
+	attrData, set := entry(id).Field(queue.AttrData), entry(id).Field(queue.AttrDataSet)
 	change := attrData.Remove()
 	if len(data) > 0 {
 		change = attrData.Set(clause.V(&types.AttributeValueMemberB{Value: data}))
@@ -285,7 +285,7 @@ func numberedFence(id string, t ticket.Number, alone bool, call int64) clause.Wr
 	return clause.Write{
 		Name: "FENCE",
 		If:   append(fence(id, t, alone), unnumbered(id, call)),
-		Do:   []clause.Change{entry(id).Field(table.AttrMade).Set(integer(call))},
+		Do:   []clause.Change{entry(id).Field(queue.AttrMade).Set(integer(call))},
 	}
 }
 
@@ -294,7 +294,7 @@ func settle(id string, t ticket.Number, call int64) clause.Write {
 	return clause.Write{
 		Name: "SETTLE",
 		If:   append(fence(id, t, false), unnumbered(id, call)),
-		Do:   []clause.Change{entry(id).Field(table.AttrMade).Set(integer(call + 1))},
+		Do:   []clause.Change{entry(id).Field(queue.AttrMade).Set(integer(call + 1))},
 	}
 }
 
@@ -340,19 +340,19 @@ func (e Ending) release(f Form, withTurn bool, forget time.Time) clause.Write {
 func (e Ending) unsettle(w clause.Write) clause.Write {
 	switch {
 	case e.Unsettled.IsZero() && len(e.Settled) > 0:
-		w.Do = append(w.Do, attrUnsettled.Delete(table.Times(e.Settled...)))
+		w.Do = append(w.Do, attrUnsettled.Delete(clause.Times(e.Settled...)))
 		return w
 	case e.Unsettled.IsZero():
 		return w
 	}
-	added := table.Times(e.Unsettled)
+	added := clause.Times(e.Unsettled)
 	switch {
 	case e.Replaces:
 		w.Do = append(w.Do, attrUnsettled.Set(clause.V(added)))
 		return w
 	case len(e.Crowd) > 0:
 		w.Do = append(w.Do, attrUnsettled.Set(clause.V(added)))
-		w.If = append(w.If, attrUnsettled.Equal(clause.V(table.Times(e.Crowd...))).As("times as read"))
+		w.If = append(w.If, attrUnsettled.Equal(clause.V(clause.Times(e.Crowd...))).As("times as read"))
 		return w
 	case e.Bounded:
 		w.If = append(w.If, clause.Any(attrUnsettled.Absent(), attrUnsettled.SizeLess(integer(MaxUnsettled))).As("few times"))
@@ -366,7 +366,7 @@ func (e Ending) unsettle(w clause.Write) clause.Write {
 func evict(mark Evicted, holders ...Holder) clause.Write {
 	w := clause.Write{Name: "EVICT"}
 	for _, h := range holders {
-		w.If = append(w.If, entry(h.ID).Field(table.AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
+		w.If = append(w.If, entry(h.ID).Field(queue.AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
 		w.Do = append(w.Do, entry(h.ID).Remove())
 	}
 	w.If = append(w.If, asRead(holders[len(holders)-1])...)
@@ -376,8 +376,8 @@ func evict(mark Evicted, holders ...Holder) clause.Write {
 
 // evictFailClosed removes a fail-closed holder without a lease.
 func evictFailClosed(mark Evicted, h Holder) clause.Write {
-	failClosed := entry(h.ID).Field(table.AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
-	endless := entry(h.ID).Field(table.AttrTTL).Absent()
+	failClosed := entry(h.ID).Field(queue.AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
+	endless := entry(h.ID).Field(queue.AttrTTL).Absent()
 	return clause.Write{
 		Name: "EVICT of a fail-closed holder",
 		If:   append([]clause.Cond{failClosed.As("fail closed"), endless.As("no lease")}, asRead(h)...),

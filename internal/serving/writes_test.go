@@ -8,10 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -31,11 +30,11 @@ func (d draw) mode() serving.Mode {
 }
 
 func (d draw) entry() serving.Entry {
-	return serving.Entry{ID: d.id(), Owner: "o", Mode: d.mode(), Lease: lease.Lease{TTL: time.Minute, Until: d.at()}}
+	return serving.Entry{ID: d.id(), Owner: "o", Mode: d.mode(), Lease: queue.Lease{TTL: time.Minute, Until: d.at()}}
 }
 
 func (d draw) holder() serving.Holder {
-	h := serving.Holder{ID: d.id(), Ticket: d.ticket(), Lease: lease.Lease{Beat: d.small()}, Made: d.small()}
+	h := serving.Holder{ID: d.id(), Ticket: d.ticket(), Lease: queue.Lease{Beat: d.small()}, Made: d.small()}
 	return h.Read(d.IntN(2) == 0, d.IntN(2) == 0)
 }
 
@@ -67,12 +66,12 @@ func (d draw) record() clause.Item {
 		switch d.IntN(25) {
 		case 0:
 		case 1:
-			item[name] = table.String("x")
+			item[name] = clause.String("x")
 		default:
 			item[name] = v
 		}
 	}
-	count := func(n int) types.AttributeValue { return table.Int(int64(n)) }
+	count := func(n int) types.AttributeValue { return clause.Int(int64(n)) }
 	issued := 1 + d.IntN(4)
 	put("ticketNumber", count(issued))
 	if d.IntN(4) > 0 {
@@ -84,11 +83,11 @@ func (d draw) record() clause.Item {
 		for range []int{0, 1, 1, 2, 3}[d.IntN(5)] {
 			holders[d.id()] = d.entryItem()
 		}
-		put("holders", table.Map(holders))
+		put("holders", clause.Map(holders))
 	}
 	for name, value := range map[string]types.AttributeValue{
-		"holdMode": table.String([]string{"exclusive", "shared", "other"}[min(d.IntN(9)/4, 2)]), "permits": table.Int(1 + int64(d.IntN(2))),
-		"scope": table.String([]string{"entity", "shared"}[d.IntN(2)]), "expiresAt": table.Int(5),
+		"holdMode": clause.String([]string{"exclusive", "shared", "other"}[min(d.IntN(9)/4, 2)]), "permits": clause.Int(1 + int64(d.IntN(2))),
+		"scope": clause.String([]string{"entity", "shared"}[d.IntN(2)]), "expiresAt": clause.Int(5),
 	} {
 		if d.IntN(2) == 0 {
 			put(name, value)
@@ -100,18 +99,18 @@ func (d draw) record() clause.Item {
 		for i := range serving.MaxUnsettled {
 			many = append(many, time.UnixMilli(int64(i)))
 		}
-		put("unsettled", table.Times(many...))
+		put("unsettled", clause.Times(many...))
 	case 1, 2:
-		put("unsettled", table.Times(d.at(), d.at().Add(3*time.Millisecond)))
+		put("unsettled", clause.Times(d.at(), d.at().Add(3*time.Millisecond)))
 	}
 	return item
 }
 
 func (d draw) entryItem() types.AttributeValue {
-	e := clause.Item{"owner": table.String("o"), "beat": table.Int(d.small())}
+	e := clause.Item{"owner": clause.String("o"), "beat": clause.Int(d.small())}
 	for name, value := range map[string]types.AttributeValue{
-		"ticket": d.ticket().Attribute(), "until": table.Int(1000 + d.small()), "ttl": table.Int(60_000), "made": table.Int(d.small()),
-		"dataSet": table.Int(d.small()), "data": &types.AttributeValueMemberB{Value: []byte("d")}, "mode": table.String("shared"),
+		"ticket": d.ticket().Attribute(), "until": clause.Int(1000 + d.small()), "ttl": clause.Int(60_000), "made": clause.Int(d.small()),
+		"dataSet": clause.Int(d.small()), "data": &types.AttributeValueMemberB{Value: []byte("d")}, "mode": clause.String("shared"),
 		"failClosed": &types.AttributeValueMemberBOOL{Value: d.IntN(3) > 0},
 	} {
 		if d.IntN(2) == 0 {
@@ -119,9 +118,9 @@ func (d draw) entryItem() types.AttributeValue {
 		}
 	}
 	if d.IntN(30) == 0 {
-		return table.String("no entry")
+		return clause.String("no entry")
 	}
-	return table.Map(e)
+	return clause.Map(e)
 }
 
 // TestWrites draws records and writes. See writetest.Suite.

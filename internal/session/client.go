@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -134,7 +135,7 @@ func (e *UnreleasedError) Unwrap() []error {
 // ConditionError reports that the condition of an UpdateAndRelease was false. Nothing was
 // written.
 type ConditionError struct {
-	Current table.Item // without the lock's attributes
+	Current clause.Item // without the lock's attributes
 }
 
 func (e *ConditionError) Error() string { return "the update's condition was false" }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // crowd is the number of locks of one client from which on their first heartbeats are spread over
@@ -36,12 +36,12 @@ func (s *Session) keep(ctx context.Context) {
 	if others && first == terms.Interval {
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
 	}
-	renewals := lease.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease)
+	renewals := heartbeat.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease)
 	s.mu.Lock() // the loss may be reported at once
 	defer s.mu.Unlock()
 	s.keeper = heartbeat.Start(ctx, s.grant.Sent, heartbeat.Config{
 		TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, First: first,
-		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: lease.Spread,
+		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: heartbeat.Spread,
 		Deadline: s.grant.Deadline,
 		OnLoss:   s.lose,
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
@@ -51,7 +51,7 @@ func (s *Session) keep(ctx context.Context) {
 var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
 
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
-func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
+func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error {
 	renewing := s.client.renewing()
 	select {
 	case renewing <- struct{}{}:
@@ -61,7 +61,7 @@ func (s *Session) renew(ctx context.Context, renewals *lease.Renewals) error {
 	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	renewal := serving.Renewal{Until: until, Since: lease.Middle(q.Clock(), s.grant.Sent)}
+	renewal := serving.Renewal{Until: until, Since: q.Clock().Middle(s.grant.Sent)}
 	if s.grant.Leave != nil {
 		renewal.TTL = s.config.Terms.TTL // it was that of the row
 	}
@@ -150,13 +150,13 @@ func (s *Session) evicted() error {
 }
 
 // Remaining returns the time until the lease expires locally if no further renewal
-// succeeds: zero once the session has ended, lease.Forever without a lease.
+// succeeds: zero once the session has ended, queue.Forever without a lease.
 func (s *Session) Remaining() time.Duration {
 	switch {
 	case s.Err() != nil:
 		return 0
 	case s.config.Terms.FailClosed:
-		return lease.Forever
+		return queue.Forever
 	}
 	return max(0, time.Until(s.keeper.Deadline()))
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -31,9 +31,9 @@ func TestListedSessions(t *testing.T) {
 			Lost: func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 		}
 	}
-	terms := lease.Terms{TTL: time.Minute, Interval: 30 * time.Second, Margin: lease.Margin(time.Minute)}
+	terms := heartbeat.Terms{TTL: time.Minute, Interval: 30 * time.Second, Margin: heartbeat.Margin(time.Minute)}
 	grant := func(i int, sent time.Time) *waiter.Grant {
-		return &waiter.Grant{ID: fmt.Sprint(i), Ticket: ticket.FromUint64(1), Sent: sent, Lease: lease.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
+		return &waiter.Grant{ID: fmt.Sprint(i), Ticket: ticket.FromUint64(1), Sent: sent, Lease: queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
 	}
 	t.Run("AreComplete", func(t *testing.T) {
 		var background, reader sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -225,7 +226,7 @@ const updateAndRelease = "update and release"
 // be made. Returns Client.Unknown's error if the update may have been made, or may yet be, and
 // Client.Released also if an earlier call has released the lock. With any other error, such as
 // *ConditionError, nothing was written.
-func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expression, asks bool) (table.Item, error) {
+func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expression, asks bool) (clause.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", s.config.Name, updateAndRelease, err)
 	}
@@ -259,7 +260,7 @@ func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expres
 }
 
 // updated ends an UpdateAndRelease whose outcome is known.
-func (s *Session) updated(ctx context.Context, c *call, v verdict, rec serving.Record) (table.Item, error) {
+func (s *Session) updated(ctx context.Context, c *call, v verdict, rec serving.Record) (clause.Item, error) {
 	q := s.config.Queue
 	switch v {
 	case released:

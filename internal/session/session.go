@@ -9,7 +9,6 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -21,7 +20,7 @@ import (
 type Config struct {
 	Name     fmt.Stringer // of the lock, in errors
 	Queue    table.Queue
-	Terms    lease.Terms
+	Terms    heartbeat.Terms
 	Mode     serving.Mode    // as it was acquired
 	Warnings []time.Duration // margins of the lease; see Deliver
 	Log      *notify.Log     // receives the events of the lock; nil: nothing does

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -38,7 +37,7 @@ type world struct {
 	session *Session
 }
 
-func inWorld(t *testing.T, name string, terms lease.Terms, test func(w *world)) {
+func inWorld(t *testing.T, name string, terms heartbeat.Terms, test func(w *world)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t)
@@ -56,7 +55,7 @@ func inWorld(t *testing.T, name string, terms lease.Terms, test func(w *world)) 
 				Lost:     func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 				Unknown:  func(_ table.Queue, err, _, _ error) error { return errors.Join(errUnknown, err) },
 			}
-			terms.TTL, terms.Interval, terms.Margin = time.Minute, 30*time.Second, lease.Margin(time.Minute)
+			terms.TTL, terms.Interval, terms.Margin = time.Minute, 30*time.Second, heartbeat.Margin(time.Minute)
 			q := queueOf(w.holder)
 			w.session = c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, w.take(q, terms, "holder"))
 			test(w)
@@ -72,7 +71,7 @@ func inWorld(t *testing.T, name string, terms lease.Terms, test func(w *world)) 
 
 var errUnknown = errors.New("unknown")
 
-func (w *world) take(q table.Queue, terms lease.Terms, id string) *waiter.Grant {
+func (w *world) take(q table.Queue, terms heartbeat.Terms, id string) *waiter.Grant {
 	w.Helper()
 	sent := time.Now()
 	begun, since := terms.Begin(q.Clock(), sent)
@@ -115,14 +114,14 @@ func (w *world) agree(err error) {
 }
 
 func TestReleaseAgreesWithErr(t *testing.T) {
-	inWorld(t, "Released", lease.Terms{}, func(w *world) {
+	inWorld(t, "Released", heartbeat.Terms{}, func(w *world) {
 		err := w.session.Release(w.Context())
 		if err != nil || w.session.State().Phase != Released || context.Cause(w.session.Context()) != errReleased {
 			w.Errorf("%v, %+v", err, w.session.State())
 		}
 		w.agree(err)
 	})
-	inWorld(t, "EvictedBetweenTheForms", lease.Terms{}, func(w *world) {
+	inWorld(t, "EvictedBetweenTheForms", heartbeat.Terms{}, func(w *world) {
 		w.take(w.queue, w.session.config.Terms, "next") // so the fast form is refused
 		held := w.holder.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("REMOVE holders.holder"))
 		done := make(chan error)
@@ -139,7 +138,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(err)
 	})
-	inWorld(t, "LeaseEndsBeforeTheAnswer", lease.Terms{}, func(w *world) {
+	inWorld(t, "LeaseEndsBeforeTheAnswer", heartbeat.Terms{}, func(w *world) {
 		lost := w.holder.Inject(queuelocktest.SwallowResponse().Of("UpdateItem"))
 		w.holder.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
@@ -150,7 +149,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(err)
 	})
-	inWorld(t, "LeaseEndsAndTheMarkShowsTheRelease", lease.Terms{}, func(w *world) {
+	inWorld(t, "LeaseEndsAndTheMarkShowsTheRelease", heartbeat.Terms{}, func(w *world) {
 		w.holder.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 		refuse := w.holder.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
@@ -165,7 +164,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(err)
 	})
-	inWorld(t, "LeaseEndsAndOthersEvict", lease.Terms{}, func(w *world) {
+	inWorld(t, "LeaseEndsAndOthersEvict", heartbeat.Terms{}, func(w *world) {
 		w.holder.Partition()
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
 		defer cancel()
@@ -180,7 +179,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(err)
 	})
-	inWorld(t, "LostBefore", lease.Terms{}, func(w *world) {
+	inWorld(t, "LostBefore", heartbeat.Terms{}, func(w *world) {
 		w.holder.Partition()
 		<-w.session.Context().Done()
 		w.holder.Heal()
@@ -193,7 +192,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(err)
 	})
-	inWorld(t, "UpdateMadeAfterLocalLoss", lease.Terms{}, func(w *world) {
+	inWorld(t, "UpdateMadeAfterLocalLoss", heartbeat.Terms{}, func(w *world) {
 		s := w.session
 		s.config.Queue.Home = &table.Home{}
 		s.move(State{Phase: Updating})
@@ -209,7 +208,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(nil)
 	})
-	inWorld(t, "RecordShowsTheReleaseOfLostLock", lease.Terms{}, func(w *world) {
+	inWorld(t, "RecordShowsTheReleaseOfLostLock", heartbeat.Terms{}, func(w *world) {
 		s := w.session
 		if _, err := serving.Release(w.Context(), w.queue, serving.FormFast, s.newCall(updates).ending); err != nil {
 			w.Fatal(err)
@@ -224,7 +223,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		w.agree(nil)
 	})
-	inWorld(t, "MarksReplaced", lease.Terms{}, func(w *world) {
+	inWorld(t, "MarksReplaced", heartbeat.Terms{}, func(w *world) {
 		turn := w.session.grant.Ticket
 		for _, id := range []string{"next", "last"} {
 			w.evict()
@@ -256,18 +255,18 @@ func TestGiveBack(t *testing.T) {
 		})
 		return removed, err
 	}
-	inWorld(t, "Held", lease.Terms{Delay: time.Minute}, func(w *world) {
+	inWorld(t, "Held", heartbeat.Terms{Delay: time.Minute}, func(w *world) {
 		if removed, err := giveBack(w); err != nil || removed != nil {
 			w.Errorf("%v, removed %v", err, removed)
 		}
 	})
-	inWorld(t, "Evicted", lease.Terms{Delay: time.Minute}, func(w *world) {
+	inWorld(t, "Evicted", heartbeat.Terms{Delay: time.Minute}, func(w *world) {
 		w.evict()
 		if removed, err := giveBack(w); err != nil || removed != nil {
 			w.Errorf("%v, removed %v", err, removed)
 		}
 	})
-	inWorld(t, "UnreachableWithDelay", lease.Terms{Delay: time.Minute}, func(w *world) {
+	inWorld(t, "UnreachableWithDelay", heartbeat.Terms{Delay: time.Minute}, func(w *world) {
 		w.holder.Partition()
 		<-w.session.Context().Done()
 		deadline := w.session.keeper.Deadline()
@@ -276,7 +275,7 @@ func TestGiveBack(t *testing.T) {
 			w.Errorf("%v, removed %v", err, removed)
 		}
 	})
-	inWorld(t, "UnreachableWithoutDelay", lease.Terms{}, func(w *world) {
+	inWorld(t, "UnreachableWithoutDelay", heartbeat.Terms{}, func(w *world) {
 		w.holder.Partition()
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
@@ -311,19 +310,19 @@ func TestDeliver(t *testing.T) {
 		defer mu.Unlock()
 		return margins
 	}
-	inWorld(t, "WarnsIfMarginStillReached", lease.Terms{}, func(w *world) {
+	inWorld(t, "WarnsIfMarginStillReached", heartbeat.Terms{}, func(w *world) {
 		w.holder.Partition()
 		time.Sleep(45 * time.Second)
 		if got := warned(w, true); len(got) != 1 {
 			w.Errorf("warned of %v", got)
 		}
 	})
-	inWorld(t, "DoesNotWarnOfPastDanger", lease.Terms{}, func(w *world) {
+	inWorld(t, "DoesNotWarnOfPastDanger", heartbeat.Terms{}, func(w *world) {
 		if got := warned(w, true); got != nil {
 			w.Errorf("warned of %v", got)
 		}
 	})
-	inWorld(t, "DoesNotWarnIfGivenBack", lease.Terms{}, func(w *world) {
+	inWorld(t, "DoesNotWarnIfGivenBack", heartbeat.Terms{}, func(w *world) {
 		if got := warned(w, false); got != nil {
 			w.Errorf("warned of %v", got)
 		}

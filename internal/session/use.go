@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -115,7 +116,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 
 // Get reads items that the lock protects in one TransactGetItems, which conflicts with a
 // transaction that is still being committed. It is repeated until ctx or the session ends.
-func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read []table.Item, err error) {
+func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read []clause.Item, err error) {
 	if err := s.Err(); err != nil {
 		return nil, err
 	}

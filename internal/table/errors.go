@@ -19,6 +19,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -79,7 +80,7 @@ func (e *Error) Unwrap() error {
 // wrote nothing. A retry of the SDK's may have been refused by what its own lost first
 // attempt wrote, so the caller looks for its own id in the item.
 type Refused struct {
-	Item Item // that refused the write; nil: there is none
+	Item clause.Item // that refused the write; nil: there is none
 }
 
 func (e *Refused) Error() string { return "the condition was false" }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -39,11 +40,11 @@ func (q Queue) RecordSortKey() string { return q.SortKey(ticket.Number{}.Padded(
 
 func (q Queue) LastSortKey() string { return q.SortKey(ticket.Max.Padded()) }
 
-func (q Queue) Key(sortKey string) Item {
-	return Item{q.layout.PK: String(q.Entity), q.layout.SK: String(sortKey)}
+func (q Queue) Key(sortKey string) clause.Item {
+	return clause.Item{q.layout.PK: clause.String(q.Entity), q.layout.SK: clause.String(sortKey)}
 }
 
-func (q Queue) RecordKey() Item {
+func (q Queue) RecordKey() clause.Item {
 	if q.Home != nil {
 		return q.Home.Key
 	}
@@ -68,11 +69,8 @@ func (q Queue) Attr(name string) string {
 	return name
 }
 
-// RecordNames are the attributes of the serving record, without a prefix.
-func RecordNames() []string { return recordNames }
-
 // Padded returns the digits in an item's sort key, or false for one of another queue.
-func (q Queue) Padded(item Item) (string, bool) {
+func (q Queue) Padded(item clause.Item) (string, bool) {
 	sk, ok := item[q.layout.SK].(*types.AttributeValueMemberS)
 	if !ok {
 		return "", false
@@ -86,7 +84,7 @@ func (q Queue) String() string { return fmt.Sprintf("%s %s", q.Entity, q.Reason)
 // Home is an item of the user that has a serving record beside its own attributes.
 type Home struct {
 	Table  string
-	Key    Item
+	Key    clause.Item
 	Prefix string // of the record's attributes
 	Create bool   // a missing item may be created
 }
@@ -94,11 +92,11 @@ type Home struct {
 // Owns reports whether an attribute belongs to the serving record.
 func (h *Home) Owns(name string) bool {
 	rest, ok := strings.CutPrefix(name, h.Prefix)
-	return ok && slices.Contains(recordNames, rest)
+	return ok && slices.Contains(queue.RecordNames(), rest)
 }
 
 // Strip returns the item without the serving record's attributes.
-func (h *Home) Strip(item Item) Item {
+func (h *Home) Strip(item clause.Item) clause.Item {
 	own := maps.Clone(item)
 	maps.DeleteFunc(own, func(name string, _ types.AttributeValue) bool { return h.Owns(name) })
 	return own

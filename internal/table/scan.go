@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
 // A client that only locks need not have it.
@@ -21,14 +23,14 @@ var _ scanner = (*dynamodb.Client)(nil)
 // Page is a part of a table: Segment of Segments, after the key After.
 type Page struct {
 	Segment, Segments int
-	After             Item   // nil: from the beginning
-	Limit             int    // of the items that are read; zero: 1 MB
-	Prefix            string // of the partition keys that are returned; all are read
+	After             clause.Item // nil: from the beginning
+	Limit             int         // of the items that are read; zero: 1 MB
+	Prefix            string      // of the partition keys that are returned; all are read
 }
 
 // Scan reads a page consistently. next is where the next page begins, nil after the last
 // one, and units are the read units that DynamoDB counted.
-func (s *Store) Scan(ctx context.Context, p Page) (items []Item, next Item, units float64, err error) {
+func (s *Store) Scan(ctx context.Context, p Page) (items []clause.Item, next clause.Item, units float64, err error) {
 	db, ok := s.db.(scanner)
 	if !ok {
 		return nil, nil, 0, fmt.Errorf("the DynamoDB client %T has no method Scan", s.db)

@@ -86,7 +86,7 @@ const dummy = "\x00"
 func newTemplate(w clause.Write, n clause.Names, values int) *template {
 	dummies := make([]types.AttributeValue, values)
 	for i := range dummies {
-		dummies[i] = String(strconv.Itoa(i))
+		dummies[i] = clause.String(strconv.Itoa(i))
 	}
 	t := &template{ids: map[string]int{}, values: map[string]int{}}
 	t.Expressions = Build(w.Template(n, func(i int) string { return dummy + strconv.Itoa(i) }, func(i int) types.AttributeValue { return dummies[i] }))
@@ -132,7 +132,7 @@ func (q Queue) Names() clause.Names {
 func (q Queue) RowNames() clause.Names { return clause.Names{Key: q.layout.PK, Expires: q.layout.TTL} }
 
 // Check returns a write without changes as a part of a transaction.
-func (s *Store) Check(key Item, w clause.Write, n clause.Names) (types.ConditionCheck, error) {
+func (s *Store) Check(key clause.Item, w clause.Write, n clause.Names) (types.ConditionCheck, error) {
 	e, table := s.Express(w, n), s.layout.Table
 	return types.ConditionCheck{
 		TableName: &table, Key: key, ConditionExpression: e.condition,
@@ -141,7 +141,7 @@ func (s *Store) Check(key Item, w clause.Write, n clause.Names) (types.Condition
 }
 
 // InTransaction returns an update as a part of a transaction. If it is refused, the reason contains the item.
-func (s *Store) InTransaction(key Item, w clause.Write, n clause.Names) (types.Update, error) {
+func (s *Store) InTransaction(key clause.Item, w clause.Write, n clause.Names) (types.Update, error) {
 	e, table := s.Express(w, n), s.layout.Table
 	return types.Update{
 		TableName: &table, Key: key, UpdateExpression: e.update, ConditionExpression: e.condition,

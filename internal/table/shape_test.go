@@ -13,9 +13,9 @@ import (
 func TestExpress(t *testing.T) {
 	store := NewStore(nil, Layout{}, 0)
 	value := rapid.OneOf(
-		rapid.Map(rapid.String(), func(s string) clause.Value { return String(s) }),
-		rapid.Map(rapid.Int64Range(0, 3), func(n int64) clause.Value { return Int(n) }),
-		rapid.Map(rapid.String(), func(s string) clause.Value { return Map(Item{s: String(s)}) }),
+		rapid.Map(rapid.String(), func(s string) clause.Value { return clause.String(s) }),
+		rapid.Map(rapid.Int64Range(0, 3), func(n int64) clause.Value { return clause.Int(n) }),
+		rapid.Map(rapid.String(), func(s string) clause.Value { return clause.Map(clause.Item{s: clause.String(s)}) }),
 	)
 	accounts, fee, open := clause.At("accounts"), clause.At("fee"), clause.At("open")
 	rapid.Check(t, func(t *rapid.T) {
@@ -23,8 +23,8 @@ func TestExpress(t *testing.T) {
 		path := accounts.Entry(rapid.StringMatching(`[a-z0-9.-]{12}`).Draw(t, "id"))
 		first, second := value.Draw(t, "first"), value.Draw(t, "second")
 		w := clause.Write{
-			If: []clause.Cond{path.Less(clause.V(first)), clause.Key.Exists(), fee.BeginsWith(clause.V(String("x")))},
-			Do: []clause.Change{path.Set(clause.V(first)), fee.Set(clause.V(Int(7))), clause.Expires.Remove()},
+			If: []clause.Cond{path.Less(clause.V(first)), clause.Key.Exists(), fee.BeginsWith(clause.V(clause.String("x")))},
+			Do: []clause.Change{path.Set(clause.V(first)), fee.Set(clause.V(clause.Int(7))), clause.Expires.Remove()},
 		}
 		if rapid.Bool().Draw(t, "more") {
 			w.If, w.Do = append(w.If, path.Equal(clause.V(second)), open.Type("S")), append(w.Do, open.Remove())

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/dbclock"
 )
 
@@ -87,17 +88,17 @@ func (s *Store) Layout() Layout { return s.layout }
 
 // Update updates the item and returns it as it is afterwards. Returns *Refused if the
 // condition was false, as do all writes.
-func (s *Store) Update(ctx context.Context, key Item, e Expressions, opts ...Option) (Item, error) {
+func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions, opts ...Option) (clause.Item, error) {
 	return s.update(ctx, key, e, types.ReturnValueAllNew, opts...)
 }
 
 // Apply is Update for a caller that needs the item of a refusal only.
-func (s *Store) Apply(ctx context.Context, key Item, e Expressions, opts ...Option) error {
+func (s *Store) Apply(ctx context.Context, key clause.Item, e Expressions, opts ...Option) error {
 	_, err := s.update(ctx, key, e, types.ReturnValueNone, opts...)
 	return err
 }
 
-func (s *Store) update(ctx context.Context, key Item, e Expressions, returned types.ReturnValue, opts ...Option) (Item, error) {
+func (s *Store) update(ctx context.Context, key clause.Item, e Expressions, returned types.ReturnValue, opts ...Option) (clause.Item, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -114,7 +115,7 @@ func (s *Store) update(ctx context.Context, key Item, e Expressions, returned ty
 	return out.Attributes, nil
 }
 
-func (s *Store) Put(ctx context.Context, item Item, e Expressions, opts ...Option) error {
+func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions, opts ...Option) error {
 	if e.err != nil {
 		return e.err
 	}
@@ -126,7 +127,7 @@ func (s *Store) Put(ctx context.Context, item Item, e Expressions, opts ...Optio
 	return err
 }
 
-func (s *Store) Delete(ctx context.Context, key Item, e Expressions, opts ...Option) error {
+func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions, opts ...Option) error {
 	if e.err != nil {
 		return e.err
 	}
@@ -139,7 +140,7 @@ func (s *Store) Delete(ctx context.Context, key Item, e Expressions, opts ...Opt
 }
 
 // Get reads the item consistently. It is nil if there is none.
-func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
+func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
 	out, err := send(ctx, s, "GetItem", s.db.GetItem,
 		&dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)},
 		func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
@@ -151,13 +152,13 @@ func (s *Store) Get(ctx context.Context, key Item) (Item, error) {
 
 // Range reads all items of the queue with sort keys from from to to, in order and
 // consistently. It sends one request for each page of 1 MB.
-func (q Queue) Range(ctx context.Context, from, to string) ([]Item, error) {
-	var items []Item
-	for next := (Item)(nil); ; {
+func (q Queue) Range(ctx context.Context, from, to string) ([]clause.Item, error) {
+	var items []clause.Item
+	for next := (clause.Item)(nil); ; {
 		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
 			TableName: &q.layout.Table, KeyConditionExpression: aws.String("(#pk = :pk) AND (#sk BETWEEN :from AND :to)"),
 			ExpressionAttributeNames:  map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
-			ExpressionAttributeValues: Item{":pk": String(q.Entity), ":from": String(from), ":to": String(to)},
+			ExpressionAttributeValues: clause.Item{":pk": clause.String(q.Entity), ":from": clause.String(from), ":to": clause.String(to)},
 			ConsistentRead:            aws.Bool(true), ExclusiveStartKey: next,
 		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -162,7 +163,7 @@ func TestRefusal(t *testing.T) {
 	bubble(t, "carries the item", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
 		item := q.RecordKey()
-		item["mark"] = table.String("here")
+		item["mark"] = clause.String("here")
 		if err := q.Put(t.Context(), item, always); err != nil {
 			t.Fatal(err)
 		}
@@ -419,7 +420,7 @@ func TestRange(t *testing.T) {
 		const rows = 12
 		for i := range rows {
 			item := q.Key(q.SortKey(fmt.Sprintf("%038d", i)))
-			item["ballast"] = table.String(strings.Repeat("x", 300_000)) // 3.6 MB in all
+			item["ballast"] = clause.String(strings.Repeat("x", 300_000)) // 3.6 MB in all
 			if err := q.Put(t.Context(), item, always); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
 const (
@@ -38,7 +40,7 @@ var _ interface {
 // TransactGet reads the items between transactions. A missing item is nil. A transaction
 // that is still being committed on one of them cancels the read with ReasonConflict.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
-func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) ([]Item, error) {
+func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) ([]clause.Item, error) {
 	db, ok := s.db.(transactReader)
 	if !ok {
 		return nil, fmt.Errorf("the DynamoDB client %T has no method TransactGetItems", s.db)
@@ -48,7 +50,7 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	if err != nil {
 		return nil, err
 	}
-	read := make([]Item, len(out.Responses))
+	read := make([]clause.Item, len(out.Responses))
 	for i, r := range out.Responses {
 		read[i] = r.Item
 	}
@@ -123,7 +125,7 @@ func TokenMismatch(err error) bool {
 
 // ReasonItem returns the item that refused the i-th write of a transaction. It is nil if
 // there is none.
-func ReasonItem(err error, i int) Item {
+func ReasonItem(err error, i int) clause.Item {
 	if all := reasons(err); i < len(all) {
 		return all[i].Item
 	}

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -68,8 +70,8 @@ func (w *Waiter) raiseCounter(ctx context.Context, t ticket.Number) error {
 		w.cfg.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and was raised",
 			"counter", w.cfg.Counter.What, "queue", q.String(), "number", t, "raised", w.highest.Ticket)
 	case errors.Is(err, counter.ErrFar):
-		return &table.MalformedError{
-			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrTicketNumber),
+		return &clause.MalformedError{
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrTicketNumber),
 			Problem: fmt.Sprintf("is %s, too far above %s, which its counter has just issued: it must be corrected by hand",
 				w.highest.Ticket, t),
 		}
@@ -293,8 +295,8 @@ func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
 		return true, err
 	case present && again.Shared == old.Shared && again.Made == old.Made:
 		q := w.cfg.Queue
-		return true, &table.MalformedError{
-			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(table.AttrHolders) + "." + old.ID,
+		return true, &clause.MalformedError{
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrHolders) + "." + old.ID,
 			Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
 		}
 	}

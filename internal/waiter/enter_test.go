@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/records"
+	"github.com/queuelock/queuelock/queue"
 )
 
 func TestAnswerToEnter(t *testing.T) {
@@ -81,13 +82,13 @@ func TestHighest(t *testing.T) {
 }
 
 func TestMakeRoom(t *testing.T) {
-	holder := serving.Holder{ID: "h", Ticket: n(7), Lease: lease.Lease{TTL: time.Minute}}
+	holder := serving.Holder{ID: "h", Ticket: n(7), Lease: queue.Lease{TTL: time.Minute}}
 	stuck := serving.Holder{ID: "h", Ticket: n(7), Problem: errors.New("cannot be read")}
 	held := record(7, holder)
 	permits := held
 	permits.Permits = 2
 	full := permits
-	full.Holders = []serving.Holder{holder, {ID: "i", Ticket: n(6), Lease: lease.Lease{TTL: time.Minute}}}
+	full.Holders = []serving.Holder{holder, {ID: "i", Ticket: n(6), Lease: queue.Lease{TTL: time.Minute}}}
 	for name, test := range map[string]struct {
 		rec       serving.Record
 		mode      serving.Mode
@@ -103,7 +104,7 @@ func TestMakeRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWaiter(t, Config{Entry: Entry{Mode: test.mode}})
 			err := w.makeRoom(t.Context(), records.Read(test.rec))
-			_, malformed := errors.AsType[*table.MalformedError](err)
+			_, malformed := errors.AsType[*clause.MalformedError](err)
 			if malformed != test.malformed || !malformed && err != test.want {
 				t.Errorf("error %v, want %v", err, test.want)
 			}

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -20,7 +21,7 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number
 	Sent   time.Time   // of the request that was granted, from which the lease counts; see Deadline
-	Lease  lease.Lease // of the entry
+	Lease  queue.Lease // of the entry
 	// A grant by name has the rest of the lease of a row: Deadline is its end for the owner, and Sent is that of the look
 	// that showed the grant, so that turns count alike. Leave deletes that row, which stays until the grant is accepted
 	// or its turn has ended. Else zero.
@@ -45,7 +46,7 @@ func (g *Grant) Handle() Handle {
 type attempt struct {
 	id         string // never used before
 	sent       time.Time
-	lease      lease.Lease
+	lease      queue.Lease
 	claimed    bool
 	passed     bool          // a release of this client has sent it
 	unknown    bool          // it was not answered: the id may be in the record, or get there
@@ -61,7 +62,7 @@ type attempt struct {
 func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
-func (a *attempt) usable(entry serving.Holder, terms lease.Terms, clock *dbclock.Clock, now time.Time) bool {
+func (a *attempt) usable(entry serving.Holder, terms heartbeat.Terms, clock *dbclock.Clock, now time.Time) bool {
 	if a.place != nil {
 		// The entry has the lease of the row as it was read, and ends with it at the earliest.
 		sent, known := a.place.ends.sent(entry.Lease.Until)
@@ -187,7 +188,7 @@ func (w *Waiter) drop(ctx context.Context, a *attempt) {
 // each other without end where the network is slow. It is no longer, because other waiters wait for it after a
 // crash. Two seconds leave room for the uncertainty of DynamoDB's clock, of about a second.
 func Grace(requestTimeout time.Duration) time.Duration {
-	return min(max(4*requestTimeout, 2*time.Second), lease.Max)
+	return min(max(4*requestTimeout, 2*time.Second), queue.MaxLease)
 }
 
 // confirm sends CONFIRM until it is answered, and updates the grant. It returns errOvertaken if the grant is gone.
@@ -199,7 +200,7 @@ func (w *Waiter) confirm(ctx context.Context, grant *Grant) error {
 	var rec serving.Record
 	err := w.send(ctx, "confirm", func(ctx context.Context) (err error) {
 		a.confirming = grant.Ticket
-		rec, err = serving.Confirm(ctx, w.cfg.Queue, a.id, grant.Ticket, lease.Middle(w.cfg.Queue.Clock(), grant.Sent))
+		rec, err = serving.Confirm(ctx, w.cfg.Queue, a.id, grant.Ticket, w.cfg.Queue.Clock().Middle(grant.Sent))
 		return err
 	})
 	switch {

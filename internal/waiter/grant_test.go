@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -22,7 +23,7 @@ func record(granted int, holders ...serving.Holder) serving.Record {
 
 func TestAttempts(t *testing.T) {
 	t.Run("HaveIDsOfTheirOwn", func(t *testing.T) {
-		w := newTestWaiter(t, Config{Entry: Entry{Owner: "o", Data: []byte("d"), Terms: lease.Terms{TTL: time.Minute}}})
+		w := newTestWaiter(t, Config{Entry: Entry{Owner: "o", Data: []byte("d"), Terms: heartbeat.Terms{TTL: time.Minute}}})
 		w.id = "p"
 		first, entry := w.attempt(false)
 		second, _ := w.attempt(true)
@@ -61,7 +62,7 @@ func TestRemains(t *testing.T) {
 		"PutAgainByALateCopy":   {a: attempt{given: true}, rec: shown, want: true},
 		"RemovedWithoutAnswer":  {a: attempt{given: true, unknown: true}, rec: record(7)},
 		"NotGivenUp":            {a: attempt{unknown: true}, rec: shown},
-		"OfAnotherProcessDelay": {a: attempt{given: true, resumed: true, lease: lease.Lease{Delay: time.Hour}}, rec: shown},
+		"OfAnotherProcessDelay": {a: attempt{given: true, resumed: true, lease: queue.Lease{Delay: time.Hour}}, rec: shown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.a.id = "a"
@@ -85,7 +86,7 @@ func TestUnknownAttempts(t *testing.T) {
 		"None":               {all: attempts{{id: "a"}, {id: "b", given: true}}},
 		"AlsoGivenUp":        {all: attempts{{id: "a", unknown: true, given: true}}, want: []string{"a"}},
 		"UnconfirmedLast":    {all: attempts{{id: "a", unknown: true, confirming: n(3)}, {id: "b", unknown: true}}, want: []string{"b", "a"}},
-		"NotBeforeLockDelay": {all: attempts{{id: "a", unknown: true, resumed: true, lease: lease.Lease{Delay: time.Second}}}},
+		"NotBeforeLockDelay": {all: attempts{{id: "a", unknown: true, resumed: true, lease: queue.Lease{Delay: time.Second}}}},
 		"ResumedNoDelay":     {all: attempts{{id: "a", unknown: true, resumed: true}}, want: []string{"a"}},
 		"AtMostOneRequest":   {all: many, want: idsOf(many[5:])},
 	} {
@@ -105,7 +106,7 @@ func idsOf(all attempts) (ids []string) {
 }
 
 func TestUsableGrant(t *testing.T) {
-	terms := lease.Terms{TTL: time.Minute, Margin: 6 * time.Second}
+	terms := heartbeat.Terms{TTL: time.Minute, Margin: 6 * time.Second}
 	ahead := dbclock.New() // says that more time has passed than the local clock
 	ahead.Observe(instant, instant, instant.Add(time.Hour))
 	for name, test := range map[string]struct {
@@ -122,7 +123,7 @@ func TestUsableGrant(t *testing.T) {
 		"NotAfterSuspension":  {until: instant.Add(time.Minute), clock: ahead},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &attempt{sent: instant, lease: lease.Lease{TTL: time.Minute, Until: test.until}}
+			a := &attempt{sent: instant, lease: queue.Lease{TTL: time.Minute, Until: test.until}}
 			if test.clock == nil {
 				test.clock = dbclock.New()
 			}

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // TestEnds checks from which request the lease of a row counts whose end a grant by name has.
@@ -48,7 +48,7 @@ func TestSuspects(t *testing.T) {
 		w.looks++
 		rec := record(8)
 		for _, id := range ids {
-			rec.Holders = append(rec.Holders, serving.Holder{ID: id, Ticket: n(7), Named: true, Lease: lease.Lease{TTL: time.Minute}})
+			rec.Holders = append(rec.Holders, serving.Holder{ID: id, Ticket: n(7), Named: true, Lease: queue.Lease{TTL: time.Minute}})
 		}
 		w.snapshot = rows.SnapshotOf(rec)
 		w.snapshot.Whole, w.snapshot.ReadAt = true, time.Now()

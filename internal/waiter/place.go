@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -30,7 +29,7 @@ type place struct {
 	row      rows.Row
 	from     string   // prefix of the id of the row that is resumed; empty after that
 	ids      []string // of all attempts; ENQUEUE of all but the last may arrive late
-	renewals *lease.Renewals
+	renewals *heartbeat.Renewals
 	ends     ends        // of its lease
 	unhook   func() bool // see hold; nil if the row is not to be named
 
@@ -113,7 +112,7 @@ func (p *place) occupy(ctx context.Context) (lost, err error) {
 		p.local.RowInserted()
 	}
 	terms := p.cfg.Row
-	c := heartbeat.Config{TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, Spread: lease.Spread}
+	c := heartbeat.Config{TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, Spread: heartbeat.Spread}
 	if fresh {
 		c.First = c.Interval
 	}
@@ -143,7 +142,7 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 	})
 	if err == nil {
 		p.from = ""
-		p.renewals = lease.NewRenewals(p.cfg.Row, p.cfg.Queue.Clock(), p.row.Lease)
+		p.renewals = heartbeat.NewRenewals(p.cfg.Row, p.cfg.Queue.Clock(), p.row.Lease)
 	}
 	return sent, fresh, err
 }

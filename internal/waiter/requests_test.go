@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -36,7 +36,7 @@ func newTestWaiter(t *testing.T, c Config) *Waiter {
 	c.Queue = table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: "e", Reason: "lock"}
 	c.Local = localqueue.New(time.Minute)
 	c.Log, c.RetryTimeout = notify.New(slog.New(slog.DiscardHandler), nil), 10*time.Second
-	c.Observer = lease.NewObserver(c.Queue.Clock(), false)
+	c.Observer = heartbeat.NewObserver(c.Queue.Clock(), false)
 	return New(t.Context(), &c)
 }
 

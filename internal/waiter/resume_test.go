@@ -4,17 +4,17 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 )
 
 func TestHandle(t *testing.T) {
 	handle, problem := Handle{ID: "p", Ticket: n(7)}, errors.New("malformed")
-	mine := serving.Holder{ID: "p-3", Ticket: n(7), Lease: lease.Lease{TTL: 1000}}
+	mine := serving.Holder{ID: "p-3", Ticket: n(7), Lease: queue.Lease{TTL: 1000}}
 	unconfirmed, endless, broken := mine, mine, mine
 	unconfirmed.Lease.FailClosed = true
-	endless.Lease = lease.Lease{Beat: 1, FailClosed: true}
-	broken.Lease, broken.Problem = lease.Lease{}, problem
+	endless.Lease = queue.Lease{Beat: 1, FailClosed: true}
+	broken.Lease, broken.Problem = queue.Lease{}, problem
 	for name, test := range map[string]struct {
 		holders []serving.Holder
 		found   bool

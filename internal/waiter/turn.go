@@ -8,7 +8,6 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/grace"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -403,7 +402,7 @@ func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struc
 	default:
 		now, clock := time.Now(), w.cfg.Queue.Clock()
 		earliest, _, _ := clock.At(now)
-		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, lease.Middle(clock, now), now)
+		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, clock.Middle(now), now)
 		o.Hinted = o.Mean > 0 && w.turn.local.Trust() > 0
 		d = w.awake(schedule.Delay(o, random.Float64(ctx)))
 		if w.turn.early > 0 && p.before() == 0 {

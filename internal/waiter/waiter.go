@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -33,12 +33,12 @@ var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 type Config struct {
 	Queue    table.Queue
 	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
-	Observer *lease.Observer
+	Observer *heartbeat.Observer
 	Local    *localqueue.Queues
 	Log      *notify.Log
 
 	Entry Entry
-	Row   lease.Terms // of the row's lease
+	Row   heartbeat.Terms // of the row's lease
 
 	Schedule     waitpolicy.Schedule
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
@@ -67,7 +67,7 @@ type Entry struct {
 	Owner string
 	Data  []byte
 	Mode  serving.Mode
-	Terms lease.Terms // with FailClosed, until the grant is confirmed
+	Terms heartbeat.Terms // with FailClosed, until the grant is confirmed
 	// Unnamed says that the lock is not to be granted by name: the lease would begin with less than its whole length.
 	Unnamed bool
 }

@@ -21,9 +21,9 @@ import (
 // TestAttributes finds each attribute of the items in docs/format.md.
 func TestAttributes(t *testing.T) {
 	text := read(t, "docs/format.md")
-	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "internal/table/layout.go"), -1)
+	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "queue/attributes.go"), -1)
 	if len(attributes) == 0 {
-		t.Fatal("internal/table/layout.go names no attributes")
+		t.Fatal("queue/attributes.go names no attributes")
 	}
 	for _, a := range attributes {
 		if !regexp.MustCompile("(?m)^\\|.*`" + a[1] + "`.*\\|").MatchString(text) {

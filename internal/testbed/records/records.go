@@ -4,8 +4,10 @@ package records
 import (
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Read returns the record as it would be read from an item that says the same. A holder with a Problem has an entry that
@@ -14,23 +16,23 @@ func Read(rec serving.Record) serving.Record {
 	if !rec.Exists {
 		return rec
 	}
-	item := table.Item{
-		table.AttrTicketNumber: rec.TicketNumber.Attribute(), table.AttrGranted: rec.Granted.Attribute(),
-		table.AttrHoldMode: table.String(serving.Mode{Shared: rec.Shared}.String()),
+	item := clause.Item{
+		queue.AttrTicketNumber: rec.TicketNumber.Attribute(), queue.AttrGranted: rec.Granted.Attribute(),
+		queue.AttrHoldMode: clause.String(serving.Mode{Shared: rec.Shared}.String()),
 	}
 	if rec.Permits > 0 {
-		item[table.AttrPermits] = table.Int(int64(rec.Permits))
+		item[queue.AttrPermits] = clause.Int(int64(rec.Permits))
 	}
 	if rec.Present {
-		holders := table.Item{}
+		holders := clause.Item{}
 		for _, h := range rec.Holders {
-			entry := table.Item{table.AttrTicket: h.Ticket.Attribute(), table.AttrOwner: table.String(h.Owner)}
+			entry := clause.Item{queue.AttrTicket: h.Ticket.Attribute(), queue.AttrOwner: clause.String(h.Owner)}
 			if h.Lease.Fill(entry); h.Problem != nil {
-				entry = table.Item{table.AttrBeat: table.String("x")}
+				entry = clause.Item{queue.AttrBeat: clause.String("x")}
 			}
-			holders[h.ID] = table.Map(entry)
+			holders[h.ID] = clause.Map(entry)
 		}
-		item[table.AttrServingAfter], item[table.AttrHolders] = rec.ServingAfter.Attribute(), table.Map(holders)
+		item[queue.AttrServingAfter], item[queue.AttrHolders] = rec.ServingAfter.Attribute(), clause.Map(holders)
 	}
 	layout := table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.Queue{Store: table.NewStore(nil, layout, time.Second), Entity: "e", Reason: "lock"}

@@ -33,8 +33,8 @@ var mutants = []mutant{
 	{
 		"a heartbeat that asks only whether the item exists", "internal/serving/writes.go",
 		"\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
-		"\tif !r.Until.IsZero() {\n\t\tmine := table.Item{table.AttrBeat: table.Int(1), table.AttrTTL: table.Int(60000), table.AttrUntil: table.Int(r.Until.UnixMilli())}\n" +
-			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(table.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
+		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{queue.AttrBeat: clause.Int(1), queue.AttrTTL: clause.Int(60000), queue.AttrUntil: clause.Int(r.Until.UnixMilli())}\n" +
+			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(clause.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
 		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
 	},
 	{
@@ -145,7 +145,7 @@ var mutants = []mutant{
 		`believed to hold|was granted after ticket`, 67,
 	},
 	{
-		"a lock delay that others do not keep", "internal/lease/observer.go",
+		"a lock delay that others do not keep", "heartbeat/observer.go",
 		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
 		`was removed by`, 57,
 	},

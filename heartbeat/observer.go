@@ -1,4 +1,4 @@
-package lease
+package heartbeat
 
 import (
 	"maps"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // forget is how long a sighting is kept beyond the length of its lease, so that a caller
@@ -40,11 +41,11 @@ func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 }
 
 // See records a lease that was read at an instant, and returns the shortest time until it
-// and its lock delay end. Zero or less means that they have ended. See returns Forever for
+// and its lock delay end. Zero or less means that they have ended. See returns queue.Forever for
 // a lease without a length. The ids of holders and rows are never reused.
-func (o *Observer) See(id string, l Lease, readAt time.Time) time.Duration {
-	if l.Length() == Forever {
-		return Forever
+func (o *Observer) See(id string, l queue.Lease, readAt time.Time) time.Duration {
+	if l.Length() == queue.Forever {
+		return queue.Forever
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,4 +1,4 @@
-package table
+package clause
 
 import (
 	"fmt"
@@ -6,14 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
-
-// Item is an item, or a map in one, in the SDK's form.
-type Item = map[string]types.AttributeValue
 
 // String, Map and Int return values of DynamoDB's types.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -28,9 +21,6 @@ func SetTime(item Item, attribute string, t time.Time) {
 		item[attribute] = Int(t.UnixMilli())
 	}
 }
-
-// MalformedError reports that an item was not written by this library.
-type MalformedError = queue.MalformedError
 
 // Reader reads attributes of an item that any program may have written. It keeps the
 // first problem in Err, and returns zero for what it cannot read. What the methods named
@@ -63,7 +53,7 @@ func read[T any](r *Reader, attribute, need string) (value T) {
 	if v == nil {
 		r.Fail(attribute, "is missing, %s is needed", need)
 	}
-	r.Fail(attribute, "is %s, %s is needed", clause.TypeName(v), need)
+	r.Fail(attribute, "is %s, %s is needed", TypeName(v), need)
 	return value
 }
 
@@ -115,7 +105,7 @@ func (r *Reader) OptionalTimes(attribute string) (times []time.Time) {
 		return nil
 	}
 	for _, s := range set.Value {
-		if n, ok := clause.Whole(s); ok && n.IsInt64() {
+		if n, ok := Whole(s); ok && n.IsInt64() {
 			times = append(times, time.UnixMilli(n.Int64()))
 		}
 	}
@@ -140,29 +130,9 @@ func (r *Reader) Int(attribute string) int64 {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n // as engines mostly print one
 	}
-	if n, ok := clause.Whole(s); ok && n.IsInt64() {
+	if n, ok := Whole(s); ok && n.IsInt64() {
 		return n.Int64()
 	}
-	r.Fail(attribute, "is %s, a whole number of 64 bits is needed", clip(s))
+	r.Fail(attribute, "is %.64s, a whole number of 64 bits is needed", s)
 	return 0
-}
-
-// Ticket reads a ticket number in any form in which an engine prints one.
-func (r *Reader) Ticket(attribute string) ticket.Number {
-	n, err := ticket.FromAttribute(r.Item[attribute])
-	if err != nil {
-		r.Fail(attribute, "%v", err)
-	}
-	if r.Err != nil {
-		return ticket.Number{}
-	}
-	return n
-}
-
-// clip shortens a hostile value for errors and logs.
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
 }

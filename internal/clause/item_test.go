@@ -1,4 +1,4 @@
-package table_test
+package clause_test
 
 import (
 	"errors"
@@ -9,18 +9,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+func numberOf(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
 func drawValue(t *rapid.T) types.AttributeValue {
 	return rapid.OneOf(
-		rapid.Map(rapid.String(), table.String),
-		rapid.Map(rapid.Int64(), table.Int),
-		rapid.Map(rapid.SampledFrom([]string{"", "1.5", "1E+3", "1E999999999", "-0", "NaN", "0x10", strings.Repeat("1", 500)}), num),
+		rapid.Map(rapid.String(), clause.String),
+		rapid.Map(rapid.Int64(), clause.Int),
+		rapid.Map(rapid.SampledFrom([]string{"", "1.5", "1E+3", "1E999999999", "-0", "NaN", "0x10", strings.Repeat("1", 500)}), numberOf),
 		rapid.SampledFrom([]types.AttributeValue{
-			table.Map(nil), table.Map(table.Item{"n": num("1")}), &types.AttributeValueMemberNULL{}, &types.AttributeValueMemberBOOL{},
+			clause.Map(nil), clause.Map(clause.Item{"n": numberOf("1")}), &types.AttributeValueMemberNULL{}, &types.AttributeValueMemberBOOL{},
 			&types.AttributeValueMemberL{}, &types.AttributeValueMemberB{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
 			&types.AttributeValueMemberBS{}, &types.UnknownUnionMember{Tag: "X"},
 		}),
@@ -30,13 +31,13 @@ func drawValue(t *rapid.T) types.AttributeValue {
 // TestReaderProblems checks that a reader never panics and keeps the first problem.
 func TestReaderProblems(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		item := table.Item{}
+		item := clause.Item{}
 		for _, name := range []string{"a", "b", "c"} {
 			if rapid.Bool().Draw(t, "has "+name) {
 				item[name] = drawValue(t)
 			}
 		}
-		r := &table.Reader{What: "row", Item: item, Path: "x."}
+		r := &clause.Reader{What: "row", Item: item, Path: "x."}
 		var first error
 		for range rapid.IntRange(1, 10).Draw(t, "reads") {
 			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "attribute")
@@ -69,7 +70,7 @@ func TestReaderProblems(t *testing.T) {
 				t.Fatalf("the first problem was %v, now it is %v", first, r.Err)
 			}
 		}
-		if malformed, ok := errors.AsType[*table.MalformedError](first); first != nil && (!ok || malformed.Item != "row" || !strings.HasPrefix(malformed.Attribute, "x.") || malformed.Problem == "") {
+		if malformed, ok := errors.AsType[*clause.MalformedError](first); first != nil && (!ok || malformed.Item != "row" || !strings.HasPrefix(malformed.Attribute, "x.") || malformed.Problem == "") {
 			t.Fatalf("got %v, want an error that names item and path", first)
 		}
 		if first != nil && len(first.Error()) > 400 {
@@ -80,23 +81,23 @@ func TestReaderProblems(t *testing.T) {
 
 // TestReader checks that a reader reads the existing attributes.
 func TestReader(t *testing.T) {
-	r := &table.Reader{Item: table.Item{"n": table.Int(-7), "e": num("25E+2"), "s": table.String("x"), "m": table.Map(table.Item{"k": num("1")})}}
+	r := &clause.Reader{Item: clause.Item{"n": clause.Int(-7), "e": numberOf("25E+2"), "s": clause.String("x"), "m": clause.Map(clause.Item{"k": numberOf("1")})}}
 	if r.Int("n") != -7 || r.Int("e") != 2500 || r.Number("e") != "25E+2" || r.Text("s") != "x" || len(r.Map("m")) != 1 || r.OptionalText("s") != "x" || r.Err != nil {
 		t.Errorf("misread, %v", r.Err)
 	}
 	if n, ok := r.OptionalInt("missing"); ok || n != 0 || r.OptionalText("missing") != "" || r.Err != nil {
 		t.Errorf("what may be absent was missed: %v", r.Err)
 	}
-	for say, read := range map[string]func(*table.Reader){
-		"attribute x.missing is missing, a number is needed": func(r *table.Reader) { r.Int("missing") },
-		"attribute x.missing is missing, a string is needed": func(r *table.Reader) { r.Text("missing") },
-		"attribute x.missing is missing, a map is needed":    func(r *table.Reader) { r.Map("missing") },
-		"attribute x.s is a string, a number is needed":      func(r *table.Reader) { r.Int("s") },
-		"attribute x.n is a number, a string is needed":      func(r *table.Reader) { r.Text("n") },
-		"attribute x.n is a number, a map is needed":         func(r *table.Reader) { r.Map("n") },
-		"attribute x.m is a map, a string is needed":         func(r *table.Reader) { r.OptionalText("m") },
+	for say, read := range map[string]func(*clause.Reader){
+		"attribute x.missing is missing, a number is needed": func(r *clause.Reader) { r.Int("missing") },
+		"attribute x.missing is missing, a string is needed": func(r *clause.Reader) { r.Text("missing") },
+		"attribute x.missing is missing, a map is needed":    func(r *clause.Reader) { r.Map("missing") },
+		"attribute x.s is a string, a number is needed":      func(r *clause.Reader) { r.Int("s") },
+		"attribute x.n is a number, a string is needed":      func(r *clause.Reader) { r.Text("n") },
+		"attribute x.n is a number, a map is needed":         func(r *clause.Reader) { r.Map("n") },
+		"attribute x.m is a map, a string is needed":         func(r *clause.Reader) { r.OptionalText("m") },
 	} {
-		bad := &table.Reader{What: "row", Path: "x.", Item: r.Item}
+		bad := &clause.Reader{What: "row", Path: "x.", Item: r.Item}
 		read(bad)
 		if bad.Err == nil || bad.Err.Error() != "malformed row: "+say {
 			t.Errorf("got %v, want that %s", bad.Err, say)
@@ -106,7 +107,7 @@ func TestReader(t *testing.T) {
 
 // TestHostileValue checks that a hostile value does not fill the log.
 func TestHostileValue(t *testing.T) {
-	r := &table.Reader{What: "row", Item: table.Item{"n": num(strings.Repeat("1", 100_000))}}
+	r := &clause.Reader{What: "row", Item: clause.Item{"n": numberOf(strings.Repeat("1", 100_000))}}
 	if r.Int("n"); r.Err == nil || len(r.Err.Error()) > 300 {
 		t.Errorf("the error has %d bytes", len(r.Err.Error()))
 	}

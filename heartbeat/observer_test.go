@@ -1,4 +1,4 @@
-package lease_test
+package heartbeat_test
 
 import (
 	"fmt"
@@ -9,8 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/lease"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // world is one true time in which an owner, an observer and DynamoDB have
@@ -47,9 +48,9 @@ const minute = time.Minute
 // TestEndByClock checks that by the clock a lease ends at its "until".
 func TestEndByClock(t *testing.T) {
 	w := newWorld(-3*time.Hour, 0)
-	observer := lease.NewObserver(w.owner, false)
+	observer := heartbeat.NewObserver(w.owner, false)
 	w.answer(w.owner)
-	l := lease.Lease{TTL: minute, Until: w.database().Add(10 * time.Second)}
+	l := queue.Lease{TTL: minute, Until: w.database().Add(10 * time.Second)}
 	if left := observer.See("h", l, w.now); left < 10*time.Second || left > 11*time.Second {
 		t.Errorf("%v is left, want 10 s and at most the clock's uncertainty", left)
 	}
@@ -59,7 +60,7 @@ func TestEndByClock(t *testing.T) {
 	}
 	// To another that comes only now it has ended as well: no client waits for a second
 	// lease.
-	if left := lease.NewObserver(w.owner, false).See("h", l, w.now); left > 0 {
+	if left := heartbeat.NewObserver(w.owner, false).See("h", l, w.now); left > 0 {
 		t.Errorf("to a newcomer %v is left, 2 s after the end", left)
 	}
 }
@@ -78,11 +79,11 @@ func TestEndByObservation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(5*time.Hour, 0)
-			observer := lease.NewObserver(w.owner, test.only)
+			observer := heartbeat.NewObserver(w.owner, test.only)
 			if test.dated {
 				w.answer(w.owner)
 			}
-			l := lease.Lease{TTL: minute}
+			l := queue.Lease{TTL: minute}
 			if test.timed {
 				l.Until = w.database().Add(24 * time.Hour)
 				if test.only {
@@ -115,9 +116,9 @@ func TestEndByObservation(t *testing.T) {
 // shows proves nothing about the delay, which may have just begun.
 func TestDelayAfterClockChange(t *testing.T) {
 	w := newWorld(0, 0)
-	observer := lease.NewObserver(w.owner, false)
+	observer := heartbeat.NewObserver(w.owner, false)
 	w.answer(w.owner)
-	l := lease.Lease{TTL: minute, Until: w.database().Add(minute), Delay: minute}
+	l := queue.Lease{TTL: minute, Until: w.database().Add(minute), Delay: minute}
 	observer.See("h", l, w.now)
 	w.now = w.now.Add(time.Second)
 	w.offset += time.Hour
@@ -136,13 +137,13 @@ func TestDelayAfterClockChange(t *testing.T) {
 // TestLeasesByID checks that leases are distinguished by their ids.
 func TestLeasesByID(t *testing.T) {
 	w := newWorld(0, 0)
-	observer := lease.NewObserver(w.owner, false)
-	observer.See("a", lease.Lease{TTL: minute}, w.now)
+	observer := heartbeat.NewObserver(w.owner, false)
+	observer.See("a", queue.Lease{TTL: minute}, w.now)
 	w.now = w.now.Add(minute)
-	if left := observer.See("b", lease.Lease{TTL: minute}, w.now); left != minute {
+	if left := observer.See("b", queue.Lease{TTL: minute}, w.now); left != minute {
 		t.Errorf("a lease seen for the first time has %v left, want %v", left, minute)
 	}
-	if left := observer.See("a", lease.Lease{TTL: minute}, w.now); left > 0 {
+	if left := observer.See("a", queue.Lease{TTL: minute}, w.now); left > 0 {
 		t.Errorf("a lease seen for a minute has %v left", left)
 	}
 }
@@ -165,20 +166,20 @@ func TestNoEarlyEnd(t *testing.T) {
 			return w.now.Add(observerOffset + apart(w.now.Sub(w.start), observerPPM))
 		}
 		judge := dbclock.New()
-		observer := lease.NewObserver(judge, rapid.Bool().Draw(t, "observation only"))
+		observer := heartbeat.NewObserver(judge, rapid.Bool().Draw(t, "observation only"))
 
 		ttl := time.Duration(rapid.OneOf(
 			rapid.Int64Range(int64(time.Second), int64(2*time.Minute)),
-			rapid.Int64Range(int64(time.Second), int64(lease.Max)),
+			rapid.Int64Range(int64(time.Second), int64(queue.MaxLease)),
 		).Draw(t, "ttl")).Truncate(time.Millisecond)
-		terms := lease.Terms{TTL: ttl, Interval: ttl / 2, Margin: lease.Margin(ttl)}
-		terms.Delay = time.Duration(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, int64(lease.MaxDelay))).Draw(t, "delay")).Truncate(time.Millisecond)
+		terms := heartbeat.Terms{TTL: ttl, Interval: ttl / 2, Margin: heartbeat.Margin(ttl)}
+		terms.Delay = time.Duration(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, int64(queue.MaxDelay))).Draw(t, "delay")).Truncate(time.Millisecond)
 		// The delay is counted by clocks that drift as well.
 		delay := terms.Delay - terms.Delay/500
 
 		l, _ := terms.Begin(w.owner, w.now)
 		deadline := terms.Deadline(w.now)
-		renewals := lease.NewRenewals(terms, w.owner, l)
+		renewals := heartbeat.NewRenewals(terms, w.owner, l)
 		ended := 0
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"see", "see", "renew", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
@@ -243,17 +244,17 @@ func TestLeaseAfterClockChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), rapid.Float64Range(-400, 400).Draw(t, "ppm"))
 		judge := dbclock.New()
-		observer := lease.NewObserver(judge, false)
+		observer := heartbeat.NewObserver(judge, false)
 		w.answer(judge)
 		ttl := time.Duration(rapid.Int64Range(int64(time.Second), int64(10*time.Minute)).Draw(t, "ttl")).Truncate(time.Millisecond)
-		terms := lease.Terms{TTL: ttl, Interval: ttl / 2, Margin: lease.Margin(ttl)}
+		terms := heartbeat.Terms{TTL: ttl, Interval: ttl / 2, Margin: heartbeat.Margin(ttl)}
 		terms.Delay = time.Duration(rapid.Int64Range(0, int64(ttl)).Draw(t, "delay")).Truncate(time.Millisecond)
 		if rapid.Bool().Draw(t, "the owner knows the clock from the start") {
 			w.answer(w.owner)
 		}
 		l, _ := terms.Begin(w.owner, w.now)
 		deadline := terms.Deadline(w.now)
-		renewals := lease.NewRenewals(terms, w.owner, l)
+		renewals := heartbeat.NewRenewals(terms, w.owner, l)
 		renew := func() (stands bool) {
 			sent := w.now
 			until := renewals.Next(sent)
@@ -298,10 +299,10 @@ func TestEndsNeverFall(t *testing.T) {
 		if rapid.Bool().Draw(t, "known from the start") {
 			w.answer(w.owner)
 		}
-		terms := lease.Terms{TTL: minute, Interval: minute / 2, Margin: lease.Margin(minute)}
+		terms := heartbeat.Terms{TTL: minute, Interval: minute / 2, Margin: heartbeat.Margin(minute)}
 		begun, _ := terms.Begin(w.owner, w.now)
 		last := begun.Until
-		renewals := lease.NewRenewals(terms, w.owner, begun)
+		renewals := heartbeat.NewRenewals(terms, w.owner, begun)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "pause")))
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
@@ -340,10 +341,10 @@ func TestCrashedOwner(t *testing.T) {
 			w.answer(judge)
 			w.now = w.now.Add(time.Second + 200*time.Millisecond)
 		}
-		terms := lease.Terms{TTL: minute, Margin: lease.Margin(minute)}
+		terms := heartbeat.Terms{TTL: minute, Margin: heartbeat.Margin(minute)}
 		l, _ := terms.Begin(w.owner, w.now)
 		w.now = w.now.Add(minute + 2500*time.Millisecond)
-		if left := lease.NewObserver(judge, false).See("h", l, w.now); left > 0 {
+		if left := heartbeat.NewObserver(judge, false).See("h", l, w.now); left > 0 {
 			t.Fatalf("%v is left 2.5 s after the end", left)
 		}
 	})
@@ -353,8 +354,8 @@ func TestCrashedOwner(t *testing.T) {
 // ended long ago.
 func TestForgottenSightings(t *testing.T) {
 	w := newWorld(0, 0)
-	observer := lease.NewObserver(w.owner, false)
-	l := lease.Lease{TTL: minute}
+	observer := heartbeat.NewObserver(w.owner, false)
+	l := queue.Lease{TTL: minute}
 	see := func(id string) time.Duration { return observer.See(id, l, w.now) }
 	see("now and then")
 	for range 20 { // a caller that tries a busy lock each ten minutes
@@ -381,7 +382,7 @@ func TestLongLeaseForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(0, 0)
-			observer, l := lease.NewObserver(w.owner, test.observationOnly), lease.Lease{TTL: 24 * time.Hour}
+			observer, l := heartbeat.NewObserver(w.owner, test.observationOnly), queue.Lease{TTL: 24 * time.Hour}
 			if test.end {
 				l.Until = w.now.Add(48 * time.Hour) // more than is observed
 			}
@@ -406,13 +407,13 @@ func TestLongLeaseForgotten(t *testing.T) {
 
 // TestConcurrentUse checks that an observer may be used by many goroutines at once.
 func TestConcurrentUse(t *testing.T) {
-	observer := lease.NewObserver(dbclock.New(), false)
+	observer := heartbeat.NewObserver(dbclock.New(), false)
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
 			for i := range 500 {
 				at := epoch.Add(time.Duration(i) * time.Minute)
-				if left := observer.See(fmt.Sprint(n, "-", i%3), lease.Lease{Beat: int64(i), TTL: minute}, at); left != minute {
+				if left := observer.See(fmt.Sprint(n, "-", i%3), queue.Lease{Beat: int64(i), TTL: minute}, at); left != minute {
 					t.Errorf("a renewed lease has %v left", left)
 				}
 			}
@@ -426,10 +427,10 @@ func TestConcurrentUse(t *testing.T) {
 // zero: one that watched it before must not take the beat it saw then for one that has
 // not moved since.
 func TestReturningBeat(t *testing.T) {
-	o := lease.NewObserver(dbclock.New(), false)
+	o := heartbeat.NewObserver(dbclock.New(), false)
 	at := func(s int) time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(s) * time.Second) }
-	row := func(beat int64, until int) lease.Lease {
-		return lease.Lease{TTL: 15 * time.Second, Beat: beat, Until: at(until)}
+	row := func(beat int64, until int) queue.Lease {
+		return queue.Lease{TTL: 15 * time.Second, Beat: beat, Until: at(until)}
 	}
 	o.See("row", row(1, 15), at(0))
 	if left := o.See("row", row(1, 30), at(16)); left <= 0 {
