@@ -108,7 +108,7 @@ func hangs(ctx context.Context, locks *queuelock.Client, key queuelock.Key) erro
 	if err != nil {
 		return err
 	}
-	if err := locks.EvictHolder(ctx, key, state.Serving[0]); err != nil {
+	if err := locks.Evict(ctx, key, state.Serving[0]); err != nil {
 		return err
 	}
 	if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {

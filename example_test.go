@@ -267,7 +267,7 @@ func ExampleFailClosed() {
 	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.FailClosed)
 
 	// An operator believes that worker-1 has ended.
-	if err := second.Evict(ctx, key, stuck.Ticket); err != nil {
+	if err := second.Evict(ctx, key, *stuck); err != nil {
 		fmt.Println(err)
 		return
 	}

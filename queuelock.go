@@ -49,7 +49,7 @@
 //	| an answer is lost            | found out by id, never granted twice              |
 //	| the table does not answer    | retried for one TTL, at least 30 s, then an error |
 //	| a fail-closed holder crashes | all wait for an operator (Client.Evict)           |
-//	| a holder hangs and renews    | all wait for an operator (Client.EvictHolder)     |
+//	| a holder hangs and renews    | all wait for an operator (Client.Evict)           |
 //
 // # Outcomes
 //
@@ -62,8 +62,8 @@
 //   - Any other error comes from the table, the arguments or ctx. The lock is held as before, unless the call
 //     was to release it, and the call may be repeated.
 //
-// Release, Close, Sweep, Evict and EvictHolder may be repeated after any error. The pages docs/costs.md and docs/errors.md
-// list the requests and errors of each call.
+// Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and docs/errors.md list the
+// requests and errors of each call.
 //
 // # Packages
 //
@@ -334,15 +334,6 @@ func (c *Client) over(ctx context.Context) error {
 		return cause
 	}
 	return context.Cause(c.ctx)
-}
-
-// enter begins a call on a queue that acquires nothing.
-func (c *Client) enter(ctx context.Context, key Key) (bounded context.Context, q table.Queue, end func(), err error) {
-	_, q, err = c.prepare(key, waitpolicy.NoWait, nil)
-	if err == nil {
-		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
-	}
-	return bounded, q, end, err
 }
 
 // prepare checks the arguments of a call.

@@ -1,8 +1,8 @@
-// Package sweep removes queue rows and holders whose leases have ended.
+// Package sweep removes queue rows and holders whose leases have ended, and holders that an operator names.
 //
 // # Promises
 //
-// No live lease is removed. Each removal is a conditional write that asks for the beat
+// No live lease is removed, but by Shown. Each removal is a conditional write that asks for the beat
 // by which the lease was judged, so an owner that has renewed since keeps its row or its
 // lock. Crashes do not compound: all that have expired are removed in one pass.
 //

@@ -200,19 +200,19 @@ func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
 	time.Sleep(31 * time.Second)
-	if err := operator.Evict(t.Context(), order, held.Ticket()); err != nil {
-		t.Error(err)
+	evict := func() {
+		state, err := operator.Inspect(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := operator.Evict(t.Context(), order, state.Serving[0]); err != nil {
+			t.Error(err)
+		}
+		<-held.Context().Done()
 	}
-	<-held.Context().Done()
+	evict()
 	held = acquire(t, holder, order, waitpolicy.NoWait)
-	state, err := operator.Inspect(t.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := operator.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
-		t.Error(err)
-	}
-	<-held.Context().Done()
+	evict()
 }
 
 // playEviction plays EVICT, and CLEAN UP after a TAKE without an answer.

@@ -220,7 +220,7 @@ func useLocks(t *testing.T) (sent queuelocktest.Counts) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if err := a.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
+		if err := a.Evict(t.Context(), order, state.Serving[0]); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

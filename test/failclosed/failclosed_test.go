@@ -122,7 +122,7 @@ func TestCrashedHolder(t *testing.T) {
 				t.Errorf("the holder lost it: %v", err)
 			}
 			evicted := time.Now()
-			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+			if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
@@ -151,7 +151,7 @@ func TestEvictedHolder(t *testing.T) {
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
@@ -171,7 +171,7 @@ func TestEvictedHolder(t *testing.T) {
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 			t.Fatal(err)
 		}
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
@@ -183,7 +183,7 @@ func TestEvictedHolder(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
@@ -231,7 +231,7 @@ func TestModes(t *testing.T) {
 					t.Errorf("%v has a lease", e)
 				}
 			}
-			if err := c.Evict(t.Context(), locktest.Order, second.Ticket()); err != nil {
+			if err := c.Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)

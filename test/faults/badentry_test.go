@@ -134,7 +134,9 @@ func TestBadEntry(t *testing.T) {
 						t.Errorf("%v: %v, want a MalformedError", wait, err)
 					}
 				}
-				if err := b.Evict(t.Context(), locktest.Order, ticket.FromUint64(1)); err == nil || errors.Is(err, queuelock.ErrLeased) {
+				shown := locktest.Must(b.Inspect(t.Context(), locktest.Order)).Serving[0]
+				err := b.Evict(t.Context(), locktest.Order, shown)
+				if _, malformed := errors.AsType[*queuelock.MalformedError](err); !malformed {
 					t.Errorf("an operator's eviction: %v, want what is wrong with the entry", err)
 				}
 				time.Sleep(time.Minute)

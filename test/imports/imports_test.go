@@ -23,7 +23,6 @@ var floors = []string{
 	"sweeper",
 	"",
 	"internal/picture",
-	"internal/eviction",
 	"internal/multilock",
 	"internal/session",
 	"internal/waiter",

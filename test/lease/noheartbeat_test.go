@@ -129,7 +129,7 @@ func TestNoHeartbeat(t *testing.T) {
 			lock, _ := take(t, table)
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 			holder := locktest.Must(b.Inspect(t.Context(), locktest.Order)).Serving[0]
-			if err := b.EvictHolder(t.Context(), locktest.Order, holder); err != nil {
+			if err := b.Evict(t.Context(), locktest.Order, holder); err != nil {
 				t.Fatal(err)
 			}
 			next := locktest.Acquire(t, b, waitpolicy.NoWait)

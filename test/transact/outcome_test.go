@@ -99,7 +99,7 @@ func TestTransactToken(t *testing.T) {
 			time.Sleep(time.Minute)
 			for range 2 {
 				state := locktest.Must(others.Inspect(t.Context(), locktest.Order))
-				if err := others.EvictHolder(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+				if err := others.Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
 					t.Fatal(err)
 				}
 				locktest.Acquire(t, others, waitpolicy.NoWait)
