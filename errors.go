@@ -62,7 +62,7 @@ type NotAcquiredError struct {
 	EstimatedWait time.Duration
 	Estimated     bool
 	Err           error // the context's, if that ended the wait
-	Blocked       error // a *MalformedError about a row ahead or a holder's entry, or nil
+	Blocked       error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -121,25 +121,11 @@ func (e *MismatchError) Error() string {
 		e.Key, e.Is, e.Wanted, e.remedy)
 }
 
-// Cause says how a lock was lost.
-type Cause = heartbeat.Cause
-
-// The causes of a loss.
-const (
-	// Evicted: another client evicted the holder after its lease had ended, or an operator did.
-	Evicted = heartbeat.Evicted
-	// Expired: the lease ended on the process's own clock and no renewal had failed: the process was paused, or
-	// had NoHeartbeat.
-	Expired = heartbeat.Expired
-	// Unreachable: the lease ended because renewals failed or hung.
-	Unreachable = heartbeat.Unreachable
-)
-
 // LostError says how a lock was lost. It matches ErrLost and Err.
 type LostError struct {
 	Key    Key
 	Ticket ticket.Number
-	Cause  Cause
+	Cause  heartbeat.Cause
 	Err    error // the last renewal's error, if one failed
 }
 
@@ -225,14 +211,6 @@ func (e *EvictError) Error() string {
 	}
 	return s + "this holder is gone; holders: " + strings.Join(others, ", ")
 }
-
-// TableError says that the table is missing or has other keys than are needed.
-type TableError = queue.TableError
-
-// MalformedError says that an item in the queue was not written by this library. Acquire returns it for a
-// serving record, of which it has raised no more than the ticket number. A malformed row is waited for and swept like
-// that of a crashed waiter.
-type MalformedError = queue.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
 // waiter saw last.

@@ -167,7 +167,7 @@ func ExampleLocks_Transact() {
 		fmt.Println(err)
 		return
 	}
-	locks, closed := scoped(db, queuelock.ScopeTable)
+	locks, closed := scoped(db, ticket.ScopeTable)
 	defer closed()
 	from, to := queuelock.Key{Entity: "order-8"}, queuelock.Key{Entity: "order-9"}
 	both, err := locks.AcquireAll(ctx, []queuelock.Key{from, to}, waitpolicy.For(time.Minute))

@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -61,7 +62,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 
 func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.with(opts)
-	cfg.Scope = ScopeQueue
+	cfg.Scope = ticket.ScopeQueue
 	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	var misuse error
 	switch {

@@ -79,7 +79,7 @@ type ScanConfig struct {
 // costs one read unit for each 4 KB of the table, however few queues match. A queue of LockItem is found by its
 // waiters only, because its holder is in the item. The SDK client must have the method Scan. Yields
 //
-//   - a state with Entity and Reason alone, and a *MalformedError, if another program wrote the record. The scan
+//   - a state with Entity and Reason alone, and a *queue.MalformedError, if another program wrote the record. The scan
 //     goes on.
 //   - nil and ErrClosed after Close, or any other error if the table failed or ctx ended. The scan is over.
 func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {

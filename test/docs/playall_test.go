@@ -19,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -233,7 +234,7 @@ func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest
 
 // playScopes plays NUMBER, ENTER and RAISE.
 func playScopes(t *testing.T, table *queuelocktest.Table) {
-	c, db := locktest.Open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeTable})
+	c, db := locktest.Open(t, table, "wide", queuelock.Config{Scope: ticket.ScopeTable})
 	release(t, acquireAll(t, c, waitpolicy.NoWait, "x", "y"))
 	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
 	for _, item := range table.Items() { // deletes the counter

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -73,7 +74,7 @@ func TestEvictHolder(t *testing.T) {
 			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
 				t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
 			}
-			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
 				t.Errorf("%v, want evicted", lock.Err())
 			}
 			time.Sleep(time.Minute)
@@ -92,7 +93,7 @@ func TestEvictHolder(t *testing.T) {
 		evicted := time.Now()
 		<-lock.Context().Done()
 		loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
-		if took := time.Since(evicted); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
+		if took := time.Since(evicted); !ok || loss.Cause != heartbeat.Evicted || took > locktest.TTL/2 {
 			t.Errorf("%v after %v", context.Cause(lock.Context()), took)
 		}
 	})

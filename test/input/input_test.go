@@ -54,7 +54,7 @@ func TestArgumentsOfNew(t *testing.T) {
 		{"nil observer", queuelock.Config{Observer: (*deaf)(nil)}, []string{"Observer is a nil *input_test.deaf: leave it out"}},
 		{"nil function as observer", queuelock.Config{Observer: event.Func(nil)}, []string{"Observer is a nil event.Func"}},
 		{"short Forget", queuelock.Config{Forget: time.Hour}, []string{"Forget is 1h0m0s", "24h0m0s", "0 to keep"}},
-		{"Forget of a wide scope", queuelock.Config{Forget: 24 * time.Hour, Scope: queuelock.ScopeTable}, []string{"Forget is 24h0m0s", "ScopeQueue only"}},
+		{"Forget of a wide scope", queuelock.Config{Forget: 24 * time.Hour, Scope: ticket.ScopeTable}, []string{"Forget is 24h0m0s", "ScopeQueue only"}},
 		{"unknown scope", queuelock.Config{Scope: 7}, []string{"Scope is 7", "ScopeQueue, ScopeEntity and ScopeTable"}},
 		{"TTL attribute of ours", queuelock.Config{Attributes: queuelock.Attributes{TTL: "until"}}, []string{"TTL attribute", `"until"`}},
 		{"polls upside down", queuelock.Config{Poll: waitpolicy.Schedule{Fastest: time.Minute}}, []string{"Poll", "1m0s"}},

@@ -20,6 +20,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -146,7 +147,7 @@ func TestForget(t *testing.T) {
 	}
 	inTime("NotWithWiderScope", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
+		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
 		op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
 		locktest.Acquire(t, crashed, waitpolicy.Forever)
 		network.Partition()
@@ -248,11 +249,11 @@ func TestForget(t *testing.T) {
 			}
 		})
 	}
-	for _, cfg := range []queuelock.Config{{Forget: time.Hour}, {Forget: -day}, {Forget: day, Scope: queuelock.ScopeTable}} {
+	for _, cfg := range []queuelock.Config{{Forget: time.Hour}, {Forget: -day}, {Forget: day, Scope: ticket.ScopeTable}} {
 		locktest.InBubble(t, "Refused "+cfg.Forget.String(), func(t *testing.T) {
 			_, err := queuelock.New(queuelocktest.NewTable(t).Client("a"), "queuelock", cfg)
 			other := "24h0m0s"
-			if cfg.Scope != queuelock.ScopeQueue {
+			if cfg.Scope != ticket.ScopeQueue {
 				other = "ScopeTable"
 			}
 			locktest.Says(t, err, "Forget is "+cfg.Forget.String(), other)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -263,7 +264,7 @@ func TestUnknownBeforeCancellation(t *testing.T) {
 		item := locktest.Deposit(table, nil)
 		item.Update.TableName = aws.String("ordres")
 		err := lock.Transact(t.Context(), item)
-		if _, schema := errors.AsType[*queuelock.TableError](err); err == nil || schema {
+		if _, schema := errors.AsType[*queue.TableError](err); err == nil || schema {
 			t.Errorf("got %v, which blames the lock's table: %v", err, schema)
 		}
 		locktest.Release(t, lock)

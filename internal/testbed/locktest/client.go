@@ -26,7 +26,7 @@ var TenSeconds = queuelock.Config{TTL: TTL, WaiterTTL: 4 * time.Second}
 var Fast = queuelock.Config{TTL: 4 * time.Second, WaiterTTL: 4 * time.Second}
 
 // SharedScope is the configuration of clients with one counter for the table.
-var SharedScope = queuelock.Config{Scope: queuelock.ScopeTable}
+var SharedScope = queuelock.Config{Scope: ticket.ScopeTable}
 
 // Open returns a client of the table with a network of its own, which bears its
 // name. The client is closed at the end of the test.
