@@ -75,7 +75,7 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 			return nil, err
 		case cfg.placed != nil:
 			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
-		case c.cfg.Scope == ScopeEntity && key.Entity != keys[0].Entity:
+		case c.cfg.Scope == ticket.ScopeEntity && key.Entity != keys[0].Entity:
 			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, "+
 				"which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)
 		}
@@ -96,7 +96,7 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 // try makes one attempt. tried reports whether a request was made.
 func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
 	config := multilock.Config{
-		Numbered: s.cfg.Scope != ScopeQueue, Log: s.cfg.Logger,
+		Numbered: s.cfg.Scope != ticket.ScopeQueue, Log: s.cfg.Logger,
 		Hold: func(ctx context.Context, i int, grant *waiter.Grant) multilock.Held {
 			return s.client.hold(ctx, s.in(i), s.queues[i], grant)
 		},

@@ -51,8 +51,9 @@ type Config struct {
 	// ObserveExpiry judges leases of others by observation alone, never by DynamoDB's clock, for engines whose
 	// Date header is wrong. A crashed holder then costs a new client up to one more TTL.
 	ObserveExpiry bool
-	// Scope says which counter issues tickets. Zero means ScopeQueue. All clients of a queue need the same.
-	Scope Scope
+	// Scope says which counter issues tickets. Zero means ticket.ScopeQueue. All clients of a queue need the same: an
+	// Acquire by a client of another scope is a *MismatchError.
+	Scope ticket.Scope
 	// Forget lets the table's TTL delete the record of a lock that was not used for this long. Its next use
 	// begins a new record, with higher tickets. Zero means never, because clients of versions without Forget
 	// lose locks beside it. At least 24 h, with ScopeQueue only. Items of LockItem are never deleted.
@@ -74,17 +75,6 @@ type Config struct {
 // Attributes names attributes of the lock table. Zero means "pk", "sk" and "expiresAt". The keys are of type S. The
 // names must differ from each other and from the library's own attributes.
 type Attributes struct{ PartitionKey, SortKey, TTL string }
-
-// Scope says which counter issues the tickets of a client's queues. An Acquire by a client of another scope
-// than the queue's is a *MismatchError.
-type Scope = ticket.Scope
-
-// The scopes; see package ticket.
-const (
-	ScopeQueue  Scope = ticket.ScopeQueue  // each queue has a counter
-	ScopeEntity Scope = ticket.ScopeEntity // all queues of an entity share a counter
-	ScopeTable  Scope = ticket.ScopeTable  // all queues of the table share a counter
-)
 
 const (
 	minTTL          = time.Second
@@ -127,11 +117,11 @@ func (c Config) validate() error {
 	var err error
 	bad, printable := quote.Bad(c.Owner)
 	switch {
-	case c.Scope < ScopeQueue || c.Scope > ScopeTable:
+	case c.Scope < ticket.ScopeQueue || c.Scope > ticket.ScopeTable:
 		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case c.Forget != 0 && c.Forget < minForget:
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
-	case c.Forget != 0 && c.Scope != ScopeQueue:
+	case c.Forget != 0 && c.Scope != ticket.ScopeQueue:
 		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
 	case c.Wake != nil && isNil(c.Wake):
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
@@ -192,10 +182,10 @@ const counterName = "ticket-master"
 func (c Config) counter(q table.Queue) *waiter.Counter {
 	m := counter.Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
 	switch c.Scope {
-	case ScopeEntity:
+	case ticket.ScopeEntity:
 		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)
 		return &waiter.Counter{Counter: m, Scope: c.Scope}
-	case ScopeTable:
+	case ticket.ScopeTable:
 		q.Entity = counterName
 		m.Key, m.What = q.Key("current"), "ticket master of the table"
 		return &waiter.Counter{Counter: m, Scope: c.Scope}

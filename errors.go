@@ -43,14 +43,6 @@ var (
 	ErrReleased = errors.New("queuelock: lock released")
 	// ErrClosed reports that the client was closed before the call or during it.
 	ErrClosed = group.ErrClosed
-	// ErrNotServed reports that no holder has the ticket given to Evict: its turn has ended, or it never had
-	// one.
-	ErrNotServed = errors.New("queuelock: no holder has this ticket")
-	// ErrLeased reports that the holder given to Evict has a lease: EvictHolder evicts it.
-	ErrLeased = errors.New("queuelock: this holder has a lease")
-	// ErrRenewed reports that the holder given to EvictHolder has renewed its lease since it was read. Inspect
-	// shows it as it is now.
-	ErrRenewed = errors.New("queuelock: this holder has renewed its lease since it was read")
 )
 
 // NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err and Blocked.
@@ -71,7 +63,7 @@ type NotAcquiredError struct {
 	EstimatedWait time.Duration
 	Estimated     bool
 	Err           error // the context's, if that ended the wait
-	Blocked       error // a *MalformedError about a row ahead or a holder's entry, or nil
+	Blocked       error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -130,25 +122,11 @@ func (e *MismatchError) Error() string {
 		e.Key, e.Is, e.Wanted, e.remedy)
 }
 
-// Cause says how a lock was lost.
-type Cause = heartbeat.Cause
-
-// The causes of a loss.
-const (
-	// Evicted: another client evicted the holder after its lease had ended, or an operator did.
-	Evicted = heartbeat.Evicted
-	// Expired: the lease ended on the process's own clock and no renewal had failed: the process was paused, or
-	// had NoHeartbeat.
-	Expired = heartbeat.Expired
-	// Unreachable: the lease ended because renewals failed or hung.
-	Unreachable = heartbeat.Unreachable
-)
-
 // LostError says how a lock was lost. It matches ErrLost and Err.
 type LostError struct {
 	Key    Key
 	Ticket ticket.Number
-	Cause  Cause
+	Cause  heartbeat.Cause
 	Err    error // the last renewal's error, if one failed
 }
 
@@ -202,44 +180,38 @@ func (e *ConditionError) Error() string {
 	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
 }
 
-// EvictError says why Evict or EvictHolder did nothing. It matches ErrNotServed, ErrLeased or ErrRenewed.
+// EvictError says that Evict did nothing, because the holder is gone or has renewed its lease.
 type EvictError struct {
 	Key     Key
-	Ticket  ticket.Number
-	Serving []queue.Holder // in the order of tickets
-	Err     error          // ErrNotServed, ErrLeased or ErrRenewed
+	Holder  queue.Holder   // as it was shown
+	Serving []queue.Holder // the present holders, in the order of tickets
+}
+
+// Renewed returns the holder as it is now if it still is one: it has renewed its lease since it was shown. If ok is
+// false it is gone, by its release, an eviction or Resume.
+func (e *EvictError) Renewed() (now queue.Holder, ok bool) {
+	i := slices.IndexFunc(e.Serving, func(h queue.Holder) bool { return h.ID == e.Holder.ID && h.Ticket == e.Holder.Ticket })
+	if i < 0 {
+		return now, false
+	}
+	return e.Serving[i], true
 }
 
 func (e *EvictError) Error() string {
-	s := fmt.Sprintf("queuelock: evict %s ticket %s: %s", e.Key, e.Ticket, strings.TrimPrefix(fmt.Sprint(e.Err), "queuelock: "))
+	s := fmt.Sprintf("queuelock: evict %s ticket %s: ", e.Key, e.Holder.Ticket)
+	if now, ok := e.Renewed(); ok {
+		return s + fmt.Sprintf("this holder has renewed its lease since it was read: %s, beat %d, which ends in %v unless it is renewed",
+			quote.Text(now.Owner), now.Beat, max(0, now.Remaining).Round(time.Millisecond))
+	}
+	if len(e.Serving) == 0 {
+		return s + "this holder is gone: the lock has no holder"
+	}
 	var others []string
 	for _, h := range e.Serving {
-		if h.Ticket == e.Ticket {
-			s += fmt.Sprintf(": %s, beat %d, which ends in %v unless it is renewed", quote.Text(h.Owner), h.Beat,
-				max(0, h.Remaining).Round(time.Millisecond))
-			continue
-		}
 		others = append(others, fmt.Sprintf("%s (ticket %s)", quote.Text(h.Owner), h.Ticket))
 	}
-	switch {
-	case !errors.Is(e.Err, ErrNotServed):
-	case len(others) == 0:
-		s += ": the lock has no holder"
-	default:
-		s += "; holders: " + strings.Join(others, ", ")
-	}
-	return s
+	return s + "this holder is gone; holders: " + strings.Join(others, ", ")
 }
-
-func (e *EvictError) Unwrap() error { return e.Err }
-
-// TableError says that the table is missing or has other keys than are needed.
-type TableError = queue.TableError
-
-// MalformedError says that an item in the queue was not written by this library. Acquire returns it for a
-// serving record, of which it has raised no more than the ticket number. A malformed row is waited for and swept like
-// that of a crashed waiter.
-type MalformedError = queue.MalformedError
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
 // waiter saw last.

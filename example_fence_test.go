@@ -108,7 +108,7 @@ func hangs(ctx context.Context, locks *queuelock.Client, key queuelock.Key) erro
 	if err != nil {
 		return err
 	}
-	if err := locks.EvictHolder(ctx, key, state.Serving[0]); err != nil {
+	if err := locks.Evict(ctx, key, state.Serving[0]); err != nil {
 		return err
 	}
 	if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {
@@ -167,7 +167,7 @@ func ExampleLocks_Transact() {
 		fmt.Println(err)
 		return
 	}
-	locks, closed := scoped(db, queuelock.ScopeTable)
+	locks, closed := scoped(db, ticket.ScopeTable)
 	defer closed()
 	from, to := queuelock.Key{Entity: "order-8"}, queuelock.Key{Entity: "order-9"}
 	both, err := locks.AcquireAll(ctx, []queuelock.Key{from, to}, waitpolicy.For(time.Minute))

@@ -10,29 +10,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func ExampleClient_Evict() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	key := queuelock.Key{Entity: "payroll"}
-
-	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = locks.Evict(ctx, key, lock.Ticket())
-	fmt.Println("it has a lease:", errors.Is(err, queuelock.ErrLeased))
-	if err := lock.Release(ctx); err != nil {
-		fmt.Println(err)
-	}
-	err = locks.Evict(ctx, key, lock.Ticket())
-	fmt.Println("it is gone:", errors.Is(err, queuelock.ErrNotServed))
-	// Output:
-	// it has a lease: true
-	// it is gone: true
-}
-
 func ExampleCreateTable() {
 	ctx, db := context.Background(), newMemory()
 
@@ -120,7 +97,7 @@ func ExampleClient_IsLocked() {
 	// locked: false
 }
 
-func ExampleClient_EvictHolder() {
+func ExampleClient_Evict() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
@@ -138,7 +115,7 @@ func ExampleClient_EvictHolder() {
 	}
 	for _, holder := range state.Serving {
 		fmt.Printf("evict %s, ticket %s\n", holder.Owner, holder.Ticket)
-		if err := locks.EvictHolder(ctx, key, holder); err != nil {
+		if err := locks.Evict(ctx, key, holder); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -146,6 +123,31 @@ func ExampleClient_EvictHolder() {
 	// Output:
 	// evict worker-1, ticket 1
 	// lost: true
+}
+
+func ExampleEvictError_Renewed() {
+	ctx := context.Background()
+	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	defer closed()
+	key := queuelock.Key{Entity: "payroll"}
+	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	state, err := locks.Inspect(ctx, key)
+	if err := errors.Join(err, lock.Extend(ctx)); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	err = locks.Evict(ctx, key, state.Serving[0])
+	if refused, ok := errors.AsType[*queuelock.EvictError](err); ok {
+		now, renewed := refused.Renewed()
+		fmt.Printf("renewed: %t, with beat %d\n", renewed, now.Beat)
+	}
+	// Output:
+	// renewed: true, with beat 1
 }
 
 func ExampleClient_Queues() {

@@ -19,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -267,7 +268,7 @@ func ExampleFailClosed() {
 	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.FailClosed)
 
 	// An operator believes that worker-1 has ended.
-	if err := second.Evict(ctx, key, stuck.Ticket); err != nil {
+	if err := second.Evict(ctx, key, *stuck); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -395,7 +396,7 @@ func ExampleOnProgress() {
 func ExampleClient_AcquireAll() {
 	ctx := context.Background()
 	db := newMemoryTable()
-	locks, closed := scoped(db, queuelock.ScopeTable)
+	locks, closed := scoped(db, ticket.ScopeTable)
 	defer closed()
 
 	if err := transfer(ctx, locks, "account-1", "account-2"); err != nil {
@@ -417,7 +418,7 @@ func ExampleClient_AcquireAll() {
 func ExampleScope() {
 	ctx := context.Background()
 	db := newMemoryTable()
-	locks, closed := scoped(db, queuelock.ScopeEntity)
+	locks, closed := scoped(db, ticket.ScopeEntity)
 	defer closed()
 
 	for _, reason := range []string{"stock", "price", "stock"} {
@@ -758,7 +759,7 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // scoped is a client of a scope. closed must be called in the end.
-func scoped(db queuelock.DynamoDB, scope queuelock.Scope) (locks *queuelock.Client, closed func()) {
+func scoped(db queuelock.DynamoDB, scope ticket.Scope) (locks *queuelock.Client, closed func()) {
 	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Scope: scope})
 	if err != nil {
 		panic(err)

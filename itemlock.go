@@ -62,7 +62,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 
 func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.with(opts)
-	cfg.Scope = ScopeQueue
+	cfg.Scope = ticket.ScopeQueue
 	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	var misuse error
 	switch {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/eviction"
 	"github.com/queuelock/queuelock/internal/listing"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/picture"
@@ -22,35 +21,44 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// AnyKey names a queue: a Key, or an ItemKey for that of an item's lock.
+type AnyKey interface {
+	fmt.Stringer
+	queue(*Client) (table.Queue, error)
+}
+
+func (k Key) queue(c *Client) (table.Queue, error) {
+	_, q, err := c.prepare(k, waitpolicy.NoWait, nil)
+	return q, err
+}
+
+func (k ItemKey) queue(c *Client) (table.Queue, error) {
+	_, q, err := c.prepareItem(k, waitpolicy.NoWait, nil)
+	return q, err
+}
+
+// enter begins a call on a queue that acquires nothing.
+func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context, q table.Queue, end func(), err error) {
+	if key == nil {
+		return nil, q, nil, errors.New("queuelock: the key is nil")
+	}
+	if q, err = key.queue(c); err == nil {
+		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
+	}
+	return bounded, q, end, err
+}
+
 // Inspect returns the holders and the waiters, in order, as one consistent query shows them. It changes
-// nothing.
-func (c *Client) Inspect(ctx context.Context, key Key) (*queue.State, error) {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.inspect(ctx, q, key.String())
-}
-
-// InspectItem returns the holder of an item's lock, and the waiters, as Inspect does. A missing item has issued
-// no ticket.
-func (c *Client) InspectItem(ctx context.Context, item ItemKey) (*queue.State, error) {
-	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.inspect(ctx, q, "item "+item.String())
-}
-
-func (c *Client) inspect(ctx context.Context, q table.Queue, what string) (*queue.State, error) {
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+// nothing. Of an item it reads the item, which has the holder, and the rows. A missing item has issued no ticket.
+func (c *Client) Inspect(ctx context.Context, key AnyKey) (*queue.State, error) {
+	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	snapshot, err := rows.LookAll(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("queuelock: inspect %s: %w", what, err)
+		return nil, fmt.Errorf("queuelock: inspect %s: %w", keyOf(q), err)
 	}
 	return picture.State(q, snapshot, c.observer), nil
 }
@@ -71,7 +79,7 @@ type ScanConfig struct {
 // costs one read unit for each 4 KB of the table, however few queues match. A queue of LockItem is found by its
 // waiters only, because its holder is in the item. The SDK client must have the method Scan. Yields
 //
-//   - a state with Entity and Reason alone, and a *MalformedError, if another program wrote the record. The scan
+//   - a state with Entity and Reason alone, and a *queue.MalformedError, if another program wrote the record. The scan
 //     goes on.
 //   - nil and ErrClosed after Close, or any other error if the table failed or ctx ended. The scan is over.
 func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
@@ -150,78 +158,35 @@ func (c *Client) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	return swept, err
 }
 
-// Evict ends the turn of a holder that fails closed, by the ticket that Inspect shows. First make sure that its
-// process has ended: a live one works on until its next heartbeat. Returns nil if the holder was found and is
-// now gone, by this call or by its own release, and
+// Evict ends the turn of a holder as Inspect has shown it, by its ID and Ticket, and by its Beat if it has a lease, so
+// that it never evicts another holder. First make sure that its process has ended: a live one learns of it by its next
+// heartbeat, and works on until then, beside the next holder. Only its fenced writes are refused from now on. There is
+// no lock delay. A holder with a lease needs Evict only if its process hangs and still renews it.
+//
+// Returns nil if the holder was found and is now gone, by this call or by its own release, and
 //
 //   - ErrClosed after Close.
-//   - *EvictError, which matches ErrNotServed or ErrLeased, if nothing was done.
+//   - *EvictError if nothing was done, because the holder is gone or has renewed its lease.
 //   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
-func (c *Client) Evict(ctx context.Context, key Key, t ticket.Number) error {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return err
-	}
-	return c.evict(ctx, q, t, event.ByOperator, func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
-		return eviction.FailClosed(ctx, q, t, minRetryTimeout)
-	})
-}
-
-// EvictHolder ends the turn of a holder as Inspect has shown it, although it renews its lease: its process hangs,
-// and its heartbeats continue. The next waiter is served at once, without a lock delay. The process learns of it
-// by its next heartbeat, and its fenced writes are refused from now on. Its other work overlaps with that of the
-// next holder until it ends: stop the process first if that is possible. EvictHolder asks for the ID, the Ticket
-// and the Beat of h, so it never evicts another holder. Its results are those of Evict, but *EvictError matches
-// ErrNotServed, or ErrRenewed if the holder has renewed its lease since it was read.
-func (c *Client) EvictHolder(ctx context.Context, key Key, h queue.Holder) error {
-	_, q, err := c.prepare(key, waitpolicy.NoWait, nil)
-	if err != nil {
-		return err
-	}
-	return c.evictShown(ctx, q, h)
-}
-
-// EvictItemHolder is EvictHolder for the lock of an item, with a holder that InspectItem has shown. An
-// UpdateAndRelease of that holder is refused from now on.
-func (c *Client) EvictItemHolder(ctx context.Context, item ItemKey, h queue.Holder) error {
-	_, q, err := c.prepareItem(item, waitpolicy.NoWait, nil)
-	if err != nil {
-		return err
-	}
-	return c.evictShown(ctx, q, h)
-}
-
-func (c *Client) evictShown(ctx context.Context, q table.Queue, h queue.Holder) error {
-	return c.evict(ctx, q, h.Ticket, event.ByOperatorForce, func(ctx context.Context, q table.Queue) (serving.Holder, serving.Record, error) {
-		return eviction.Shown(ctx, q, h.ID, h.Ticket, h.Beat, minRetryTimeout)
-	})
-}
-
-func (c *Client) evict(ctx context.Context, q table.Queue, t ticket.Number, by event.By,
-	evict func(context.Context, table.Queue) (serving.Holder, serving.Record, error)) error {
-	ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+func (c *Client) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
+	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer end()
-	holder, rec, err := evict(ctx, q)
-	refused := &EvictError{Key: keyOf(q), Ticket: t}
+	rec, err := sweeper.Shown(ctx, q, h, minRetryTimeout)
 	switch {
-	case errors.Is(err, eviction.ErrNotServed):
-		refused.Err = ErrNotServed
-	case errors.Is(err, eviction.ErrLeased):
-		refused.Err = ErrLeased
-	case errors.Is(err, eviction.ErrRenewed):
-		refused.Err = ErrRenewed
+	case errors.Is(err, serving.ErrRefused):
+		return &EvictError{Key: keyOf(q), Holder: h, Serving: picture.Holders(q, rec.Holders, c.observer)}
 	case err != nil:
-		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), t, err)
+		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
-	if refused.Err != nil {
-		refused.Serving = picture.Holders(q, rec.Holders, c.observer)
-		return refused
+	by := event.ByOperatorForce
+	if h.FailClosed {
+		by = event.ByOperator
 	}
 	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
-	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: t, Owner: holder.Owner, By: by})
+	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
 	c.local.Wake(q, !rec.Idle())
 	if rec.Idle() {
 		c.background.Run(func() {

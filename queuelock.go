@@ -49,7 +49,7 @@
 //	| an answer is lost            | found out by id, never granted twice              |
 //	| the table does not answer    | retried for one TTL, at least 30 s, then an error |
 //	| a fail-closed holder crashes | all wait for an operator (Client.Evict)           |
-//	| a holder hangs and renews    | all wait for an operator (Client.EvictHolder)     |
+//	| a holder hangs and renews    | all wait for an operator (Client.Evict)           |
 //
 // # Outcomes
 //
@@ -62,8 +62,8 @@
 //   - Any other error comes from the table, the arguments or ctx. The lock is held as before, unless the call
 //     was to release it, and the call may be repeated.
 //
-// Release, Close, Sweep, Evict and EvictHolder may be repeated after any error. The pages docs/costs.md and docs/errors.md
-// list the requests and errors of each call.
+// Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and docs/errors.md list the
+// requests and errors of each call.
 //
 // # Packages
 //
@@ -157,8 +157,8 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // its lease. Returns
 //
 //   - ErrClosed after Close.
-//   - *MismatchError if the queue is of another kind, *TableError if the table cannot be used, and
-//     *MalformedError if another program wrote the record.
+//   - *MismatchError if the queue is of another kind, *queue.TableError if the table cannot be used,
+//     and *queue.MalformedError if another program wrote the record.
 //   - ErrUnavailable if the table did not answer.
 //   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error
 //     too if that ended the wait.
@@ -333,15 +333,6 @@ func (c *Client) over(ctx context.Context) error {
 		return cause
 	}
 	return context.Cause(c.ctx)
-}
-
-// enter begins a call on a queue that acquires nothing.
-func (c *Client) enter(ctx context.Context, key Key) (bounded context.Context, q table.Queue, end func(), err error) {
-	_, q, err = c.prepare(key, waitpolicy.NoWait, nil)
-	if err == nil {
-		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
-	}
-	return bounded, q, end, err
 }
 
 // prepare checks the arguments of a call.

@@ -35,8 +35,8 @@ var (
 )
 
 // CreateTable creates the table of cfg with on-demand billing, keys of type S and TTL on the TTL attribute, and
-// waits until it is active or ctx ends. It checks a table that exists, and enables its TTL. Returns *TableError
-// if that has other keys, or TTL on another attribute.
+// waits until it is active or ctx ends. It checks a table that exists, and enables its TTL. Returns
+// *queue.TableError if that has other keys, or TTL on another attribute.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
 	if isNil(db) {
 		return errors.New("queuelock: create table: the DynamoDB client is nil")

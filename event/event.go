@@ -150,7 +150,7 @@ type Evicted struct {
 // By is why a holder was evicted.
 type By int
 
-// The reasons: the lease had ended, or an operator called Evict or EvictHolder.
+// The reasons: the lease had ended, or an operator called Evict.
 const (
 	ByExpiry By = iota
 	ByOperator

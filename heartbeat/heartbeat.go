@@ -23,8 +23,12 @@ type Cause int
 
 // The causes.
 const (
+	// Evicted: another client evicted the holder after its lease had ended, or an operator did.
 	Evicted Cause = iota + 1
+	// Expired: the lease ended on the process's own clock and no renewal had failed: the process was paused, or
+	// sends no heartbeats.
 	Expired
+	// Unreachable: the lease ended because renewals failed or hung.
 	Unreachable
 )
 

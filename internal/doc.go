@@ -2,11 +2,10 @@
 // first, and then its command, its tests and its tools.
 //
 //	picture     translates records and rows into the public types
-//	eviction    ends a turn when an operator asks
 //	multilock   acquires several locks, all or none
 //	session     keeps a lock that was granted
 //	waiter      runs one acquire in one queue
-//	sweep       removes what has expired
+//	sweep       removes what has expired, and a holder that an operator names
 //	localqueue  orders the waiters of one client
 //	rows        reads and writes the queue rows
 //	serving     reads and writes the serving record

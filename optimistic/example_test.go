@@ -43,7 +43,7 @@ func newOrders(ctx context.Context) (*dynamodb.Client, *optimistic.Table) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := orders.Save(ctx, optimistic.Item{Attributes: optimistic.Attributes{
+	if _, err := orders.Save(ctx, optimistic.Item{Attributes: map[string]types.AttributeValue{
 		"id":     &types.AttributeValueMemberS{Value: "order-7"},
 		"status": &types.AttributeValueMemberS{Value: "new"},
 	}}); err != nil {
@@ -52,8 +52,8 @@ func newOrders(ctx context.Context) (*dynamodb.Client, *optimistic.Table) {
 	return db, orders
 }
 
-func orderKey(id string) optimistic.Attributes {
-	return optimistic.Attributes{"id": &types.AttributeValueMemberS{Value: id}}
+func orderKey(id string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}
 }
 
 func status(item optimistic.Item) string {
@@ -163,7 +163,7 @@ func ExampleTable_SaveItem() {
 		}
 		message := types.TransactWriteItem{Put: &types.Put{
 			TableName: aws.String("orders"),
-			Item: optimistic.Attributes{
+			Item: map[string]types.AttributeValue{
 				"id":     &types.AttributeValueMemberS{Value: "outbox/order-7/" + saved.Tag()},
 				"status": &types.AttributeValueMemberS{Value: "charge"},
 			},

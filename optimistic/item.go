@@ -13,19 +13,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Attributes are those of an item or a key, as the SDK has them.
-type Attributes = map[string]types.AttributeValue
-
 // Item is an item with its version in the table. New items are written as Item{Attributes: …}. Others come from
 // Load, and keep their version when Attributes change.
 type Item struct {
 	// Attributes are the item's own with its key, without those of the version.
-	Attributes Attributes
+	Attributes map[string]types.AttributeValue
 
 	stored  bool // it is in the table
 	version int64
 	tokens  []string // of its latest writes, the latest first
-	key     Attributes
+	key     map[string]types.AttributeValue
 }
 
 // Version returns how often the item was saved. Zero means never.
@@ -68,7 +65,7 @@ const (
 )
 
 // decode takes the version out of an item of the table.
-func (t *Table) decode(found Attributes) (*Item, error) {
+func (t *Table) decode(found map[string]types.AttributeValue) (*Item, error) {
 	i := &Item{Attributes: maps.Clone(found), stored: true, key: t.keyOf(found)}
 	version, hasVersion := found[t.cfg.VersionAttribute]
 	tokens, hasTokens := found[t.cfg.TokenAttribute]
@@ -115,15 +112,15 @@ func (t *Table) next(i Item, token string) Item {
 }
 
 // encode returns the item with its version, as it is in the table.
-func (t *Table) encode(i Item) Attributes {
+func (t *Table) encode(i Item) map[string]types.AttributeValue {
 	stored := maps.Clone(i.Attributes)
 	stored[t.cfg.VersionAttribute] = &types.AttributeValueMemberN{Value: strconv.FormatInt(i.version, 10)}
 	stored[t.cfg.TokenAttribute] = &types.AttributeValueMemberS{Value: strings.Join(i.tokens, " ")}
 	return stored
 }
 
-func (t *Table) keyOf(attributes Attributes) Attributes {
-	key := Attributes{}
+func (t *Table) keyOf(attributes map[string]types.AttributeValue) map[string]types.AttributeValue {
+	key := map[string]types.AttributeValue{}
 	for _, name := range t.keys {
 		key[name] = attributes[name]
 	}
@@ -150,7 +147,7 @@ func (t *Table) validate(i Item) error {
 }
 
 // validateKey checks that the key attributes exist and have a type of a key.
-func (t *Table) validateKey(attributes Attributes) error {
+func (t *Table) validateKey(attributes map[string]types.AttributeValue) error {
 	for _, name := range t.keys {
 		if text(attributes[name]) == "" {
 			return fmt.Errorf("key attribute %q is %s: need a value of type S, N or B that is not empty", name, show(attributes[name]))
@@ -160,7 +157,7 @@ func (t *Table) validateKey(attributes Attributes) error {
 }
 
 // show prints the key of an item.
-func (t *Table) show(attributes Attributes) string {
+func (t *Table) show(attributes map[string]types.AttributeValue) string {
 	var parts []string
 	for _, name := range t.keys {
 		parts = append(parts, name+"="+text(attributes[name]))

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-type attributes = optimistic.Attributes
+type attributes = map[string]types.AttributeValue
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 func num(n int) types.AttributeValue {

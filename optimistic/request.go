@@ -27,7 +27,7 @@ type outcome struct {
 
 // send makes a request for an item, up to Tries times if it fails transiently. once turns the retries of the SDK
 // client off.
-func (t *Table) send(ctx context.Context, item Attributes, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
+func (t *Table) send(ctx context.Context, item map[string]types.AttributeValue, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
 	var o outcome
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
@@ -58,7 +58,7 @@ func (t *Table) send(ctx context.Context, item Attributes, request func(ctx cont
 }
 
 // explained returns the error of a request, or what is wrong with the table if that is its cause.
-func (t *Table) explained(ctx context.Context, item Attributes, err error) error {
+func (t *Table) explained(ctx context.Context, item map[string]types.AttributeValue, err error) error {
 	home := &table.Home{Table: t.name, Key: t.keyOf(item)}
 	return cmp.Or(table.SchemaProblem(ctx, t.db, t.cfg.RequestTimeout, home, err), err)
 }

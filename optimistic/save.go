@@ -165,10 +165,10 @@ func (t *Table) conflict(item Item, current *Item) *ConflictError {
 
 // unchanged returns a condition, with its names and values, that holds while the item is in the table as it was
 // loaded. The tokens distinguish it from an item that was deleted and created again.
-func (t *Table) unchanged(item Item) (*string, map[string]string, Attributes) {
+func (t *Table) unchanged(item Item) (*string, map[string]string, map[string]types.AttributeValue) {
 	cond := "#version = :version AND #tokens = :tokens"
 	names := map[string]string{"#version": t.cfg.VersionAttribute, "#tokens": t.cfg.TokenAttribute}
-	values := Attributes{
+	values := map[string]types.AttributeValue{
 		":version": &types.AttributeValueMemberN{Value: strconv.FormatInt(item.version, 10)},
 		":tokens":  &types.AttributeValueMemberS{Value: strings.Join(item.tokens, " ")},
 	}

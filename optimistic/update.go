@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -20,7 +21,7 @@ import (
 //   - *MalformedError if its version cannot be read.
 //   - *queue.TableError if the table is missing or has another key.
 //   - any other error of DynamoDB or ctx.
-func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
+func (t *Table) Load(ctx context.Context, key map[string]types.AttributeValue) (Item, error) {
 	if err := t.validateKey(key); err != nil {
 		return Item{}, fmt.Errorf("optimistic: load: %w", err)
 	}
@@ -35,8 +36,8 @@ func (t *Table) Load(ctx context.Context, key Attributes) (Item, error) {
 }
 
 // read returns the item, or nil if there is none.
-func (t *Table) read(ctx context.Context, key Attributes) (*Item, error) {
-	var found Attributes
+func (t *Table) read(ctx context.Context, key map[string]types.AttributeValue) (*Item, error) {
+	var found map[string]types.AttributeValue
 	sent := t.send(ctx, key, func(ctx context.Context, once func(*dynamodb.Options)) error {
 		out, err := t.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: t.keyOf(key), ConsistentRead: aws.Bool(true)}, once)
 		if err == nil {
@@ -58,7 +59,7 @@ func (t *Table) read(ctx context.Context, key Attributes) (*Item, error) {
 //   - the error of change. Nothing was written.
 //   - ErrConflict if all attempts failed, or ctx ended in a pause. Nothing was written.
 //   - any other error of Load or Save. After ErrUnknown repeat it with the same WithToken.
-func (t *Table) Update(ctx context.Context, key Attributes, change func(Item) (Item, error), opts ...Option) (Item, error) {
+func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue, change func(Item) (Item, error), opts ...Option) (Item, error) {
 	o, err := with(ctx, opts)
 	if err == nil && change == nil {
 		err = errors.New("the function is nil")

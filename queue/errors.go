@@ -8,6 +8,7 @@ import (
 
 // MalformedError says that an item in the queue was not written by this library. Such
 // an item is never taken for a lock, and nothing of it is overwritten but the ticket number of a record.
+// A malformed row is waited for and swept like that of a crashed waiter.
 type MalformedError = clause.MalformedError
 
 // TableError says that the table is missing or has other keys than queues need.

@@ -7,7 +7,7 @@
 //
 // # Promises
 //
-// No live lease is removed. Each removal is a conditional write that asks for the beat by which the lease was judged, so an
+// No live lease is removed, but by [Shown]. Each removal is a conditional write that asks for the beat by which the lease was judged, so an
 // owner that has renewed since keeps its row or its lock. Crashes do not compound: all that have expired are removed in one
 // pass. Any number of sweepers may run at the same time. Run starts no goroutine, ends with its context, and retries failures
 // at the next interval.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -88,24 +87,15 @@ type evictReport struct {
 
 // evictee is the queue of the holder to evict.
 type evictee struct {
-	name        string
-	key         queuelock.Key // of the report
-	look        look
-	evict       func(context.Context, *queuelock.Client, ticket.Number) error
-	evictHolder func(context.Context, *queuelock.Client, queue.Holder) error
+	name   string
+	key    queuelock.AnyKey
+	report queuelock.Key
 }
 
 func (f *evictFlags) evictee(args []string) (*evictee, error) {
 	if f.item == "" {
 		key := queuelock.Key{Entity: args[0], Reason: f.reason}
-		return &evictee{
-			name: key.String(), key: key,
-			look:  func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.Inspect(ctx, key) },
-			evict: func(ctx context.Context, c *queuelock.Client, n ticket.Number) error { return c.Evict(ctx, key, n) },
-			evictHolder: func(ctx context.Context, c *queuelock.Client, h queue.Holder) error {
-				return c.EvictHolder(ctx, key, h)
-			},
-		}, nil
+		return &evictee{name: key.String(), key: key, report: key}, nil
 	}
 	itemKey, err := parseItemKey(f.key)
 	if err != nil {
@@ -113,12 +103,12 @@ func (f *evictFlags) evictee(args []string) (*evictee, error) {
 	}
 	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
 	return &evictee{
-		name: "item " + item.String(), key: queuelock.Key{Entity: item.String(), Reason: queuelock.ItemReason},
-		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.InspectItem(ctx, item) },
-		evictHolder: func(ctx context.Context, c *queuelock.Client, h queue.Holder) error {
-			return c.EvictItemHolder(ctx, item, h)
-		},
+		name: "item " + item.String(), key: item, report: queuelock.Key{Entity: item.String(), Reason: queuelock.ItemReason},
 	}, nil
+}
+
+func (e *evictee) look(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
+	return c.Inspect(ctx, e.key)
 }
 
 func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
@@ -140,11 +130,13 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case !f.force:
-		err = e.attempt(func(ctx context.Context) error { return e.evict(ctx, e.client, holder.Ticket) })
-	case beat:
-		holder.Beat = f.beat
-		err = e.force(holder)
+	case !f.force && !holder.FailClosed:
+		text := fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", clip(e.name, 60))
+		return &exitError{exitFailed, errors.New(text)}
+	case beat && holder.Beat != f.beat:
+		err = &queuelock.EvictError{Key: e.report, Holder: holder, Serving: []queue.Holder{holder}}
+	case beat, !f.force:
+		err = e.evict(holder)
 	default:
 		err = e.insist(holder, f.yes)
 	}
@@ -152,7 +144,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 		return e.refused(err)
 	}
 	if f.json {
-		report := evictReport{Entity: e.key.Entity, Reason: cmp.Or(e.key.Reason, queuelock.DefaultReason), Ticket: holder.Ticket.String(), Evicted: true}
+		report := evictReport{Entity: e.report.Entity, Reason: cmp.Or(e.report.Reason, queuelock.DefaultReason), Ticket: holder.Ticket.String(), Evicted: true}
 		return display.JSON(cmd.OutOrStdout(), report)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s is evicted\n", e.name, holder.Ticket)
@@ -211,7 +203,7 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	}
 	switch len(found) {
 	case 0:
-		return holder, e.refused(&queuelock.EvictError{Key: e.key, Serving: state.Serving, Err: queuelock.ErrNotServed})
+		return holder, e.refused(&queuelock.EvictError{Key: e.report, Serving: state.Serving})
 	case 1:
 		if found[0].Problem != nil {
 			return holder, e.unreadable(found[0])
@@ -251,20 +243,15 @@ func (e *evicter) close() {
 	e.closed()
 }
 
-// attempt makes a call of the client.
-func (e *evicter) attempt(call func(context.Context) error) error {
+// evict evicts a holder as it was shown.
+func (e *evicter) evict(h queue.Holder) error {
 	p := e.patience()
 	defer p.end()
-	err := call(p.ctx)
+	err := e.client.Evict(p.ctx, e.key, h)
 	if _, refused := errors.AsType[*queuelock.EvictError](err); err == nil || refused {
 		return err
 	}
 	return p.unavailable(err)
-}
-
-// force evicts a holder as it was shown.
-func (e *evicter) force(h queue.Holder) error {
-	return e.attempt(func(ctx context.Context) error { return e.evictHolder(ctx, e.client, h) })
 }
 
 // insist evicts the holder that was confirmed. If that has renewed its lease since, it asks
@@ -278,16 +265,14 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 				return err
 			}
 		}
-		err := e.force(h)
+		err := e.evict(h)
 		refused, ok := errors.AsType[*queuelock.EvictError](err)
-		if !ok || !errors.Is(err, queuelock.ErrRenewed) {
+		if !ok {
 			return err
 		}
-		i := slices.IndexFunc(refused.Serving, func(now queue.Holder) bool { return now.ID == h.ID })
-		if i < 0 {
+		if h, ok = refused.Renewed(); !ok {
 			return err
 		}
-		h = refused.Serving[i]
 	}
 }
 
@@ -368,12 +353,11 @@ func (e *evicter) refused(err error) error {
 	if !ok {
 		return err
 	}
+	_, renewed := refused.Renewed()
 	name := clip(e.name, 60)
 	var text string
 	switch {
-	case errors.Is(err, queuelock.ErrLeased):
-		text = fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", name)
-	case errors.Is(err, queuelock.ErrRenewed):
+	case renewed:
 		text = fmt.Sprintf("%s: this holder has another beat: it has renewed its lease since: see 'queuelock status -o json', and repeat the command", name)
 	case len(refused.Serving) == 0:
 		text = fmt.Sprintf("%s: no holder has this ticket: the lock has no holder: see 'queuelock status'", name)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -118,7 +119,7 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		switch {
 		case key.Entity == "":
 			return p, usagef("ENTITY is empty: name what is to be locked")
-		case p.cfg.Scope == queuelock.ScopeEntity && key.Entity != f.keys[0].Entity:
+		case p.cfg.Scope == ticket.ScopeEntity && key.Entity != f.keys[0].Entity:
 			return p, usagef("--scope entity: different entities have no common ticket: use --scope table")
 		}
 		if err := checkArguments(cmd.Context(), key, f.table, p.cfg); err != nil {

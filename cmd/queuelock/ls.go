@@ -17,6 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // sortedTogether is how many queues are sorted and printed together. It bounds the memory.
@@ -218,7 +219,7 @@ func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, er
 	case !denied(err):
 		db.close()
 		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
-			err = &queuelock.TableError{Table: s.table, Err: err}
+			err = &queue.TableError{Table: s.table, Err: err}
 		}
 		return nil, p.unavailable(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // briefError is an error in one line that says what to do. --verbose prints err as well.
@@ -57,7 +58,7 @@ func remedy(err error) string {
 		return fmt.Sprintf("ticket %s may still be held, without a lease: see 'queuelock status', then '%s'",
 			left.Ticket, clip(evictCommand(left.Key, left.Ticket), 60))
 	}
-	if wrong, ok := errors.AsType[*queuelock.TableError](err); ok {
+	if wrong, ok := errors.AsType[*queue.TableError](err); ok {
 		name := clip(wrong.Table, 40)
 		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 			return fmt.Sprintf("there is no table %q here: check --table, --region and --endpoint, or run 'queuelock table create --table %s'",

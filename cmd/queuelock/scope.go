@@ -9,17 +9,18 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // scopes are the scopes by their names on the command line.
-var scopes = map[string]queuelock.Scope{
-	"queue":  queuelock.ScopeQueue,
-	"entity": queuelock.ScopeEntity,
-	"table":  queuelock.ScopeTable,
+var scopes = map[string]ticket.Scope{
+	"queue":  ticket.ScopeQueue,
+	"entity": ticket.ScopeEntity,
+	"table":  ticket.ScopeTable,
 }
 
 // scopeName is a scope's name on the command line.
-func scopeName(s queuelock.Scope) string {
+func scopeName(s ticket.Scope) string {
 	return display.Scope(s)
 }
 
@@ -29,7 +30,7 @@ func addScope(cmd *cobra.Command, name *string) {
 }
 
 // parseScope reads what --scope gives.
-func parseScope(name string) (queuelock.Scope, error) {
+func parseScope(name string) (ticket.Scope, error) {
 	scope, ok := scopes[name]
 	if !ok {
 		return 0, usagef("--scope %s: need %v", name, scopeNames)

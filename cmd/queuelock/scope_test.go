@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // ofScope is a client of that scope, beside the command line.
-func (e *engine) ofScope(t *testing.T, scope queuelock.Scope) *queuelock.Client {
+func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
 	t.Helper()
 	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "a program", Scope: scope})
 	if err != nil {
@@ -84,7 +85,7 @@ func TestRunSetsScope(t *testing.T) {
 // TestEvictScopes checks that evict works in any scope.
 func TestEvictScopes(t *testing.T) {
 	e := newEngine(t)
-	lock, err := e.ofScope(t, queuelock.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
+	lock, err := e.ofScope(t, ticket.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,9 +134,9 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
 	return &subject{
 		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
-			state, err := c.InspectItem(ctx, item)
+			state, err := c.Inspect(ctx, item)
 			_, missing := errors.AsType[*types.ResourceNotFoundException](err)
-			if wrong, ok := errors.AsType[*queuelock.TableError](err); ok && missing && wrong.Table == f.item && f.item != table {
+			if wrong, ok := errors.AsType[*queue.TableError](err); ok && missing && wrong.Table == f.item && f.item != table {
 				err = &briefError{fmt.Sprintf("there is no table %q here: check --item, --region and --endpoint", clip(f.item, 60)), err}
 			}
 			return state, err

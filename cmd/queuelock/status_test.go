@@ -101,13 +101,13 @@ func TestStatusOfSharedLock(t *testing.T) {
 // TestStatusKinds checks that status reports the kind of the queue.
 func TestStatusKinds(t *testing.T) {
 	for want, test := range map[string]struct {
-		scope queuelock.Scope
+		scope ticket.Scope
 		opts  []queuelock.Option
 	}{
 		"":                          {},
 		"semaphore, ":               {opts: []queuelock.Option{queuelock.Permits(3)}},
-		"scope table, ":             {scope: queuelock.ScopeTable},
-		"semaphore, scope entity, ": {scope: queuelock.ScopeEntity, opts: []queuelock.Option{queuelock.Permits(3)}},
+		"scope table, ":             {scope: ticket.ScopeTable},
+		"semaphore, scope entity, ": {scope: ticket.ScopeEntity, opts: []queuelock.Option{queuelock.Permits(3)}},
 	} {
 		e := newEngine(t)
 		var locks []*queuelock.Lock

@@ -17,6 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // createLimit bounds how long a table may take to become active, or to be deleted.
@@ -187,7 +188,7 @@ func (f *tableFlags) existing(cmd *cobra.Command) (*database, *types.TableDescri
 	}
 	if found == nil {
 		db.close()
-		return nil, nil, unavailable(&queuelock.TableError{Table: f.table, Err: &types.ResourceNotFoundException{}})
+		return nil, nil, unavailable(&queue.TableError{Table: f.table, Err: &types.ResourceNotFoundException{}})
 	}
 	return db, found, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 type templateFlags struct {
@@ -101,7 +102,7 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	case err != nil:
 		return err
 	}
-	if scope == queuelock.ScopeTable {
+	if scope == ticket.ScopeTable {
 		c.CounterKey = "ticket-master"
 	}
 	if c.Tags, err = parseTags(f.tags); err != nil {

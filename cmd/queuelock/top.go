@@ -114,7 +114,9 @@ func (o *opened) serve(c *top.Config, prefix string) {
 		Scan: func(ctx context.Context, rate float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
 			return o.client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: rate, OnPage: onPage})
 		},
-		Inspect:  o.client.Inspect,
+		Inspect: func(ctx context.Context, key queuelock.Key) (*queue.State, error) {
+			return o.client.Inspect(ctx, key)
+		},
 		Evict:    o.evict,
 		Describe: func(err error) string { return strings.TrimPrefix(message(shortened(err)), "queuelock: ") },
 	}
@@ -140,15 +142,17 @@ func (o *opened) evict(ctx context.Context, e top.Evict) (queue.Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
 	for try := 1; ; try++ {
-		err := o.evictOne(ctx, e.Key, e.Holder)
+		err := o.client.Evict(ctx, e.Key, e.Holder)
 		refused, ok := errors.AsType[*queuelock.EvictError](err)
-		switch {
-		case !ok:
+		if !ok {
 			return e.Holder, err
+		}
+		_, renewed := refused.Renewed()
+		switch {
 		case e.Present && len(refused.Serving) == 0 && try < evictTries: // between two turns
 		case e.Present && len(refused.Serving) == 1 && try < evictTries:
 			e.Holder = refused.Serving[0]
-		case errors.Is(err, queuelock.ErrRenewed):
+		case renewed:
 			return e.Holder, &briefError{"it has renewed its lease meanwhile: look again, and repeat", err}
 		case e.Present:
 			return e.Holder, &briefError{"each holder was gone before it was evicted", err}
@@ -156,13 +160,6 @@ func (o *opened) evict(ctx context.Context, e top.Evict) (queue.Holder, error) {
 			return e.Holder, &briefError{"it has gone; E evicts the holder of the moment", err}
 		}
 	}
-}
-
-func (o *opened) evictOne(ctx context.Context, key queuelock.Key, h queue.Holder) error {
-	if h.FailClosed {
-		return o.client.Evict(ctx, key, h.Ticket)
-	}
-	return o.client.EvictHolder(ctx, key, h)
 }
 
 // isTerminal reports whether an input or output is a terminal.

@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -120,7 +121,7 @@ func TestServing(t *testing.T) {
 }
 
 func TestShortWait(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
+	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 		for _, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
 			locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope, "/", wait), func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

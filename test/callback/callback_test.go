@@ -181,7 +181,7 @@ func TestLoggerUnderLoad(t *testing.T) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: logger})
 		lost := locktest.Acquire(t, c, waitpolicy.NoWait)
 		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
-		if err := c.EvictHolder(t.Context(), locktest.Order, state.Serving[0]); err != nil { // a warning
+		if err := c.Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil { // a warning
 			t.Fatal(err)
 		}
 		if err := lost.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) { // an error

@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -168,7 +169,7 @@ func (c *costs) longQueue(t *testing.T) {
 
 func (c *costs) scopes(t *testing.T) {
 	table := newTable(t)
-	a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
+	a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
 	release(t, acquireAll(t, a, waitpolicy.Forever, "a", "b", "c"))
 	var locks *queuelock.Locks
 	c.add("acquire an idle lock, with a wider scope", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a") }))

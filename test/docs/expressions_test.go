@@ -56,7 +56,7 @@ var operations = []operation{
 	{"", "The hand-off with the user's update of the item.", `^REMOVE holders\.#id SET released = :mark, amount`},
 	{"", "The hand-off of a lock on the user's item.", `^REMOVE holders\.#id SET released = :mark IF`},
 	{"RESET", "", `^REMOVE holders, servingAfter, holdMode SET granted = ticketNumber IF`},
-	{"EVICT and SWEEP", "A holder whose lease has ended, or that `EvictHolder` names. Here its entry has neither `ticket` nor `made`; both must be as they were read.", `^REMOVE holders\.#id SET evicted = :mark IF .*beat = :beat`},
+	{"EVICT and SWEEP", "A holder whose lease has ended, or that `Evict` names. Here its entry has neither `ticket` nor `made`; both must be as they were read.", `^REMOVE holders\.#id SET evicted = :mark IF .*beat = :beat`},
 	{"", "A holder without a lease, by an operator.", `^REMOVE holders\.#id SET evicted = :mark IF .*failClosed`},
 	{"", "A row whose lease has ended.", `^IF .*beat = :beat\)+ AND \(id = :id`},
 	{"RESUME", "A lock.", `^REMOVE holders\.#id SET holders\.#id = :entry, evicted`},

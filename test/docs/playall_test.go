@@ -19,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -200,19 +201,19 @@ func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
 	time.Sleep(31 * time.Second)
-	if err := operator.Evict(t.Context(), order, held.Ticket()); err != nil {
-		t.Error(err)
+	evict := func() {
+		state, err := operator.Inspect(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := operator.Evict(t.Context(), order, state.Serving[0]); err != nil {
+			t.Error(err)
+		}
+		<-held.Context().Done()
 	}
-	<-held.Context().Done()
+	evict()
 	held = acquire(t, holder, order, waitpolicy.NoWait)
-	state, err := operator.Inspect(t.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := operator.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
-		t.Error(err)
-	}
-	<-held.Context().Done()
+	evict()
 }
 
 // playEviction plays EVICT, and CLEAN UP after a TAKE without an answer.
@@ -233,7 +234,7 @@ func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest
 
 // playScopes plays NUMBER, ENTER and RAISE.
 func playScopes(t *testing.T, table *queuelocktest.Table) {
-	c, db := locktest.Open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeTable})
+	c, db := locktest.Open(t, table, "wide", queuelock.Config{Scope: ticket.ScopeTable})
 	release(t, acquireAll(t, c, waitpolicy.NoWait, "x", "y"))
 	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
 	for _, item := range table.Items() { // deletes the counter

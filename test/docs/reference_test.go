@@ -121,7 +121,7 @@ func publicErrors(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|= |struct)`)
+	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|struct)`)
 	all := map[string]string{}
 	for _, e := range declared.FindAllStringSubmatch(library(t), -1) {
 		all[e[1]] = e[2]
@@ -133,9 +133,7 @@ func publicErrors(t *testing.T) map[string]string {
 			continue // a package of tests, or a program
 		}
 		for _, e := range declared.FindAllStringSubmatch(text, -1) {
-			if _, alias := all[e[1]]; dir != "queue" || !alias {
-				all[dir+"."+e[1]] = e[2]
-			}
+			all[dir+"."+e[1]] = e[2]
 		}
 	}
 	return all
@@ -145,7 +143,7 @@ func publicErrors(t *testing.T) map[string]string {
 // code, a cause and a remedy in each row, and the text of each sentinel.
 func TestErrors(t *testing.T) {
 	text, declared := read(t, "docs/errors.md"), publicErrors(t)
-	for _, name := range []string{"ErrLost", "LostError", "MalformedError", "ticket.ErrExhausted", "optimistic.MalformedError"} {
+	for _, name := range []string{"ErrLost", "LostError", "queue.MalformedError", "ticket.ErrExhausted", "optimistic.MalformedError"} {
 		if _, found := declared[name]; !found {
 			t.Errorf("%s was not found in the code", name)
 		}
@@ -220,7 +218,7 @@ func useLocks(t *testing.T) (sent queuelocktest.Counts) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if err := a.EvictHolder(t.Context(), order, state.Serving[0]); err != nil {
+		if err := a.Evict(t.Context(), order, state.Serving[0]); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

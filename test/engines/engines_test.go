@@ -15,8 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -159,7 +161,7 @@ func TestEngineCrash(t *testing.T) {
 		if took := got.At.Sub(died); got.Err != nil {
 			t.Fatalf("not taken over: %v, after %v", got.Err, took)
 		}
-		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == queuelock.Evicted {
+		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == heartbeat.Evicted {
 			t.Errorf("the crashed holder's lock says %v, want a loss by its own clock", lost.Err())
 		}
 		locktest.Release(t, got.Lock)
@@ -212,7 +214,7 @@ func TestEngineLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-lock.Context().Done()
-		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != queuelock.Evicted {
+		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != heartbeat.Evicted {
 			t.Errorf("%v, want evicted", lock.Err())
 		}
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
@@ -274,7 +276,7 @@ func TestEngineReasons(t *testing.T) {
 		}
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
 			_, err := c.Acquire(t.Context(), locktest.Order, wait)
-			if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+			if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
 				t.Errorf("%v: %v", wait, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -65,18 +66,20 @@ func TestEngineFailClosed(t *testing.T) {
 			t.Fatalf("a dead holder without a lease was passed: %v", err)
 		}
 		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		if err := other.Evict(t.Context(), locktest.Order, lock.Ticket().Previous()); !errors.Is(err, queuelock.ErrNotServed) {
-			t.Errorf("%v", err)
-		}
-		if err := other.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		shown := locktest.Shown(t, other, lock.Ticket())
+		if err := other.Evict(t.Context(), locktest.Order, shown); err != nil {
 			t.Fatal(err)
 		}
 		got := <-waiting
 		if got.Err != nil {
 			t.Fatal(got.Err)
 		}
-		if err := other.Evict(t.Context(), locktest.Order, got.Lock.Ticket()); !errors.Is(err, queuelock.ErrLeased) {
-			t.Errorf("%v", err)
+		leased := locktest.Shown(t, other, got.Lock.Ticket())
+		leased.FailClosed = true
+		for _, h := range []queue.Holder{shown, leased} {
+			if _, refused := errors.AsType[*queuelock.EvictError](other.Evict(t.Context(), locktest.Order, h)); !refused {
+				t.Errorf("ticket %s was evicted", h.Ticket)
+			}
 		}
 		db.Heal()
 		<-lock.Context().Done()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -18,16 +19,18 @@ func TestEvictRefusals(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
-		refused := func(lock *queuelock.Lock, why error, words ...string) {
+		refused := func(h queue.Holder, renewed bool, words ...string) {
 			t.Helper()
-			number := lock.Ticket()
 			spent := locktest.Cost(table, func() {
-				err := operator.Evict(t.Context(), locktest.Order, number)
+				err := operator.Evict(t.Context(), locktest.Order, h)
 				e, ok := errors.AsType[*queuelock.EvictError](err)
-				if !ok || !errors.Is(err, why) || e.Ticket != number || e.Key.Entity != locktest.Order.Entity {
-					t.Errorf("%v, want %v", err, why)
+				if !ok || e.Holder.ID != h.ID || e.Key.Entity != locktest.Order.Entity {
+					t.Fatalf("%v, want a refusal", err)
 				}
-				locktest.Says(t, err, append(words, "order-7", "ticket "+number.String())...)
+				if now, is := e.Renewed(); is != renewed || is && now.ID != h.ID {
+					t.Errorf("%v: renewed %t, %+v", err, is, now)
+				}
+				locktest.Says(t, err, append(words, "order-7", "ticket "+h.Ticket.String())...)
 				if n := strings.Count(err.Error(), "queuelock: "); n != 1 {
 					t.Errorf("%q has the package's name %d times", err, n)
 				}
@@ -36,15 +39,19 @@ func TestEvictRefusals(t *testing.T) {
 				t.Errorf("it cost %+v, want a read", spent)
 			}
 		}
-		gone := locktest.Acquire(t, c, waitpolicy.NoWait)
-		refused(gone, queuelock.ErrLeased, "this holder has a lease: a, beat 0, which ends in ")
-		locktest.Release(t, gone)
-		refused(gone, queuelock.ErrNotServed, "no holder has this ticket", "the lock has no holder")
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		gone := shown(t, operator)
+		leased := gone
+		leased.FailClosed = true // it is spared, as it has a lease
+		refused(leased, true, "this holder has renewed its lease since it was read: a, beat 0, which ends in ")
+		locktest.Release(t, lock)
+		refused(gone, false, "this holder is gone", "the lock has no holder")
 
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-		refused(gone, queuelock.ErrNotServed, "no holder has this ticket", "holders: a (ticket 2)")
+		lock = locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		refused(gone, false, "this holder is gone", "holders: a (ticket 2)")
+		stuck := shown(t, operator)
 		spent := locktest.Cost(table, func() {
-			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+			if err := operator.Evict(t.Context(), locktest.Order, stuck); err != nil {
 				t.Error(err)
 			}
 		})
@@ -52,7 +59,7 @@ func TestEvictRefusals(t *testing.T) {
 			t.Errorf("it cost %+v, want a read and a write, and one to quieten the queue", spent)
 		}
 		<-lock.Context().Done() // meanwhile the queue is quiet
-		refused(lock, queuelock.ErrNotServed, "no holder has this ticket")
+		refused(stuck, false, "this holder is gone")
 		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait)) }); spent.Sent != 2 {
 			t.Errorf("the queue is off the path of one request: %+v", spent)
 		}
@@ -68,15 +75,13 @@ func TestEvictRefusals(t *testing.T) {
 			acquiring <- lock
 		}()
 		<-held.Reached()
-		serving := locktest.Must(operator.Inspect(t.Context(), locktest.Order)).Serving
-		if len(serving) != 1 || serving[0].FailClosed || serving[0].TTL != grace {
-			t.Fatalf("%+v", serving)
-		}
-		if err := operator.Evict(t.Context(), locktest.Order, serving[0].Ticket); !errors.Is(err, queuelock.ErrLeased) {
-			t.Errorf("%v", err)
+		unconfirmed := shown(t, operator)
+		if unconfirmed.FailClosed || unconfirmed.TTL != grace {
+			t.Fatalf("%+v", unconfirmed)
 		}
 		held.Release()
 		lock = <-acquiring
+		refused(unconfirmed, true)
 
 		if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); err == nil {
 			t.Error("two holders")
@@ -86,14 +91,17 @@ func TestEvictRefusals(t *testing.T) {
 		if err := operator.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); !errors.Is(err, queuelock.ErrClosed) {
+		stuck = shown(t, c)
+		if err := operator.Evict(t.Context(), locktest.Order, stuck); !errors.Is(err, queuelock.ErrClosed) {
 			t.Errorf("%v", err)
 		}
-		if err := c.Evict(t.Context(), queuelock.Key{}, lock.Ticket()); err == nil {
-			t.Error("no key is a key")
+		for _, key := range []queuelock.AnyKey{nil, queuelock.Key{}, queuelock.ItemKey{}} {
+			if err := c.Evict(t.Context(), key, stuck); err == nil {
+				t.Errorf("%v is a key", key)
+			}
 		}
-		if err := c.Evict(t.Context(), queuelock.Key{Entity: "never used"}, lock.Ticket()); !errors.Is(err, queuelock.ErrNotServed) {
-			t.Errorf("%v", err)
+		if _, gone := errors.AsType[*queuelock.EvictError](c.Evict(t.Context(), queuelock.Key{Entity: "never used"}, stuck)); !gone {
+			t.Error("a queue that was never used has a holder")
 		}
 		locktest.Release(t, lock)
 	})
@@ -122,7 +130,7 @@ func TestEvictOutlastsFaults(t *testing.T) {
 			waiting := locktest.QueueUp(t.Context(), operator, waitpolicy.Forever) // of the same process
 			time.Sleep(time.Minute)
 			dbOperator.Inject(fault.Mentioning("failClosed"))
-			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+			if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 				t.Fatal(err)
 			}
 			evicted := time.Now()
@@ -142,7 +150,7 @@ func TestEvictOutlastsFaults(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		db.Inject(queuelocktest.LoseRequest().Mentioning("failClosed"))
 		begun := time.Now()
-		err := c.Evict(t.Context(), locktest.Order, lock.Ticket())
+		err := c.Evict(t.Context(), locktest.Order, locktest.Shown(t, c, lock.Ticket()))
 		locktest.Says(t, err, "may be gone", "ticket 1")
 		if took := time.Since(begun); took > 40*time.Second {
 			t.Errorf("after %v", took)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -24,6 +25,17 @@ func shown(t *testing.T, c *queuelock.Client) queue.Holder {
 		t.Fatalf("%+v", serving)
 	}
 	return serving[0]
+}
+
+// renewed reports whether an eviction was refused because the holder has renewed its lease, and not because it is gone.
+func renewed(t *testing.T, err error) bool {
+	t.Helper()
+	refused, ok := errors.AsType[*queuelock.EvictError](err)
+	if !ok {
+		t.Fatalf("%v, want a refusal", err)
+	}
+	_, renewed := refused.Renewed()
+	return renewed
 }
 
 // TestEvictHolder checks that an operator ends the turn of a holder that renews its lease,
@@ -46,7 +58,7 @@ func TestEvictHolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			evicted := time.Now()
-			if err := operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+			if err := operator.Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
@@ -62,7 +74,7 @@ func TestEvictHolder(t *testing.T) {
 			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
 				t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
 			}
-			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
 				t.Errorf("%v, want evicted", lock.Err())
 			}
 			time.Sleep(time.Minute)
@@ -75,13 +87,13 @@ func TestEvictHolder(t *testing.T) {
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
 		<-lock.Context().Done()
 		loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
-		if took := time.Since(evicted); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
+		if took := time.Since(evicted); !ok || loss.Cause != heartbeat.Evicted || took > locktest.TTL/2 {
 			t.Errorf("%v after %v", context.Cause(lock.Context()), took)
 		}
 	})
@@ -89,11 +101,10 @@ func TestEvictHolder(t *testing.T) {
 
 // TestEvictHolderSpares checks that a holder that is not as it was shown is spared.
 func TestEvictHolderSpares(t *testing.T) {
-	refused := func(t *testing.T, operator *queuelock.Client, h queue.Holder, why error) {
+	refused := func(t *testing.T, operator *queuelock.Client, h queue.Holder, want bool) {
 		t.Helper()
-		err := operator.EvictHolder(t.Context(), locktest.Order, h)
-		if e, ok := errors.AsType[*queuelock.EvictError](err); !ok || !errors.Is(err, why) || e.Ticket != h.Ticket {
-			t.Errorf("%v, want %v", err, why)
+		if got := renewed(t, operator.Evict(t.Context(), locktest.Order, h)); got != want {
+			t.Errorf("renewed: %t, want %t", got, want)
 		}
 	}
 	locktest.InBubble(t, "all", func(t *testing.T) {
@@ -103,7 +114,7 @@ func TestEvictHolderSpares(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		before := shown(t, operator)
 		time.Sleep(locktest.TTL)
-		refused(t, operator, before, queuelock.ErrRenewed)
+		refused(t, operator, before, true)
 		before = shown(t, operator)
 
 		db.Partition() // a process that continues the lock has the same ticket
@@ -112,20 +123,20 @@ func TestEvictHolderSpares(t *testing.T) {
 		if err != nil || resumed.Ticket() != before.Ticket {
 			t.Fatal(err)
 		}
-		refused(t, operator, before, queuelock.ErrNotServed)
+		refused(t, operator, before, false)
 		before = shown(t, operator)
 		locktest.Release(t, resumed)
 		next := locktest.Acquire(t, other, waitpolicy.Forever)
-		refused(t, operator, before, queuelock.ErrNotServed)
+		refused(t, operator, before, false)
 		if err := next.Extend(t.Context()); err != nil {
 			t.Error(err)
 		}
 		locktest.Release(t, next)
-		refused(t, operator, before, queuelock.ErrNotServed)
+		refused(t, operator, before, false)
 	})
 }
 
-// TestEvictHolderFaults checks that EvictHolder outlasts transient faults, and that a
+// TestEvictHolderFaults checks that Evict of a holder with a lease outlasts transient faults, and that a
 // request that arrives late or twice evicts no other holder.
 func TestEvictHolderFaults(t *testing.T) {
 	for name, fault := range evictionFaults() {
@@ -137,7 +148,7 @@ func TestEvictHolderFaults(t *testing.T) {
 			waiting := locktest.LockBy(t, operator)
 			time.Sleep(10 * time.Second)
 			injected := db.Inject(fault.Mentioning("evicted").Of("UpdateItem"))
-			if err := operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+			if err := operator.Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
@@ -158,12 +169,12 @@ func TestEvictHolderFaults(t *testing.T) {
 		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
 		result := make(chan error, 1)
 		h := shown(t, operator)
-		go func() { result <- operator.EvictHolder(t.Context(), locktest.Order, h) }()
+		go func() { result <- operator.Evict(t.Context(), locktest.Order, h) }()
 		<-held.Reached()
 		time.Sleep(locktest.TTL)
 		held.Release()
-		if err := <-result; !errors.Is(err, queuelock.ErrRenewed) {
-			t.Errorf("%v, want ErrRenewed", err)
+		if !renewed(t, <-result) {
+			t.Error("it has renewed its lease")
 		}
 		time.Sleep(locktest.TTL)
 		if err := lock.Extend(t.Context()); err != nil {
@@ -178,7 +189,7 @@ func TestEvictHolderFaults(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseRequest().Mentioning("evicted").Of("UpdateItem"))
 		begun := time.Now()
-		locktest.Says(t, operator.EvictHolder(t.Context(), locktest.Order, shown(t, operator)), "may be gone", "ticket 1")
+		locktest.Says(t, operator.Evict(t.Context(), locktest.Order, shown(t, operator)), "may be gone", "ticket 1")
 		if took := time.Since(begun); took > 40*time.Second {
 			t.Errorf("after %v", took)
 		}
@@ -186,9 +197,9 @@ func TestEvictHolderFaults(t *testing.T) {
 	})
 }
 
-// TestEvictItemHolder checks that an operator ends the turn of an item's holder, whose
+// TestEvictOfItem checks that an operator ends the turn of an item's holder, whose
 // updates are refused then.
-func TestEvictItemHolder(t *testing.T) {
+func TestEvictOfItem(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
@@ -209,13 +220,13 @@ func TestEvictItemHolder(t *testing.T) {
 			next <- lock
 		}()
 		time.Sleep(time.Minute + time.Second)
-		before := locktest.Must(operator.InspectItem(t.Context(), item)).Serving[0]
+		before := locktest.Must(operator.Inspect(t.Context(), item)).Serving[0]
 		time.Sleep(locktest.TTL)
-		if err := operator.EvictItemHolder(t.Context(), item, before); !errors.Is(err, queuelock.ErrRenewed) {
-			t.Errorf("%v, want ErrRenewed", err)
+		if !renewed(t, operator.Evict(t.Context(), item, before)) {
+			t.Error("it has renewed its lease")
 		}
-		before = locktest.Must(operator.InspectItem(t.Context(), item)).Serving[0]
-		if err := operator.EvictItemHolder(t.Context(), item, before); err != nil {
+		before = locktest.Must(operator.Inspect(t.Context(), item)).Serving[0]
+		if err := operator.Evict(t.Context(), item, before); err != nil {
 			t.Fatal(err)
 		}
 		got := <-next

@@ -11,9 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -122,7 +124,7 @@ func TestCrashedHolder(t *testing.T) {
 				t.Errorf("the holder lost it: %v", err)
 			}
 			evicted := time.Now()
-			if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+			if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
@@ -131,7 +133,7 @@ func TestCrashedHolder(t *testing.T) {
 			}
 			db.Heal()
 			<-lock.Context().Done()
-			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
 				t.Errorf("%v, want evicted", lock.Err())
 			}
 			if err := got.Lock.Err(); err != nil {
@@ -151,7 +153,7 @@ func TestEvictedHolder(t *testing.T) {
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
@@ -159,7 +161,7 @@ func TestEvictedHolder(t *testing.T) {
 		if took := time.Since(evicted); took > locktest.TTL/2 {
 			t.Errorf("it learned of it after %v", took)
 		}
-		if loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context())); !ok || loss.Cause != queuelock.Evicted {
+		if loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context())); !ok || loss.Cause != heartbeat.Evicted {
 			t.Errorf("%v", context.Cause(lock.Context()))
 		}
 	})
@@ -171,7 +173,7 @@ func TestEvictedHolder(t *testing.T) {
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 			t.Fatal(err)
 		}
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
@@ -183,13 +185,13 @@ func TestEvictedHolder(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		if err := operator.Evict(t.Context(), locktest.Order, lock.Ticket()); err != nil {
+		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
 		db.Inject(queuelocktest.DelayRequest(time.Millisecond))
 		for range 2 {
-			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != queuelock.Evicted {
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
 				t.Errorf("%v, want evicted", lock.Release(t.Context()))
 			}
 		}
@@ -231,7 +233,7 @@ func TestModes(t *testing.T) {
 					t.Errorf("%v has a lease", e)
 				}
 			}
-			if err := c.Evict(t.Context(), locktest.Order, second.Ticket()); err != nil {
+			if err := c.Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
@@ -267,7 +269,7 @@ func TestNoResume(t *testing.T) {
 // TestSeveral checks that several fail-closed locks are all confirmed. Several locks of
 // one call are confirmed each.
 func TestSeveral(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
+	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 		locktest.InBubble(t, fmt.Sprint("scope ", scope), func(t *testing.T) {
 			cfg := locktest.TenSeconds
 			cfg.Scope = scope
@@ -310,7 +312,7 @@ func TestSeveral(t *testing.T) {
 	}
 	locktest.InBubble(t, "one that cannot be taken back", func(t *testing.T) {
 		cfg := locktest.TenSeconds
-		cfg.Scope = queuelock.ScopeTable
+		cfg.Scope = ticket.ScopeTable
 		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", cfg)
 		db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation))

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
@@ -131,11 +132,13 @@ func TestBadEntry(t *testing.T) {
 				}))
 				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 					_, err := b.Acquire(t.Context(), locktest.Order, wait, queuelock.Permits(1))
-					if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok || errors.Is(err, queuelock.ErrNotAcquired) {
+					if _, ok := errors.AsType[*queue.MalformedError](err); !ok || errors.Is(err, queuelock.ErrNotAcquired) {
 						t.Errorf("%v: %v, want a MalformedError", wait, err)
 					}
 				}
-				if err := b.Evict(t.Context(), locktest.Order, ticket.FromUint64(1)); err == nil || errors.Is(err, queuelock.ErrLeased) {
+				shown := locktest.Must(b.Inspect(t.Context(), locktest.Order)).Serving[0]
+				err := b.Evict(t.Context(), locktest.Order, shown)
+				if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed {
 					t.Errorf("an operator's eviction: %v, want what is wrong with the entry", err)
 				}
 				time.Sleep(time.Minute)

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -69,7 +70,7 @@ func TestHostileHolder(t *testing.T) {
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
 						_, err := c.Acquire(ctx, locktest.Order, wait)
 						locktest.Says(t, err, h.says...)
-						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+						if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
 							t.Errorf("%v", err)
 						}
 					}

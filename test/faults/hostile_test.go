@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -103,7 +104,7 @@ func TestHostileRow(t *testing.T) {
 					if !errors.Is(err, queuelock.ErrNotAcquired) || len(err.Error()) > 1000 {
 						t.Fatalf("%.1000v", err)
 					}
-					if _, ok := errors.AsType[*queuelock.MalformedError](err); ok != (len(h.says) > 0) {
+					if _, ok := errors.AsType[*queue.MalformedError](err); ok != (len(h.says) > 0) {
 						t.Errorf("%v, want a MalformedError: %v", err, len(h.says) > 0)
 					}
 					if state := locktest.Must(c.Inspect(t.Context(), locktest.Order)); len(state.Waiting) != 1 {
@@ -148,7 +149,7 @@ func TestRowsOfWrongTypes(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
 		locktest.Says(t, err, "malformed queue row", "order-7 lock", "is needed")
-		if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, ok := errors.AsType[*queue.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("%v", err)
 		}
 		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
@@ -306,7 +307,7 @@ func TestMalformedRow(t *testing.T) {
 		locktest.Release(t, held)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
 		locktest.Says(t, err, "queue row", "order-7 lock", "id is missing")
-		if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
+		if _, ok := errors.AsType[*queue.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("%v: want ErrNotAcquired, with the malformed row in it", err)
 		}
 		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))

@@ -51,7 +51,7 @@ func TestNoWait(t *testing.T) {
 	// A waiter was there, and has left: NoWait takes a number, and looks.
 	left := func(cfg queuelock.Config) attr.Item {
 		record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(0), "granted": attr.Num(0), "holders": attr.Object(attr.Item{}), "holdMode": attr.Str("exclusive")})
-		if cfg.Scope == queuelock.ScopeTable {
+		if cfg.Scope == ticket.ScopeTable {
 			record["scope"] = attr.Str("shared")
 		}
 		return record

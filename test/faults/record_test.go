@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -49,7 +50,7 @@ func TestRecordSpoiltInUse(t *testing.T) {
 				spoilt := time.Now()
 				got := <-waiting
 				locktest.Says(t, got.Err, name, "serving record")
-				if _, ok := errors.AsType[*queuelock.MalformedError](got.Err); !ok || got.At.Sub(spoilt) > 2*time.Second {
+				if _, ok := errors.AsType[*queue.MalformedError](got.Err); !ok || got.At.Sub(spoilt) > 2*time.Second {
 					t.Errorf("after %v: %v, want a MalformedError", got.At.Sub(spoilt), got.Err)
 				}
 				if name == "ticketNumber" {
@@ -185,7 +186,7 @@ func TestMalformedRecord(t *testing.T) {
 					defer cancel()
 					_, err := client.Acquire(ctx, locktest.Order, wait)
 					locktest.Says(t, err, append(c.says, `order-7 lock`)...)
-					if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+					if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
 						t.Errorf("%v is no MalformedError", err)
 					}
 					state, err := client.Inspect(ctx, locktest.Order)
@@ -244,7 +245,7 @@ func TestBadTicketNumber(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 				cfg := locktest.TenSeconds
-				cfg.Scope = queuelock.ScopeTable
+				cfg.Scope = ticket.ScopeTable
 				a, db := locktest.Open(t, table, "a", cfg)
 				for _, key := range []queuelock.Key{bad, good} {
 					locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
@@ -261,7 +262,7 @@ func TestBadTicketNumber(t *testing.T) {
 					_, all := a.AcquireAll(t.Context(), []queuelock.Key{good, bad}, wait)
 					for _, err := range []error{one, all} {
 						locktest.Says(t, err, `serving record of "bad lock"`, "ticketNumber", number)
-						if _, ok := errors.AsType[*queuelock.MalformedError](err); !ok {
+						if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
 							t.Errorf("%v", err)
 						}
 					}
@@ -281,7 +282,7 @@ func TestBadTicketNumber(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 			cfg := locktest.TenSeconds
-			cfg.Scope = queuelock.ScopeTable
+			cfg.Scope = ticket.ScopeTable
 			a, _ := locktest.Open(t, table, "a", cfg)
 			const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
 			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(issued), "granted": attr.Num(issued), "scope": attr.Str("shared")}))

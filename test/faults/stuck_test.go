@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -298,7 +299,7 @@ func (h hangingAll) holders(t *testing.T) []queue.Holder {
 }
 
 func TestStuckAcquireAll(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeQueue, queuelock.ScopeTable} {
+	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 		cfg := queuelock.Config{Scope: scope}
 		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))

@@ -22,7 +22,6 @@ var floors = []string{
 	"httplock",
 	"",
 	"internal/picture",
-	"internal/eviction",
 	"internal/multilock",
 	"internal/session",
 	"internal/waiter",

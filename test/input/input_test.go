@@ -54,7 +54,7 @@ func TestArgumentsOfNew(t *testing.T) {
 		{"nil observer", queuelock.Config{Observer: (*deaf)(nil)}, []string{"Observer is a nil *input_test.deaf: leave it out"}},
 		{"nil function as observer", queuelock.Config{Observer: event.Func(nil)}, []string{"Observer is a nil event.Func"}},
 		{"short Forget", queuelock.Config{Forget: time.Hour}, []string{"Forget is 1h0m0s", "24h0m0s", "0 to keep"}},
-		{"Forget of a wide scope", queuelock.Config{Forget: 24 * time.Hour, Scope: queuelock.ScopeTable}, []string{"Forget is 24h0m0s", "ScopeQueue only"}},
+		{"Forget of a wide scope", queuelock.Config{Forget: 24 * time.Hour, Scope: ticket.ScopeTable}, []string{"Forget is 24h0m0s", "ScopeQueue only"}},
 		{"unknown scope", queuelock.Config{Scope: 7}, []string{"Scope is 7", "ScopeQueue, ScopeEntity and ScopeTable"}},
 		{"TTL attribute of ours", queuelock.Config{Attributes: queuelock.Attributes{TTL: "until"}}, []string{"TTL attribute", `"until"`}},
 		{"polls upside down", queuelock.Config{Poll: waitpolicy.Schedule{Fastest: time.Minute}}, []string{"Poll", "1m0s"}},
@@ -132,12 +132,12 @@ func TestEmptyClient(t *testing.T) {
 	_, resumed := c.Resume(ctx, queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "x"}, waitpolicy.NoWait)
 	_, item := c.LockItem(ctx, queuelock.ItemKey{}, waitpolicy.NoWait)
 	_, inspected := c.Inspect(ctx, locktest.Order)
-	_, inspectedItem := c.InspectItem(ctx, queuelock.ItemKey{})
+	_, inspectedItem := c.Inspect(ctx, queuelock.ItemKey{})
 	_, locked := c.IsLocked(ctx, locktest.Order)
 	_, swept := c.Sweep(ctx, locktest.Order)
 	for what, err := range map[string]error{
 		"Acquire": acquired, "AcquireAll": all, "Resume": resumed, "LockItem": item, "Inspect": inspected, "InspectItem": inspectedItem,
-		"IsLocked": locked, "Sweep": swept, "Evict": c.Evict(ctx, locktest.Order, ticket.FromUint64(1)), "Close": c.Close(ctx),
+		"IsLocked": locked, "Sweep": swept, "Evict": c.Evict(ctx, locktest.Order, queue.Holder{}), "Close": c.Close(ctx),
 		"Do": c.Do(ctx, locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }),
 	} {
 		if err == nil || err.Error() != "queuelock: the Client is empty: New makes one" {
@@ -214,8 +214,8 @@ func TestForeignText(t *testing.T) {
 	malformed := &queue.MalformedError{Item: "serving record", Attribute: "holders." + evil, Problem: "is a string, a map is needed"}
 	for name, err := range map[string]error{
 		"NotAcquired": &queuelock.NotAcquiredError{Key: locktest.Order, Serving: &holder, Blocked: malformed},
-		"Renewed":     &queuelock.EvictError{Key: locktest.Order, Ticket: holder.Ticket, Serving: []queue.Holder{holder, other}, Err: queuelock.ErrRenewed},
-		"NotServed":   &queuelock.EvictError{Key: locktest.Order, Ticket: ticket.FromUint64(9), Serving: []queue.Holder{holder, other}, Err: queuelock.ErrNotServed},
+		"Renewed":     &queuelock.EvictError{Key: locktest.Order, Holder: holder, Serving: []queue.Holder{holder, other}},
+		"Gone":        &queuelock.EvictError{Key: locktest.Order, Holder: queue.Holder{ID: "c"}, Serving: []queue.Holder{holder, other}},
 		"Malformed":   malformed,
 	} {
 		text := err.Error()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -78,7 +79,7 @@ func TestWrongTable(t *testing.T) {
 				for name, call := range calls {
 					err := call()
 					locktest.Says(t, err, append(c.says, `"queuelock"`)...)
-					wrong, ok := errors.AsType[*queuelock.TableError](err)
+					wrong, ok := errors.AsType[*queue.TableError](err)
 					if !ok || utf8.RuneCountInString(wrong.Error()) > 160 {
 						t.Errorf("%s: %v is no TableError, or is too long", name, err)
 					}

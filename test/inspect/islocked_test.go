@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -195,7 +196,7 @@ func TestIsLockedRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		is, err := c.IsLocked(t.Context(), locktest.Order)
-		if _, malformed := errors.AsType[*queuelock.MalformedError](err); !malformed || is {
+		if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || is {
 			t.Errorf("a malformed record: %v, %v", is, err)
 		}
 		db.Partition()

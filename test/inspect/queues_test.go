@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -43,7 +44,7 @@ func TestQueues(t *testing.T) {
 		locktest.InBubble(t, fmt.Sprintf("%d segments, %v units", cfg.Segments, cfg.MaxRate), func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-			wide, _ := locktest.Open(t, table, "wide", queuelock.Config{Scope: queuelock.ScopeTable})
+			wide, _ := locktest.Open(t, table, "wide", queuelock.Config{Scope: ticket.ScopeTable})
 			keys := []queuelock.Key{{Entity: "order-7", Reason: "a b"}, {Entity: "order-7", Reason: "a"}, {Entity: "order-7", Reason: "a0"}, locktest.Order}
 			for i := range 20 {
 				keys = append(keys, queuelock.Key{Entity: fmt.Sprint("e", i), Reason: "lock"})
@@ -155,7 +156,7 @@ func TestQueuesOtherItems(t *testing.T) {
 		var names []string
 		for state, err := range c.Queues(t.Context(), queuelock.ScanConfig{}) {
 			names = append(names, state.Entity+" "+state.Reason)
-			malformed, ok := errors.AsType[*queuelock.MalformedError](err)
+			malformed, ok := errors.AsType[*queue.MalformedError](err)
 			switch {
 			case state.Entity == "broken":
 				if !ok || malformed.Attribute != "ticketNumber" {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -133,7 +134,7 @@ func TestSetDataOfLostLock(t *testing.T) {
 		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		taken := locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.WithData([]byte("b's")))
 		err := lock.SetData(t.Context(), []byte("a's"))
-		if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != queuelock.Evicted || !errors.Is(lock.Err(), queuelock.ErrLost) {
+		if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != heartbeat.Evicted || !errors.Is(lock.Err(), queuelock.ErrLost) {
 			t.Errorf("%v, and the lock says %v", err, lock.Err())
 		}
 		if got := dataOf(t, table); got != "b's" {

@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -59,7 +60,7 @@ func TestBadItems(t *testing.T) {
 				locktest.Says(t, err, "queuelock: ", bad.says)
 				_ = bad.item.String() // it prints whatever it is given
 				if bad.opts == nil && bad.wait == waitpolicy.NoWait {
-					_, err := c.InspectItem(t.Context(), bad.item)
+					_, err := c.Inspect(t.Context(), bad.item)
 					locktest.Says(t, err, bad.says)
 				}
 			}
@@ -75,7 +76,7 @@ func TestBadItems(t *testing.T) {
 		}
 		// What only the table knows.
 		_, err := c.LockItem(t.Context(), u.Key(attr.Item{"name": attr.Str("order-7")}), waitpolicy.NoWait)
-		if _, schema := errors.AsType[*queuelock.TableError](err); !schema {
+		if _, schema := errors.AsType[*queue.TableError](err); !schema {
 			t.Errorf("a key of another schema: %v", err)
 		}
 		locktest.Says(t, err, u.Name, `partition key "id" (S)`, `key "name" (S)`)

@@ -11,8 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -34,7 +36,7 @@ func TestDeletedItem(t *testing.T) {
 			t.Errorf("a waiter got %v", got.Err)
 		}
 		<-lock.Context().Done()
-		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != queuelock.Evicted {
+		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the holder got %v", lock.Err())
 		}
 		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
@@ -196,13 +198,13 @@ func TestSeed(t *testing.T) {
 		"another name of the lock's": {func(u locktest.ItemTable, _, whole attr.Item) {
 			u.Put(attr.With(whole, attr.Item{"lock_permits": attr.Num(3)}))
 		}, nil, func(err error) bool {
-			_, malformed := errors.AsType[*queuelock.MalformedError](err)
+			_, malformed := errors.AsType[*queue.MalformedError](err)
 			return malformed
 		}},
 		"another name, where a missing item may be made": {func(u locktest.ItemTable, _, whole attr.Item) {
 			u.Put(attr.With(whole, attr.Item{"lock_turn": attr.Num(3)}))
 		}, []queuelock.Option{queuelock.CreateItem()}, func(err error) bool {
-			_, malformed := errors.AsType[*queuelock.MalformedError](err)
+			_, malformed := errors.AsType[*queue.MalformedError](err)
 			return malformed
 		}},
 	} {

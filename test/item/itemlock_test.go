@@ -17,7 +17,9 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -49,8 +51,8 @@ func TestItemLock(t *testing.T) {
 				_, whole := locktest.OrderItem()
 				whole = attr.With(whole, key)
 				u.Put(whole)
-				whole = u.Get(key)                                                                                      // numbers as the engine prints them
-				c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix, Scope: queuelock.ScopeTable}) // which does not apply
+				whole = u.Get(key)                                                                                   // numbers as the engine prints them
+				c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix, Scope: ticket.ScopeTable}) // which does not apply
 				other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
 				attributes := prefix
 				if prefix == "" {
@@ -207,7 +209,7 @@ func TestReservedNames(t *testing.T) {
 			u.Put(whole)
 			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 			_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait, queuelock.CreateItem())
-			if _, malformed := errors.AsType[*queuelock.MalformedError](err); !malformed {
+			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed {
 				t.Errorf("got %v", err)
 			}
 			locktest.EqualItems(t, "the item", u.Get(key), whole)

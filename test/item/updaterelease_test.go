@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -185,7 +186,7 @@ func TestProtectedAttributes(t *testing.T) {
 		} {
 			_, err := lock.UpdateAndRelease(t.Context(), update)
 			_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-			_, schema := errors.AsType[*queuelock.TableError](err)
+			_, schema := errors.AsType[*queue.TableError](err)
 			if err == nil || unknown || schema || lock.Err() != nil {
 				t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
 			}

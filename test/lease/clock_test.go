@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -280,7 +281,7 @@ func TestOnlyWrongDates(t *testing.T) {
 				served := time.Now()
 				<-held.Context().Done()
 				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
-				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
+				if took := time.Since(served); !ok || loss.Cause != heartbeat.Evicted || took > locktest.TTL/2 {
 					t.Errorf("the owner learns %v after %v", held.Err(), took)
 				}
 				locktest.Release(t, lock)
@@ -319,7 +320,7 @@ func TestHolderWithDatesBehind(t *testing.T) {
 				served := time.Now()
 				<-held.Context().Done()
 				loss, ok := errors.AsType[*queuelock.LostError](held.Err())
-				if took := time.Since(served); !ok || loss.Cause != queuelock.Evicted || took > locktest.TTL/2 {
+				if took := time.Since(served); !ok || loss.Cause != heartbeat.Evicted || took > locktest.TTL/2 {
 					t.Errorf("the holder learns %v after %v", held.Err(), took)
 				}
 				locktest.Release(t, lock)

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -247,7 +248,7 @@ func TestNoOnExpiring(t *testing.T) {
 // TestOnExpiringBeforeReturn checks that OnExpiring is called only for a lock that was
 // returned. Nothing is done under a lock that waits for the others of an AcquireAll.
 func TestOnExpiringBeforeReturn(t *testing.T) {
-	cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
+	cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
 	for what, test := range map[string]struct {
 		cut, released time.Duration // until when heartbeats fail, and when the other lock is free
 		told          int

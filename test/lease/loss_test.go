@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -32,7 +33,7 @@ func TestLossDuringHang(t *testing.T) {
 			t.Errorf("the loss was reported %v after the grant, want shortly before %v", at, locktest.TTL)
 		}
 		lost, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
-		if !ok || lost.Cause != queuelock.Unreachable || !errors.Is(lost, queuelock.ErrLost) {
+		if !ok || lost.Cause != heartbeat.Unreachable || !errors.Is(lost, queuelock.ErrLost) {
 			t.Errorf("cause %v, want unreachable", context.Cause(lock.Context()))
 		}
 	})
@@ -56,7 +57,7 @@ func TestCauseOfLoss(t *testing.T) {
 		<-lock.Context().Done()
 		for _, err := range []error{lock.Err(), context.Cause(lock.Context()), lock.Release(t.Context()), lock.Release(t.Context())} {
 			lost, ok := errors.AsType[*queuelock.LostError](err)
-			if !ok || lost.Cause != queuelock.Evicted || lost.Ticket != lock.Ticket() || !errors.Is(err, queuelock.ErrLost) {
+			if !ok || lost.Cause != heartbeat.Evicted || lost.Ticket != lock.Ticket() || !errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("%v, want evicted", err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -29,7 +30,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Fatal("its lease does not end")
 		}
 	}
-	lostBy := func(t *testing.T, lock *queuelock.Lock, want queuelock.Cause) {
+	lostBy := func(t *testing.T, lock *queuelock.Lock, want heartbeat.Cause) {
 		t.Helper()
 		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != want {
 			t.Errorf("%v, want a loss by %v", lock.Err(), want)
@@ -47,7 +48,7 @@ func TestNoHeartbeat(t *testing.T) {
 			if n := db.Counts().Total().Sent - sent; n != 0 || time.Since(begun) != left {
 				t.Errorf("%d requests in %v, want none in %v", n, time.Since(begun), left)
 			}
-			lostBy(t, lock, queuelock.Expired)
+			lostBy(t, lock, heartbeat.Expired)
 		})
 	}
 	locktest.InBubble(t, "KeepsOthersOutUntilItsEnd", func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestNoHeartbeat(t *testing.T) {
 		if n := db.Counts().Total().Sent - sent; n != 0 {
 			t.Errorf("%d requests", n)
 		}
-		lostBy(t, lock, queuelock.Unreachable)
+		lostBy(t, lock, heartbeat.Unreachable)
 	})
 	locktest.InBubble(t, "WarnsWithAnyMargin", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -129,7 +130,7 @@ func TestNoHeartbeat(t *testing.T) {
 			lock, _ := take(t, table)
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 			holder := locktest.Must(b.Inspect(t.Context(), locktest.Order)).Serving[0]
-			if err := b.EvictHolder(t.Context(), locktest.Order, holder); err != nil {
+			if err := b.Evict(t.Context(), locktest.Order, holder); err != nil {
 				t.Fatal(err)
 			}
 			next := locktest.Acquire(t, b, waitpolicy.NoWait)

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -200,7 +201,7 @@ func TestExtendAfterEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		loss, ok := errors.AsType[*queuelock.LostError](lock.Extend(t.Context()))
-		if !ok || loss.Cause != queuelock.Evicted || lock.Remaining() != 0 {
+		if !ok || loss.Cause != heartbeat.Evicted || lock.Remaining() != 0 {
 			t.Errorf("%v, %v remain", loss, lock.Remaining())
 		}
 		<-lock.Context().Done()
@@ -218,7 +219,7 @@ func TestExtendAfterEnd(t *testing.T) {
 			time.Sleep(time.Millisecond) // without retries of the SDK, once its quota is empty, Extend takes no time here
 		}
 		loss, ok := errors.AsType[*queuelock.LostError](lock.Extend(t.Context()))
-		if !ok || loss.Cause != queuelock.Unreachable {
+		if !ok || loss.Cause != heartbeat.Unreachable {
 			t.Errorf("%v", loss)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -109,7 +110,7 @@ func TestReleasedLock(t *testing.T) {
 func TestLockNeverReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		cfg := queuelock.Config{TTL: locktest.TTL, Scope: queuelock.ScopeTable}
+		cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -242,7 +243,7 @@ func TestInvalidLockDelay(t *testing.T) {
 func TestLockDelayOfLostMember(t *testing.T) {
 	locktest.InBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeTable}
+		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: ticket.ScopeTable}
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -270,7 +271,7 @@ func TestLockDelayOfLostMember(t *testing.T) {
 	})
 	locktest.InBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: queuelock.ScopeTable}
+		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: ticket.ScopeTable}
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")

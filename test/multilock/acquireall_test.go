@@ -63,14 +63,14 @@ func TestAcquireAll(t *testing.T) {
 func TestAcquireAllArguments(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	for _, test := range []struct {
-		scope queuelock.Scope
+		scope ticket.Scope
 		keys  []queuelock.Key
 		say   string
 	}{
-		{queuelock.ScopeTable, nil, "no keys"},
-		{queuelock.ScopeQueue, []queuelock.Key{}, "no keys"},
-		{queuelock.ScopeTable, locktest.KeysOf("a", ""), "the entity is empty"},
-		{queuelock.ScopeEntity, locktest.KeysOf("a", "b"), `"a" and "b", which have no common ticket`},
+		{ticket.ScopeTable, nil, "no keys"},
+		{ticket.ScopeQueue, []queuelock.Key{}, "no keys"},
+		{ticket.ScopeTable, locktest.KeysOf("a", ""), "the entity is empty"},
+		{ticket.ScopeEntity, locktest.KeysOf("a", "b"), `"a" and "b", which have no common ticket`},
 	} {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: test.scope})
 		if _, err := c.AcquireAll(t.Context(), test.keys, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), test.say) {
@@ -88,7 +88,7 @@ func TestAcquireAllArguments(t *testing.T) {
 func TestSeveralReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: queuelock.ScopeEntity})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeEntity})
 		for i := range uint64(3) {
 			locks, err := c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever)
 			if err != nil {

@@ -52,7 +52,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 			}
 			locktest.ReleaseAll(t, locks)
 		}
-		per, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: queuelock.ScopeEntity})
+		per, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: ticket.ScopeEntity})
 		for i := range uint64(2) {
 			lock, err := per.Acquire(t.Context(), queuelock.Key{Entity: "ticket-master", Reason: "mine"}, waitpolicy.Forever)
 			if err != nil || lock.Ticket() != ticket.FromUint64(i+1) {

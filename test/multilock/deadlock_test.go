@@ -22,7 +22,7 @@ import (
 // deadlock. Two that want the same locks, named in different orders, while others take
 // single ones of them.
 func TestNoDeadlock(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
+	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for seed := range locktest.Scaled[uint64](12, 2) {
 			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

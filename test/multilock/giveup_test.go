@@ -12,12 +12,13 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestNoWait checks that AcquireAll with NoWait acquires all locks or none.
 func TestNoWait(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
+	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t)
@@ -29,7 +30,7 @@ func TestNoWait(t *testing.T) {
 				if !ok || busy.Key.Entity != "m" || busy.Serving == nil || busy.Serving.Owner != "a" {
 					t.Errorf("%v, want that m is busy", err)
 				}
-				if n := table.Counts()["PutItem"].Applied; scope == queuelock.ScopeTable && n != 0 {
+				if n := table.Counts()["PutItem"].Applied; scope == ticket.ScopeTable && n != 0 {
 					t.Errorf("%d items were put, want no row", n)
 				}
 				begun := time.Now()
@@ -55,7 +56,7 @@ func TestNoWait(t *testing.T) {
 
 // TestGiveUp checks that AcquireAll leaves nothing when it gives up.
 func TestGiveUp(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
+	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for _, how := range []string{"wait over", "cancelled", "closed"} {
 			t.Run(fmt.Sprint(scope, "/", how), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 // that of its locks, and that of its rows.
 func TestCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{Scope: queuelock.ScopeTable, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
+		cfg := queuelock.Config{Scope: ticket.ScopeTable, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
@@ -45,7 +45,7 @@ func TestCrash(t *testing.T) {
 // TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it
 // waits for the others.
 func TestLossWhileWaiting(t *testing.T) {
-	for _, scope := range []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeQueue} {
+	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		t.Run(scope.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))

@@ -16,7 +16,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-var widerScopes = []queuelock.Scope{queuelock.ScopeEntity, queuelock.ScopeTable}
+var widerScopes = []ticket.Scope{ticket.ScopeEntity, ticket.ScopeTable}
 
 // TestRequestsOfScopes checks that the wider scopes cost the documented requests.
 func TestRequestsOfScopes(t *testing.T) {
@@ -184,7 +184,7 @@ func TestOrderOfTickets(t *testing.T) {
 // ways.
 func TestScopeMismatch(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		scopes := append([]queuelock.Scope{queuelock.ScopeQueue}, widerScopes...)
+		scopes := append([]ticket.Scope{ticket.ScopeQueue}, widerScopes...)
 		for _, is := range scopes {
 			key := queuelock.Key{Entity: "e", Reason: is.String()}
 			owner, _ := locktest.Open(t, table, "owner", queuelock.Config{Scope: is})

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -67,7 +68,7 @@ func TestDoContext(t *testing.T) {
 				}
 				return nil
 			})
-			if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != queuelock.Unreachable {
+			if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != heartbeat.Unreachable {
 				t.Errorf("%v, want a loss", err)
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -42,29 +43,29 @@ func expiry(t *testing.T, table *queuelocktest.Table) time.Time {
 // evictions are those after which the queue becomes idle, of a holder that has crashed.
 var evictions = map[string]struct {
 	opts  []queuelock.Option
-	evict func(ctx context.Context, op *queuelock.Client, lock *queuelock.Lock) error
+	evict func(ctx context.Context, op *queuelock.Client) error
 }{
-	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client, _ *queuelock.Lock) error {
+	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client) error {
 		swept, err := op.Sweep(ctx, locktest.Order)
 		if err == nil && swept.Holders != 1 {
 			err = fmt.Errorf("swept %+v", swept)
 		}
 		return err
 	}},
-	"Sweeper": {evict: func(ctx context.Context, op *queuelock.Client, _ *queuelock.Lock) error {
+	"Sweeper": {evict: func(ctx context.Context, op *queuelock.Client) error {
 		_, err := sweeper.Once(ctx, op, locktest.Order)
 		return err
 	}},
-	"Evict": {opts: []queuelock.Option{queuelock.FailClosed()}, evict: func(ctx context.Context, op *queuelock.Client, lock *queuelock.Lock) error {
-		return op.Evict(ctx, locktest.Order, lock.Ticket())
-	}},
-	"EvictHolder": {evict: func(ctx context.Context, op *queuelock.Client, _ *queuelock.Lock) error {
-		state, err := op.Inspect(ctx, locktest.Order)
-		if err != nil {
-			return err
-		}
-		return op.EvictHolder(ctx, locktest.Order, state.Serving[0])
-	}},
+	"Evict":           {opts: []queuelock.Option{queuelock.FailClosed()}, evict: evict},
+	"EvictWithALease": {evict: evict},
+}
+
+func evict(ctx context.Context, op *queuelock.Client) error {
+	state, err := op.Inspect(ctx, locktest.Order)
+	if err != nil {
+		return err
+	}
+	return op.Evict(ctx, locktest.Order, state.Serving[0])
 }
 
 // TestForget checks that the table's TTL deletes idle records, and no other.
@@ -101,10 +102,10 @@ func TestForget(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
 			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
-			lock := locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
+			locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
 			network.Partition()
 			time.Sleep(2 * time.Minute)
-			if err := end.evict(t.Context(), op, lock); err != nil {
+			if err := end.evict(t.Context(), op); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -130,7 +131,7 @@ func TestForget(t *testing.T) {
 			looks := slow.Inject(queuelocktest.DelayRequest(8*time.Second).Of("Query", "GetItem").Times(1))
 			waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
 			time.Sleep(time.Second)
-			if err := end.evict(t.Context(), op, lock); err != nil {
+			if err := end.evict(t.Context(), op); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -146,7 +147,7 @@ func TestForget(t *testing.T) {
 	}
 	inTime("NotWithWiderScope", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
-		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: queuelock.ScopeTable})
+		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
 		op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
 		locktest.Acquire(t, crashed, waitpolicy.Forever)
 		network.Partition()
@@ -248,11 +249,11 @@ func TestForget(t *testing.T) {
 			}
 		})
 	}
-	for _, cfg := range []queuelock.Config{{Forget: time.Hour}, {Forget: -day}, {Forget: day, Scope: queuelock.ScopeTable}} {
+	for _, cfg := range []queuelock.Config{{Forget: time.Hour}, {Forget: -day}, {Forget: day, Scope: ticket.ScopeTable}} {
 		locktest.InBubble(t, "Refused "+cfg.Forget.String(), func(t *testing.T) {
 			_, err := queuelock.New(queuelocktest.NewTable(t).Client("a"), "queuelock", cfg)
 			other := "24h0m0s"
-			if cfg.Scope != queuelock.ScopeQueue {
+			if cfg.Scope != ticket.ScopeQueue {
 				other = "ScopeTable"
 			}
 			locktest.Says(t, err, "Forget is "+cfg.Forget.String(), other)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -58,7 +59,7 @@ func TestReleaseReportsLoss(t *testing.T) {
 				err := held.Release(t.Context())
 				lost, ok := errors.AsType[*queuelock.LostError](err)
 				_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-				if deleted := strings.Contains(what, "deleted"); unknown != deleted || !deleted && (!ok || lost.Cause != queuelock.Evicted || lost.Ticket != held.Ticket()) {
+				if deleted := strings.Contains(what, "deleted"); unknown != deleted || !deleted && (!ok || lost.Cause != heartbeat.Evicted || lost.Ticket != held.Ticket()) {
 					t.Errorf("%v", err) // with the record, the mark of a release is gone
 				}
 				if again := held.Release(t.Context()); again != err {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -113,7 +114,7 @@ func TestResumedProcess(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		var lost *queuelock.LostError
-		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != queuelock.Evicted {
+		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the old process: %v", err)
 		}
 		if err := before.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {

@@ -16,7 +16,9 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -172,7 +174,7 @@ func TestRecordWithoutMode(t *testing.T) {
 						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
 					}
 					record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(2), "granted": attr.Num(0), "holders": attr.Object(entries)})
-					if cfg.Scope == queuelock.ScopeTable {
+					if cfg.Scope == ticket.ScopeTable {
 						record["scope"] = attr.Str("shared")
 					}
 					locktest.Write(t, table, record)
@@ -180,7 +182,7 @@ func TestRecordWithoutMode(t *testing.T) {
 					defer cancel()
 					spent := locktest.Cost(table, func() {
 						_, err := c.Acquire(ctx, locktest.Order, wait, queuelock.Shared())
-						if malformed, ok := errors.AsType[*queuelock.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
+						if malformed, ok := errors.AsType[*queue.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
 							t.Errorf("%v", err)
 						}
 					})

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -119,7 +120,7 @@ func TestWriteAfterLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
-		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != queuelock.Evicted {
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the write gave %v, want a LostError: evicted", err)
 		}
 		if lock.Context().Err() == nil || !errors.Is(context.Cause(lock.Context()), queuelock.ErrLost) {

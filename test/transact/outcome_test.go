@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -99,7 +100,7 @@ func TestTransactToken(t *testing.T) {
 			time.Sleep(time.Minute)
 			for range 2 {
 				state := locktest.Must(others.Inspect(t.Context(), locktest.Order))
-				if err := others.EvictHolder(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+				if err := others.Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
 					t.Fatal(err)
 				}
 				locktest.Acquire(t, others, waitpolicy.NoWait)
@@ -263,7 +264,7 @@ func TestUnknownBeforeCancellation(t *testing.T) {
 		item := locktest.Deposit(table, nil)
 		item.Update.TableName = aws.String("ordres")
 		err := lock.Transact(t.Context(), item)
-		if _, schema := errors.AsType[*queuelock.TableError](err); err == nil || schema {
+		if _, schema := errors.AsType[*queue.TableError](err); err == nil || schema {
 			t.Errorf("got %v, which blames the lock's table: %v", err, schema)
 		}
 		locktest.Release(t, lock)

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -24,7 +26,7 @@ var TenSeconds = queuelock.Config{TTL: TTL, WaiterTTL: 4 * time.Second}
 var Fast = queuelock.Config{TTL: 4 * time.Second, WaiterTTL: 4 * time.Second}
 
 // SharedScope is the configuration of clients with one counter for the table.
-var SharedScope = queuelock.Config{Scope: queuelock.ScopeTable}
+var SharedScope = queuelock.Config{Scope: ticket.ScopeTable}
 
 // Open returns a client of the table with a network of its own, which bears its
 // name. The client is closed at the end of the test.
@@ -93,4 +95,14 @@ func RowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
 		t.Fatal(err)
 	}
 	return len(state.Waiting), len(state.Serving)
+}
+
+// Shown is the holder with a ticket, as Inspect shows it.
+func Shown(t *testing.T, c *queuelock.Client, number ticket.Number) queue.Holder {
+	t.Helper()
+	h, ok := Must(c.Inspect(t.Context(), Order)).Holder(number)
+	if !ok {
+		t.Fatalf("no holder has ticket %s", number)
+	}
+	return h
 }

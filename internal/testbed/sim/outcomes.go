@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
@@ -244,7 +245,7 @@ func (n *node) judgeRelease(what, owner string, id grantID, err error) {
 	n.world.mu.Unlock()
 	mine := gone && by.actor == n.name && by.release
 	loss, lost := err.(*queuelock.LostError)
-	lost = lost && loss.Cause == queuelock.Evicted
+	lost = lost && loss.Cause == heartbeat.Evicted
 	switch {
 	case err == nil && !gone:
 		n.violate("%s: %s returned nil, and the lock is still in the record", owner, what)
@@ -264,7 +265,7 @@ func (n *node) judgeRelease(what, owner string, id grantID, err error) {
 // released, with what removed its entry.
 func (h *hold) judgeLoss(err error) {
 	loss, ok := errors.AsType[*queuelock.LostError](err)
-	if !ok || loss.Cause != queuelock.Evicted || h.isDead() {
+	if !ok || loss.Cause != heartbeat.Evicted || h.isDead() {
 		return
 	}
 	h.world.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Plan is one run. All of it is drawn from the seed.
@@ -20,7 +20,7 @@ type Plan struct {
 	Waiters int // instead of Workers in the first process, if not zero
 	Queues  int
 	Kinds   []Kind // of each queue
-	Scope   queuelock.Scope
+	Scope   ticket.Scope
 
 	TTL     time.Duration
 	Observe bool // Config.ObserveExpiry
@@ -160,9 +160,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	}
 	switch r.IntN(5) {
 	case 0:
-		p.Scope = queuelock.ScopeEntity
+		p.Scope = ticket.ScopeEntity
 	case 1:
-		p.Scope = queuelock.ScopeTable
+		p.Scope = ticket.ScopeTable
 	}
 	if slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k != Kind{} }) {
 		p.Think, p.Hold = p.Think/2, 2*p.Hold // or few would ever hold together
@@ -222,7 +222,7 @@ const contesting = 146991
 // beside leases. Some waiters leave, also when they are named. Contests are shorter than other runs: they have more turns.
 func (p *Plan) contest(r *rand.Rand) {
 	p.Contest, p.Crowded, p.Several, p.Forget = true, true, 0, 0
-	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Observe, p.Dateless = queuelock.ScopeQueue, 1, make([]Kind, 1), 0, false, false
+	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Observe, p.Dateless = ticket.ScopeQueue, 1, make([]Kind, 1), 0, false, false
 	p.Nodes, p.Workers, p.Hold, p.Think = 6+r.IntN(3), 1, 100*time.Millisecond, 10*time.Millisecond
 	p.TTL, p.Latency = 10*time.Second, min(p.Latency, 10*time.Millisecond)
 	p.Chances.Stall, p.Chances.Undated, p.Split = p.Chances.Stall/8, 0, embedded.Splitting{}
@@ -245,7 +245,7 @@ func (p *Plan) meet(r *rand.Rand) {
 
 // crowd makes queues long, so that holders see who comes next and hand over by name.
 func (p *Plan) crowd(r *rand.Rand) {
-	if p.Scope != queuelock.ScopeQueue || p.Several > 0 || p.Forget > 0 {
+	if p.Scope != ticket.ScopeQueue || p.Several > 0 || p.Forget > 0 {
 		return
 	}
 	p.Crowded = true
@@ -264,7 +264,7 @@ func (p *Plan) crowd(r *rand.Rand) {
 // queues are idle for longer than any request is late. A suspended process would begin a
 // record at a time that is behind by more than that.
 func (p *Plan) forget() {
-	if p.Scope != queuelock.ScopeQueue || p.Several > 0 {
+	if p.Scope != ticket.ScopeQueue || p.Several > 0 {
 		return
 	}
 	p.TTL, p.Think, p.Workers = 2*time.Second, 2*time.Minute, 1
@@ -281,6 +281,6 @@ func (p *Plan) vary(r *rand.Rand, severity float64) {
 	if several := r.IntN(8) == 0; several {
 		p.Several = 0.3 + 0.6*r.Float64()
 		p.Queues, p.Kinds = 5, make([]Kind, 5)
-		p.Scope = []queuelock.Scope{queuelock.ScopeTable, queuelock.ScopeTable, queuelock.ScopeQueue}[r.IntN(3)]
+		p.Scope = []ticket.Scope{ticket.ScopeTable, ticket.ScopeTable, ticket.ScopeQueue}[r.IntN(3)]
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // most is how many locks of several are used: each takes its time.
@@ -69,7 +70,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 // drawKeys draws the locks of one AcquireAll, in any order; nil: there are too few.
 func (n *node) drawKeys(r *rand.Rand) (keys []queuelock.Key) {
 	for _, key := range n.keys {
-		if n.kinds[key].Permits == 0 && (n.plan.Scope != queuelock.ScopeEntity || key.Entity == n.keys[0].Entity) {
+		if n.kinds[key].Permits == 0 && (n.plan.Scope != ticket.ScopeEntity || key.Entity == n.keys[0].Entity) {
 			keys = append(keys, key)
 		}
 	}

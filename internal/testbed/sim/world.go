@@ -23,6 +23,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -344,7 +345,7 @@ func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock
 			sent += tally.Sent - before[operation].Sent
 		}
 		want := 2
-		if w.plan.Scope != queuelock.ScopeQueue {
+		if w.plan.Scope != ticket.ScopeQueue {
 			want++ // the number is one of its own
 		}
 		if turn == 1 && sent != want {
@@ -386,8 +387,8 @@ func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 }
 
 // counters is the largest number of counters, for two entities.
-func counters(s queuelock.Scope) int {
-	return map[queuelock.Scope]int{queuelock.ScopeEntity: 2, queuelock.ScopeTable: 1}[s]
+func counters(s ticket.Scope) int {
+	return map[ticket.Scope]int{ticket.ScopeEntity: 2, ticket.ScopeTable: 1}[s]
 }
 
 // judgeLeftovers counts the items: a record for each queue, and a register; and

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/crew"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -130,10 +131,10 @@ func number(lock *queuelock.Lock) uint64 {
 // odd reports whether no fault of a network or a busy server explains an error:
 // DynamoDB refuses the request as wrong, or finds an item malformed.
 func odd(err error) bool {
-	if _, ok := errors.AsType[*queuelock.MalformedError](err); ok {
+	if _, ok := errors.AsType[*queue.MalformedError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*queuelock.TableError](err); ok {
+	if _, ok := errors.AsType[*queue.TableError](err); ok {
 		return true
 	}
 	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {

@@ -22,6 +22,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -231,7 +232,7 @@ func TestOddErrors(t *testing.T) {
 		return e
 	}
 	for _, err := range []error{
-		&queuelock.MalformedError{}, &queuelock.TableError{}, canceled("None", "ValidationError"),
+		&queue.MalformedError{}, &queue.TableError{}, canceled("None", "ValidationError"),
 		fmt.Errorf("put: %w", &smithy.GenericAPIError{Code: "ValidationException"}),
 	} {
 		if !odd(err) {
