@@ -152,7 +152,7 @@ func (c Counter) increment(ctx context.Context, rider Rider, create bool) (table
 }
 
 func (c Counter) update(ctx context.Context, w clause.Write) (table.Item, error) {
-	return c.Store.Update(ctx, c.Key, c.Store.Express(w, c.Names), table.Once())
+	return c.Store.Update(ctx, c.Key, c.Store.Express(w, c.Names))
 }
 
 // Increment takes a number of the counter, which it creates if asked to.
@@ -164,9 +164,10 @@ func (c Counter) Increment(rider Rider, create bool, base ticket.Number) clause.
 		last, condition = c.number().Or(clause.V(base.Attribute())), clause.Any(c.missing(), condition)
 	}
 	return clause.Write{
-		Name: cmp.Or(rider.Name, "NUMBER"),
-		If:   []clause.Cond{condition},
-		Do:   append([]clause.Change{c.number().Set(last.Plus(table.Int(1)))}, rider.changes(last)...),
+		Name:   cmp.Or(rider.Name, "NUMBER"),
+		Repeat: clause.BySender, // a second application issues a second number
+		If:     []clause.Cond{condition},
+		Do:     append([]clause.Change{c.number().Set(last.Plus(table.Int(1)))}, rider.changes(last)...),
 	}
 }
 
@@ -192,9 +193,10 @@ func (c Counter) fresh(item table.Item) bool {
 // Seed begins a counter with the number after base.
 func (c Counter) Seed(rider Rider, base, first ticket.Number) clause.Write {
 	return clause.Write{
-		Name: cmp.Or(rider.Name, "NUMBER") + " that seeds",
-		If:   []clause.Cond{c.missing()},
-		Do:   append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
+		Name:   cmp.Or(rider.Name, "NUMBER") + " that seeds",
+		Repeat: clause.BySender, // as the increment that it stands for: its refusal proves that the rider was not applied
+		If:     []clause.Cond{c.missing()},
+		Do:     append([]clause.Change{c.number().Set(clause.V(first.Attribute()))}, rider.changes(clause.V(base.Attribute()))...),
 	}
 }
 
@@ -244,7 +246,7 @@ func MayHaveTaken(err error) bool {
 	if errors.Is(err, ErrSeeded) || errors.Is(err, ticket.ErrExhausted) || errors.Is(err, ErrNoItem) {
 		return false
 	}
-	return table.Applied(err, true) // also of an answer that cannot be read
+	return table.Applied(err) // also of an answer that cannot be read
 }
 
 // Next issues a number of a counter in an item of its own: NUMBER of the protocol. One

@@ -144,7 +144,7 @@ func (t *transaction) attempt(ctx context.Context) (again bool, err error) {
 	if transient(err) {
 		again, t.doubt = true, max(t.doubt, unproven)
 	}
-	if reasons == nil && table.Applied(err, true) {
+	if reasons == nil && table.Applied(err) {
 		t.doubt = unanswered
 	}
 	if t.fenced(reasons) {

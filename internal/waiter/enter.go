@@ -168,7 +168,7 @@ func entered(rec serving.Record, err error, t ticket.Number, noWait bool) (_ err
 	case err == nil:
 		return nil, false
 	case !errors.Is(err, serving.ErrRefused):
-		return err, table.Applied(err, true)
+		return err, table.Applied(err)
 	case t.Compare(rec.TicketNumber) <= 0:
 		return nil, false
 	case noWait:
@@ -289,7 +289,7 @@ func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
 	switch {
 	case err == nil:
 	case !errors.Is(err, serving.ErrRefused):
-		a.unknown = table.Applied(err, true)
+		a.unknown = table.Applied(err)
 		return true, err
 	case present && again.Shared == old.Shared && again.Made == old.Made:
 		q := w.cfg.Queue

@@ -235,7 +235,7 @@ func (w *Waiter) claim(ctx context.Context) (step, error) {
 		w.snapshot.Saw(rec)
 		return actAgain, nil
 	case !errors.Is(err, serving.ErrRefused):
-		a.unknown = table.Applied(err, true)
+		a.unknown = table.Applied(err)
 		return w.failed(ctx, "claim", err)
 	}
 	if err := w.fits(rec); err != nil {
@@ -502,7 +502,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 			w.turn.woken = true
 			return true
 		}
-		a.unknown = !refused && (got.Err == nil || table.Applied(got.Err, true))
+		a.unknown = !refused && (got.Err == nil || table.Applied(got.Err))
 	case <-ctx.Done():
 		a.unknown = true
 	}
