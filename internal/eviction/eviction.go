@@ -59,11 +59,8 @@ func Shown(ctx context.Context, q table.Queue, id string, t ticket.Number, beat 
 func end(ctx context.Context, q table.Queue, timeout time.Duration,
 	evict func(context.Context, table.Queue, serving.Holder) (serving.Record, error),
 	find func(serving.Record) (serving.Holder, error)) (holder serving.Holder, rec serving.Record, err error) {
-	requests := retry.Policy{Retryable: table.Transient, Timeout: timeout}
-	err = requests.Do(ctx, func(ctx context.Context) (err error) {
-		rec, err = serving.Get(ctx, q)
-		return err
-	})
+	requests := table.Retryable.Within(timeout)
+	rec, err = retry.Answer(ctx, requests, func(ctx context.Context) (serving.Record, error) { return serving.Get(ctx, q) })
 	if err != nil {
 		return holder, rec, err
 	}
@@ -71,10 +68,7 @@ func end(ctx context.Context, q table.Queue, timeout time.Duration,
 		if holder, err = find(rec); err != nil {
 			return holder, rec, err
 		}
-		err = requests.Do(ctx, func(ctx context.Context) (err error) {
-			rec, err = evict(ctx, q, holder)
-			return err
-		})
+		rec, err = retry.Answer(ctx, requests, func(ctx context.Context) (serving.Record, error) { return evict(ctx, q, holder) })
 		if err != nil && !errors.Is(err, serving.ErrRefused) {
 			return holder, rec, fmt.Errorf("it may be gone: %w", err)
 		}

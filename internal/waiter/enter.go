@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/grace"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -282,9 +282,9 @@ func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
 	}
-	extended, cancel := grace.Context(ctx, answerGrace)
-	rec, err := serving.Resume(extended, w.cfg.Queue, old, entry)
-	cancel()
+	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (serving.Record, error) {
+		return serving.Resume(ctx, w.cfg.Queue, old, entry)
+	})
 	again, present := rec.Mine(old.ID)
 	switch {
 	case err == nil:

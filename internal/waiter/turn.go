@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/lease"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/sweep"
@@ -227,9 +227,9 @@ func (w *Waiter) claim(ctx context.Context) (step, error) {
 		return w.failed(ctx, "claim", err)
 	}
 	a, entry := w.attempt(true)
-	extended, cancel := grace.Context(ctx, answerGrace)
-	rec, err := serving.Claim(extended, w.cfg.Queue, entry, w.ticket)
-	cancel()
+	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (serving.Record, error) {
+		return serving.Claim(ctx, w.cfg.Queue, entry, w.ticket)
+	})
 	switch {
 	case err == nil:
 		w.snapshot.Saw(rec)
@@ -492,7 +492,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 	}
 	a := w.turn.offered
 	w.turn.offered = nil
-	ctx, cancel := grace.Context(ctx, answerGrace)
+	ctx, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	select {
 	case got := <-answer:

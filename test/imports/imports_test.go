@@ -44,7 +44,6 @@ var floors = []string{
 	"internal/callback",
 	"internal/group",
 	"internal/retry",
-	"internal/grace",
 	"heartbeat",
 	"waitpolicy",
 	"failfast",
