@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 )
@@ -29,6 +28,7 @@ type outcome struct {
 // client off.
 func (t *Table) send(ctx context.Context, item map[string]types.AttributeValue, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
 	var o outcome
+	pauses := retry.Between(requestPause, longestPause)
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
 			if o.err != nil {
@@ -53,7 +53,7 @@ func (t *Table) send(ctx context.Context, item map[string]types.AttributeValue, 
 			o.err = t.explained(ctx, item, o.err)
 			return o
 		}
-		retry.Sleep(ctx, random.Around(ctx, delay(try, requestPause)))
+		pauses.Pause(ctx)
 	}
 }
 
@@ -84,8 +84,3 @@ const (
 	conflictPause = 20 * time.Millisecond
 	longestPause  = time.Second
 )
-
-// delay returns the pause after the nth failure.
-func delay(n int, shortest time.Duration) time.Duration {
-	return min(shortest<<min(n-1, 10), longestPause)
-}

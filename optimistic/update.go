@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 )
 
@@ -67,6 +66,7 @@ func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue,
 	if err != nil {
 		return Item{}, fmt.Errorf("optimistic: update: %w", err)
 	}
+	pauses := retry.Between(conflictPause, longestPause)
 	for attempt := 1; ; attempt++ {
 		item, err := t.Load(ctx, key)
 		switch {
@@ -91,7 +91,7 @@ func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue,
 		if attempt == t.cfg.Attempts {
 			return Item{}, fmt.Errorf("optimistic: update %s: given up after %d attempts: %w", t.show(key), attempt, err)
 		}
-		retry.Sleep(ctx, random.Around(ctx, delay(attempt, conflictPause)))
+		pauses.Pause(ctx)
 		if ctx.Err() != nil {
 			return Item{}, fmt.Errorf("optimistic: update %s: %w: %w", t.show(key), ctx.Err(), err)
 		}

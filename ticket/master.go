@@ -132,9 +132,10 @@ func (m Master) increment(r Rider, create bool, base Number) clause.Write {
 		last, condition = m.number().Or(clause.V(base.Attribute())), clause.Any(m.missing(), condition)
 	}
 	return clause.Write{
-		Name: cmp.Or(r.Name, "NUMBER"),
-		If:   []clause.Cond{condition},
-		Do:   append([]clause.Change{m.number().Set(last.Plus(one))}, r.changes(last)...),
+		Name:   cmp.Or(r.Name, "NUMBER"),
+		Repeat: clause.BySender, // a second application issues a second number
+		If:     []clause.Cond{condition},
+		Do:     append([]clause.Change{m.number().Set(last.Plus(one))}, r.changes(last)...),
 	}
 }
 
@@ -142,9 +143,10 @@ func (m Master) increment(r Rider, create bool, base Number) clause.Write {
 func (m Master) seed(r Rider, base Number) clause.Write {
 	first, _ := base.Next() // base is far below Max
 	return clause.Write{
-		Name: cmp.Or(r.Name, "NUMBER") + " that seeds",
-		If:   []clause.Cond{m.missing()},
-		Do:   append([]clause.Change{m.number().Set(clause.V(first.Attribute()))}, r.changes(clause.V(base.Attribute()))...),
+		Name:   cmp.Or(r.Name, "NUMBER") + " that seeds",
+		Repeat: clause.BySender, // as the increment that it is for: its refusal proves that the rider was not applied
+		If:     []clause.Cond{m.missing()},
+		Do:     append([]clause.Change{m.number().Set(clause.V(first.Attribute()))}, r.changes(clause.V(base.Attribute()))...),
 	}
 }
 

@@ -195,13 +195,25 @@ const (
 	Check
 )
 
+// Repeat says who may send a write again that had no answer.
+type Repeat uint8
+
+// A write is Freely repeated, as it is, by the SDK too, if it is refused or changes nothing when it is applied to what it
+// left; but a beat may count twice. Any other is repeated BySender alone, which changes it, or judges what the first
+// attempt may have done.
+const (
+	Freely Repeat = iota
+	BySender
+)
+
 // Write is one conditional write.
 type Write struct {
-	Name string // in the words of the protocol: "CLAIM"
-	Kind Kind
-	If   []Cond
-	Do   []Change
-	Item Item // of a Put: the whole item
+	Name   string // in the words of the protocol: "CLAIM"
+	Kind   Kind
+	If     []Cond
+	Do     []Change
+	Item   Item   // of a Put: the whole item
+	Repeat Repeat // of a write by itself; a transaction is repeated as its sender says
 }
 
 // Without returns the write without the condition of that name, and whether it has one.

@@ -72,7 +72,7 @@ var errUnshown = errors.New("queuelock: a refused write did not return its item,
 // send sends a take, and a seed after it if there is no counter.
 func (c Counter) send(ctx context.Context, take ticket.Take) (clause.Item, error) {
 	for {
-		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names), table.Once())
+		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names))
 		refused, ok := errors.AsType[*table.Refused](err)
 		if !ok {
 			return item, err
@@ -119,7 +119,7 @@ func MayHaveTaken(err error) bool {
 	if errors.Is(err, ticket.ErrSeeded) || errors.Is(err, ticket.ErrRefused) || errors.Is(err, ticket.ErrExhausted) || errors.Is(err, ticket.ErrNoItem) {
 		return false
 	}
-	return table.Applied(err, true) // also of an answer that cannot be read
+	return table.Applied(err) // also of an answer that cannot be read
 }
 
 // Next issues a number of a counter in an item of its own: NUMBER of the protocol. One

@@ -19,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
@@ -95,7 +94,7 @@ func (s *segment) scan(ctx context.Context) error {
 	if rate > 0 {
 		page.Limit = max(1, int(itemsPerUnit*rate))
 	}
-	requests := retry.Policy{Retryable: table.Transient, Timeout: s.Timeout}
+	requests := table.Retryable.Within(s.Timeout)
 	for {
 		var items []clause.Item
 		var next clause.Item // not page.After: a failed attempt returns none, and the next one needs it

@@ -32,8 +32,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -94,22 +92,20 @@ type acquisition struct {
 }
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
-func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) ([]Held, error) {
+func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (held []Held, _ error) {
 	tries, _ := wait.Tries()
 	a := &acquisition{cfg: c, noWait: tries > 0}
-	for try := 1; ; try++ {
-		a.until = time.Now().Add(waiter.TryLimit)
-		waiter.AwaitCleanUp(ctx, a.before)
-		held, err := a.acquire(ctx)
-		if err == nil {
-			return held, nil
-		}
-		repeat := !a.endless(err.Left) && (errors.Is(err.Err, waiter.ErrBusy) || table.Transient(err.Err))
-		if try >= tries || !repeat || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
-			err.Tried = a.tried
-			return nil, err
-		}
+	var err *Error
+	waiter.Try(ctx, wait, func(until time.Time) (left []*waiter.Waiter, again bool) {
+		a.until = until
+		held, err = a.acquire(ctx)
+		return a.before, err != nil && !a.endless(err.Left) && (errors.Is(err.Err, waiter.ErrBusy) || table.Transient(err.Err))
+	})
+	if err != nil {
+		err.Tried = a.tried
+		return nil, err
 	}
+	return held, nil
 }
 
 // acquire takes numbers until it has all locks. It begins again only when it was overtaken or lost a lock.

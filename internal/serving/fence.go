@@ -33,7 +33,7 @@ func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call i
 // MadeNever, or MadeUnknown with the record if the holder is gone and the record does not
 // say.
 func Settle(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64) (Made, Record, error) {
-	rec, err := send(ctx, q, settle(id, t, call), table.Once())
+	rec, err := send(ctx, q, settle(id, t, call))
 	switch {
 	case err == nil:
 		return MadeNever, rec, nil

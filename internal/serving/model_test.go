@@ -181,7 +181,6 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		var err error
 		var write clause.Write // the same, for the model
 		number := 0            // that has entered
-		sdkRetries := true     // a lost answer is followed by the same request
 		var send func() (serving.Record, error)
 		pick := func() (string, int) {
 			id := rapid.SampledFrom(ids).Draw(rt, "id")
@@ -190,7 +189,6 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		switch op {
 		case "take", "take if idle":
 			id := c.newID()
-			sdkRetries = false
 			write = entryOf(id).WriteTake(n(0), op == "take if idle")
 			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
 		case "number":
@@ -207,7 +205,6 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			if op != "enter again" {
 				id = c.newID()
 			}
-			sdkRetries = false
 			write = entryOf(id).WriteEnter(n(number), scope, op == "enter if idle")
 			send = func() (serving.Record, error) {
 				return serving.Enter(ctx, q, entryOf(id), n(number), scope, op == "enter if idle")
@@ -221,7 +218,6 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				id, ticket = pick()
 			}
 			c.grants[id] = ticket
-			sdkRetries = false
 			write = entryOf(id).WriteClaim(n(ticket))
 			send = func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf(id), n(ticket)) }
 		case "heartbeat":
@@ -307,8 +303,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		if lost {
 			fault = tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 		}
-		granted := m.apply(rt, write)
-		if lost && sdkRetries {
+		granted, repeated := m.apply(rt, write), lost && write.Repeat == clause.Freely
+		if repeated { // a lost answer is followed by the same request
 			granted = m.apply(rt, write)
 		}
 		after := m.state(rt)
@@ -321,8 +317,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		}
 		outrun := errors.Is(err, serving.ErrOutrun)
 		switch {
-		case lost && !sdkRetries:
-			if err == nil || errors.Is(err, serving.ErrRefused) || !table.Applied(err, true) {
+		case lost && !repeated:
+			if err == nil || errors.Is(err, serving.ErrRefused) || !table.Applied(err) {
 				rt.Fatalf("%s with a lost answer gave %v", op, err)
 			}
 		case granted && err != nil, !granted && !errors.Is(err, serving.ErrRefused) && !outrun:

@@ -29,6 +29,7 @@ type Ending struct {
 	// while the lock is released. Zero: there is none.
 	Unmade int64
 	Next   Next // for FormPass
+	Lost   bool // the lock is known to be lost, and what is left of it is removed
 }
 
 // MaxUnsettled is the number of times from which on a release replaces them by one.
@@ -80,11 +81,11 @@ func (f Form) expressions(q table.Queue, e Ending) table.Expressions {
 
 // Release sends RELEASE of the protocol in that form. If it is refused, Record.Outcome
 // says what became of the turn. If FormFast is applied, the record is not returned.
-func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table.Option) (Record, error) {
+func Release(ctx context.Context, q table.Queue, f Form, e Ending) (Record, error) {
 	if f != FormFast {
-		return sendExpressions(ctx, q, f.expressions(q, e), opts...)
+		return sendExpressions(ctx, q, f.expressions(q, e))
 	}
-	err := q.Record().Apply(ctx, q.RecordKey(), f.expressions(q, e), opts...)
+	err := q.Record().Apply(ctx, q.RecordKey(), f.expressions(q, e))
 	if err == nil {
 		return Record{}, nil
 	}
@@ -97,7 +98,7 @@ func Release(ctx context.Context, q table.Queue, f Form, e Ending, opts ...table
 // or the user's condition was false. At most one of any number of calls is applied.
 func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
 	users expression.Expression) (Record, error) {
-	return sendExpressions(ctx, q, table.Join(f.expressions(q, e), users), table.Once())
+	return sendExpressions(ctx, q, table.Join(f.expressions(q, e), users))
 }
 
 // Fast reports whether the fast form of RELEASE is possible for the holder id with

@@ -63,13 +63,13 @@ func Get(ctx context.Context, q table.Queue) (Record, error) {
 }
 
 // send sends a write of the record.
-func send(ctx context.Context, q table.Queue, w clause.Write, opts ...table.Option) (Record, error) {
-	return sendExpressions(ctx, q, q.Record().Express(w, q.Names()), opts...)
+func send(ctx context.Context, q table.Queue, w clause.Write) (Record, error) {
+	return sendExpressions(ctx, q, q.Record().Express(w, q.Names()))
 }
 
-func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions, opts ...table.Option) (Record, error) {
+func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions) (Record, error) {
 	sent := time.Now()
-	item, err := q.Record().Update(ctx, q.RecordKey(), e, opts...)
+	item, err := q.Record().Update(ctx, q.RecordKey(), e)
 	rec, err := written(ctx, q, item, err)
 	return rec.Timed(sent), err
 }
@@ -99,7 +99,7 @@ func written(ctx context.Context, q table.Queue, item clause.Item, err error) (R
 // grant is send for a request that puts an entry into the record. The caller must be
 // able to read what was granted, so a malformed record is an error.
 func grant(ctx context.Context, q table.Queue, w clause.Write) (Record, error) {
-	rec, err := send(ctx, q, w, table.Once())
+	rec, err := send(ctx, q, w)
 	if err == nil && rec.Problem != nil {
 		return Record{}, rec.Problem
 	}

@@ -187,7 +187,9 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("a HEARTBEAT that comes late: %+v, %v", rec, err)
 		}
 		take(t, q, "b")
-		rec, err = lose(func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("a", 1)) })
+		rec, err = lose(func() (serving.Record, error) {
+			return serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "a", Ticket: n(1), Call: 1, Lost: true})
+		})
 		if _, held := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || held || !idleAt(rec, 1) || !rec.Present {
 			t.Errorf("hand-off: %+v, %v, want a refusal without the id", rec, err)
 		}
@@ -200,7 +202,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("the CLAIM after it: %+v, %v, want the first id with its ticket", rec, err)
 		}
 		rec, err = lose(func() (serving.Record, error) {
-			return serving.Release(ctx, q, serving.FormFast, serving.Ending{ID: "b-2", Ticket: n(2), Turn: serving.Turn{Mean: time.Second}})
+			return serving.Release(ctx, q, serving.FormFast, serving.Ending{ID: "b-2", Ticket: n(2), Turn: serving.Turn{Mean: time.Second}, Lost: true})
 		})
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 2) || rec.Present || rec.Turn.Mean != time.Second {
 			t.Errorf("fast RELEASE: %+v, %v, want a refusal by an idle record", rec, err)

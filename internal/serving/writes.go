@@ -158,6 +158,11 @@ func (e Entry) serve(before clause.Operand) []clause.Change {
 	return append(changes, attrHoldMode.Set(attrHoldMode.Or(text(e.Mode.String()))))
 }
 
+// grants is how writes that may grant the lock are repeated: with a new id. A copy that comes late could else put the id of
+// an ended turn back, and late requests of that turn would count as the holder's. Without retries, a refusal also proves
+// that the id was not granted.
+const grants = clause.BySender
+
 // enter enters ticket t of a wider counter.
 func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.Write {
 	// A comparison with an attribute that is missing or no number is false.
@@ -167,9 +172,10 @@ func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.
 		wellFormed,
 	}, e.Mode.fits(idleOnly)...)
 	return clause.Write{
-		Name: "ENTER",
-		If:   []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
-		Do:   append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(text(scopes[scope]))),
+		Name:   "ENTER",
+		Repeat: grants,
+		If:     []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
+		Do:     append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(text(scopes[scope]))),
 	}
 }
 
@@ -182,9 +188,10 @@ func (e Entry) claim(t ticket.Number) clause.Write {
 		changes = append(changes, attrHoldMode.Set(text(e.Mode.String())))
 	}
 	return clause.Write{
-		Name: "CLAIM",
-		If:   append([]clause.Cond{e.Mode.admits()}, claimable(t)...),
-		Do:   changes,
+		Name:   "CLAIM",
+		Repeat: grants,
+		If:     append([]clause.Cond{e.Mode.admits()}, claimable(t)...),
+		Do:     changes,
 	}
 }
 
@@ -200,8 +207,9 @@ func claimable(t ticket.Number) []clause.Cond {
 // resume replaces the holder old by the entry.
 func (e Entry) resume(old Holder, mark Evicted) clause.Write {
 	w := clause.Write{
-		Name: "RESUME",
-		If:   append([]clause.Cond{isHolder(old.ID)}, asRead(old)...),
+		Name:   "RESUME",
+		Repeat: grants,
+		If:     append([]clause.Cond{isHolder(old.ID)}, asRead(old)...),
 		Do: []clause.Change{
 			entry(e.ID).Set(clause.V(e.claimed(old.Ticket))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
 		},
@@ -292,9 +300,10 @@ func numberedFence(id string, t ticket.Number, alone bool, call int64) clause.Wr
 // settle uses up the number of a transaction, so that an attempt still under way is refused.
 func settle(id string, t ticket.Number, call int64) clause.Write {
 	return clause.Write{
-		Name: "SETTLE",
-		If:   append(fence(id, t, false), unnumbered(id, call)),
-		Do:   []clause.Change{entry(id).Field(queue.AttrMade).Set(integer(call + 1))},
+		Name:   "SETTLE",
+		Repeat: clause.BySender, // each refusal shows the outcome, for which its sender has a second
+		If:     append(fence(id, t, false), unnumbered(id, call)),
+		Do:     []clause.Change{entry(id).Field(queue.AttrMade).Set(integer(call + 1))},
 	}
 }
 
@@ -314,7 +323,12 @@ func reset(t ticket.Number, forget time.Time) clause.Write {
 
 // release is RELEASE in one of its forms. Each leaves a mark.
 func (e Ending) release(f Form, withTurn bool, forget time.Time) clause.Write {
-	w := clause.Write{Name: "RELEASE", If: []clause.Cond{isHolder(e.ID)}}
+	// Without an answer it may end the turn at any time, which its sender must know: it has other writes to send, and the
+	// caller's condition to judge. Not so of a lock that is lost.
+	w := clause.Write{Name: "RELEASE", Repeat: clause.BySender, If: []clause.Cond{isHolder(e.ID)}}
+	if e.Lost {
+		w.Repeat = clause.Freely
+	}
 	if f == FormFast {
 		w.If, w.Do = append(w.If, alone(), noneOutstanding(e.Ticket)), makeIdle(forget)
 	} else {

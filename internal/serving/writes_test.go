@@ -39,7 +39,7 @@ func (d draw) holder() serving.Holder {
 }
 
 func (d draw) ending() serving.Ending {
-	e := serving.Ending{ID: d.id(), Ticket: d.ticket(), Call: 1}
+	e := serving.Ending{ID: d.id(), Ticket: d.ticket(), Call: 1, Lost: d.IntN(2) == 0}
 	times := []time.Time{d.at(), d.at().Add(3 * time.Millisecond)}
 	switch d.IntN(6) {
 	case 0:

@@ -37,7 +37,7 @@ func (s *Session) newCall(k kind) *call {
 	defer s.mu.Unlock()
 	s.calls++
 	c := &call{session: s, kind: k, first: serving.FormHandOff, ending: serving.Ending{
-		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)),
+		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)), Lost: k == clears,
 	}}
 	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly
 	// be refused, and the lock idle for a round trip. RESET follows if none wait.
@@ -53,12 +53,8 @@ func (s *Session) newCall(k kind) *call {
 	}
 	c.unsettled, c.ending.Replaces = s.last.state == unsettled, s.sharing == alone
 	s.tidyMarks(c)
-	var opts []table.Option
-	if k != clears {
-		opts = append(opts, table.Once()) // the call repeats requests itself
-	}
 	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
-		return serving.Release(ctx, s.config.Queue, form, e, opts...)
+		return serving.Release(ctx, s.config.Queue, form, e)
 	}
 	return c
 }
@@ -111,7 +107,7 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
-			applied := table.Applied(err, true)
+			applied := table.Applied(err)
 			if c.form == serving.FormPass && !applied { // what it writes for the waiter may be the reason
 				c.form = serving.FormHandOff
 				continue

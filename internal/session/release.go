@@ -11,7 +11,6 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -24,7 +23,7 @@ import (
 // After any other error Release may be called again. Transient failures are repeated until the
 // lease ends, or for Client.Timeout after ctx.
 func (s *Session) Release(ctx context.Context) error {
-	ctx, cancel := grace.Context(ctx, s.client.Timeout)
+	ctx, cancel := retry.Outlive(ctx, s.client.Timeout)
 	defer cancel()
 	if err := s.releases.Lock(ctx); err != nil {
 		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", s.config.Name, err)

@@ -144,7 +144,7 @@ func (t *transaction) attempt(ctx context.Context) (again bool, err error) {
 	if transient(err) {
 		again, t.doubt = true, max(t.doubt, unproven)
 	}
-	if reasons == nil && table.Applied(err, true) {
+	if reasons == nil && table.Applied(err) {
 		t.doubt = unanswered
 	}
 	if t.fenced(reasons) {
@@ -285,9 +285,7 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) serving.
 
 // askMade asks the record about the last transaction, and uses its number.
 func (s *Session) askMade(ctx context.Context) (made serving.Made) {
-	transient := table.Retryable
-	transient.Timeout = settleTimeout
-	_ = transient.Do(ctx, func(ctx context.Context) (err error) {
+	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) (err error) {
 		var rec serving.Record
 		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
 		if made == serving.MadeUnknown && err == nil {

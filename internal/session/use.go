@@ -36,11 +36,7 @@ func (s *Session) SetData(ctx context.Context, data []byte) error {
 func (s *Session) write(ctx context.Context, what string, send func(context.Context) (serving.Record, error)) error {
 	held, cancel := s.Within(ctx)
 	defer cancel()
-	var rec serving.Record
-	err := table.Retryable.Do(held, func(ctx context.Context) (err error) {
-		rec, err = send(ctx)
-		return err
-	})
+	rec, err := retry.Answer(held, table.Retryable, send)
 	switch {
 	case err == nil:
 		s.saw(rec)
@@ -122,9 +118,8 @@ func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read 
 	}
 	held, cancel := s.Within(ctx)
 	defer cancel()
-	err = retry.Policy{Retryable: transient}.Do(held, func(ctx context.Context) (err error) {
-		read, err = s.config.Queue.TransactGet(ctx, items)
-		return err
+	read, err = retry.Answer(held, retry.Policy{Retryable: transient}, func(ctx context.Context) ([]clause.Item, error) {
+		return s.config.Queue.TransactGet(ctx, items)
 	})
 	if err != nil {
 		return nil, s.failed(ctx, "get", err)

@@ -32,7 +32,7 @@ func (q Queue) Date(ctx context.Context) error {
 			return nil
 		}
 		_, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: q.RecordKey()},
-			func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata }, Once())
+			func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata }, once)
 		switch {
 		case Unanswered(err) && s.clock.Needed(time.Now()):
 			return err

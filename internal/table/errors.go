@@ -213,22 +213,19 @@ var renewable = []string{
 	"ExpiredToken", "ExpiredTokenException", "RequestExpired", "UnrecognizedClientException", "InvalidSignatureException",
 }
 
-// Applied reports whether a write that failed with err may have been applied, or may yet
-// be. A refused condition proves that it was not, and so does an error that no repetition
-// changes. A throttle or a conflict proves nothing: a transport that retries on its own
-// may have sent the request before. once reports that the SDK's retries were off.
-func Applied(err error, once bool) bool {
+// Applied reports whether a write that its sender alone repeats (clause.BySender), and that
+// failed with err, may have been applied, or may yet be. A refused condition proves that it was not, and so does an error
+// that no repetition changes. A throttle or a conflict proves nothing: a transport that
+// retries on its own may have sent the request before.
+func Applied(err error) bool {
 	if err == nil {
 		return true
 	}
-	if _, ok := errors.AsType[*notApplied](err); ok && once {
+	if _, ok := errors.AsType[*notApplied](err); ok {
 		return false
 	}
 	if _, ok := errors.AsType[*Refused](err); ok {
 		return false
-	}
-	if !once {
-		return true
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err) || Renewable(err)

@@ -21,7 +21,7 @@ func Join(own Expressions, users expression.Expression) Expressions {
 	if own.err != nil {
 		return own
 	}
-	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values)}
+	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values), repeat: own.repeat}
 	if e.values == nil {
 		e.values = map[string]types.AttributeValue{}
 	}

@@ -18,6 +18,7 @@ type Expressions struct {
 	update, condition *string // nil: none
 	names             map[string]string
 	values            map[string]types.AttributeValue
+	repeat            clause.Repeat
 	err               error // of building them; the request returns it
 }
 
@@ -27,7 +28,7 @@ func Build(b expression.Builder) Expressions {
 	if err != nil {
 		return Expressions{err: NotApplied(err)}
 	}
-	return Expressions{e.Update(), e.Condition(), e.Names(), e.Values(), nil}
+	return Expressions{update: e.Update(), condition: e.Condition(), names: e.Names(), values: e.Values()}
 }
 
 // maxTemplates bounds what a Store remembers, should the names of attributes or the number of ids in a write vary much.
@@ -55,7 +56,7 @@ type template struct {
 func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
 	w = w.Planted()
 	if w.Kind != clause.Update && len(w.If) == 0 { // the builder knows no request without an expression
-		return Expressions{}
+		return Expressions{repeat: w.Repeat}
 	}
 	buffer := s.templates.buffers.Get().(*[]byte)
 	defer s.templates.buffers.Put(buffer)
@@ -77,7 +78,9 @@ func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
 		}
 		s.templates.mu.Unlock()
 	}
-	return t.fill(ids, values)
+	e := t.fill(ids, values)
+	e.repeat = w.Repeat
+	return e
 }
 
 // dummy begins the dummies of ids. No attribute of the library has such a name.

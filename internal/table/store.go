@@ -10,8 +10,9 @@
 // attempt can help ([Transient]). If the table is the cause, a [*SchemaError] names what
 // was found and what is needed.
 //
-// It does not promise retries, beyond those of the caller's SDK client, and knows nothing
-// of the state of records and rows (packages serving and rows).
+// It does not promise retries, beyond those of the caller's SDK client, which it turns off
+// for a write that its sender repeats (clause.Repeat). It knows nothing of the state of
+// records and rows (packages serving and rows).
 package table
 
 import (
@@ -40,8 +41,16 @@ type DynamoDB interface {
 // Option changes one call.
 type Option = func(*dynamodb.Options)
 
-// Once turns the SDK's retries off, for calls whose attempts must differ.
-func Once() Option { return func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} } }
+// once turns the SDK's retries off.
+func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+
+// options are those of a write.
+func (e Expressions) options() []Option {
+	if e.repeat == clause.BySender {
+		return []Option{once}
+	}
+	return nil
+}
 
 // Store sends requests to one table. It is safe for concurrent use.
 type Store struct {
@@ -88,17 +97,17 @@ func (s *Store) Layout() Layout { return s.layout }
 
 // Update updates the item and returns it as it is afterwards. Returns *Refused if the
 // condition was false, as do all writes.
-func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions, opts ...Option) (clause.Item, error) {
-	return s.update(ctx, key, e, types.ReturnValueAllNew, opts...)
+func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions) (clause.Item, error) {
+	return s.update(ctx, key, e, types.ReturnValueAllNew)
 }
 
 // Apply is Update for a caller that needs the item of a refusal only.
-func (s *Store) Apply(ctx context.Context, key clause.Item, e Expressions, opts ...Option) error {
-	_, err := s.update(ctx, key, e, types.ReturnValueNone, opts...)
+func (s *Store) Apply(ctx context.Context, key clause.Item, e Expressions) error {
+	_, err := s.update(ctx, key, e, types.ReturnValueNone)
 	return err
 }
 
-func (s *Store) update(ctx context.Context, key clause.Item, e Expressions, returned types.ReturnValue, opts ...Option) (clause.Item, error) {
+func (s *Store) update(ctx context.Context, key clause.Item, e Expressions, returned types.ReturnValue) (clause.Item, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -108,14 +117,14 @@ func (s *Store) update(ctx context.Context, key clause.Item, e Expressions, retu
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValues:                        returned,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
+	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
 	if err != nil {
 		return nil, err
 	}
 	return out.Attributes, nil
 }
 
-func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions, opts ...Option) error {
+func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions) error {
 	if e.err != nil {
 		return e.err
 	}
@@ -123,11 +132,11 @@ func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions, opts .
 		TableName: &s.layout.Table, Item: item, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
+	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
 	return err
 }
 
-func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions, opts ...Option) error {
+func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) error {
 	if e.err != nil {
 		return e.err
 	}
@@ -135,7 +144,7 @@ func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions, opts
 		TableName: &s.layout.Table, Key: key, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, opts...)
+	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
 	return err
 }
 

@@ -121,11 +121,8 @@ func TestTransient(t *testing.T) {
 				if got := table.Renewable(fmt.Errorf("wrapped: %w", err)); got != test.renewable {
 					t.Errorf("%s: Renewable(%v) is %v", operation, err, got)
 				}
-				if got := table.Applied(err, true); got != test.applied {
+				if got := table.Applied(err); got != test.applied {
 					t.Errorf("%s: sent once, Applied(%v) is %v", operation, err, got)
-				}
-				if !table.Applied(err, false) {
-					t.Errorf("%s: retried by the SDK, %v says that nothing was applied", operation, err)
 				}
 				if (e.Timeout > 0) != test.timeout || test.timeout && (time.Since(start) != timeout || e.Timeout != timeout || !strings.Contains(err.Error(), "no answer within 5s")) {
 					t.Errorf("%s: after %v came %v", operation, time.Since(start), err)
@@ -143,7 +140,7 @@ func TestEndOfContext(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
 			start := time.Now()
-			if err := call(ctx); !errors.Is(err, context.Canceled) || table.Transient(err) || !table.Applied(err, true) || time.Since(start) != time.Second {
+			if err := call(ctx); !errors.Is(err, context.Canceled) || table.Transient(err) || !table.Applied(err) || time.Since(start) != time.Second {
 				t.Errorf("%s: after %v came %v, transient: %v", operation, time.Since(start), err, table.Transient(err))
 			}
 			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
@@ -170,7 +167,7 @@ func TestRefusal(t *testing.T) {
 		_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)))
 		for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
 			refused, ok := errors.AsType[*table.Refused](err)
-			if !ok || table.Transient(err) || table.Applied(err, true) || table.Applied(err, false) || err.Error() == "" {
+			if !ok || table.Transient(err) || table.Applied(err) || err.Error() == "" {
 				t.Fatalf("%s: got %v, want a refusal", name, err)
 			}
 			if refused.Item["mark"] == nil {
@@ -182,10 +179,10 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("the item is %v, %v", got, err)
 		}
 	})
-	if after := table.NotApplied(errors.New("the item cannot be read")); table.Applied(after, true) || !table.Applied(after, false) {
-		t.Error("what went wrong after a refusal does not change it, unless the SDK may have tried before")
+	if after := table.NotApplied(errors.New("the item cannot be read")); table.Applied(after) {
+		t.Error("what went wrong after a refusal does not change it")
 	}
-	if !table.Applied(nil, true) || !table.Applied(nil, false) {
+	if !table.Applied(nil) {
 		t.Error("a write that succeeded was not applied")
 	}
 }
@@ -201,18 +198,27 @@ func TestRefusalWithoutItem(t *testing.T) {
 	})
 }
 
-// TestOnce checks that Once sends one request.
-func TestOnce(t *testing.T) {
-	bubble(t, "once", nil, func(t *testing.T, tb *queuelocktest.Table) {
+// TestRepeat checks that the SDK repeats a write exactly if it may, of each kind, with conditions and without.
+func TestRepeat(t *testing.T) {
+	bubble(t, "repeat", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c", retriesAtOnce))
 		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
-		for want, opts := range map[int][]table.Option{1: {table.Once()}, 3: nil} {
-			before := tb.Counts()
-			if err := q.Put(t.Context(), q.RecordKey(), always, opts...); err == nil {
-				t.Error("no error")
-			}
-			if got := tb.Counts().Sub(before)["PutItem"].Sent; got != want {
-				t.Errorf("%d requests were sent, want %d", got, want)
+		set := []clause.Change{clause.At("n").Set(clause.V(clause.Int(1)))}
+		for kind, send := range map[clause.Kind]func(table.Expressions) error{
+			clause.Update: func(e table.Expressions) error { return q.Apply(t.Context(), q.RecordKey(), e) },
+			clause.Put:    func(e table.Expressions) error { return q.Put(t.Context(), q.RecordKey(), e) },
+			clause.Delete: func(e table.Expressions) error { return q.Delete(t.Context(), q.RecordKey(), e) },
+		} {
+			for repeat, want := range map[clause.Repeat]int{clause.Freely: 3, clause.BySender: 1} {
+				for _, conds := range [][]clause.Cond{nil, {clause.Key.Absent()}} {
+					before := tb.Counts()
+					if err := send(q.Express(clause.Write{Kind: kind, Repeat: repeat, If: conds, Do: set}, q.Names())); err == nil {
+						t.Error("no error")
+					}
+					if got := tb.Counts().Sub(before).Total().Sent; got != want {
+						t.Errorf("kind %d, repeat %d, %d conditions: %d requests were sent, want %d", kind, repeat, len(conds), got, want)
+					}
+				}
 			}
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -79,15 +80,15 @@ func TestOnThrottle(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		fault  queuelocktest.Fault
-		opts   []table.Option
+		repeat clause.Repeat
 		failed bool
 		none   bool // is reported
 	}{
-		{"AnsweredInTheEnd", queuelocktest.Throttle(event.KeyRange).Times(2), nil, false, false},
-		{"NotAnswered", queuelocktest.Throttle(event.KeyRange), nil, true, false},
-		{"WithoutRetries", queuelocktest.Throttle(event.KeyRange), []table.Option{table.Once()}, true, false},
-		{"OtherFailure", queuelocktest.Refuse(queuelocktest.InternalError).Times(2), nil, false, true},
-		{"OtherCopyOfTransaction", queuelocktest.Refuse("TransactionInProgressException").Times(2), nil, false, true},
+		{"AnsweredInTheEnd", queuelocktest.Throttle(event.KeyRange).Times(2), clause.Freely, false, false},
+		{"NotAnswered", queuelocktest.Throttle(event.KeyRange), clause.Freely, true, false},
+		{"WithoutRetries", queuelocktest.Throttle(event.KeyRange), clause.BySender, true, false},
+		{"OtherFailure", queuelocktest.Refuse(queuelocktest.InternalError).Times(2), clause.Freely, false, true},
+		{"OtherCopyOfTransaction", queuelocktest.Refuse("TransactionInProgressException").Times(2), clause.Freely, false, true},
 	} {
 		bubble(t, c.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
 			var limits []event.Limit
@@ -99,7 +100,7 @@ func TestOnThrottle(t *testing.T) {
 				limits = append(limits, event.LimitOf(err))
 			})
 			fault := tb.Inject(c.fault)
-			err := q.Delete(t.Context(), q.RecordKey(), table.Expressions{}, c.opts...)
+			err := q.Delete(t.Context(), q.RecordKey(), q.Express(clause.Write{Kind: clause.Delete, Repeat: c.repeat}, q.Names()))
 			want := fault.Fired() // the SDK's rules decide how many attempts there are
 			if c.none {
 				want = 0

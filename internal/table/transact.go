@@ -59,7 +59,7 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 
 // Transact makes all of the writes, or none. Calls with the same token within ten
 // minutes are one transaction: after a commit, another call succeeds and writes nothing.
-// The SDK's retries are off, so Applied(err, true) reports whether the writes may have
+// The SDK's retries are off, so Applied reports whether the writes may have
 // been made. See Reasons for a cancelled transaction.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 func (s *Store) Transact(ctx context.Context, token string, items []types.TransactWriteItem) error {
@@ -69,7 +69,7 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	}
 	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems,
 		&dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
-		func(out *dynamodb.TransactWriteItemsOutput) middleware.Metadata { return out.ResultMetadata }, Once())
+		func(out *dynamodb.TransactWriteItemsOutput) middleware.Metadata { return out.ResultMetadata }, once)
 	return err
 }
 

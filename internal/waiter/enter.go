@@ -10,7 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/grace"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -170,7 +170,7 @@ func entered(rec serving.Record, err error, t ticket.Number, noWait bool) (_ err
 	case err == nil:
 		return nil, false
 	case !errors.Is(err, serving.ErrRefused):
-		return err, table.Applied(err, true)
+		return err, table.Applied(err)
 	case t.Compare(rec.TicketNumber) <= 0:
 		return nil, false
 	case noWait:
@@ -284,14 +284,14 @@ func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
 	}
-	extended, cancel := grace.Context(ctx, answerGrace)
-	rec, err := serving.Resume(extended, w.cfg.Queue, old, entry)
-	cancel()
+	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (serving.Record, error) {
+		return serving.Resume(ctx, w.cfg.Queue, old, entry)
+	})
 	again, present := rec.Mine(old.ID)
 	switch {
 	case err == nil:
 	case !errors.Is(err, serving.ErrRefused):
-		a.unknown = table.Applied(err, true)
+		a.unknown = table.Applied(err)
 		return true, err
 	case present && again.Shared == old.Shared && again.Made == old.Made:
 		q := w.cfg.Queue

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -117,11 +116,11 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, err
 // Remove removes a grant that its owner could not release. It is repeated until it is answered, for RetryTimeout
 // at most, until end, when other clients may evict it, or until leaveLimit after the end of ctx.
 func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
-	ctx, cancel := grace.Context(ctx, leaveLimit)
+	ctx, cancel := retry.Outlive(ctx, leaveLimit)
 	defer cancel()
 	ctx, cancelEnd := context.WithDeadline(ctx, end)
 	defer cancelEnd()
-	err := retry.Policy{Retryable: table.Transient, Timeout: w.cfg.RetryTimeout}.Do(ctx, func(ctx context.Context) error {
+	err := table.Retryable.Within(w.cfg.RetryTimeout).Do(ctx, func(ctx context.Context) error {
 		q := w.cfg.Queue
 		q.Store = q.Until(time.Time{})
 		_, err := serving.Remove(ctx, q, id)
@@ -143,7 +142,7 @@ func detached(ctx context.Context, q table.Queue, request func(context.Context, 
 	defer cancel()
 	whole := q.Until(time.Time{})
 	q.Store = whole.AtMost(leaveLimit / 3)
-	return retry.Policy{Retryable: table.Transient, Timeout: leaveLimit}.Do(ctx, func(ctx context.Context) error {
+	return table.Retryable.Within(leaveLimit).Do(ctx, func(ctx context.Context) error {
 		defer func() { q.Store = whole }()
 		return request(ctx, q)
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 )
@@ -131,12 +130,12 @@ func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error)
 	if ctx.Err() != nil {
 		return sent, false, ctx.Err()
 	}
-	err = retry.Policy{
-		Retryable: table.Transient, Timeout: p.cfg.RetryTimeout, Grace: answerGrace,
-		OnRetry: func(err error) {
-			p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
-		},
-	}.Do(ctx, func(ctx context.Context) (err error) {
+	repeated := table.Retryable.Within(p.cfg.RetryTimeout)
+	repeated.Grace = answerGrace
+	repeated.OnRetry = func(err error) {
+		p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
+	}
+	err = repeated.Do(ctx, func(ctx context.Context) (err error) {
 		sent, fresh, err = p.enqueue(ctx)
 		return err
 	})

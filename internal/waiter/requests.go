@@ -21,10 +21,13 @@ var errChanged = fmt.Errorf("the record has changed meanwhile: %w", serving.ErrR
 
 func retryable(err error) bool { return table.Transient(err) || errors.Is(err, errChanged) }
 
-// send sends a request, and repeats it while it fails transiently. Its answer is awaited for answerGrace after
-// the end of ctx, whose error send then returns.
+// answered is the policy of a request that is not repeated as it is: its refusal, or failure, is followed by another one.
+var answered = retry.Policy{Grace: answerGrace}
+
+// send sends a request, and repeats it while it fails transiently. Its answer is awaited for answerGrace after the
+// end of ctx, whose error send then returns.
 func (w *Waiter) send(ctx context.Context, what string, request func(context.Context) error) error {
-	return w.persist(ctx, what, func(ctx context.Context) error {
+	return w.persist(ctx, what, answerGrace, func(ctx context.Context) error {
 		defer w.progress.pace.timed(time.Now())
 		return request(ctx)
 	})
@@ -35,39 +38,13 @@ func (w *Waiter) date(ctx context.Context) error {
 	if !w.cfg.Queue.Clock().Needed(time.Now()) {
 		return nil // and the last failure stays
 	}
-	return w.persist(ctx, "find out the time", w.cfg.Queue.Date)
+	return w.persist(ctx, "find out the time", answerGrace, w.cfg.Queue.Date)
 }
 
-// persist is send for a request that shows nothing of the queue.
-func (w *Waiter) persist(ctx context.Context, what string, request func(context.Context) error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	err := retry.Policy{
-		Retryable: retryable, Schedule: w.series, Grace: answerGrace,
-		OnRetry: func(err error) { w.repeated(what, err) },
-	}.Do(ctx, request)
-	switch {
-	case err == nil:
-		w.failure = nil
-	case retryable(err):
-		return cmp.Or(ctx.Err(), err)
-	case ctx.Err() != nil:
-		w.unanswered(err) // no answer came in all that time
-	}
-	return err
-}
-
-// read sends LOOK, and repeats it while the table does not answer. period is how long the answer is awaited
-// after the end of ctx, to learn whether the table answers. It is zero if another request will show that.
-func (w *Waiter) read(
-	ctx context.Context, period time.Duration, look func(context.Context) (rows.Snapshot, error),
-) error {
-	err := retry.Policy{
-		Retryable: func(err error) bool { return table.Unanswered(err) && ctx.Err() == nil },
-		Schedule:  w.series, Grace: period,
-		OnRetry: func(err error) { w.repeated("look", err) },
-	}.Do(ctx, func(ctx context.Context) error {
+// read is send for LOOK. period is how long the answer is awaited after the end of ctx, to learn whether the table
+// answers. It is zero if another request will show that.
+func (w *Waiter) read(ctx context.Context, period time.Duration, look func(context.Context) (rows.Snapshot, error)) error {
+	return w.persist(ctx, "look", period, func(ctx context.Context) error {
 		w.touch()
 		defer w.progress.pace.timed(time.Now())
 		snapshot, err := look(ctx)
@@ -76,12 +53,24 @@ func (w *Waiter) read(
 		}
 		return err
 	})
+}
+
+// persist sends a request of the series of the step under way. See send and read.
+func (w *Waiter) persist(ctx context.Context, what string, period time.Duration, request func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err := retry.Policy{
+		Retryable: func(err error) bool { return retryable(err) && ctx.Err() == nil },
+		Schedule:  w.series, Grace: period,
+		OnRetry: func(err error) { w.repeated(what, err) },
+	}.Do(ctx, request)
 	switch {
 	case err == nil:
 		w.failure = nil
-	case table.Unanswered(err) && ctx.Err() != nil:
+	case ctx.Err() != nil && (retryable(err) || table.Unanswered(err)):
 		if period > 0 {
-			w.unanswered(err)
+			w.unanswered(err) // no answer came in all that time
 		}
 		return ctx.Err()
 	}

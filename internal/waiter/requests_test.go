@@ -88,7 +88,7 @@ func TestRequests(t *testing.T) {
 				<-ctx.Done()
 				return errCancelled
 			})
-			if err != errCancelled || w.failure != errCancelled || time.Since(begun) != answerGrace {
+			if err != context.Canceled || w.failure != errCancelled || time.Since(begun) != answerGrace {
 				t.Errorf("error %v, failure %v after %v", err, w.failure, time.Since(begun))
 			}
 		})

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/grace"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -226,15 +226,15 @@ func (w *Waiter) claim(ctx context.Context) (step, error) {
 		return w.failed(ctx, "claim", err)
 	}
 	a, entry := w.attempt(true)
-	extended, cancel := grace.Context(ctx, answerGrace)
-	rec, err := serving.Claim(extended, w.cfg.Queue, entry, w.ticket)
-	cancel()
+	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (serving.Record, error) {
+		return serving.Claim(ctx, w.cfg.Queue, entry, w.ticket)
+	})
 	switch {
 	case err == nil:
 		w.snapshot.Saw(rec)
 		return actAgain, nil
 	case !errors.Is(err, serving.ErrRefused):
-		a.unknown = table.Applied(err, true)
+		a.unknown = table.Applied(err)
 		return w.failed(ctx, "claim", err)
 	}
 	if err := w.fits(rec); err != nil {
@@ -491,7 +491,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 	}
 	a := w.turn.offered
 	w.turn.offered = nil
-	ctx, cancel := grace.Context(ctx, answerGrace)
+	ctx, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	select {
 	case got := <-answer:
@@ -501,7 +501,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 			w.turn.woken = true
 			return true
 		}
-		a.unknown = !refused && (got.Err == nil || table.Applied(got.Err, true))
+		a.unknown = !refused && (got.Err == nil || table.Applied(got.Err))
 	case <-ctx.Done():
 		a.unknown = true
 	}

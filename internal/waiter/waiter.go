@@ -131,25 +131,35 @@ func (c *Config) until() *Config {
 
 // Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
 // place in the queue, after a busy lock and after a table that does not answer, and returns the last.
-func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (*Waiter, *Grant, error) {
+func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (w *Waiter, grant *Grant, err error) {
 	tries, _ := wait.Tries()
 	c.NoWait = tries > 0
-	var before []*Waiter
-	for try := 1; ; try++ {
-		c.Until = time.Now().Add(TryLimit)
-		AwaitCleanUp(ctx, before)
-		w := New(ctx, c)
-		grant, err := w.Run(ctx)
-		if err == nil || try >= tries || !w.mayTry(err) || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
-			return w, grant, err
+	Try(ctx, wait, func(until time.Time) (left []*Waiter, again bool) {
+		c.Until = until
+		w = New(ctx, c)
+		grant, err = w.Run(ctx)
+		return []*Waiter{w}, err != nil && w.mayTry(err)
+	})
+	return w, grant, err
+}
+
+// Try calls try, and once more for each further attempt of wait while try asks for that. The requests of a call end at
+// until. It returns the waiters that may have left something.
+func Try(ctx context.Context, wait waitpolicy.Wait, try func(until time.Time) (left []*Waiter, again bool)) {
+	tries, _ := wait.Tries()
+	var left []*Waiter
+	for n, again := 1, true; ; n++ {
+		until := time.Now().Add(TryLimit)
+		awaitCleanUp(ctx, left)
+		if left, again = try(until); !again || n >= tries || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+			return
 		}
-		before = []*Waiter{w}
 	}
 }
 
-// AwaitCleanUp waits until what a try has left is removed, as it may be in the way of the next. A table that does not
+// awaitCleanUp waits until what a try has left is removed, as it may be in the way of the next. A table that does not
 // answer is asked all the same, after half of a try's time.
-func AwaitCleanUp(ctx context.Context, before []*Waiter) {
+func awaitCleanUp(ctx context.Context, before []*Waiter) {
 	ctx, cancel := context.WithTimeout(ctx, TryLimit/2)
 	defer cancel()
 	for _, w := range before {

@@ -42,7 +42,6 @@ var floors = []string{
 	"internal/callback",
 	"internal/group",
 	"internal/retry",
-	"internal/grace",
 	"waitpolicy",
 	"failfast",
 	"wake",

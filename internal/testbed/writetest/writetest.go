@@ -33,7 +33,8 @@ type Suite struct {
 const draws = 100_000
 
 // Run checks of each write: that the table applies it exactly if Apply does, with the same result, and that each named
-// condition decides the fate of an item alone, so that it could not be left out unseen.
+// condition decides the fate of an item alone, so that it could not be left out unseen. Of a write that may be
+// repeated Freely it checks that a second application is refused or changes nothing.
 func (s Suite) Run(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	db := table.Client("writetest")
@@ -111,8 +112,31 @@ func (s Suite) Run(t *testing.T) {
 				_, fate := w.Apply(s.Names, item)
 				compare(t, w, item, fate)
 			}
+			for range draws / 10 {
+				w := s.Write[name](rnd)
+				if once, fate := w.Apply(s.Names, s.item(rnd)); fate == clause.Applied && w.Repeat == clause.Freely {
+					twice, _ := w.Apply(s.Names, once)
+					if diff := cmp.Diff(beatless(once), beatless(twice), SameValues...); diff != "" {
+						t.Fatalf("%s is not to be repeated freely: a second application changes (-once +twice):\n%s", w.Name, diff)
+					}
+				}
+			}
 		})
 	}
+}
+
+// beatless returns the item without beats, at any depth. That one counts twice is harmless.
+func beatless(item clause.Item) clause.Item {
+	without := clause.Item{}
+	for name, v := range item {
+		if m, ok := v.(*types.AttributeValueMemberM); ok {
+			v = &types.AttributeValueMemberM{Value: beatless(m.Value)}
+		}
+		if name != "beat" {
+			without[name] = v
+		}
+	}
+	return without
 }
 
 // item draws an item, with a key; nil: none.

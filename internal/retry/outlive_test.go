@@ -1,4 +1,4 @@
-package grace_test
+package retry_test
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/queuelock/queuelock/internal/grace"
+	"github.com/queuelock/queuelock/internal/retry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type key struct{}
 
-// TestGrace checks that a context ends a grace period after that of the caller.
-func TestGrace(t *testing.T) {
+// TestOutlive checks that a context ends a grace period after that of the caller.
+func TestOutlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithTimeout(context.WithValue(t.Context(), key{}, "kept"), time.Minute)
 		defer end()
-		lingering, cancel := grace.Context(caller, time.Second)
+		lingering, cancel := retry.Outlive(caller, time.Second)
 		defer cancel()
 		if lingering.Value(key{}) != "kept" {
 			t.Error("the caller's values are gone")
@@ -33,13 +33,13 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestEndedContext checks that a context of the caller that has already ended leaves the
+// TestOutliveEnded checks that a context of the caller that has already ended leaves the
 // whole grace period.
-func TestEndedContext(t *testing.T) {
+func TestOutliveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithCancel(t.Context())
 		end()
-		lingering, cancel := grace.Context(caller, time.Second)
+		lingering, cancel := retry.Outlive(caller, time.Second)
 		defer cancel()
 		start := time.Now()
 		<-lingering.Done()
@@ -49,11 +49,11 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
-// TestCancel checks that cancel ends the context at once and leaves nothing behind.
-func TestCancel(t *testing.T) {
+// TestOutliveCancelled checks that cancel ends the context at once and leaves nothing behind.
+func TestOutliveCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller, end := context.WithCancel(t.Context())
-		lingering, cancel := grace.Context(caller, time.Second)
+		lingering, cancel := retry.Outlive(caller, time.Second)
 		if lingering.Err() != nil {
 			t.Error("it ended by itself")
 		}
