@@ -69,8 +69,8 @@ examples-test: ## vet and test the examples that need other modules, in a module
 	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
-docs: ## write what is generated in docs/: expressions.md, and the tables and prices of costs.md
-	$(GO) test -run 'TestExpressions|TestCosts' -count=1 ./test/docs -update
+docs: ## write docs/writes.md, the tables and prices of docs/costs.md, and the golden file of expressions
+	$(GO) test -run 'TestWrites|TestExpressions|TestCosts' -count=1 ./test/docs -update
 
 .PHONY: pictures
 pictures: bin/queuelock ## draw docs/pictures/demo.svg by a run of the demo

@@ -11,7 +11,11 @@
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
 package clause
 
-import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+import (
+	"cmp"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
 
 // Item is an item, or a map in one, in the SDK's form.
 type Item = map[string]types.AttributeValue
@@ -256,17 +260,46 @@ func (w Write) Conditions() (names []string) {
 	return names
 }
 
-// Leave, if not nil, says of a condition that it is left out of what is sent: a mistake that a test plants to see it
-// found. It is set before the first write.
-var Leave func(write, condition string) bool
+// Changes returns what an update changes, for people: "sets granted", "adds 1 to holders.#id.beat".
+func (w Write) Changes() (all []string) {
+	for _, c := range w.Do {
+		verb := [...]string{set: "sets", remove: "removes", add: "adds times to", delete_: "deletes times from"}[c.kind]
+		switch {
+		case c.to.kind == sum:
+			verb = "adds 1 to"
+		case c.to.kind == ifAbsent:
+			verb = "sets, if absent,"
+		}
+		all = append(all, verb+" "+c.path.String())
+	}
+	return all
+}
+
+// String returns the path with #id for an id, without the names that a user chooses.
+func (p Path) String() string {
+	name := map[string]string{key: "the key", expires: "the TTL attribute"}[p.attribute]
+	name = cmp.Or(name, p.attribute)
+	if p.depth > 0 {
+		name += ".#id"
+	}
+	if p.depth > 1 {
+		name += "." + p.field
+	}
+	return name
+}
+
+// Leave, if not nil, says of a named condition of a write that it is left out of what is sent: a mistake that a test
+// plants to see it found. It is set before the first write.
+var Leave func(w Write, condition string) bool
 
 // Planted returns the write without the conditions that Leave names.
 func (w Write) Planted() Write {
 	if Leave == nil {
 		return w
 	}
+	whole := w
 	for _, name := range w.Conditions() {
-		if Leave(w.Name, name) {
+		if Leave(whole, name) {
 			w, _ = w.Without(name)
 		}
 	}

@@ -32,14 +32,26 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 // decrease from call to call (heartbeat.Renewals). ErrRefused is a loss.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
 	rec, err := send(ctx, q, r.heartbeat(id, t))
-	if errors.Is(err, ErrRefused) {
-		if h, held := rec.Held(id, t); held && h.Unreadable() {
-			return rec, h.Problem // it may be the reason
-		} else if held {
-			return rec, ErrOutrun
-		}
+	if !errors.Is(err, ErrRefused) {
+		return rec, err
+	}
+	if problem := rec.hides(id, t); problem != nil {
+		return rec, problem
+	}
+	if _, held := rec.Held(id, t); held {
+		return rec, ErrOutrun
 	}
 	return rec, err
+}
+
+// hides returns the Problem of the entry of a holder that cannot be read, which may be why a write of the holder was
+// refused. Nil if the lock would be lost without it.
+func (r Record) hides(id string, t ticket.Number) error {
+	h, _ := r.Mine(id)
+	if !h.Unreadable() || !r.meets(clause.Write{If: current(id, t)}) {
+		return nil
+	}
+	return h.Problem
 }
 
 // change sends a write to the entry of a holder that still holds the lock. It succeeds if the holder is done already.

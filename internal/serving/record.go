@@ -255,10 +255,11 @@ func (r Record) Mine(ids ...string) (Holder, bool) {
 	return r.Holders[i], true
 }
 
-// Holds reports whether the holder id, served with ticket t, is in the record.
+// Holds reports whether the holder id, served with ticket t, is in the record. If the entry cannot be read, it reports
+// what the condition of a release would.
 func (r Record) Holds(id string, t ticket.Number) bool {
 	h, ok := r.Mine(id)
-	return ok && h.Ticket == t
+	return ok && (h.Ticket == t || h.Unreadable() && r.meets(clause.Write{If: []clause.Cond{servedAs(id, t)}}))
 }
 
 // Held returns the holder id, and whether it still holds the lock with ticket t. It

@@ -67,8 +67,12 @@ func servedAs(id string, t ticket.Number) clause.Cond {
 
 // holds asks that the holder id still holds the lock with ticket t.
 func holds(id string, t ticket.Number) []clause.Cond {
-	current := clause.Any(latest(t), isShared(), attrPermits.Exists()).As("no later ticket")
-	return []clause.Cond{isHolder(id), current, servedAs(id, t)}
+	return append(current(id, t), servedAs(id, t))
+}
+
+// current asks that the holder id has an entry, and that no ticket after t was granted which excludes it.
+func current(id string, t ticket.Number) []clause.Cond {
+	return []clause.Cond{isHolder(id), clause.Any(latest(t), isShared(), attrPermits.Exists()).As("no later ticket")}
 }
 
 // asRead asks that the entry has the ticket that was read, and that the holder has made no fenced transaction since.
@@ -221,10 +225,12 @@ func (e Entry) resume(old Holder, mark Evicted) clause.Write {
 	return w
 }
 
-// heartbeat renews a lease. The last condition refuses a late one, which would set until back.
+// heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it. The
+// last one refuses a late heartbeat, which would set until back.
 func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
 	beat, until, since := entry(id).Field(queue.AttrBeat), entry(id).Field(queue.AttrUntil), entry(id).Field(queue.AttrSince)
 	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}}
+	w.If[0] = beat.Type("N").As("holder")
 	if !r.Until.IsZero() {
 		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
 		w.Do = append(w.Do, until.Set(millis(r.Until)))

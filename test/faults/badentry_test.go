@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
@@ -117,36 +115,6 @@ func TestBadEntry(t *testing.T) {
 				}
 			})
 		})
-		t.Run("IsNamedOnceItAloneIsInTheWay/"+name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table, permit := setUp(t, 2)
-				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-				lock := locktest.Acquire(t, a, waitpolicy.For(time.Minute), permit)
-				if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, permit); !errors.Is(err, queuelock.ErrNotAcquired) {
-					t.Errorf("%v, want that another holder is in the way", err)
-				}
-				locktest.Release(t, lock)
-				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
-					"ticketNumber": attr.Num(9), "granted": attr.Num(9), "servingAfter": attr.Num(0), "permits": attr.Num(1), "holders": attr.Object(attr.Item{"bad": bad}),
-				}))
-				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-					_, err := b.Acquire(t.Context(), locktest.Order, wait, queuelock.Permits(1))
-					if _, ok := errors.AsType[*queue.MalformedError](err); !ok || errors.Is(err, queuelock.ErrNotAcquired) {
-						t.Errorf("%v: %v, want a MalformedError", wait, err)
-					}
-				}
-				shown := locktest.Must(b.Inspect(t.Context(), locktest.Order)).Serving[0]
-				err := b.Evict(t.Context(), locktest.Order, shown)
-				if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed {
-					t.Errorf("an operator's eviction: %v, want what is wrong with the entry", err)
-				}
-				time.Sleep(time.Minute)
-				if _, holders := locktest.Record(t, table); len(holders) != 1 || len(table.Items()) != 1 {
-					t.Errorf("left %v", table.Items())
-				}
-			})
-		})
 	}
 	// What people read says nothing about the lease.
 	t.Run("IsEvictedIfOnlyItsOwnerCannotBeRead", func(t *testing.T) {
@@ -156,26 +124,6 @@ func TestBadEntry(t *testing.T) {
 			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"dead": attr.Object(dead)})}))
 			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-		})
-	})
-	// The holder's own write was applied; the rest of the record is for others.
-	t.Run("OfItsOwnEndsALockThatCannotBeRenewed", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-			_, holders := locktest.Record(t, table)
-			for id := range holders {
-				edit(t, table, attr.Text(locktest.RecordKey()["sk"]), "SET holders.#id.#until = :bad", map[string]string{"#id": id, "#until": "until"}, attr.Item{":bad": attr.Str("soon")})
-			}
-			<-lock.Context().Done()
-			locktest.Says(t, lock.Err(), "unreachable", "until", "a string")
-			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
-			if _, holders := locktest.Record(t, table); len(holders) > 0 {
-				t.Errorf("left %v", holders)
-			}
 		})
 	})
 }

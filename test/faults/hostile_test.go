@@ -55,38 +55,27 @@ func wrongTypes() map[string]types.AttributeValue {
 	}
 }
 
-// TestHostileRow checks that a hostile row delays a queue by its lease, and is named. A
-// row ahead delays those behind it for what it calls its lease, if that can be believed,
-// and for a minute otherwise; meanwhile the error says what is wrong with it. Then it is
-// swept, whatever it holds.
+// TestHostileRow checks that a well-formed row of another program delays a queue by its lease, and is then swept, whatever
+// it holds. See TestMalformedRows for others.
 func TestHostileRow(t *testing.T) {
-	const malformed = time.Minute
 	year9999 := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	type hostile struct {
 		name  string
 		row   attr.Item
 		delay time.Duration
-		says  []string // of the error meanwhile; none: it is no more than a waiter
 	}
 	rows := []hostile{
-		{"dead for long", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(1)}), 0, nil},
-		{"of a lease before the epoch", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(-1)}), 0, nil},
-		{"of a lease before all time", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(int64(math.MinInt64))}), 0, nil},
-		{"alive until 9999", attr.With(locktest.LeftRow(2), attr.Item{"until": ms(year9999), "expiresAt": attr.Num(year9999.Unix())}), locktest.TTL, nil},
-		{"alive for all time", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(int64(math.MaxInt64))}), locktest.TTL, nil},
-		{"alive for longer than that", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num("1E+125")}), malformed, []string{"until is 1"}},
-		{"created in 9999", attr.With(locktest.LeftRow(2), attr.Item{"createdAt": ms(year9999)}), locktest.TTL, nil},
-		{"with the last beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(int64(math.MaxInt64))}), locktest.TTL, nil},
-		{"with a beat beyond the last", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(uint64(math.MaxInt64) + 1)}), malformed, []string{"beat is 9223372036854775808"}},
-		{"with a negative beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(-5)}), locktest.TTL, nil},
-		{"with a lease of nothing", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num(0)}), malformed, []string{"ttl is 0 ms"}},
-		{"with a negative lease", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num(-60000)}), malformed, []string{"ttl is -60000 ms"}},
-		{"with a lease of 100 years", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num(int64(100 * 365 * 24 * time.Hour / time.Millisecond))}), malformed, []string{"ttl is 3153600000000 ms"}},
-		{"with half a millisecond's lease", attr.With(locktest.LeftRow(2), attr.Item{"ttl": attr.Num("0.5")}), malformed, []string{"ttl is 0.5"}},
-		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL, nil},
-		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL, nil},
-		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL, nil},
-		{"of nothing but its key", attr.Item{"pk": attr.Str(locktest.Order.Entity), "sk": attr.Str(locktest.RowSortKey(2))}, malformed, []string{"id is missing"}},
+		{"dead for long", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(1)}), 0},
+		{"of a lease before the epoch", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(-1)}), 0},
+		{"of a lease before all time", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(int64(math.MinInt64))}), 0},
+		{"alive until 9999", attr.With(locktest.LeftRow(2), attr.Item{"until": ms(year9999), "expiresAt": attr.Num(year9999.Unix())}), locktest.TTL},
+		{"alive for all time", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
+		{"created in 9999", attr.With(locktest.LeftRow(2), attr.Item{"createdAt": ms(year9999)}), locktest.TTL},
+		{"with the last beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
+		{"with a negative beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(-5)}), locktest.TTL},
+		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL},
+		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL},
+		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL},
 	}
 	for _, h := range rows {
 		t.Run(h.name, func(t *testing.T) {
@@ -100,12 +89,8 @@ func TestHostileRow(t *testing.T) {
 					if err == nil {
 						t.Fatal("served past a row that lives")
 					}
-					locktest.Says(t, err, h.says...)
 					if !errors.Is(err, queuelock.ErrNotAcquired) || len(err.Error()) > 1000 {
 						t.Fatalf("%.1000v", err)
-					}
-					if _, ok := errors.AsType[*queue.MalformedError](err); ok != (len(h.says) > 0) {
-						t.Errorf("%v, want a MalformedError: %v", err, len(h.says) > 0)
 					}
 					if state := locktest.Must(c.Inspect(t.Context(), locktest.Order)); len(state.Waiting) != 1 {
 						t.Errorf("%d are waiting: %+v", len(state.Waiting), state.Waiting)
@@ -280,47 +265,5 @@ func TestRowsAboveCounter(t *testing.T) {
 			t.Errorf("%d items are left, want the record", left)
 		}
 		t.Logf("served with ticket %s after %v, with\n%s", lock.Ticket(), took, counts)
-	})
-}
-
-// TestMalformedRow checks that a malformed row delays a queue by one lease and is named.
-// A row that some other program wrote is waited for, and then swept, like that of a dead
-// waiter; meanwhile the error names it.
-func TestMalformedRow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		// Two numbers are taken and rows of nonsense put there.
-		for _, number := range []uint64{2, 3} {
-			if _, err := holder.Acquire(t.Context(), locktest.Order, waitpolicy.For(100*time.Millisecond)); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Fatal(err)
-			}
-			item := locktest.RecordKey()
-			item["sk"] = &types.AttributeValueMemberS{Value: "lock/" + ticket.FromUint64(number).Padded()}
-			item["beat"] = &types.AttributeValueMemberS{Value: "boom"}
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		locktest.Release(t, held)
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
-		locktest.Says(t, err, "queue row", "order-7 lock", "id is missing")
-		if _, ok := errors.AsType[*queue.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("%v: want ErrNotAcquired, with the malformed row in it", err)
-		}
-		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
-		if len(state.Waiting) != 2 || state.Waiting[0].Problem == nil {
-			t.Errorf("waiting %+v, want the two rows with their problems", state.Waiting)
-		}
-		begun := time.Now()
-		got := <-locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		if took := time.Since(begun); got.Err != nil || took > time.Minute+2*time.Second {
-			t.Errorf("served after %v: %v", took, got.Err)
-		}
-		if rows, _ := locktest.RowsAndHolders(t, c); rows != 0 {
-			t.Errorf("%d rows are left", rows)
-		}
 	})
 }

@@ -25,13 +25,13 @@ func TestMain(m *testing.M) {
 }
 
 // leaves returns whether a condition is one of those; nil if there are none.
-func leaves(those string) func(write, condition string) bool {
+func leaves(those string) func(w clause.Write, condition string) bool {
 	if those == "" {
 		return nil
 	}
 	list := strings.Split(those, "; ")
-	return func(write, condition string) bool {
-		return slices.Contains(list, write+": "+condition) || slices.Contains(list, write+": *")
+	return func(w clause.Write, condition string) bool {
+		return slices.Contains(list, w.Name+": "+condition) || slices.Contains(list, w.Name+": *")
 	}
 }
 
