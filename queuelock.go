@@ -65,13 +65,20 @@
 // Release, Close, Sweep and Evict may be repeated after any error. The pages docs/costs.md and docs/errors.md list the
 // requests and errors of each call.
 //
-// # Packages
+// # The house
 //
-// Package ticket has the numbers, waitpolicy the bounds of a wait, wake the hints to waiters, queue the state
-// that [Client.Inspect] returns, event what Config.Observer receives, and heartbeat the renewal of leases. Package
-// sweeper removes what crashed clients left in idle queues. Package httplock serves HTTP requests under locks.
-// Package optimistic is for changes that need no lock. Package queuelocktest has a table in memory, with faults,
-// for tests of your own code.
+//	queuelock   the facade: options, errors, and the life of a Lock
+//	├── waitpolicy   how long a caller waits, and when it looks
+//	├── heartbeat    a lease: renewed, lost, or seen to end
+//	├── sweeper      what has expired, and its removal
+//	├── queue        the record and the rows: names, leases, and what Inspect shows
+//	├── ticket       the counter, and the numbers that it issues
+//	└── internal     waiter (from the ticket to the grant), session (from the grant to the
+//	                 release), serving and rows (the conditional writes), table (DynamoDB)
+//
+// Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
+// httplock HTTP requests under locks, optimistic changes that need no lock, and queuelocktest a table
+// in memory, with faults, for tests of your own code.
 package queuelock
 
 import (

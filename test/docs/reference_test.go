@@ -121,7 +121,7 @@ func publicErrors(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|struct)`)
+	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|= (?:group|clause)\.|struct)`)
 	all := map[string]string{}
 	for _, e := range declared.FindAllStringSubmatch(library(t), -1) {
 		all[e[1]] = e[2]
