@@ -73,10 +73,6 @@ var ErrSeeded = errors.New("the counter was seeded by another client first")
 // written.
 var ErrNoItem = errors.New("there is no such item")
 
-// errUnshown reports that nothing has refused a seed, which only an item can refuse: taking
-// again would have no end.
-var errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
-
 var (
 	zero = clause.V(table.Int(0))
 	most = clause.V(ticket.Max.Previous().Attribute()) // the last number after which there is another
@@ -212,13 +208,10 @@ func (c Counter) seed(ctx context.Context, rider Rider) (table.Item, error) {
 	if !ok {
 		return item, err
 	}
-	switch {
-	case refused.Item != nil:
-		return c.inTheWay(refused.Item, ErrSeeded)
-	case c.Host && !c.Create:
+	if refused.Item == nil {
 		return nil, ErrNoItem // deleted in between
 	}
-	return nil, table.NotApplied(errUnshown)
+	return c.inTheWay(refused.Item, ErrSeeded)
 }
 
 // missing asks that there is no counter, and that one may be created. Of
@@ -288,7 +281,7 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 		return ErrFar
 	}
 	err := c.Store.Apply(ctx, c.Key, c.Store.Express(c.raise(to), c.Names))
-	if _, refused := errors.AsType[*table.Refused](err); refused {
+	if refused, ok := errors.AsType[*table.Refused](err); ok && refused.Means == clause.Made {
 		return nil
 	}
 	return err
@@ -296,5 +289,10 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 
 func (c Counter) raise(to ticket.Number) clause.Write {
 	n := clause.V(to.Attribute())
-	return clause.Write{Name: "RAISE", If: []clause.Cond{c.number().Less(n).As("lower")}, Do: []clause.Change{c.number().Set(n)}}
+	return clause.Write{
+		Name: "RAISE",
+		If:   []clause.Cond{c.number().Less(n).As("lower")},
+		Do:   []clause.Change{c.number().Set(n)},
+		Else: clause.Made,
+	}
 }

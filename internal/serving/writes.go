@@ -176,6 +176,7 @@ func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.
 		Repeat: grants,
 		If:     []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
 		Do:     append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(text(scopes[scope]))),
+		Made:   []clause.Cond{attrTicketNumber.AtLeast(number(t))},
 	}
 }
 
@@ -224,7 +225,8 @@ func (e Entry) resume(old Holder, mark Evicted) clause.Write {
 // heartbeat renews a lease. The last condition refuses a late one, which would set until back.
 func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
 	beat, until, since := entry(id).Field(table.AttrBeat), entry(id).Field(table.AttrUntil), entry(id).Field(table.AttrSince)
-	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(table.Int(1)))}}
+	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(table.Int(1)))}, Else: clause.Lost}
+	w.Made = w.If
 	if !r.Until.IsZero() {
 		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
 		w.Do = append(w.Do, until.Set(millis(r.Until)))
@@ -245,6 +247,7 @@ func confirm(id string, t ticket.Number, since time.Time) clause.Write {
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
 		Do:   []clause.Change{beat.Set(one), entry(id).Field(table.AttrUntil).Remove(), entry(id).Field(table.AttrTTL).Remove()},
+		Made: append(holds(id, t), entry(id).Field(table.AttrTTL).Absent()), Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -263,6 +266,7 @@ func downgrade(id string, t ticket.Number, next int64) clause.Write {
 		Name: "DOWNGRADE",
 		If:   append(holds(id, t), alone(), unnumbered(id, next)),
 		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(table.AttrMode).Set(shared)},
+		Made: append(holds(id, t), entry(id).Field(table.AttrMode).Equal(shared)), Else: clause.Lost,
 	}
 }
 
@@ -276,6 +280,7 @@ func setData(id string, t ticket.Number, call int64, data []byte) clause.Write {
 		Name: "SETDATA",
 		If:   append(holds(id, t), clause.Any(set.Absent(), set.AtMost(integer(call))).As("not late")),
 		Do:   []clause.Change{set.Set(integer(call)), change},
+		Made: append(holds(id, t), set.AtLeast(integer(call+1))), Else: clause.Lost,
 	}
 }
 
