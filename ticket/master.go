@@ -156,7 +156,12 @@ func (m Master) seed(r Rider, base Number) clause.Write {
 //	SET ticketNumber = :n if ticketNumber < :n
 func (m Master) Raise(to Number) clause.Write {
 	n := clause.V(to.Attribute())
-	return clause.Write{Name: "RAISE", If: []clause.Cond{m.number().Less(n).As("lower")}, Do: []clause.Change{m.number().Set(n)}}
+	return clause.Write{
+		Name: "RAISE",
+		If:   []clause.Cond{m.number().Less(n).As("lower")},
+		Do:   []clause.Change{m.number().Set(n)},
+		Else: clause.Made,
+	}
 }
 
 // missing asks that there is no counter, and that one may be created. Of an item of the counter's own it is not "no

@@ -218,6 +218,33 @@ type Write struct {
 	Do     []Change
 	Item   Item   // of a Put: the whole item
 	Repeat Repeat // of a write by itself; a transaction is repeated as its sender says
+
+	// What a refusal means: Made if the item that refused meets these conditions, as far as there are any, else Else.
+	Made []Cond
+	Else Refusal
+}
+
+// Refusal is what it means for its sender that a write was refused.
+type Refusal uint8
+
+// The refusals. One that is Contradicted is none that the item can explain: it meets every condition.
+const (
+	Open         Refusal = iota // the sender decides what it does next, by the item that refused
+	Made                        // what the write does has been done: by an attempt without an answer, or a later write
+	Lost                        // the sender has lost what it writes for: the lock, or its row
+	Contradicted                // sending it again would have no end
+)
+
+// Refused returns what it means that the item refused the write.
+func (w Write) Refused(n Names, item Item) Refusal {
+	made := len(w.Made) > 0 && Write{If: w.Made}.Refuses(n, item) == nil
+	switch {
+	case w.Refuses(n, item) == nil:
+		return Contradicted
+	case made:
+		return Made
+	}
+	return w.Else
 }
 
 // Without returns the write without the condition of that name, and whether it has one.

@@ -65,10 +65,6 @@ func (c Counter) Take(ctx context.Context, rider ticket.Rider) (clause.Item, err
 	return item, err
 }
 
-// errUnshown reports that nothing has refused the seed of an item that is the counter's own, which only an item can refuse:
-// taking again would have no end.
-var errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
-
 // send sends a take, and a seed after it if there is no counter.
 func (c Counter) send(ctx context.Context, take ticket.Take) (clause.Item, error) {
 	for {
@@ -81,8 +77,6 @@ func (c Counter) send(ctx context.Context, take ticket.Take) (clause.Item, error
 		case err == nil:
 		case errors.Is(err, ticket.ErrSeeded), errors.Is(err, ticket.ErrRefused):
 			return refused.Item, err
-		case errors.Is(err, ticket.ErrNoItem) && !c.Host:
-			return nil, table.NotApplied(errUnshown)
 		case errors.Is(err, ticket.ErrNoItem):
 			return nil, err
 		case errors.Is(err, ticket.ErrExhausted):
@@ -159,7 +153,7 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 		return ErrFar
 	}
 	err := c.Store.Apply(ctx, c.Key, c.Store.Express(c.Master.Raise(to), c.Names))
-	if _, refused := errors.AsType[*table.Refused](err); refused {
+	if refused, ok := errors.AsType[*table.Refused](err); ok && refused.Means == clause.Made {
 		return nil
 	}
 	return err

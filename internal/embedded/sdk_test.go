@@ -100,7 +100,7 @@ func TestProtocolExpressions(t *testing.T) {
 		}, false, true, 1, 1, "a"},
 		{"late HEARTBEAT", func() (serving.Record, error) {
 			rec, err := serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now()})
-			if errors.Is(err, serving.ErrOutrun) {
+			if errors.Is(err, serving.ErrMade) {
 				err = serving.ErrRefused
 			}
 			return rec, err

@@ -76,6 +76,24 @@ func TestGrace(t *testing.T) {
 	})
 }
 
+// TestAnswer checks that the last answer is returned, and that a policy without Retryable repeats nothing.
+func TestAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, p := range map[int]retry.Policy{1: {}, 3: policy(retry.Policy{})} {
+			calls := 0
+			got, err := retry.Answer(t.Context(), p, func(context.Context) (int, error) {
+				if calls++; calls < 3 {
+					return calls, errBusy
+				}
+				return calls, nil
+			})
+			if got != want || (err == nil) != (want == 3) {
+				t.Errorf("answer %d, %v, want %d", got, err, want)
+			}
+		}
+	})
+}
+
 func TestSharedSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := policy(retry.Policy{Schedule: retry.For(3 * time.Second)})

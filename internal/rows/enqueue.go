@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -32,9 +31,19 @@ func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(i
 
 // The conditional writes of rows.
 
-// enqueue puts a row if there is none for its ticket, or one whose id has the prefix from.
-func enqueue(item clause.Item, from string) clause.Write {
-	w := clause.Write{Name: "ENQUEUE", Kind: clause.Put, If: []clause.Cond{clause.Key.Absent().As("no row")}, Item: item}
+// enqueue puts a row if there is none for its ticket, or one whose id has the prefix from. earlier are the ids of attempts
+// that had no answer.
+func enqueue(item clause.Item, from string, earlier ...string) clause.Write {
+	ids := []clause.Operand{clause.V(item[queue.AttrID])}
+	for _, id := range earlier {
+		if id != "" {
+			ids = append(ids, clause.V(clause.String(id)))
+		}
+	}
+	w := clause.Write{
+		Name: "ENQUEUE", Kind: clause.Put, If: []clause.Cond{clause.Key.Absent().As("no row")}, Item: item,
+		Made: []clause.Cond{attrID.OneOf(ids...)}, Else: clause.Lost,
+	}
 	if from != "" {
 		w.Name = "RESUME of a row"
 		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(clause.String(from+"-")))).As("no row of another")}
@@ -48,6 +57,7 @@ func (r Row) renew(until time.Time, expires types.AttributeValue) clause.Write {
 		Name: "HEARTBEAT of a row",
 		If:   []clause.Cond{hasID(r.ID).As("its id")},
 		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), clause.Expires.Set(clause.V(expires))},
+		Made: []clause.Cond{hasID(r.ID)}, Else: clause.Lost,
 	}
 	if !until.IsZero() {
 		end := clause.V(clause.Int(until.UnixMilli()))
@@ -98,14 +108,14 @@ func Resume(ctx context.Context, q table.Queue, row Row, from string, earlier ..
 }
 
 func put(ctx context.Context, q table.Queue, row Row, from string, earlier []string) (id string, err error) {
-	w := enqueue(row.item(q), from)
+	w := enqueue(row.item(q), from, earlier...)
 	err = q.Put(ctx, w.Item, express(q, w))
 	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok {
+	switch {
+	case !ok:
 		return row.ID, err
-	}
-	if there := text(refused.Item, queue.AttrID); there != "" && (there == row.ID || slices.Contains(earlier, there)) {
-		return there, nil
+	case refused.Means == clause.Made:
+		return text(refused.Item, queue.AttrID), nil
 	}
 	return "", fmt.Errorf("%w: ticket %s of %q", ErrTaken, row.Ticket, q)
 }
@@ -120,13 +130,13 @@ func put(ctx context.Context, q table.Queue, row Row, from string, earlier []str
 func Heartbeat(ctx context.Context, q table.Queue, row Row, until time.Time) error {
 	err := q.Apply(ctx, row.key(q), express(q, row.renew(until, row.expiresAt(until, time.Now()))))
 	refused, ok := errors.AsType[*table.Refused](err)
-	if !ok {
+	switch {
+	case !ok:
 		return err
+	case refused.Means == clause.Made:
+		return nil // a later heartbeat was applied first
 	}
-	if text(refused.Item, queue.AttrID) != row.ID {
-		return ErrGone
-	}
-	return nil // a later heartbeat was applied first
+	return ErrGone
 }
 
 // Leave deletes the row if it is the caller's: row.ID, or one of earlier, of which the

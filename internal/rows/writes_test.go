@@ -29,12 +29,17 @@ func TestWrites(t *testing.T) {
 		}
 		return item
 	}
+	own := func(r *rand.Rand) clause.Item {
+		item := item(r)
+		item["id"] = clause.String(id(r))
+		return item
+	}
 	writetest.Suite{
 		Names: clause.Names{Key: "pk", Expires: "expiresAt"},
 		Item:  item,
 		Write: map[string]func(*rand.Rand) clause.Write{
-			"ENQUEUE": func(r *rand.Rand) clause.Write { return rows.WriteEnqueue(item(r), "") },
-			"RESUME":  func(r *rand.Rand) clause.Write { return rows.WriteEnqueue(item(r), "a") },
+			"ENQUEUE": func(r *rand.Rand) clause.Write { return rows.WriteEnqueue(own(r), "") },
+			"RESUME":  func(r *rand.Rand) clause.Write { return rows.WriteEnqueue(own(r), "a") },
 			"HEARTBEAT": func(r *rand.Rand) clause.Write {
 				return rows.Row{ID: id(r)}.WriteHeartbeat([]time.Time{{}, until(r)}[r.IntN(2)])
 			},
@@ -42,4 +47,35 @@ func TestWrites(t *testing.T) {
 			"SWEEP":    func(r *rand.Rand) clause.Write { return rows.Row{}.Read(item(r)).WriteSweep() },
 		},
 	}.Run(t)
+}
+
+// TestRefusals checks what it means that a row refuses a write.
+func TestRefusals(t *testing.T) {
+	row := func(id string) clause.Item {
+		return clause.Item{"pk": clause.String("e"), "id": clause.String(id), "beat": clause.Int(1), "until": clause.Int(2000)}
+	}
+	early, late := time.UnixMilli(1999), time.UnixMilli(2001)
+	for name, c := range map[string]struct {
+		write clause.Write
+		item  clause.Item // that refuses it; nil: there is none
+		want  clause.Refusal
+	}{
+		"ENQUEUE/of its own":               {rows.WriteEnqueue(row("a-0"), ""), row("a-0"), clause.Made},
+		"ENQUEUE/of an earlier attempt":    {rows.WriteEnqueue(row("a-1"), "", "a-0"), row("a-0"), clause.Made},
+		"ENQUEUE/of another":               {rows.WriteEnqueue(row("a-0"), ""), row("b-0"), clause.Lost},
+		"ENQUEUE/without an id":            {rows.WriteEnqueue(row("a-0"), "", ""), row(""), clause.Lost},
+		"ENQUEUE/no row":                   {rows.WriteEnqueue(row("a-0"), ""), nil, clause.Contradicted},
+		"RESUME/of its own":                {rows.WriteEnqueue(row("b-0"), "a"), row("b-0"), clause.Made},
+		"RESUME/of another process":        {rows.WriteEnqueue(row("b-0"), "a"), row("c-0"), clause.Lost},
+		"HEARTBEAT/a later one came first": {rows.Row{ID: "a-0"}.WriteHeartbeat(early), row("a-0"), clause.Made},
+		"HEARTBEAT/of another":             {rows.Row{ID: "a-0"}.WriteHeartbeat(late), row("b-0"), clause.Lost},
+		"HEARTBEAT/swept":                  {rows.Row{ID: "a-0"}.WriteHeartbeat(late), nil, clause.Lost},
+		"HEARTBEAT/it would be applied":    {rows.Row{ID: "a-0"}.WriteHeartbeat(late), row("a-0"), clause.Contradicted},
+		"CLEAN UP/swept":                   {rows.WriteLeave([]string{"a-0"}), nil, clause.Open},
+		"SWEEP/renewed":                    {rows.Row{}.Read(clause.Item{"id": clause.String("a-0"), "beat": clause.Int(0)}).WriteSweep(), row("a-0"), clause.Open},
+	} {
+		if got := c.write.Refused(clause.Names{Key: "pk"}, c.item); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
 }

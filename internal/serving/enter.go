@@ -17,9 +17,10 @@ import (
 // The entry's id is in the record if it was served. Otherwise t may be put into the
 // queue. Returns
 //
-//   - ErrRefused. The caller's own id in the record: it was served. ticketNumber
-//     below t, with idleOnly: there is no room. Otherwise a later ticket has entered
-//     first, and t may be put into the queue if it is above the floor.
+//   - ErrMade, with the record, if t has entered, or a later ticket has. An earlier id of
+//     the caller in the record: it was served. Otherwise t may be put into the queue if
+//     it is above the floor.
+//   - ErrRefused, with the record, if there is no room, with idleOnly.
 //   - *MismatchError if the queue is of another kind.
 //   - *clause.MalformedError if there is no record, or one without holdMode that a
 //     shared holder cannot join.
@@ -31,7 +32,7 @@ import (
 func Enter(ctx context.Context, q table.Queue, e Entry, t ticket.Number, scope ticket.Scope,
 	idleOnly bool) (Record, error) {
 	rec, err := grant(ctx, q, e.enter(t, scope, idleOnly))
-	if errors.Is(err, ErrRefused) {
+	if errors.Is(err, ErrMade) || errors.Is(err, ErrRefused) {
 		if err := rec.refuses(q, e.Mode, scope); err != nil {
 			return Record{}, table.NotApplied(err)
 		}

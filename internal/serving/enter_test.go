@@ -76,9 +76,9 @@ func TestEnterConditions(t *testing.T) {
 			idleOnly bool
 			mode     serving.Mode
 
-			served, refused bool
-			say             string // of another error
-			holders, last   int    // afterwards
+			served, refused, made bool
+			say                   string // of another error
+			holders, last         int    // afterwards
 		}{
 			{what: "no record", ticket: 7, served: true, holders: 1, last: 7},
 			{what: "no record, NoWait", ticket: 7, idleOnly: true, served: true, holders: 1, last: 7},
@@ -89,9 +89,9 @@ func TestEnterConditions(t *testing.T) {
 			{what: "busy, NoWait", item: record(5, 0, 4, "other"), ticket: 7, idleOnly: true, refused: true, holders: 1, last: 5},
 			{what: "handed off", item: record(5, 0, 4), ticket: 7, last: 7},
 			{what: "handed off, NoWait", item: record(5, 0, 4), ticket: 7, idleOnly: true, last: 7},
-			{what: "the same ticket again", item: record(7, 0, 6, "other"), ticket: 7, refused: true, holders: 1, last: 7},
-			{what: "a later ticket came first", item: record(8, 0, 4), ticket: 7, refused: true, last: 8},
-			{what: "a later ticket came first and left", item: record(8, 8, -1), ticket: 7, refused: true, last: 8},
+			{what: "the same ticket again", item: record(7, 0, 6, "other"), ticket: 7, made: true, holders: 1, last: 7},
+			{what: "a later ticket came first", item: record(8, 0, 4), ticket: 7, made: true, last: 8},
+			{what: "a later ticket came first and left", item: record(8, 8, -1), ticket: 7, made: true, last: 8},
 			{what: "of the queue's own scope", item: with(record(5, 5, -1), "scope", nil), ticket: 7, say: "is a queue of ScopeQueue, and a queue of ScopeTable is asked for", last: 5},
 			{what: "of another scope", item: with(record(5, 5, -1), "scope", clause.String("entity")), ticket: 7, say: "is a queue of ScopeEntity, and a queue of ScopeTable is asked for", last: 5},
 			{what: "of no scope there is", item: with(record(5, 5, -1), "scope", clause.String("galaxy")), ticket: 7, say: "galaxy"},
@@ -127,13 +127,13 @@ func TestEnterConditions(t *testing.T) {
 				if err == nil || errors.Is(err, serving.ErrRefused) || !strings.Contains(err.Error(), test.say) {
 					t.Errorf("%s: %v, want that it says %q", test.what, err, test.say)
 				}
-			case errors.Is(err, serving.ErrRefused) != test.refused || !test.refused && err != nil:
+			case errors.Is(err, serving.ErrRefused) != test.refused || errors.Is(err, serving.ErrMade) != test.made || !test.refused && !test.made && err != nil:
 				t.Errorf("%s: %v, refused: %v", test.what, err, test.refused)
 			}
 			if _, wrong := errors.AsType[*clause.MalformedError](err); wrong {
 				continue
 			}
-			if err != nil && !test.refused {
+			if test.say != "" {
 				if rec, err = serving.Get(t.Context(), q); err != nil {
 					t.Fatal(err)
 				}
@@ -165,7 +165,7 @@ func TestEnterOnce(t *testing.T) {
 		}
 		for _, id := range []string{"a", "a-2"} {
 			rec, err := enter(id, 3)
-			if _, mine := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || !mine {
+			if _, mine := rec.Mine("a"); !errors.Is(err, serving.ErrMade) || !mine {
 				t.Errorf("again as %s: %+v, %v", id, rec, err)
 			}
 		}
@@ -173,7 +173,7 @@ func TestEnterOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"a", "a-2"} {
-			if rec, err := enter(id, 3); !errors.Is(err, serving.ErrRefused) || rec.Present {
+			if rec, err := enter(id, 3); !errors.Is(err, serving.ErrMade) || rec.Present {
 				t.Errorf("late as %s: %+v, %v", id, rec, err)
 			}
 		}

@@ -18,10 +18,6 @@ type Renewal struct {
 	TTL   time.Duration // new length of the lease; zero: it stays
 }
 
-// ErrOutrun reports that the holder is in the record, and that a later renewal of
-// its own was applied first. It is not a loss.
-var ErrOutrun = errors.New("a later heartbeat was applied first")
-
 // Heartbeat renews the lease of a holder that still holds the lock:
 //
 //	SET holders.#id.beat = holders.#id.beat + 1, holders.#id.until = :until
@@ -29,17 +25,15 @@ var ErrOutrun = errors.New("a later heartbeat was applied first")
 //
 // The last condition refuses a late heartbeat. It would set until back, and let
 // other clients evict a holder that relies on a later one. So until must never
-// decrease from call to call (heartbeat.Renewals). ErrRefused is a loss.
+// decrease from call to call (heartbeat.Renewals). ErrMade: a later heartbeat was applied first.
+// ErrLost is a loss. The Problem of an entry that cannot be read is returned in place of either.
 func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r Renewal) (Record, error) {
 	rec, err := send(ctx, q, r.heartbeat(id, t))
-	if !errors.Is(err, ErrRefused) {
+	if !errors.Is(err, ErrMade) && !errors.Is(err, ErrRefused) {
 		return rec, err
 	}
 	if problem := rec.hides(id, t); problem != nil {
 		return rec, problem
-	}
-	if _, held := rec.Held(id, t); held {
-		return rec, ErrOutrun
 	}
 	return rec, err
 }
@@ -54,11 +48,11 @@ func (r Record) hides(id string, t ticket.Number) error {
 	return h.Problem
 }
 
-// change sends a write to the entry of a holder that still holds the lock. It succeeds if the holder is done already.
-// ErrRefused is a loss.
-func change(ctx context.Context, q table.Queue, id string, t ticket.Number, w clause.Write, done func(Holder) bool) (Record, error) {
+// change sends a write to the entry of a holder that still holds the lock. It succeeds if that was made before.
+// ErrLost is a loss.
+func change(ctx context.Context, q table.Queue, w clause.Write) (Record, error) {
 	rec, err := send(ctx, q, w)
-	if h, held := rec.Held(id, t); errors.Is(err, ErrRefused) && held && done(h) {
+	if errors.Is(err, ErrMade) {
 		return rec, nil
 	}
 	return rec, err
@@ -67,22 +61,22 @@ func change(ctx context.Context, q table.Queue, id string, t ticket.Number, w cl
 // Confirm makes the grant of a fail-closed holder endless. Its entry has a short lease
 // until then. EVICT asks for the beat too, so one of the two is applied first and refuses
 // the other, whatever clocks say. The ticket refuses a late confirmation of an orphaned
-// entry. since is the time of the grant on DynamoDB's clock, or zero. ErrRefused: the
+// entry. since is the time of the grant on DynamoDB's clock, or zero. ErrLost: the
 // grant never comes back, and a confirmation under way is refused too.
 func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, since time.Time) (Record, error) {
-	return change(ctx, q, id, t, confirm(id, t, since), func(h Holder) bool { return h.Lease.Endless() })
+	return change(ctx, q, confirm(id, t, since))
 }
 
 // Downgrade lets an exclusive holder share its lock from now on, with no holder in
 // between. next is the number of its next fenced transaction (NextCall), which a late
-// Downgrade does not follow: others would join before it is visible. ErrRefused is a loss.
+// Downgrade does not follow: others would join before it is visible. ErrLost is a loss.
 func Downgrade(ctx context.Context, q table.Queue, id string, t ticket.Number, next int64) (Record, error) {
-	return change(ctx, q, id, t, downgrade(id, t, next), func(h Holder) bool { return h.Shared })
+	return change(ctx, q, downgrade(id, t, next))
 }
 
 // SetData replaces the data of a holder. Empty data is removed. call numbers the calls of
 // one holder, from 1. A call that arrives after a later one would restore older data: it is
-// refused by the table, and succeeds. ErrRefused is a loss.
+// refused by the table, and succeeds. ErrLost is a loss.
 func SetData(ctx context.Context, q table.Queue, id string, t ticket.Number, call int64, data []byte) (Record, error) {
-	return change(ctx, q, id, t, setData(id, t, call, data), func(h Holder) bool { return h.DataSet > call })
+	return change(ctx, q, setData(id, t, call, data))
 }

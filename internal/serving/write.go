@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,6 +17,13 @@ import (
 // ErrRefused reports that the condition of a write was false. The record that refused
 // it is returned too. Look for the caller's own id in it first.
 var ErrRefused = errors.New("refused by the serving record")
+
+// ErrLost is the ErrRefused of a write that will never be applied: the holder has lost the lock.
+var ErrLost = fmt.Errorf("the lock is lost: %w", ErrRefused)
+
+// ErrMade reports that a write was refused because what it does has been done: by an earlier attempt whose answer was
+// lost, or by a later write of the same holder. The record is returned too.
+var ErrMade = errors.New("made before, or outrun by a later write")
 
 // Entry is what a grant writes for its holder.
 type Entry struct {
@@ -88,6 +96,10 @@ func written(ctx context.Context, q table.Queue, item clause.Item, err error) (R
 	switch {
 	case wasRefused && problem != nil:
 		return Record{}, table.NotApplied(problem)
+	case wasRefused && refused.Means == clause.Made:
+		return rec, ErrMade
+	case wasRefused && refused.Means == clause.Lost:
+		return rec, ErrLost
 	case wasRefused:
 		return rec, ErrRefused
 	case problem != nil:

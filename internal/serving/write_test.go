@@ -183,7 +183,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("HEARTBEAT: %+v, %v, want two beats and no harm", rec, err)
 		}
 		rec, err = serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Until: time.UnixMilli(8999), Since: time.UnixMilli(77)})
-		if h, _ := rec.Mine("a"); !errors.Is(err, serving.ErrOutrun) || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
+		if h, _ := rec.Mine("a"); !errors.Is(err, serving.ErrMade) || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
 			t.Errorf("a HEARTBEAT that comes late: %+v, %v", rec, err)
 		}
 		take(t, q, "b")

@@ -180,6 +180,7 @@ func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.
 		Repeat: grants,
 		If:     []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
 		Do:     append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(text(scopes[scope]))),
+		Made:   []clause.Cond{attrTicketNumber.AtLeast(number(t))},
 	}
 }
 
@@ -229,7 +230,8 @@ func (e Entry) resume(old Holder, mark Evicted) clause.Write {
 // last one refuses a late heartbeat, which would set until back.
 func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
 	beat, until, since := entry(id).Field(queue.AttrBeat), entry(id).Field(queue.AttrUntil), entry(id).Field(queue.AttrSince)
-	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}}
+	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}, Else: clause.Lost}
+	w.Made = holds(id, t)
 	w.If[0] = beat.Type("N").As("holder")
 	if !r.Until.IsZero() {
 		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
@@ -251,6 +253,7 @@ func confirm(id string, t ticket.Number, since time.Time) clause.Write {
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
 		Do:   []clause.Change{beat.Set(one), entry(id).Field(queue.AttrUntil).Remove(), entry(id).Field(queue.AttrTTL).Remove()},
+		Made: append(holds(id, t), entry(id).Field(queue.AttrTTL).Absent()), Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -269,6 +272,7 @@ func downgrade(id string, t ticket.Number, next int64) clause.Write {
 		Name: "DOWNGRADE",
 		If:   append(holds(id, t), alone(), unnumbered(id, next)),
 		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(queue.AttrMode).Set(shared)},
+		Made: append(holds(id, t), entry(id).Field(queue.AttrMode).Equal(shared)), Else: clause.Lost,
 	}
 }
 
@@ -282,6 +286,7 @@ func setData(id string, t ticket.Number, call int64, data []byte) clause.Write {
 		Name: "SETDATA",
 		If:   append(holds(id, t), clause.Any(set.Absent(), set.AtMost(integer(call))).As("not late")),
 		Do:   []clause.Change{set.Set(integer(call)), change},
+		Made: append(holds(id, t), set.AtLeast(integer(call+1))), Else: clause.Lost,
 	}
 }
 

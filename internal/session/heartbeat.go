@@ -66,7 +66,7 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 		renewal.TTL = s.config.Terms.TTL // it was that of the row
 	}
 	rec, err := serving.Heartbeat(ctx, q, s.grant.ID, s.grant.Ticket, renewal)
-	if errors.Is(err, serving.ErrRefused) {
+	if errors.Is(err, serving.ErrLost) {
 		if s.confirmRelease(rec) {
 			return errReleasing
 		}

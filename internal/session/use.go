@@ -41,7 +41,7 @@ func (s *Session) write(ctx context.Context, what string, send func(context.Cont
 	case err == nil:
 		s.saw(rec)
 		return nil
-	case errors.Is(err, serving.ErrRefused):
+	case errors.Is(err, serving.ErrLost):
 		return s.fenced(rec)
 	}
 	return s.failed(ctx, what, err)

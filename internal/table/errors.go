@@ -29,7 +29,7 @@ type SchemaError = queue.TableError
 
 // Error is the error of a request that failed.
 type Error struct {
-	Operation string // as DynamoDB names it
+	Operation string // as DynamoDB names it, or the protocol
 	Table     string
 	Timeout   time.Duration // the time-out that ended the request; zero: another cause
 	Err       error
@@ -80,10 +80,35 @@ func (e *Error) Unwrap() error {
 // wrote nothing. A retry of the SDK's may have been refused by what its own lost first
 // attempt wrote, so the caller looks for its own id in the item.
 type Refused struct {
-	Item clause.Item // that refused the write; nil: there is none
+	Item  clause.Item // that refused the write; nil: there is none
+	Means clause.Refusal
 }
 
 func (e *Refused) Error() string { return "the condition was false" }
+
+var (
+	// errUnshown is a lasting property of the engine.
+	errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
+	// errContradicted is transient, as the item may change. Callers repeat a write for a limited time.
+	errContradicted = errors.New("the write was refused by an item that meets all of its conditions")
+)
+
+// explain returns the error of a write, and of a refusal what it means. A refusal that nothing explains is an error,
+// never a reason to decide again.
+func (s *Store) explain(e Expressions, err error) error {
+	refused, ok := errors.AsType[*Refused](err)
+	if !ok || len(e.write.If) == 0 {
+		return err
+	}
+	refused.Means = e.write.Refused(e.attributes, refused.Item)
+	switch {
+	case refused.Means != clause.Contradicted:
+		return err
+	case refused.Item == nil:
+		return NotApplied(errUnshown)
+	}
+	return NotApplied(&Error{Operation: e.write.Name, Table: s.layout.Table, Err: errContradicted})
+}
 
 func (s *Store) translate(ctx, bounded context.Context, timeout time.Duration, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
@@ -172,8 +197,8 @@ func schemaProblem(ctx context.Context, db any, timeout time.Duration, name stri
 }
 
 // Transient reports whether another attempt can help: after a time-out, a broken
-// connection, a throttle, a server error, a transaction on the item, or a write to it in
-// another region. It is false for a refusal, a wrong table, missing rights, and a
+// connection, a throttle, a server error, a transaction on the item, a write to it in
+// another region, or a refusal that nothing explains. It is false for a refusal, a wrong table, missing rights, and a
 // cancelled context.
 func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
@@ -186,7 +211,7 @@ func Transient(err error) bool {
 	_, conflict := errors.AsType[*types.TransactionConflictException](err)
 	_, replicated := errors.AsType[*types.ReplicatedWriteConflictException](err)
 	retryable := sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables).IsErrorRetryable(e.Err)
-	return quota || conflict || replicated || retryable == aws.TrueTernary
+	return quota || conflict || replicated || retryable == aws.TrueTernary || errors.Is(err, errContradicted)
 }
 
 // Retryable repeats requests that failed transiently, without a limit of its own.

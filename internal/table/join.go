@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
 var (
@@ -21,7 +23,7 @@ func Join(own Expressions, users expression.Expression) Expressions {
 	if own.err != nil {
 		return own
 	}
-	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values), repeat: own.repeat}
+	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values), write: clause.Write{Repeat: own.write.Repeat}}
 	if e.values == nil {
 		e.values = map[string]types.AttributeValue{}
 	}

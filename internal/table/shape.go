@@ -18,7 +18,8 @@ type Expressions struct {
 	update, condition *string // nil: none
 	names             map[string]string
 	values            map[string]types.AttributeValue
-	repeat            clause.Repeat
+	write             clause.Write // that they express, and its attributes; of one that is joined with another's, Repeat only
+	attributes        clause.Names
 	err               error // of building them; the request returns it
 }
 
@@ -54,9 +55,10 @@ type template struct {
 
 // Express returns the expressions of a write.
 func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
+	is := w
 	w = w.Planted()
 	if w.Kind != clause.Update && len(w.If) == 0 { // the builder knows no request without an expression
-		return Expressions{repeat: w.Repeat}
+		return Expressions{write: w}
 	}
 	buffer := s.templates.buffers.Get().(*[]byte)
 	defer s.templates.buffers.Put(buffer)
@@ -79,7 +81,7 @@ func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
 		s.templates.mu.Unlock()
 	}
 	e := t.fill(ids, values)
-	e.repeat = w.Repeat
+	e.write, e.attributes = is, n
 	return e
 }
 

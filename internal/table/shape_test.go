@@ -30,6 +30,7 @@ func TestExpress(t *testing.T) {
 			w.If, w.Do = append(w.If, path.Equal(clause.V(second)), open.Type("S")), append(w.Do, open.Remove())
 		}
 		got, want := store.Express(w, n), Build(w.Builder(n))
+		want.write, want.attributes = w, n
 		if got.err != nil || want.err != nil {
 			t.Fatal(got.err, want.err)
 		}

@@ -46,7 +46,7 @@ func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // options are those of a write.
 func (e Expressions) options() []Option {
-	if e.repeat == clause.BySender {
+	if e.write.Repeat == clause.BySender {
 		return []Option{once}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (s *Store) update(ctx context.Context, key clause.Item, e Expressions, retu
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
 	if err != nil {
-		return nil, err
+		return nil, s.explain(e, err)
 	}
 	return out.Attributes, nil
 }
@@ -133,7 +133,7 @@ func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions) error 
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
-	return err
+	return s.explain(e, err)
 }
 
 func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) error {
@@ -145,7 +145,7 @@ func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) erro
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
-	return err
+	return s.explain(e, err)
 }
 
 // Get reads the item consistently. It is nil if there is none.

@@ -145,7 +145,10 @@ func (w *Waiter) enter(ctx context.Context, t ticket.Number) error {
 		err := w.send(ctx, "enter the queue", func(ctx context.Context) (err error) {
 			a, entry := w.attempt(false)
 			rec, err = serving.Enter(ctx, w.cfg.Queue, entry, t, w.cfg.Counter.Scope, w.cfg.NoWait)
-			err, a.unknown = entered(rec, err, t, w.cfg.NoWait)
+			if errors.Is(err, serving.ErrMade) {
+				err = nil
+			}
+			a.unknown = err != nil && !errors.Is(err, serving.ErrRefused) && table.Applied(err)
 			return err
 		})
 		switch {
@@ -154,29 +157,13 @@ func (w *Waiter) enter(ctx context.Context, t ticket.Number) error {
 				a.unknown = false // it is in the record, or no ENTER of t will ever be applied
 			}
 			return w.afterEnter(rec)
-		case !errors.Is(err, serving.ErrRefused) || errors.Is(err, errChanged):
+		case !errors.Is(err, serving.ErrRefused), !w.cfg.NoWait:
 			return err
 		}
 		if err := w.makeRoom(ctx, rec); err != nil {
 			return err
 		}
 	}
-}
-
-// entered returns what the answer to an ENTER of t means: nil if t has entered, ErrRefused if there is no room,
-// errChanged if the record that is returned would not refuse it. unknown: it may have been applied.
-func entered(rec serving.Record, err error, t ticket.Number, noWait bool) (_ error, unknown bool) {
-	switch {
-	case err == nil:
-		return nil, false
-	case !errors.Is(err, serving.ErrRefused):
-		return err, table.Applied(err)
-	case t.Compare(rec.TicketNumber) <= 0:
-		return nil, false
-	case noWait:
-		return err, false
-	}
-	return errChanged, false
 }
 
 // afterEnter judges a ticket that has entered: at or below the floor, without a grant, it is of no use.

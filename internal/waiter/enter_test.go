@@ -7,39 +7,9 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/records"
 	"github.com/queuelock/queuelock/queue"
 )
-
-func TestAnswerToEnter(t *testing.T) {
-	lost := &table.Error{Operation: "UpdateItem", Err: errors.New("connection reset")}
-	for name, test := range map[string]struct {
-		number  int // of the record that is returned
-		err     error
-		noWait  bool
-		want    error
-		unknown bool
-	}{
-		"Applied":              {number: 7},
-		"AppliedEarlier":       {number: 7, err: serving.ErrRefused},
-		"LaterTicketCameFirst": {number: 8, err: serving.ErrRefused, noWait: true},
-		"NoRoom":               {number: 6, err: serving.ErrRefused, noWait: true, want: serving.ErrRefused},
-		"RecordChanged":        {number: 6, err: serving.ErrRefused, want: errChanged},
-		"NoAnswer":             {err: lost, want: lost, unknown: true},
-		"NotApplied":           {err: table.NotApplied(lost), want: lost},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err, unknown := entered(serving.Record{TicketNumber: n(test.number)}, test.err, n(7), test.noWait)
-			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || unknown != test.unknown {
-				t.Errorf("error %v, unknown %v, want %v, %v", err, unknown, test.want, test.unknown)
-			}
-			if test.want == serving.ErrRefused && errors.Is(err, errChanged) {
-				t.Error("a refusal without room is tried again")
-			}
-		})
-	}
-}
 
 func TestEnteredTicket(t *testing.T) {
 	for name, test := range map[string]struct {

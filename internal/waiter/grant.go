@@ -209,7 +209,7 @@ func (w *Waiter) confirm(ctx context.Context, grant *Grant) error {
 		me, _ := rec.Mine(a.id)
 		grant.Record, grant.Lease = rec, me.Lease
 		return nil
-	case !errors.Is(err, serving.ErrRefused):
+	case !errors.Is(err, serving.ErrLost):
 		return err
 	}
 	w.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time",

@@ -119,7 +119,7 @@ func TestUsableGrant(t *testing.T) {
 		"AtOnce":              {want: true},
 		"BeforeItsDeadline":   {after: 53 * time.Second, want: true},
 		"NotAfterItsDeadline": {after: 54 * time.Second},
-		"NotUnreadable":       {entry: serving.Holder{Problem: errChanged}}, // without a lease
+		"NotUnreadable":       {entry: serving.Holder{Problem: errMissing}}, // without a lease
 		"NotAfterSuspension":  {until: instant.Add(time.Minute), clock: ahead},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,23 +3,15 @@ package waiter
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 )
 
 // answerGrace is how long the answer to a request is awaited after the caller's context has ended.
 const answerGrace = time.Second
-
-// errChanged reports that the record would not refuse the request any more.
-var errChanged = fmt.Errorf("the record has changed meanwhile: %w", serving.ErrRefused)
-
-func retryable(err error) bool { return table.Transient(err) || errors.Is(err, errChanged) }
 
 // answered is the policy of a request that is not repeated as it is: its refusal, or failure, is followed by another one.
 var answered = retry.Policy{Grace: answerGrace}
@@ -61,14 +53,14 @@ func (w *Waiter) persist(ctx context.Context, what string, period time.Duration,
 		return ctx.Err()
 	}
 	err := retry.Policy{
-		Retryable: func(err error) bool { return retryable(err) && ctx.Err() == nil },
+		Retryable: func(err error) bool { return table.Transient(err) && ctx.Err() == nil },
 		Schedule:  w.series, Grace: period,
 		OnRetry: func(err error) { w.repeated(what, err) },
 	}.Do(ctx, request)
 	switch {
 	case err == nil:
 		w.failure = nil
-	case ctx.Err() != nil && (retryable(err) || table.Unanswered(err)):
+	case ctx.Err() != nil && table.Unanswered(err):
 		if period > 0 {
 			w.unanswered(err) // no answer came in all that time
 		}

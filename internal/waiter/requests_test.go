@@ -50,7 +50,6 @@ func TestRequests(t *testing.T) {
 	}{
 		"SucceedAtOnce":          {answers: []error{nil}, calls: 1},
 		"SucceedAfterFailures":   {answers: []error{errTimeout, errTimeout, nil}, calls: 3},
-		"AreRepeatedAfterChange": {answers: []error{errChanged, nil}, calls: 2},
 		"EndWithRefusal":         {answers: []error{errTimeout, serving.ErrRefused}, want: serving.ErrRefused, calls: 2, failure: errTimeout},
 		"EndWithFatalError":      {answers: []error{errMissing}, want: errMissing, calls: 1},
 		"EndAfterTimeout":        {answers: []error{errTimeout}, want: errTimeout, failure: errTimeout},

@@ -34,7 +34,8 @@ const draws = 100_000
 
 // Run checks of each write: that the table applies it exactly if Apply does, with the same result, and that each named
 // condition decides the fate of an item alone, so that it could not be left out unseen. Of a write that may be
-// repeated Freely it checks that a second application is refused or changes nothing.
+// repeated Freely it checks that a second application is refused or changes nothing, and of all that such a refusal is not
+// taken for a loss.
 func (s Suite) Run(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	db := table.Client("writetest")
@@ -114,11 +115,17 @@ func (s Suite) Run(t *testing.T) {
 			}
 			for range draws / 10 {
 				w := s.Write[name](rnd)
-				if once, fate := w.Apply(s.Names, s.item(rnd)); fate == clause.Applied && w.Repeat == clause.Freely {
-					twice, _ := w.Apply(s.Names, once)
-					if diff := cmp.Diff(beatless(once), beatless(twice), SameValues...); diff != "" {
-						t.Fatalf("%s is not to be repeated freely: a second application changes (-once +twice):\n%s", w.Name, diff)
-					}
+				once, fate := w.Apply(s.Names, s.item(rnd))
+				if fate != clause.Applied {
+					continue
+				}
+				twice, fate := w.Apply(s.Names, once)
+				diff := cmp.Diff(beatless(once), beatless(twice), SameValues...)
+				switch {
+				case w.Repeat == clause.Freely && diff != "":
+					t.Fatalf("%s is not to be repeated freely: a second application changes (-once +twice):\n%s", w.Name, diff)
+				case fate == clause.Refused && w.Refused(s.Names, once) == clause.Lost:
+					t.Fatalf("%s takes what it has made for a loss: %v", w.Name, once)
 				}
 			}
 		})

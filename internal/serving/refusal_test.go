@@ -1,0 +1,138 @@
+package serving_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestRefusals checks what it means that a record refuses a write. The record of each case is what is left of one with
+// the holder a, ticket 1, until 2000, beat 1.
+func TestRefusals(t *testing.T) {
+	names := clause.Names{Key: "pk"}
+	entry := clause.Item{"owner": clause.String("o"), "beat": clause.Int(1), "ticket": clause.Int(1), "until": clause.Int(2000), "ttl": clause.Int(60_000)}
+	with := func(item clause.Item, name string, v types.AttributeValue) clause.Item {
+		changed := clause.Item{name: v}
+		for other, v := range item {
+			if other != name {
+				changed[other] = v
+			}
+		}
+		if v == nil {
+			delete(changed, name)
+		}
+		return changed
+	}
+	record := func(holders clause.Item) clause.Item {
+		return clause.Item{
+			"pk": clause.String("e"), "ticketNumber": clause.Int(5), "granted": clause.Int(1), "servingAfter": clause.Int(0),
+			"holders": clause.Map(holders), "holdMode": clause.String("exclusive"),
+		}
+	}
+	of := func(name string, v types.AttributeValue) clause.Item {
+		return record(clause.Item{"a": clause.Map(with(entry, name, v))})
+	}
+	held := of("beat", clause.Int(1))
+	gone := record(clause.Item{})
+	later := with(record(clause.Item{"b": clause.Map(with(entry, "ticket", clause.Int(2)))}), "granted", clause.Int(2))
+	orphan := with(of("ticket", clause.Int(3)), "granted", clause.Int(3)) // a late copy of a TAKE put the id back
+	confirmed := record(clause.Item{"a": clause.Map(with(with(entry, "ttl", nil), "failClosed", &types.AttributeValueMemberBOOL{Value: true}))})
+	downgraded := with(of("mode", clause.String("shared")), "holdMode", clause.String("shared"))
+	joined := with(record(clause.Item{"a": clause.Map(with(entry, "mode", clause.String("shared"))), "b": clause.Map(with(entry, "ticket", clause.Int(2)))}), "holdMode", clause.String("shared"))
+
+	early, late := serving.Renewal{Until: time.UnixMilli(1999)}, serving.Renewal{Until: time.UnixMilli(2001)}
+	enter := func(i int, idleOnly bool) clause.Write {
+		return entryOf("a").WriteEnter(n(i), ticket.ScopeTable, idleOnly)
+	}
+	scoped := with(held, "scope", clause.String("shared"))
+	for name, c := range map[string]struct {
+		write clause.Write
+		item  clause.Item
+		want  clause.Refusal
+	}{
+		"HEARTBEAT/a later one came first":     {early.WriteHeartbeat("a", n(1)), held, clause.Made},
+		"HEARTBEAT/evicted":                    {late.WriteHeartbeat("a", n(1)), gone, clause.Lost},
+		"HEARTBEAT/a later grant":              {late.WriteHeartbeat("a", n(1)), later, clause.Lost},
+		"HEARTBEAT/orphaned":                   {early.WriteHeartbeat("a", n(1)), orphan, clause.Lost},
+		"HEARTBEAT/no record":                  {late.WriteHeartbeat("a", n(1)), nil, clause.Lost},
+		"HEARTBEAT/it would be applied":        {late.WriteHeartbeat("a", n(1)), held, clause.Contradicted},
+		"CONFIRM/by an earlier attempt":        {serving.WriteConfirm("a", n(1), time.Time{}), confirmed, clause.Made},
+		"CONFIRM/it has a lease":               {serving.WriteConfirm("a", n(1), time.Time{}), held, clause.Lost},
+		"CONFIRM/evicted":                      {serving.WriteConfirm("a", n(1), time.Time{}), gone, clause.Lost},
+		"CONFIRM/orphaned":                     {serving.WriteConfirm("a", n(1), time.Time{}), orphan, clause.Lost},
+		"CONFIRM/it would be applied":          {serving.WriteConfirm("a", n(1), time.Time{}), of("beat", clause.Int(0)), clause.Contradicted},
+		"DOWNGRADE/by an earlier attempt":      {serving.WriteDowngrade("a", n(1), 2), joined, clause.Made},
+		"DOWNGRADE/after a later transaction":  {serving.WriteDowngrade("a", n(1), 2), of("made", clause.Int(2)), clause.Lost},
+		"DOWNGRADE/evicted":                    {serving.WriteDowngrade("a", n(1), 2), gone, clause.Lost},
+		"DOWNGRADE/it would be applied":        {serving.WriteDowngrade("a", n(1), 2), downgraded, clause.Contradicted},
+		"SETDATA/a later call came first":      {serving.WriteSetData("a", n(1), 2, nil), of("dataSet", clause.Int(3)), clause.Made},
+		"SETDATA/evicted":                      {serving.WriteSetData("a", n(1), 2, nil), gone, clause.Lost},
+		"SETDATA/it would be applied":          {serving.WriteSetData("a", n(1), 2, nil), of("dataSet", clause.Int(2)), clause.Contradicted},
+		"ENTER/it has entered":                 {enter(5, false), scoped, clause.Made},
+		"ENTER/a later ticket has entered":     {enter(4, true), scoped, clause.Made},
+		"ENTER/no room":                        {enter(6, true), scoped, clause.Open},
+		"ENTER/no record":                      {enter(6, false), nil, clause.Contradicted},
+		"TAKE/no room":                         {entryOf("a").WriteTake(n(3), true), held, clause.Open},
+		"TAKE/it would be applied":             {entryOf("a").WriteTake(n(3), false), held, clause.Contradicted},
+		"CLAIM/held":                           {entryOf("b").WriteClaim(n(2)), held, clause.Open},
+		"CLAIM/granted":                        {entryOf("b").WriteClaim(n(2)), with(gone, "granted", clause.Int(2)), clause.Open},
+		"CLAIM/it would be applied":            {entryOf("b").WriteClaim(n(2)), gone, clause.Contradicted},
+		"SETTLE/the transaction was made":      {serving.WriteSettle("a", n(1), 2), of("made", clause.Int(2)), clause.Open},
+		"RELEASE/released":                     {endingOf("a", 1).WriteRelease(serving.FormHandOff, time.Time{}), gone, clause.Open},
+		"RELEASE/it would be applied":          {endingOf("a", 1).WriteRelease(serving.FormHandOff, time.Time{}), held, clause.Contradicted},
+		"RESET/not idle":                       {serving.WriteReset(n(1), time.Time{}), held, clause.Open},
+		"CLEAN UP/none is there":               {serving.WriteRemove("a"), gone, clause.Open},
+		"EVICT of a fail-closed holder/leased": {serving.WriteEvictFailClosed(serving.Evicted{}, serving.Holder{ID: "a", Ticket: n(1)}), held, clause.Open},
+		"EVICT/renewed":                        {serving.WriteEvict(serving.Evicted{}, serving.Holder{ID: "a", Ticket: n(1)}), held, clause.Open},
+	} {
+		if got := c.write.Refused(names, c.item); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// refusing is a client whose table refuses each update, and shows the item.
+type refusing struct{ *queuelocktest.Client }
+
+func (c refusing) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...table.Option) (*dynamodb.UpdateItemOutput, error) {
+	out, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: in.Key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return nil, err
+	}
+	return nil, &types.ConditionalCheckFailedException{Item: out.Item}
+}
+
+// TestContradiction checks that a refusal by a record that meets all conditions is a transient error, which proves that
+// nothing was applied, and no reason to decide again.
+func TestContradiction(t *testing.T) {
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	take(t, q, "a")
+	q.Store = table.NewStore(refusing{tb.Client("c")}, q.Layout(), time.Second)
+	late := serving.Renewal{Until: time.UnixMilli(9)}
+	for name, send := range map[string]func() (serving.Record, error){
+		"HEARTBEAT": func() (serving.Record, error) { return serving.Heartbeat(t.Context(), q, "a", n(1), late) },
+		"EVICT": func() (serving.Record, error) {
+			return serving.Evict(t.Context(), q, serving.Holder{ID: "a", Ticket: n(1)})
+		},
+		"RELEASE": func() (serving.Record, error) {
+			return serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1))
+		},
+	} {
+		_, err := send()
+		if err == nil || errors.Is(err, serving.ErrRefused) || errors.Is(err, serving.ErrMade) || !table.Transient(err) || table.Applied(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
