@@ -69,7 +69,7 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 	}
 	s := &several{client: c}
 	for i, key := range keys {
-		cfg, q, err := c.prepare(key, wait, opts)
+		cfg, q, err := key.prepare(c, wait, opts)
 		switch {
 		case err != nil:
 			return nil, err

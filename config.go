@@ -111,6 +111,16 @@ func thisProcess() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
+// Validate returns the error that New, and Acquire or LockItem, would return for these arguments. It makes no request.
+// Without a key it checks the arguments of New alone.
+func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
+	client, err := bare(nil, tableName, c)
+	if err == nil && key != nil {
+		_, _, err = key.prepare(client, waitpolicy.Forever, opts)
+	}
+	return err
+}
+
 // validate checks values and how they relate to each other; c has its defaults.
 func (c Config) validate() error {
 	var err error

@@ -24,17 +24,7 @@ import (
 // AnyKey names a queue: a Key, or an ItemKey for that of an item's lock.
 type AnyKey interface {
 	fmt.Stringer
-	queue(*Client) (table.Queue, error)
-}
-
-func (k Key) queue(c *Client) (table.Queue, error) {
-	_, q, err := c.prepare(k, waitpolicy.NoWait, nil)
-	return q, err
-}
-
-func (k ItemKey) queue(c *Client) (table.Queue, error) {
-	_, q, err := c.prepareItem(k, waitpolicy.NoWait, nil)
-	return q, err
+	prepare(*Client, waitpolicy.Wait, []Option) (*settings, table.Queue, error)
 }
 
 // enter begins a call on a queue that acquires nothing.
@@ -42,7 +32,7 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 	if key == nil {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
-	if q, err = key.queue(c); err == nil {
+	if _, q, err = key.prepare(c, waitpolicy.NoWait, nil); err == nil {
 		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
 	}
 	return bounded, q, end, err
