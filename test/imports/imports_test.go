@@ -22,7 +22,6 @@ var floors = []string{
 	"httplock",
 	"sweeper",
 	"",
-	"internal/picture",
 	"internal/multilock",
 	"internal/session",
 	"internal/waiter",
