@@ -127,7 +127,7 @@ func (c Config) validate() error {
 	bad, printable := quote.Bad(c.Owner)
 	switch {
 	case c.Scope < ticket.ScopeQueue || c.Scope > ticket.ScopeTable:
-		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
+		err = fmt.Errorf("the field Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case c.Forget != 0 && c.Forget < minForget:
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ticket.ScopeQueue:
