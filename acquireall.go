@@ -69,7 +69,7 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 	}
 	s := &several{client: c}
 	for i, key := range keys {
-		cfg, q, err := c.prepare(key, wait, opts)
+		cfg, q, err := key.prepare(c, wait, opts)
 		switch {
 		case err != nil:
 			return nil, err
@@ -172,16 +172,6 @@ func (ls *Locks) String() string {
 // All returns the locks in the order in which their keys were given, each once.
 func (ls *Locks) All() []*Lock { return slices.Clone(ls.all) }
 
-// Get returns the lock of a key, or nil if the key was not given.
-func (ls *Locks) Get(key Key) *Lock {
-	for _, lock := range ls.all {
-		if lock.Key() == key.normal() {
-			return lock
-		}
-	}
-	return nil
-}
-
 // Ticket returns the common ticket, the fencing token of each lock. ok is false with ScopeQueue, where each
 // lock has its own.
 func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
@@ -235,8 +225,18 @@ func (c locksContext) Err() error {
 func (ls *Locks) Release(ctx context.Context) error {
 	_ = ls.Err() // a lease that has ended is a loss, not a release
 	ls.finish(ErrReleased)
+	return ls.each(ctx, func(ctx context.Context, lock *Lock) error { return lock.Release(ctx) })
+}
+
+// Extend renews all of the leases now, whether or not some of them fail. Returns the joined errors of Lock.Extend.
+func (ls *Locks) Extend(ctx context.Context) error {
+	return ls.each(ctx, func(ctx context.Context, lock *Lock) error { return lock.Extend(ctx) })
+}
+
+// each calls f for the locks, some at a time, and joins the errors.
+func (ls *Locks) each(ctx context.Context, f func(context.Context, *Lock) error) error {
 	errs := make([]error, len(ls.all))
-	multilock.Each(ctx, len(ls.all), nil, func(ctx context.Context, i int) { errs[i] = ls.all[i].Release(ctx) })
+	multilock.Each(ctx, len(ls.all), nil, func(ctx context.Context, i int) { errs[i] = f(ctx, ls.all[i]) })
 	return errors.Join(errs...)
 }
 

@@ -112,13 +112,23 @@ func thisProcess() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
+// Validate returns the error that New, and Acquire or LockItem, would return for these arguments. It makes no request.
+// Without a key it checks the arguments of New alone.
+func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
+	client, err := bare(nil, tableName, c)
+	if err == nil && key != nil {
+		_, _, err = key.prepare(client, waitpolicy.Forever, opts)
+	}
+	return err
+}
+
 // validate checks values and how they relate to each other; c has its defaults.
 func (c Config) validate() error {
 	var err error
 	bad, printable := quote.Bad(c.Owner)
 	switch {
 	case c.Scope < ticket.ScopeQueue || c.Scope > ticket.ScopeTable:
-		err = fmt.Errorf("Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
+		err = fmt.Errorf("the field Scope is %d: ScopeQueue, ScopeEntity and ScopeTable are possible", int(c.Scope))
 	case c.Forget != 0 && c.Forget < minForget:
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ticket.ScopeQueue:

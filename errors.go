@@ -248,7 +248,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
 	e := &NotAcquiredError{
-		Key: key, Waited: waited, Serving: c.served(q, last), Own: c.own(last), Holders: len(last.Serving),
+		Key: key, Waited: waited, Serving: last.Served(q, c.observer), Own: c.own(last), Holders: len(last.Serving),
 		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
 	}
 	if !last.Ticket.IsZero() {

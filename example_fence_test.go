@@ -176,7 +176,7 @@ func ExampleLocks_Transact() {
 		return
 	}
 
-	fmt.Println("locked", both.Get(to).Key().Entity)
+	fmt.Println("locked", both.All()[1].Key().Entity, both.Extend(ctx))
 	fmt.Println(both.Transact(ctx, putOrder("order-8"), putOrder("order-9")))
 	if err := both.Release(ctx); err != nil {
 		fmt.Println(err)
@@ -185,7 +185,7 @@ func ExampleLocks_Transact() {
 	fmt.Println(errors.Is(both.Err(), queuelock.ErrReleased))
 	fmt.Println(errors.Is(both.Transact(ctx, putOrder("order-8")), queuelock.ErrReleased))
 	// Output:
-	// locked order-9
+	// locked order-9 <nil>
 	// <nil>
 	// true
 	// true

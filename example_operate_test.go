@@ -10,6 +10,18 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// A service checks its settings before it connects.
+func ExampleConfig_Validate() {
+	settings := queuelock.Config{TTL: 10 * time.Second, HeartbeatInterval: 9 * time.Second}
+	fmt.Println(settings.Validate("queuelock", nil))
+
+	settings.HeartbeatInterval = 0
+	fmt.Println(settings.Validate("queuelock", queuelock.Key{Entity: "payroll"}, queuelock.Permits(0)))
+	// Output:
+	// queuelock: HeartbeatInterval 9s must be less than four fifths of TTL 10s, so that a failed renewal can be repeated
+	// queuelock: Permits(0): between 1 and 500 are possible
+}
+
 func ExampleCreateTable() {
 	ctx, db := context.Background(), newMemory()
 

@@ -415,7 +415,7 @@ func ExampleClient_AcquireAll() {
 }
 
 // Several reasons to lock one entity, with the entity's own ticket.
-func ExampleScope() {
+func ExampleConfig_scope() {
 	ctx := context.Background()
 	db := newMemoryTable()
 	locks, closed := scoped(db, ticket.ScopeEntity)

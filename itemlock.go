@@ -46,7 +46,7 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // Errors and options are those of Acquire, without Shared, Permits, FailClosed and OnHandle. Returns ErrNoItem
 // for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {
-	cfg, q, err := c.prepareItem(item, wait, opts)
+	cfg, q, err := item.prepare(c, wait, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +60,10 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	return &ItemLock{lock, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
-func (c *Client) prepareItem(item ItemKey, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
+func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.with(opts)
 	cfg.Scope = ticket.ScopeQueue
-	home := &table.Home{Table: item.Table, Key: maps.Clone(item.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
+	home := &table.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	var misuse error
 	switch {
 	case cfg.mode != (serving.Mode{}):

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/listing"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -24,17 +24,7 @@ import (
 // AnyKey names a queue: a Key, or an ItemKey for that of an item's lock.
 type AnyKey interface {
 	fmt.Stringer
-	queue(*Client) (table.Queue, error)
-}
-
-func (k Key) queue(c *Client) (table.Queue, error) {
-	_, q, err := c.prepare(k, waitpolicy.NoWait, nil)
-	return q, err
-}
-
-func (k ItemKey) queue(c *Client) (table.Queue, error) {
-	_, q, err := c.prepareItem(k, waitpolicy.NoWait, nil)
-	return q, err
+	prepare(*Client, waitpolicy.Wait, []Option) (*settings, table.Queue, error)
 }
 
 // enter begins a call on a queue that acquires nothing.
@@ -42,7 +32,7 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 	if key == nil {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
-	if q, err = key.queue(c); err == nil {
+	if _, q, err = key.prepare(c, waitpolicy.NoWait, nil); err == nil {
 		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
 	}
 	return bounded, q, end, err
@@ -60,7 +50,7 @@ func (c *Client) Inspect(ctx context.Context, key AnyKey) (*queue.State, error) 
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", keyOf(q), err)
 	}
-	return picture.State(q, snapshot, c.observer), nil
+	return snapshot.State(q, c.observer), nil
 }
 
 // ScanConfig says how Queues reads the table. The zero value reads all of it as fast as it can.
@@ -110,13 +100,19 @@ func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.St
 			case found.Err != nil:
 				state, err = &queue.State{Entity: q.Entity, Reason: q.Reason}, found.Err
 			default:
-				state = picture.State(q, found.Snapshot, c.observer)
+				state = found.Snapshot.State(q, c.observer)
 			}
 			if !yield(state, err) {
 				return
 			}
 		}
 	}
+}
+
+// present returns the holders of a record that was read now.
+func (c *Client) present(q table.Queue, rec serving.Record) []queue.Holder {
+	now := time.Now()
+	return rec.Shown(q, c.observer, now, q.Clock().Middle(now))
 }
 
 // IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It changes
@@ -129,11 +125,10 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	}
 	defer end()
 	rec, err := serving.Get(ctx, q)
-	readAt := time.Now()
 	if err != nil {
 		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
 	}
-	return picture.Locked(q, rec.Holders, c.observer, readAt), nil
+	return slices.ContainsFunc(c.present(q, rec), func(h queue.Holder) bool { return !h.Expired() }), nil
 }
 
 // Sweep removes expired holders and waiters from a queue, and makes it idle if no ticket is outstanding. Waiters do the same, so Sweep is for queues without
@@ -177,7 +172,7 @@ func (c *Client) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	rec, err := sweeper.Shown(ctx, q, h, minRetryTimeout)
 	switch {
 	case errors.Is(err, serving.ErrRefused):
-		return &EvictError{Key: keyOf(q), Holder: h, Serving: picture.Holders(q, rec.Holders, c.observer)}
+		return &EvictError{Key: keyOf(q), Holder: h, Serving: c.present(q, rec)}
 	case err != nil:
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}

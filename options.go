@@ -12,7 +12,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/picture"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -309,7 +308,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		config.Progress = func(w waiter.Progress) {
 			p := Progress{
 				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
-				Serving: c.served(q, w.Status), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
+				Serving: w.Status.Served(q, c.observer), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
 				EstimatedWait: w.Wait.Wait, Estimated: w.Wait.Known,
 			}
 			if cfg.progress != nil {
@@ -342,9 +341,4 @@ func (c *Client) own(last waiter.Status) ticket.Number {
 		}
 	}
 	return ticket.Number{}
-}
-
-// served returns the holder that a waiter saw last, or nil. Its ages are of now.
-func (c *Client) served(q table.Queue, last waiter.Status) *queue.Holder {
-	return picture.Seen(q, last.Serving, c.observer, last.SeenAt)
 }

@@ -131,18 +131,16 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	if isNil(db) {
 		return nil, errors.New("queuelock: the DynamoDB client is nil")
 	}
-	interval := cfg.HeartbeatInterval
-	cfg = cfg.withDefaults()
-	layout := cfg.layout(tableName)
-	if err := cmp.Or(layout.Validate(), cfg.validate()); err != nil {
-		return nil, fmt.Errorf("queuelock: %w", err)
+	c, err := bare(db, tableName, cfg)
+	if err != nil {
+		return nil, err
 	}
-	c := &Client{cfg: cfg, interval: interval, log: notify.New(cfg.Logger, cfg.Observer), local: localqueue.New(cfg.attention())}
+	cfg = c.cfg
+	c.log, c.local = notify.New(cfg.Logger, cfg.Observer), localqueue.New(cfg.attention())
 	c.cfg.Logger = c.log.Logger
 	if cfg.Wake != nil {
 		c.local.UseHints(cfg.Wake, c.cfg.Logger)
 	}
-	c.store = table.NewStore(db, layout, cfg.RequestTimeout)
 	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sessions = &session.Client{
@@ -159,6 +157,17 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// bare returns a Client that can only check arguments.
+func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
+	interval := cfg.HeartbeatInterval
+	cfg = cfg.withDefaults()
+	layout := cfg.layout(tableName)
+	if err := cmp.Or(layout.Validate(), cfg.validate()); err != nil {
+		return nil, fmt.Errorf("queuelock: %w", err)
+	}
+	return &Client{cfg: cfg, interval: interval, store: table.NewStore(db, layout, cfg.RequestTimeout)}, nil
+}
+
 // Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks
 // are not reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with
 // its lease. Returns
@@ -170,7 +179,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error
 //     too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
-	cfg, q, err := c.prepare(key, wait, opts)
+	cfg, q, err := key.prepare(c, wait, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -343,9 +352,9 @@ func (c *Client) over(ctx context.Context) error {
 }
 
 // prepare checks the arguments of a call.
-func (c *Client) prepare(key Key, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
+func (k Key) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.with(opts)
-	key = key.normal()
+	key := k.normal()
 	var misuse error
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")

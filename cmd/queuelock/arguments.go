@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"regexp"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -31,18 +29,14 @@ func (r *reason) Set(text string) error {
 	return nil
 }
 
-// checkArguments asks the library what it thinks of a key and a configuration:
-// whatever it refuses before its first request is the caller's to mend. So is a
-// table's name that DynamoDB does not allow.
-func checkArguments(ctx context.Context, key queuelock.Key, table string, cfg queuelock.Config) error {
+// checkArguments asks the library what it thinks of a configuration, and of a key and options if a key is given:
+// whatever it refuses before its first request is the caller's to mend. So is a table's name that DynamoDB does not
+// allow.
+func checkArguments(table string, cfg queuelock.Config, key queuelock.AnyKey, options ...queuelock.Option) error {
 	if err := checkTable("--table", table); err != nil {
 		return err
 	}
-	client, err := queuelock.New(nowhere{}, table, cfg)
-	if err == nil {
-		_, err = client.Inspect(ctx, key)
-	}
-	if err != nil && !errors.Is(err, errNowhere) {
+	if err := cfg.Validate(table, key, options...); err != nil {
 		return usagef("%w", err)
 	}
 	return nil
@@ -89,31 +83,4 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // tooMany is the error of one argument too many, where that says where.
 func tooMany(cmd *cobra.Command, arg, where string) error {
 	return usagef("%q is one argument too many%s: see '%s --help'", arg, where, cmd.CommandPath())
-}
-
-var errNowhere = errors.New("this is no DynamoDB")
-
-// nowhere is a DynamoDB to which no request gets through.
-type nowhere struct{}
-
-var _ queuelock.DynamoDB = nowhere{}
-
-func (nowhere) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return nil, errNowhere
-}
-
-func (nowhere) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return nil, errNowhere
-}
-
-func (nowhere) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return nil, errNowhere
-}
-
-func (nowhere) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	return nil, errNowhere
-}
-
-func (nowhere) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return nil, errNowhere
 }

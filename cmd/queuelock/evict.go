@@ -107,10 +107,6 @@ func (f *evictFlags) evictee(args []string) (*evictee, error) {
 	}, nil
 }
 
-func (e *evictee) look(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
-	return c.Inspect(ctx, e.key)
-}
-
 func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	beat := cmd.Flags().Changed("beat")
 	if err := f.check(beat); err != nil {
@@ -172,7 +168,7 @@ type evicter struct {
 	cmd      *cobra.Command
 	settings *settings
 	cfg      queuelock.Config
-	client   *queuelock.Client // nil before look
+	client   *queuelock.Client // nil before find
 	closed   func()
 }
 
@@ -185,10 +181,10 @@ func (e *evicter) patience() *patience {
 func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	p := e.patience()
 	defer p.end()
-	if e.client, e.closed, err = e.settings.open(p.ctx, e.look, e.cfg); err != nil {
+	if e.client, e.closed, err = e.settings.open(p.ctx, e.key, e.cfg); err != nil {
 		return holder, err
 	}
-	state, err := e.look(p.ctx, e.client)
+	state, err := e.client.Inspect(p.ctx, e.key)
 	if err != nil {
 		return holder, p.unavailable(err)
 	}

@@ -74,7 +74,7 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer files.close()
-	client, closed, err := f.open(cmd.Context(), s.look, queuelock.Config{ItemPrefix: f.itemPrefix})
+	client, closed, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (f *historyFlags) begin(ctx context.Context, stderr io.Writer, client *queu
 	reads := int(f.length/f.interval) + 1
 	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
 		f.interval, f.length, count(reads, "read unit"))
-	state, err := lookOnce(ctx, client, s.look)
+	state, err := lookOnce(ctx, client, s)
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -150,7 +150,7 @@ func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *
 	defer over.Stop()
 	failed := false
 	for {
-		state, err := lookOnce(ctx, client, s.look)
+		state, err := lookOnce(ctx, client, s)
 		switch {
 		case ctx.Err() != nil:
 			return recorder, nil

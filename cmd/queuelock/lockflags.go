@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -122,7 +120,7 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		case p.cfg.Scope == ticket.ScopeEntity && key.Entity != f.keys[0].Entity:
 			return p, usagef("--scope entity: different entities have no common ticket: use --scope table")
 		}
-		if err := checkArguments(cmd.Context(), key, f.table, p.cfg); err != nil {
+		if err := checkArguments(f.table, p.cfg, key); err != nil {
 			return p, err
 		}
 	}
@@ -198,17 +196,17 @@ func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
 	}
 	for {
 		options := append(p.options[:len(p.options):len(p.options)], queuelock.WithData([]byte(text)))
-		err := f.checkOptions(cmd.Context(), p.cfg, options)
+		err := p.cfg.Validate(f.table, f.keys[0], options...)
 		switch {
 		case err == nil:
 			p.options = options
 			return nil
 		case text == "" && f.permits > 0:
-			return f.tooShort(cmd.Context(), p, err)
+			return f.tooShort(p, err)
 		case text == "":
 			return usagef("%w", err)
 		case given:
-			if f.checkOptions(cmd.Context(), p.cfg, p.options) != nil {
+			if p.cfg.Validate(f.table, f.keys[0], p.options...) != nil {
 				return usagef("%w", err) // it is not the data
 			}
 			return usagef("--data has %d bytes: too many for --permits %d: shorten it", len(text), f.permits)
@@ -219,28 +217,14 @@ func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
 
 // tooShort is the error of a lease that is too short for so many permits: each heartbeat
 // writes the entries of all holders.
-func (f *lockFlags) tooShort(ctx context.Context, p *plan, err error) error {
+func (f *lockFlags) tooShort(p *plan, err error) error {
 	for ttl := f.ttl; ttl <= maxTTL; ttl += time.Second {
 		cfg := p.cfg
-		if cfg.TTL = ttl.Truncate(time.Second); f.checkOptions(ctx, cfg, p.options) == nil {
+		if cfg.TTL = ttl.Truncate(time.Second); cfg.Validate(f.table, f.keys[0], p.options...) == nil {
 			return usagef("--permits %d with --ttl %v: heartbeats would write too much: need at least --ttl %v", f.permits, f.ttl, cfg.TTL)
 		}
 	}
 	return usagef("%w", err)
-}
-
-// checkOptions asks the library what it thinks of the options, without a request.
-func (f *lockFlags) checkOptions(ctx context.Context, cfg queuelock.Config, options []queuelock.Option) error {
-	client, err := queuelock.New(nowhere{}, f.table, cfg)
-	if err != nil {
-		return err
-	}
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, err = client.Acquire(ended, f.keys[0], waitpolicy.NoWait, options...); errors.Is(err, queuelock.ErrNotAcquired) {
-		return nil // the options were accepted
-	}
-	return err
 }
 
 // maxTitle is the most bytes of a command line that are published. With it the record of

@@ -194,11 +194,8 @@ func (o *opened) close() { o.db.close() }
 // openTable returns a client for scans. It describes the table, which fails early if there
 // is none. The right to do so is not needed.
 func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, error) {
-	if err := checkTable("--table", s.table); err != nil {
+	if err := checkArguments(s.table, s.config(queuelock.Config{}), nil); err != nil {
 		return nil, err
-	}
-	if _, err := queuelock.New(nowhere{}, s.table, s.config(queuelock.Config{})); err != nil {
-		return nil, usagef("%w", err)
 	}
 	db, err := s.connect(ctx)
 	if err != nil {

@@ -102,14 +102,12 @@ func (f *target) arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// look reads a queue's state.
-type look func(context.Context, *queuelock.Client) (*queue.State, error)
-
 // subject is the queue that the command line names.
 type subject struct {
-	look look
-	name string
-	none string // what is said if there is none
+	key   queuelock.AnyKey
+	table string // of the queue, if it is not an item's
+	name  string
+	none  string // what is said if there is none
 	// evict returns the command that evicts a holder; nil: there is none.
 	evict func(ticket.Number) string
 }
@@ -122,8 +120,7 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 			return nil, usagef("--reason %s: the lock of an item is in the item: use --item TABLE --key KEY", f.reason)
 		}
 		return &subject{
-			look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) { return c.Inspect(ctx, key) },
-			name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
+			key: key, table: table, name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
 			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name (see 'queuelock ls')", table),
 		}, nil
 	}
@@ -132,17 +129,18 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 		return nil, err
 	}
 	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
-	return &subject{
-		look: func(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
-			state, err := c.Inspect(ctx, item)
-			_, missing := errors.AsType[*types.ResourceNotFoundException](err)
-			if wrong, ok := errors.AsType[*queue.TableError](err); ok && missing && wrong.Table == f.item && f.item != table {
-				err = &briefError{fmt.Sprintf("there is no table %q here: check --item, --region and --endpoint", clip(f.item, 60)), err}
-			}
-			return state, err
-		},
-		name: "item " + item.String(), none: "no such item, or it was never locked",
-	}, nil
+	return &subject{key: item, table: table, name: "item " + item.String(), none: "no such item, or it was never locked"}, nil
+}
+
+// look reads the queue's state.
+func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
+	state, err := c.Inspect(ctx, s.key)
+	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
+	item, _ := s.key.(queuelock.ItemKey)
+	if wrong, ok := errors.AsType[*queue.TableError](err); ok && missing && wrong.Table == item.Table && item.Table != s.table {
+		err = &briefError{fmt.Sprintf("there is no table %q here: check --item, --region and --endpoint", clip(item.Table, 60)), err}
+	}
+	return state, err
 }
 
 func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
@@ -166,7 +164,7 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, closed, err := f.open(cmd.Context(), s.look, queuelock.Config{ItemPrefix: f.itemPrefix})
+	client, closed, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
 	if err != nil {
 		return err
 	}
@@ -175,7 +173,7 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 		return f.watching(cmd, client, s, print)
 	}
 	p := f.patience(cmd.Context(), cmd.ErrOrStderr(), statusLimit)
-	state, err := lookOnce(p.ctx, client, s.look)
+	state, err := lookOnce(p.ctx, client, s)
 	p.end()
 	if err != nil {
 		return p.unavailable(err)
@@ -222,17 +220,10 @@ func (f *statusFlags) printer(s *subject) (printer, error) {
 
 // open returns a client for looks. What the library refuses before its first request is
 // the caller's to correct.
-func (s *settings) open(ctx context.Context, first look, cfg queuelock.Config) (client *queuelock.Client, closed func(), err error) {
+func (s *settings) open(ctx context.Context, key queuelock.AnyKey, cfg queuelock.Config) (client *queuelock.Client, closed func(), err error) {
 	cfg = s.config(cfg)
-	if err := checkTable("--table", s.table); err != nil {
+	if err := checkArguments(s.table, cfg, key); err != nil {
 		return nil, nil, err
-	}
-	probe, err := queuelock.New(nowhere{}, s.table, cfg)
-	if err == nil {
-		_, err = first(ctx, probe)
-	}
-	if err != nil && !errors.Is(err, errNowhere) {
-		return nil, nil, usagef("%w", err)
 	}
 	db, err := s.connect(ctx)
 	if err != nil {
@@ -247,10 +238,10 @@ func (s *settings) open(ctx context.Context, first look, cfg queuelock.Config) (
 }
 
 // lookOnce reads a queue's state within statusLimit.
-func lookOnce(ctx context.Context, client *queuelock.Client, l look) (*queue.State, error) {
+func lookOnce(ctx context.Context, client *queuelock.Client, s *subject) (*queue.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
-	state, err := l(ctx, client)
+	state, err := s.look(ctx, client)
 	if err != nil {
 		return nil, unavailable(err)
 	}

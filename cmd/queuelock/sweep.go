@@ -96,7 +96,7 @@ type sweptQueue struct {
 func (f *sweepFlags) run(ctx context.Context, cmd *cobra.Command, entity string) error {
 	key := queuelock.Key{Entity: entity, Reason: f.reason}
 	if !f.all {
-		if err := checkArguments(ctx, key, f.table, f.config(queuelock.Config{})); err != nil {
+		if err := checkArguments(f.table, f.config(queuelock.Config{}), key); err != nil {
 			return err
 		}
 	}

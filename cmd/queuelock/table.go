@@ -149,13 +149,7 @@ func (f *tableFlags) recover(cmd *cobra.Command, db *database) error {
 
 // check checks the table and its keys, before any request.
 func (f *tableFlags) check() error {
-	if err := checkTable("--table", f.table); err != nil {
-		return err
-	}
-	if _, err := queuelock.New(nowhere{}, f.table, f.config(queuelock.Config{})); err != nil {
-		return usagef("%w", err)
-	}
-	return nil
+	return checkArguments(f.table, f.config(queuelock.Config{}), nil)
 }
 
 // contact connects, and describes the table. Its description is nil if there is none.

@@ -79,11 +79,8 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 		Table: f.table, PartitionKey: f.partitionKey, SortKey: f.sortKey, TTLAttribute: "expiresAt",
 		Prefix: f.prefix, Protection: f.protection, Recovery: f.recovery,
 	}
-	if err := checkTable("--table", f.table); err != nil {
+	if err := checkArguments(f.table, f.config(queuelock.Config{}), nil); err != nil {
 		return err
-	}
-	if _, err := queuelock.New(nowhere{}, f.table, f.config(queuelock.Config{})); err != nil {
-		return usagef("%w", err)
 	}
 	if err := forIAM(cmd, format); err != nil {
 		return err

@@ -31,7 +31,7 @@ func (f *statusFlags) watching(cmd *cobra.Command, client *queuelock.Client, s *
 	var last *queue.State
 	failed := false
 	for {
-		state, err := lookOnce(ctx, client, s.look)
+		state, err := lookOnce(ctx, client, s)
 		switch {
 		case ctx.Err() != nil && last == nil:
 			return nil

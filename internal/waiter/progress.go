@@ -5,9 +5,12 @@ import (
 	"math"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -21,6 +24,19 @@ type Status struct {
 	Blocked error     // problem of a row ahead or a holder that cannot be read
 	Failure error     // of the last request, CLEAN UP included, if the table did not answer
 	Wait    Estimate  // when Status was called
+}
+
+// Served returns the first holder, or nil, with its age and its remaining time as they are now.
+func (s Status) Served(q table.Queue, observer *heartbeat.Observer) *queue.Holder {
+	if len(s.Serving) == 0 {
+		return nil
+	}
+	now := time.Now()
+	holder := s.Serving[0].Shown(q, observer, s.SeenAt, q.Clock().Middle(now))
+	if !holder.FailClosed {
+		holder.Remaining -= now.Sub(s.SeenAt)
+	}
+	return &holder
 }
 
 // Estimate is how long the turns before a waiter's own are likely to take.

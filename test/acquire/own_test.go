@@ -69,7 +69,7 @@ func TestOwnHolderOfItemsAndSeveral(t *testing.T) {
 			if err != nil {
 				return ticket.Number{}, err
 			}
-			return locks.Get(locktest.Order).Ticket(), nil
+			return locks.All()[1].Ticket(), nil
 		},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {

@@ -21,7 +21,6 @@ var floors = []string{
 	"optimistic",
 	"httplock",
 	"",
-	"internal/picture",
 	"internal/multilock",
 	"internal/session",
 	"internal/waiter",

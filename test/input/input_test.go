@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
@@ -62,6 +63,7 @@ func TestArgumentsOfNew(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := queuelock.New(db, table.Name(), c.cfg)
 			locktest.Says(t, err, c.says...)
+			locktest.Says(t, c.cfg.Validate(table.Name(), nil), c.says...)
 		})
 	}
 	_, err := queuelock.New(nil, table.Name(), queuelock.Config{})
@@ -109,6 +111,9 @@ func TestKeysAndWaits(t *testing.T) {
 				return nil
 			}, b.opts...)
 			locktest.Says(t, err, b.says...)
+			if b.wait == waitpolicy.NoWait {
+				locktest.Says(t, queuelock.Config{}.Validate(table.Name(), b.key, b.opts...), b.says...)
+			}
 		}
 		if n := db.Counts().Total().Sent; n != 0 {
 			t.Errorf("%d requests were sent for bad arguments", n)
@@ -123,6 +128,25 @@ func TestKeysAndWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestValidate checks that Validate returns the errors of LockItem and of options, and starts nothing.
+func TestValidate(t *testing.T) {
+	item := queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "7"}}}
+	hints := queuelock.Config{Wake: closedHints{}}
+	for _, key := range []queuelock.AnyKey{nil, locktest.Order, item} {
+		if err := hints.Validate("queuelock", key, queuelock.WithTTL(time.Hour)); err != nil {
+			t.Errorf("%v: %v", key, err)
+		}
+	}
+	locktest.Says(t, queuelock.Config{}.Validate("q", nil), "table name")
+	locktest.Says(t, queuelock.Config{}.Validate("queuelock", locktest.Order, queuelock.CreateItem()), "CreateItem is for LockItem only")
+	locktest.Says(t, queuelock.Config{}.Validate("queuelock", item, queuelock.Shared()), "Shared and Permits are for Acquire")
+	item.Key = map[string]types.AttributeValue{"my_holders": &types.AttributeValueMemberS{Value: "7"}}
+	locktest.Says(t, queuelock.Config{ItemPrefix: "my_"}.Validate("queuelock", item), `"my_holders" is also the lock's`)
+}
+
+// closedHints are hints that must not be used.
+type closedHints struct{ wake.Hints }
 
 // TestEmptyClient checks that the errors of an empty Client say how to make one.
 func TestEmptyClient(t *testing.T) {

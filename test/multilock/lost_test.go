@@ -85,7 +85,7 @@ func TestContextEndsWithLoss(t *testing.T) {
 			t.Error("the context goes on, with a lock that was lost a minute ago")
 		}
 		lost, ok := errors.AsType[*queuelock.LostError](locks.Err())
-		if !ok || lost.Key.Entity != "b" || !errors.Is(context.Cause(locks.Context()), queuelock.ErrLost) || locks.Get(queuelock.Key{Entity: "a"}).Err() != nil {
+		if !ok || lost.Key.Entity != "b" || !errors.Is(context.Cause(locks.Context()), queuelock.ErrLost) || locks.All()[0].Err() != nil {
 			t.Errorf("%v, %v", locks.Err(), context.Cause(locks.Context()))
 		}
 		for range 2 {
@@ -98,12 +98,49 @@ func TestContextEndsWithLoss(t *testing.T) {
 
 		// One that is released by itself ends it as well.
 		locks = locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b")
-		locktest.Release(t, locks.Get(queuelock.Key{Entity: "a"}))
+		locktest.Release(t, locks.All()[0])
 		<-locks.Context().Done()
 		if !errors.Is(locks.Err(), queuelock.ErrReleased) {
 			t.Errorf("%v", locks.Err())
 		}
 		locktest.ReleaseAll(t, locks)
+	})
+}
+
+// TestExtendAll checks that Extend renews each lease by one request, also beside a lock that is lost.
+func TestExtendAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b", "c"), waitpolicy.NoWait, queuelock.NoHeartbeat())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(40 * time.Second)
+			spent := locktest.Cost(table, func() {
+				if err := locks.Extend(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			if spent.Sent != 3 || locks.Err() != nil {
+				t.Errorf("%+v, %v", spent, locks.Err())
+			}
+		}
+		locktest.Evict(t, table, "b")
+		time.Sleep(40 * time.Second)
+		err = locks.Extend(t.Context())
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" || !errors.Is(locks.Err(), queuelock.ErrLost) {
+			t.Errorf("%v, want that b was lost", err)
+		}
+		for _, i := range []int{0, 2} {
+			if left := locks.All()[i].Remaining(); left < 50*time.Second {
+				t.Errorf("lock %d was not extended: %v", i, left)
+			}
+		}
+		if err := locks.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Error(err)
+		}
 	})
 }
 
