@@ -69,7 +69,7 @@ examples-test: ## vet and test the examples that need other modules, in a module
 	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
-docs: ## write what is generated in docs/: writes.md, expressions.md, and the tables and prices of costs.md
+docs: ## write docs/writes.md, the tables and prices of docs/costs.md, and the golden file of expressions
 	$(GO) test -run 'TestWrites|TestExpressions|TestCosts' -count=1 ./test/docs -update
 
 .PHONY: pictures

@@ -9,7 +9,7 @@ import (
 )
 
 // Enter enters ticket t, which a wider counter has issued, into a queue, and is served
-// at once if no ticket is outstanding there: ENTER of docs/expressions.md, which takes
+// at once if no ticket is outstanding there: ENTER of docs/writes.md, which takes
 // the place of TAKE in the wider scopes. ticketNumber becomes the highest ticket that has
 // entered. Later tickets have no rows yet, because a waiter puts its row after the answer
 // to ENTER. With idleOnly the condition also asks for room for one more holder.

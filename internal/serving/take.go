@@ -10,7 +10,7 @@ import (
 )
 
 // Take takes a number and is served at once if no ticket is outstanding: TAKE of
-// docs/expressions.md. Right-hand sides read the item as it was, so servingAfter becomes
+// docs/writes.md. Right-hand sides read the item as it was, so servingAfter becomes
 // the number before the one that is issued. With idleOnly the condition also asks for
 // room for one more holder, so that a busy lock costs one request and no ticket.
 //

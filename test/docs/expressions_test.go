@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// operation is one expression of the protocol, as docs/expressions.md shows it.
+// operation is one expression of the protocol, as testdata/expressions.md shows it.
 type operation struct {
 	heading string // begins a section, if not empty
 	caption string
@@ -71,7 +71,7 @@ var operations = []operation{
 
 const expressionsHeader = `# Expressions
 
-The conditional writes of [the protocol](protocol.md), as the library sends them. This page is generated: ` + "`make docs`" + `
+The conditional writes of [the protocol](../../../docs/protocol.md), as the library sends them. This page is generated: ` + "`make docs`" + `
 plays each operation on the table in memory, records the requests and writes them here. A test fails when a request has an
 expression that is not listed, or when a listed one is not sent.
 
@@ -85,7 +85,7 @@ expression that is not listed, or when a listed one is not sent.
 `
 
 // TestExpressions plays each operation, and compares what was sent with
-// docs/expressions.md.
+// testdata/expressions.md.
 func TestExpressions(t *testing.T) {
 	sent := playAll(t)
 	found := make([][]request, len(operations))
@@ -114,7 +114,7 @@ func TestExpressions(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "\n```expression\n%s\n%s\n```\n", r.operation, layOut(r.expression))
 	}
-	generated(t, "docs/expressions.md", page.String())
+	generated(t, "test/docs/testdata/expressions.md", page.String())
 }
 
 // optionalSince is left out of heartbeats while the holder does not know the time.
