@@ -41,7 +41,7 @@ bool there = 1;
 byte until = 0, beat = 0; /* until 0: absent */
 byte applied = 0;         /* only for the check: the last heartbeat applied */
 
-/* The owner: Renewals of internal/lease, and Keeper of heartbeat. */
+/* The owner: Renewals and Keeper of heartbeat. */
 byte deadline = TTL - MARGIN;
 bool lost = 0;
 byte last = 0;            /* Renewals.until: the ends it writes never fall */
@@ -161,7 +161,7 @@ inline remove(b) {
 #else
 #define LATER DELAY
 #endif
-/* Observer of internal/lease, in a waiter. */
+/* Observer of heartbeat, in a waiter. */
 active proctype Other() {
 	byte from = 0, seen = 0;
 end:	do

@@ -22,8 +22,7 @@
  * item that carries the record, in one conditional request (UpdateAndRelease), and
  * up to twice if the first call ends without an answer. They have one turn, and
  * read its outcome from the marks on the record (outcomes.pml). DROP: how often the
- * item is deleted and created again. With NOITEM a refusal does not show the
- * record, which is read afterwards.
+ * item is deleted and created again.
  */
 #ifndef N
 #define N 2
@@ -1051,20 +1050,7 @@ upd:	skip;
 		:: !unkn && res -> res = 0; goto made
 		:: !unkn && !res -> skip
 		fi
-#ifndef NOITEM
-		goto judge
-#endif
-	}
-#ifdef NOITEM
-	skip; /* a read: the record may have changed since */
-#endif
-	atomic {
-#ifdef NOITEM
-		skip;
-#else
-		false;
-#endif
-judge:		decide(p, id, t, call);
+		decide(p, id, t, call); /* by the record that refused it */
 		if
 		:: verdict == uHELD && form -> verdict = 0; form = 0; goto upd
 		:: verdict == uHELD && !form -> verdict = 0; call++; goto held

@@ -8,14 +8,13 @@
  *
  * -D options: ROOM: how many hold at once (1: exclusive); IDS: the number of other
  * ids; CALLS: release calls; TRANS: fenced transactions; HB: heartbeats; TOKENS:
- * transactions have tokens; NOITEM: a refusal does not show the record, which is
- * read afterwards. The faults, and how often each may happen: LOST and DUP (as in
- * modes.pml), AGAIN (the SDK's client repeats a request, and only the second answer
- * arrives), ORPHAN (a repeated TAKE puts the id back with another ticket), RESUME,
- * DROP (the item is deleted, and another client creates it again), HAND (an operator
- * removes the entry without a mark), OLD (a client of a version without marks evicts
- * or releases), FORGET (DynamoDB forgets the transaction's token). BUG_... plants a
- * mistake.
+ * transactions have tokens. The faults, and how often each may happen: LOST and DUP
+ * (as in modes.pml), AGAIN (the SDK's client repeats a request, and only the second
+ * answer arrives), ORPHAN (a repeated TAKE puts the id back with another ticket),
+ * RESUME, DROP (the item is deleted, and another client creates it again), HAND (an
+ * operator removes the entry without a mark), OLD (a client of a version without
+ * marks evicts or releases), FORGET (DynamoDB forgets the transaction's token).
+ * BUG_... plants a mistake.
  */
 #ifndef ROOM
 #define ROOM 1
@@ -497,11 +496,6 @@ rel:	skip;
 		:: !unkn && res -> res = 0; assert(truth == call || broken_reported); goto over
 		:: !unkn && !res
 		fi;
-#ifdef NOITEM
-	}
-	skip;
-	atomic {
-#endif
 #ifdef BUG_SEEN_LATE
 		see();
 #endif
@@ -523,12 +517,6 @@ tx:	skip;
 		:: !unkn && res -> res = 0; assert((done & BIT(num)) || broken_reported); goto held
 		:: !unkn && !res
 		fi;
-#ifdef NOITEM
-	}
-late:	skip;
-	atomic {
-		skip;
-#endif
 read:		if
 		:: HELD && made == 2*num -> assert((done & BIT(num)) || broken_reported); goto held
 		:: HELD && made > 2*num -> assert(!(done & BIT(num)) || broken_reported); denied = denied | BIT(num); goto held
@@ -547,11 +535,7 @@ settle:	skip;
 		:: again -> again = 0; unkn = 0; goto settle
 		:: unkn && !again -> unkn = 0; if :: goto settle :: goto held fi /* unknown */
 		:: !unkn && res -> res = 0; assert(!(done & BIT(num)) || broken_reported); denied = denied | BIT(num); goto held
-#ifdef NOITEM
-		:: !unkn && !res -> goto late
-#else
 		:: !unkn && !res -> goto read
-#endif
 		fi
 	}
 #endif

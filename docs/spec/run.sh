@@ -125,21 +125,21 @@ ok modes resume-twice-downgrade -DN=2 -DREADERS=2 -DDOWN=1 -DRESUMERS=2
 ok modes resume-closed-lost-evict -DN=2 -DCLOSED=1 -DRESUMERS=1 -DLOST=1 -DEVICT=1
 ok modes resume-place-lost-sweep -DN=2 -DRESUMERS=1 -DPLACE -DLOST=1 -DSWEEP=1
 ok modes resume-place-twice -DN=2 -DRESUMERS=2 -DPLACE
-ok modes item-2-late-late-older -DN=2 -DUPD=1 -DDUP=2 -DNOITEM
+ok modes item-2-late-late -DN=2 -DUPD=1 -DDUP=2
 ok modes item-2-lost-lost-evict-beat -DN=2 -DUPD=1 -DLOST=2 -DEVICT=1 -DHB=1
 ok modes item-2-lost-crash -DN=2 -DUPD=3 -DLOST=1 -DCRASH=1
 ok modes item-2-recreated-lost-evict -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DEVICT=1
 ok modes item-2-recreated-late -DN=2 -DUPD=1 -DDROP=1 -DDUP=1
 ok outcomes marks-lost-beat -DLOST=2 -DCALLS=2 -DHB=1
 ok outcomes marks-again-late-condition -DAGAIN=1 -DLOST=1 -DDUP=1 -DCALLS=2 -DCOND=2
-ok outcomes marks-older -DLOST=1 -DDUP=1 -DCALLS=2 -DHB=1 -DNOITEM
+ok outcomes marks-lost-late-beat -DLOST=1 -DDUP=1 -DCALLS=2 -DHB=1
 ok outcomes marks-2-permits-lost-late -DROOM=2 -DLOST=1 -DDUP=1 -DCALLS=2 -DRESUME=1
 ok outcomes marks-2-permits-recreated -DROOM=2 -DLOST=1 -DDROP=1 -DORPHAN=1 -DCALLS=2
 ok outcomes marks-resume-recreated-orphan -DLOST=1 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1 -DDUP=1
 ok outcomes marks-by-hand -DHAND=1 -DLOST=1 -DIDS=0
 ok outcomes numbers-late-lost -DTRANS=2 -DDUP=1 -DLOST=1 -DRESUME=1
 ok outcomes numbers-token-forgotten -DTRANS=2 -DLOST=1 -DDUP=1 -DTOKENS -DFORGET=1
-ok outcomes numbers-token-again -DTRANS=2 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1 -DNOITEM
+ok outcomes numbers-token-again -DTRANS=2 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1
 ok outcomes numbers-2-permits -DROOM=2 -DTRANS=1 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1
 ok split split-lost-evict -DN=2 -DLOST=2 -DEVICT=1
 ok split split-again-cancel-evict -DN=2 -DLOST=1 -DAGAIN=1 -DCANCEL=1 -DEVICT=1
