@@ -68,7 +68,7 @@ var mutants = []mutant{
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all|sent more than`, 0,
+		`has left|wrote .*, and returned|was written after all|sent more than`, 100111,
 	},
 	{
 		"a floor without servingAfter", "internal/serving/record.go",
