@@ -29,7 +29,7 @@ type AnyKey interface {
 
 // enter begins a call on a queue that acquires nothing.
 func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context, q table.Queue, end func(), err error) {
-	if key == nil {
+	if isNil(key) {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
 	if _, q, err = key.prepare(c, waitpolicy.NoWait, nil); err == nil {

@@ -29,15 +29,16 @@
 //
 // # The lease of another
 //
-// A lease that an [Observer] sees has ended by either of two rules, and each is sound without the other:
+// A lease that an [Observer] sees has ended by the first of two rules that says so, and each is sound without the other:
 //
 //   - By the clock: DynamoDB's clock has passed its end, by the earliest time it can be, and its dates have not contradicted
 //     each other for the length of the lease.
-//   - By observation: its beat has not changed for its full length on the observer's monotonic clock, counted from after the
-//     read that first showed it. The owner counts from before the write that set the beat, so it learns of the end first.
+//   - By observation: neither its beat nor its end has changed for its full length on the observer's monotonic clock, counted
+//     from after the read that first showed them. The owner counts from before the write that set them, so it learns of the
+//     end first.
 //
-// The second rule makes a new observer wait for up to one length. It is used with an engine that sends no dates, and with
-// Config.ObserveExpiry of the facade. By both rules the queue stays closed for a lock delay after the lease; the owner's own
+// The second rule makes a new observer wait for up to one length. It is the only one with an engine that sends no dates, and
+// with Config.ObserveExpiry of the facade. By both rules the queue stays closed for a lock delay after the lease; the owner's own
 // deadline does not change.
 //
 // A judgement is no permission to remove anything. The client that removes an entry or a row asks in the same write for the

@@ -4,20 +4,19 @@
 //	multilock   acquires several locks, all or none
 //	session     keeps a lock that was granted
 //	waiter      runs one acquire in one queue
-//	sweep       removes what has expired, and a holder that an operator names
+//	listing     scans a table for its queues
 //	localqueue  orders the waiters of one client
 //	rows        reads and writes the queue rows
 //	serving     reads and writes the serving record
-//	counter     issues tickets
-//	lease       has the terms of a lease, and decides when it has ended
+//	counter     sends the requests of a ticket.Master
 //	itemkey     names the items that carry locks
 //	table       sends the requests
+//	clause      describes items and conditional writes of them, as values
 //	notify      reports events to the Logger and the Observer, which it keeps from delaying the library
 //	dbclock     estimates DynamoDB's time
 //	callback    calls the caller's functions
 //	group       counts what is under way
-//	retry       repeats requests
-//	grace       lets a request outlive its caller
+//	retry       repeats requests, and lets one outlive its caller
 //	random      draws random numbers
 //	quote       quotes text of other writers
 //	child       starts processes that end with their parent: workers of the demo, of tests and of benchmarks

@@ -7,7 +7,7 @@ import "slices"
 const (
 	AttrTicketNumber = "ticketNumber" // record, N: last ticket issued
 	AttrServingAfter = "servingAfter" // record, N: present and absent with holders
-	AttrGranted      = "granted"      // record, N: highest ticket claimed
+	AttrGranted      = "granted"      // record, N: highest ticket claimed, or the counter at the last return to idle
 	AttrHolders      = "holders"      // record, M: holder id to entry
 	AttrTurn         = "turn"         // record, M: mean and deviation of recent turns
 	AttrHoldMode     = "holdMode"     // record of a lock, S: mode of the holders; present and absent with them
@@ -24,7 +24,7 @@ const (
 	AttrFailClosed = "failClosed" // entry, BOOL: no lease once confirmed
 	AttrSince      = "since"      // entry, N: time of the grant, ms on DynamoDB's clock
 	AttrOwner      = "owner"      // entry and row, S
-	AttrTicket     = "ticket"     // entry, N: present if granted by CLAIM
+	AttrTicket     = "ticket"     // entry, N: present unless granted by TAKE or ENTER
 	AttrNamed      = "named"      // entry, BOOL: a release granted it to the waiter's row; absent otherwise
 	AttrData       = "data"       // entry, B: the holder's data, absent if there is none
 	AttrDataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first

@@ -1,8 +1,9 @@
-// Package queue has the types that show a queue: the holders of a lock, and the
-// waiters behind them in the order of their tickets.
+// Package queue has the names of the attributes in the record and the rows of a queue, the lease of either, and the types
+// that show a queue: the holders of a lock, and the waiters behind them in the order of their tickets. It is pure: it
+// sends nothing and has no clock. Internal packages decode, order and write the items: serving the record, rows the rows.
 //
-// Client.Inspect of package queuelock returns a [State]. It is what one consistent read of
-// the table showed, and all its parts are of the same instant.
+// Client.Inspect of package queuelock returns a [State]: what one consistent Query showed. A queue of more than a megabyte
+// and the lock of an item need further reads, and Client.Queues shows each queue as its scan read it.
 // Progress, *NotAcquiredError and *EvictError of that package show single holders.
 //
 // A State may be out of date when it is returned. Do not use it to guard a write:

@@ -18,7 +18,7 @@ const (
 
 // Lease is the lease of an entry or a row.
 //
-// A holder's entry and a waiter's row carry the same three attributes: beat is raised by
+// A holder's entry and a waiter's row carry the same attributes: beat is raised by
 // one with every renewal, until is the end of the lease on DynamoDB's clock, and ttl is
 // its length. An entry that is failClosed, and has neither until nor ttl, never ends.
 // Package heartbeat says by what terms a lease begins, and when it has ended.

@@ -14,8 +14,8 @@ import (
 
 // Shown ends the turn of a holder on behalf of an operator, as the operator was shown it: by its id and ticket, and by
 // its beat if it has a lease. A repetition never evicts another holder. A live owner is refused by its next heartbeat,
-// and its fence from now on. Failures are retried until timeout. A nil error says that the holder is gone, by this call
-// or by its own release, and ErrRefused that it is not as it was shown: the record has what it is now.
+// and its fence from now on. Failures of each request are retried until timeout. A nil error says that the holder is gone, by this
+// call or by its own release meanwhile, and serving.ErrRefused that it was not as it was shown.
 func Shown(ctx context.Context, q table.Queue, shown queue.Holder, timeout time.Duration) (rec serving.Record, err error) {
 	do := func(send func(context.Context) (serving.Record, error)) error {
 		return retry.Policy{Retryable: table.Transient, Timeout: timeout}.Do(ctx, func(ctx context.Context) (err error) {

@@ -39,7 +39,8 @@ func (r Rider) changes(last clause.Operand) []clause.Change {
 }
 
 var (
-	// ErrSeeded says that another client has seeded the counter first. Nothing was written: take again.
+	// ErrSeeded says that the counter was seeded before: by another client, or by an attempt without an answer. Nothing was
+	// written: take again.
 	ErrSeeded = errors.New("the counter was seeded by another client first")
 	// ErrNoItem says that the item of the counter is missing. Nothing was written.
 	ErrNoItem = errors.New("the counter's item is missing")
@@ -77,7 +78,7 @@ func (m Master) TakeThenSeed(r Rider, base Number) Take {
 //
 //	| refused | by                        | what follows                        |
 //	|---------|---------------------------|-------------------------------------|
-//	| a take  | no item, or no counter    | seed it; ErrNoItem if it may not be |
+//	| a take  | no item, or a Host without a counter | seed it; ErrNoItem if it may not be |
 //	| a seed  | the seed of another       | ErrSeeded: take again               |
 //	| a seed  | no item                   | ErrNoItem: it was deleted meanwhile |
 //	| either  | the counter at its end    | ErrExhausted                        |
@@ -189,7 +190,8 @@ const rate = 10_000
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Base returns the number after which a counter begins at a time: ten thousand for each second since 2026, and zero before.
-// So one that was deleted begins above all its earlier numbers, if the time is not later than DynamoDB's.
+// So one that was deleted begins above its earlier numbers, if the time is not before that of the last one. No number is
+// issued twice for a time that is too late.
 func Base(t time.Time) Number {
 	return FromUint64(uint64(max(0, t.UnixMilli()-epoch.UnixMilli())) * (rate / 1000))
 }

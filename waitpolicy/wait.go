@@ -1,6 +1,6 @@
 // Package waitpolicy says how long to wait for a lock, and how often to poll meanwhile.
 // Users of locks need [NoWait], [For], [Forever] and [Attempts]. It decides nothing about
-// fairness or exclusion, makes no request and reads no clock.
+// fairness or exclusion, makes no request and reads no clock: internal/waiter looks, sleeps and claims.
 //
 // A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the
 // queue. A sleep past the end of a turn leaves the lock idle, while an early look costs one
@@ -46,8 +46,8 @@ type Wait struct {
 
 var (
 	// NoWait refuses a busy lock with one request, and takes no ticket. Two are needed where one cannot tell: of a
-	// reader while only a writer waits, and of a client that sees a lease without an end for the first time. At a table
-	// that does not answer it ends after 3 s.
+	// reader while only a writer waits, and of a client that sees a lease without an end for the first time. A wider
+	// scope takes one more, and a ticket. At a table that does not answer it ends after 3 s.
 	NoWait = Wait{}
 	// Forever waits until the lock is served or the context ends.
 	Forever = Wait{forever: true}

@@ -13,7 +13,7 @@
 // # Does not promise
 //
 //   - That there is an estimate. Without a date, leases are judged by observation
-//     (package lease).
+//     (package heartbeat).
 //   - That it is narrow. Dates that contradict each other leave an interval that
 //     contains all of them, until the next answer.
 //   - That it is right if the dates are wrong. No lease is ended by an estimate that

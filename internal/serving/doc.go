@@ -41,7 +41,7 @@
 // Each function that takes a context sends one request, unless its documentation says
 // otherwise. docs/writes.md has the conditional writes, with the case for each condition. A write
 // returns the record as it is afterwards (not the fast form of Release), or the record that
-// refused it and [ErrRefused]. After any other error the write may have been applied, or may yet be.
+// refused it and [ErrRefused], [ErrLost] or [ErrMade]. After any other error the write may have been applied, or may yet be.
 // Writes may be repeated safely unless their documentation says otherwise. Writes that
 // grant are sent without the SDK client's own retries, so that a refusal proves that this
 // attempt was not applied.

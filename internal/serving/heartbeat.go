@@ -42,7 +42,8 @@ func Heartbeat(ctx context.Context, q table.Queue, id string, t ticket.Number, r
 // refused. Nil if the lock would be lost without it.
 func (r Record) hides(id string, t ticket.Number) error {
 	h, _ := r.Mine(id)
-	if !h.Unreadable() || !r.meets(clause.Write{If: current(id, t)}) {
+	other := !h.Ticket.IsZero() && h.Ticket != t // which can be read
+	if !h.Unreadable() || other || !r.meets(clause.Write{If: current(id, t)}) {
 		return nil
 	}
 	return h.Problem

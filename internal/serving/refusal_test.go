@@ -47,7 +47,7 @@ func TestRefusals(t *testing.T) {
 	gone := record(clause.Item{})
 	later := with(record(clause.Item{"b": clause.Map(with(entry, "ticket", clause.Int(2)))}), "granted", clause.Int(2))
 	orphan := with(of("ticket", clause.Int(3)), "granted", clause.Int(3)) // a late copy of a TAKE put the id back
-	confirmed := record(clause.Item{"a": clause.Map(with(with(entry, "ttl", nil), "failClosed", &types.AttributeValueMemberBOOL{Value: true}))})
+	confirmed := record(clause.Item{"a": clause.Map(with(with(with(entry, "ttl", nil), "until", nil), "failClosed", &types.AttributeValueMemberBOOL{Value: true}))})
 	downgraded := with(of("mode", clause.String("shared")), "holdMode", clause.String("shared"))
 	joined := with(record(clause.Item{"a": clause.Map(with(entry, "mode", clause.String("shared"))), "b": clause.Map(with(entry, "ticket", clause.Int(2)))}), "holdMode", clause.String("shared"))
 
@@ -68,6 +68,7 @@ func TestRefusals(t *testing.T) {
 		"HEARTBEAT/no record":                  {late.WriteHeartbeat("a", n(1)), nil, clause.Lost},
 		"HEARTBEAT/it would be applied":        {late.WriteHeartbeat("a", n(1)), held, clause.Contradicted},
 		"CONFIRM/by an earlier attempt":        {serving.WriteConfirm("a", n(1), time.Time{}), confirmed, clause.Made},
+		"CONFIRM/it has an end":                {serving.WriteConfirm("a", n(1), time.Time{}), with(of("ttl", nil), "granted", clause.Int(1)), clause.Lost},
 		"CONFIRM/it has a lease":               {serving.WriteConfirm("a", n(1), time.Time{}), held, clause.Lost},
 		"CONFIRM/evicted":                      {serving.WriteConfirm("a", n(1), time.Time{}), gone, clause.Lost},
 		"CONFIRM/orphaned":                     {serving.WriteConfirm("a", n(1), time.Time{}), orphan, clause.Lost},

@@ -81,11 +81,11 @@ func (f Form) expressions(q table.Queue, e Ending) table.Expressions {
 }
 
 // Release sends RELEASE of the protocol in that form. If it is refused, Record.Outcome
-// says what became of the turn. If FormFast is applied, the record is not returned. Returns a *clause.MalformedError if the
-// ticket of the holder's entry cannot be read.
+// says what became of the turn. If FormFast is applied, the record is not returned. Returns a *clause.MalformedError, and the
+// record, if the ticket of the holder's entry cannot be read: no RELEASE will be applied, and no other client removes the entry.
 func Release(ctx context.Context, q table.Queue, f Form, e Ending) (Record, error) {
 	rec, err := release(ctx, q, f, e)
-	if problem := rec.hides(e.ID, e.Ticket); errors.Is(err, ErrRefused) && problem != nil && !rec.Holds(e.ID, e.Ticket) {
+	if problem := rec.hides(e.ID, e.Ticket); errors.Is(err, ErrRefused) && problem != nil && !e.Lost && !rec.Holds(e.ID, e.Ticket) {
 		return rec, table.NotApplied(problem)
 	}
 	return rec, err

@@ -253,7 +253,7 @@ func confirm(id string, t ticket.Number, since time.Time) clause.Write {
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
 		Do:   []clause.Change{beat.Set(one), entry(id).Field(queue.AttrUntil).Remove(), entry(id).Field(queue.AttrTTL).Remove()},
-		Made: append(holds(id, t), entry(id).Field(queue.AttrTTL).Absent()), Else: clause.Lost,
+		Made: append(holds(id, t), entry(id).Field(queue.AttrTTL).Absent(), entry(id).Field(queue.AttrUntil).Absent()), Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))

@@ -50,6 +50,8 @@ func (s *Session) keep(ctx context.Context) {
 // errReleasing is the error of a heartbeat that a write which releases the lock may have refused.
 var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
 
+var errOutrun = errors.New("a later heartbeat was applied first")
+
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error {
 	renewing := s.client.renewing()
@@ -72,7 +74,10 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 		}
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, serving.ErrMade):
+		return errOutrun
+	case err != nil:
 		return err
 	}
 	s.saw(rec)

@@ -147,8 +147,12 @@ func (s *Session) delayed(ctx context.Context) State {
 // handBack sends RELEASE until it is answered, or ctx ends.
 func (s *Session) handBack(ctx context.Context) (State, error) {
 	c := s.newCall(releases)
-	v, _, err := c.run(ctx, retry.Policy{Retryable: func(err error) bool { return table.Transient(err) || table.Renewable(err) }})
+	v, rec, err := c.run(ctx, retry.Policy{Retryable: func(err error) bool { return table.Transient(err) || table.Renewable(err) }})
+	_, malformed := errors.AsType[*clause.MalformedError](err)
+	_, there := rec.Mine(s.grant.ID)
 	switch {
+	case malformed && there: // no other client removes an entry that cannot be read
+		return s.cleared(ctx, s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: err}), orphaned, nil)
 	case err != nil && s.config.Terms.FailClosed:
 		return State{}, s.unreleased(err)
 	case err != nil:

@@ -89,7 +89,7 @@ func (e *Refused) Error() string { return "the condition was false" }
 var (
 	// errUnshown is a lasting property of the engine.
 	errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
-	// errContradicted is transient, as the item may change. Callers repeat a write for a limited time.
+	// errContradicted is transient, as the item may change: a write is repeated as after a failure.
 	errContradicted = errors.New("the write was refused by an item that meets all of its conditions")
 )
 

@@ -501,6 +501,11 @@ func TestMalformedInUse(t *testing.T) {
 						mu.check(t, recordOfOrder, what, err)
 					}
 				}
+				if mu.spoils(ofEntry) && name != "Exclusive" { // whose entry keeps the queue closed for its lock delay
+					if _, after := m.serving(held); after != holders-1 {
+						t.Errorf("%d holders are left of %d, want one fewer: no other client removes the entry", after, holders)
+					}
+				}
 				if err := other.Release(t.Context()); err != nil {
 					t.Errorf("another queue: %v", err)
 				}
@@ -607,4 +612,21 @@ func (m *mutants) serving(lock *queuelock.Lock) (id string, holders int) {
 		}
 	}
 	return id, len(state.Serving)
+}
+
+// TestReleaseOfBadEntry checks that a holder removes its own entry also if its ticket cannot be read: no other client may.
+func TestReleaseOfBadEntry(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{"WithALease": nil, "FailClosed": {queuelock.FailClosed()}} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
+			held := m.lock(waitpolicy.NoWait, opts...)
+			id, _ := m.serving(held)
+			m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+			err := held.Release(t.Context())
+			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v, want ErrLost with a MalformedError", err)
+			}
+			locktest.Release(t, m.lock(waitpolicy.NoWait))
+		})
+	}
 }
