@@ -97,7 +97,7 @@ var mutants = []mutant{
 	},
 	{
 		"a fence that takes an orphaned entry for its lock", "FENCE: its ticket", "", "",
-		`a protected write with ticket \d+ committed`, 3728,
+		`a protected write with ticket \d+ committed`, 300134,
 	},
 	{
 		"claims out of turn", "internal/rows/decide.go",
