@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -63,7 +64,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
 	cfg := c.with(opts)
 	cfg.Scope = ticket.ScopeQueue
-	home := &table.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
+	home := &queue.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	var misuse error
 	switch {
 	case cfg.mode != (serving.Mode{}):
@@ -77,7 +78,7 @@ func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*setti
 		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
 	store := c.store.Within(cfg.RequestTimeout)
-	return cfg, table.Queue{Store: store, Entity: itemkey.Entity(home), Reason: ItemReason, Home: home}, nil
+	return cfg, store.Queue(itemkey.Entity(home), ItemReason, home), nil
 }
 
 // UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns

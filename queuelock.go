@@ -362,9 +362,9 @@ func (k Key) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings,
 	if err := cmp.Or(c.made(), key.validate(), wait.Validate(), cfg.validate(), misuse); err != nil {
 		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
-	return cfg, table.Queue{
-		Store: c.store.Within(cfg.RequestTimeout), Entity: key.Entity, Reason: key.Reason, Forget: cfg.Forget,
-	}, nil
+	q := c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)
+	q.Forget = cfg.Forget
+	return cfg, q, nil
 }
 
 // made refuses a Client that New has not made.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // outcome is the result of a request and its repetitions.
@@ -59,7 +60,7 @@ func (t *Table) send(ctx context.Context, item map[string]types.AttributeValue, 
 
 // explained returns the error of a request, or what is wrong with the table if that is its cause.
 func (t *Table) explained(ctx context.Context, item map[string]types.AttributeValue, err error) error {
-	home := &table.Home{Table: t.name, Key: t.keyOf(item)}
+	home := &queue.Home{Table: t.name, Key: t.keyOf(item)}
 	return cmp.Or(table.SchemaProblem(ctx, t.db, t.cfg.RequestTimeout, home, err), err)
 }
 

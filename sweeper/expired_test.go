@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	once := func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
-	return table.Queue{Store: table.NewStore(tb.Client("c", once), layout, 5*time.Second), Entity: entity, Reason: "lock"}
+	return table.NewStore(tb.Client("c", once), layout, 5*time.Second).Queue(entity, "lock", nil)
 }
 
 func row(i int, until time.Time) rows.Row {

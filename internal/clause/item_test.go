@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
@@ -154,32 +153,4 @@ func TestLayoutsAreValidated(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestSortKeys checks that a ticket is read back from its sort key.
-func TestSortKeys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		q := table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t", PK: "p", SK: "s"}, 1), Entity: "e", Reason: rapid.StringMatching(`[^/]{0,20}`).Draw(t, "reason")}
-		padded := rapid.StringMatching(`[0-9]{38}`).Draw(t, "padded")
-		item := q.Key(q.SortKey(padded))
-		if got, ok := q.Padded(item); !ok || got != padded {
-			t.Fatalf("%v has the number %q, %v", item, got, ok)
-		}
-		other := q
-		other.Reason = rapid.StringMatching(`[^/]{0,20}`).Draw(t, "other reason")
-		if _, ok := other.Padded(item); ok != (other.Reason == q.Reason) {
-			t.Fatalf("the row of %q is one of %q", q.Reason, other.Reason)
-		}
-		for _, wrong := range []string{padded + "0", padded[1:], ""} {
-			if got, ok := q.Padded(q.Key(q.SortKey(wrong))); ok {
-				t.Fatalf("%q is the number of a row: %q", wrong, got)
-			}
-		}
-		if q.SortKey(padded) > q.LastSortKey() || q.SortKey(padded) < q.RecordSortKey() {
-			t.Fatal("a row is outside of its queue's range")
-		}
-		if utf8.ValidString(q.String()) && !strings.Contains(q.String(), q.Entity) {
-			t.Fatalf("the queue prints as %q", q)
-		}
-	})
 }

@@ -33,7 +33,7 @@ const timeout = 5 * time.Second
 // newCounter returns the counter of one queue as one client sees it.
 func newCounter(tb *queuelocktest.Table, name string) counter.Counter {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
-	q := table.Queue{Store: table.NewStore(tb.Client(name), layout, timeout), Entity: "e", Reason: "lock"}
+	q := table.NewStore(tb.Client(name), layout, timeout).Queue("e", "lock", nil)
 	return counter.Counter{Store: q.Store, Key: q.RecordKey(), What: "counter of e", Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
 }
 

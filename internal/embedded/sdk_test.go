@@ -63,7 +63,7 @@ func TestProtocolExpressions(t *testing.T) {
 	db := client(server.URL, server.Client())
 	createTable(t, db)
 	layout := table.Layout{Table: "locks", PK: "pk", SK: "sk", TTL: "expiresAt"}
-	q := table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "entity", Reason: "lock"}
+	q := table.NewStore(db, layout, 5*time.Second).Queue("entity", "lock", nil)
 	ctx := t.Context()
 	entry := func(id string) serving.Entry {
 		return serving.Entry{ID: id, Owner: "o", Lease: queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}

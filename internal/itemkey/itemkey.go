@@ -19,10 +19,11 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Validate returns an error if the item's table or key cannot be used.
-func Validate(home *table.Home) error {
+func Validate(home *queue.Home) error {
 	switch {
 	case table.NameProblem(home.Table) != "":
 		return fmt.Errorf("the item's table %s", table.NameProblem(home.Table))
@@ -81,7 +82,7 @@ func keyText(value types.AttributeValue) (text, problem string) {
 // that is too long for a partition key ends with the SHA-256 of the whole.
 //
 //	item "orders" "lock_" "id" S:"order-7"
-func Entity(home *table.Home) string {
+func Entity(home *queue.Home) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "item %q %q", home.Table, home.Prefix)
 	for _, name := range slices.Sorted(maps.Keys(home.Key)) {

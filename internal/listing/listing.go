@@ -144,7 +144,7 @@ func (s *segment) add(ctx context.Context, item clause.Item, readAt time.Time) e
 		if err := s.flush(ctx); err != nil {
 			return err
 		}
-		s.last = &Found{Queue: table.Queue{Store: s.store, Entity: entity, Reason: reason}}
+		s.last = &Found{Queue: s.store.Queue(entity, reason, nil)}
 	}
 	s.last.Snapshot.ReadAt = readAt
 	if err := s.last.Snapshot.Add(s.last.Queue, item); err != nil {

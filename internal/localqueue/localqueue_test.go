@@ -27,7 +27,7 @@ func woken(s *localqueue.Waiter) bool {
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
 func onPaper(entity, reason string) table.Queue {
-	return table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: entity, Reason: reason}
+	return table.NewStore(nil, table.Layout{Table: "t"}, time.Second).Queue(entity, reason, nil)
 }
 
 // TestFirst checks that the first waiter of a line has its lowest ticket, whichever

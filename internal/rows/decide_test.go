@@ -24,7 +24,7 @@ func decide(q table.Queue, s rows.Snapshot, t ticket.Number, mode serving.Mode, 
 // TestRulesInOrder checks that a look is judged by the rules in their order. The rules of
 // LOOK, in their order: each situation meets one, whatever later rules would say.
 func TestRulesInOrder(t *testing.T) {
-	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
+	q := table.NewStore(nil, table.Layout{}, time.Second).Queue("e", "lock", nil)
 	alive, dead := queue.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, queue.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}
 	holder := func(id string, ticket int, l queue.Lease) serving.Holder {
 		return serving.Holder{ID: id, Ticket: n(ticket), Lease: l}
@@ -92,7 +92,7 @@ func TestRulesInOrder(t *testing.T) {
 
 // TestTurnsAhead checks that the turns of the waiters ahead are counted.
 func TestTurnsAhead(t *testing.T) {
-	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
+	q := table.NewStore(nil, table.Layout{}, time.Second).Queue("e", "lock", nil)
 	const r, w = serving.ModeShared, serving.ModeExclusive
 	shared := serving.Mode{Shared: true}
 	for name, test := range map[string]struct {
@@ -134,7 +134,7 @@ func TestTurnsAhead(t *testing.T) {
 
 // TestObservation checks that leases of rows and holders also end by observation.
 func TestObservation(t *testing.T) {
-	q := table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second), Entity: "e", Reason: "lock"}
+	q := table.NewStore(nil, table.Layout{}, time.Second).Queue("e", "lock", nil)
 	observer := heartbeat.NewObserver(dbclock.New(), false)
 	snapshot := rows.Snapshot{
 		Record: records.Read(serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []serving.Holder{{ID: "h", Ticket: n(1), Lease: queue.Lease{TTL: 20 * time.Second}}}}),

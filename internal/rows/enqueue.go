@@ -155,7 +155,7 @@ func Leave(ctx context.Context, q table.Queue, row Row, earlier ...string) error
 // Sweep deletes another owner's row if its beat is as it was read, and reports whether
 // it did. False means that the owner renewed it, or that another client swept it.
 func Sweep(ctx context.Context, q table.Queue, row Row) (bool, error) {
-	return remove(ctx, q, q.Key(text(row.raw, q.Layout().SK)), row.sweep())
+	return remove(ctx, q, q.Key(text(row.raw, q.SK)), row.sweep())
 }
 
 func remove(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (bool, error) {

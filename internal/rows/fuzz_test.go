@@ -42,7 +42,7 @@ func FuzzLook(f *testing.F) {
 			Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("a", "b", "")),
 		})
 		layout := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
-		q := table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "e", Reason: "lock"}
+		q := table.NewStore(db, layout, 5*time.Second).Queue("e", "lock", nil)
 		snapshot, err := rows.LookAll(t.Context(), q)
 		if err != nil {
 			_, malformed := errors.AsType[*clause.MalformedError](err)

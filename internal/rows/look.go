@@ -39,7 +39,7 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number) (Snapshot,
 		rec, err := serving.Get(ctx, q)
 		return SnapshotOf(rec), err
 	}
-	return look(ctx, q, q.SortKey(t.Previous().Padded()))
+	return look(ctx, q, q.SortKey(t.Previous()))
 }
 
 // LookNext is Look that also shows the row of ticket t and the one after, which a holder needs to hand over by name. It
@@ -49,7 +49,7 @@ func LookNext(ctx context.Context, q table.Queue, t ticket.Number) (Snapshot, er
 	if err != nil {
 		return Look(ctx, q, t, ticket.Number{})
 	}
-	s, err := look(ctx, q, q.SortKey(next.Padded()))
+	s, err := look(ctx, q, q.SortKey(next))
 	s.Rows = slices.DeleteFunc(s.Rows, func(row Row) bool {
 		switch row.Ticket {
 		case t:
@@ -95,7 +95,7 @@ func look(ctx context.Context, q table.Queue, to string) (s Snapshot, err error)
 // Add adds an item of the queue that was read. Rows must come in the order of tickets.
 // Returns a *clause.MalformedError if the item is a record and is malformed.
 func (s *Snapshot) Add(q table.Queue, item clause.Item) (err error) {
-	switch isRecord := text(item, q.Layout().SK) == q.RecordSortKey(); {
+	switch isRecord := text(item, q.SK) == q.RecordSortKey(); {
 	case !isRecord:
 		s.Rows = append(s.Rows, decode(q, item))
 	case q.Home == nil: // otherwise it is not the record of this queue

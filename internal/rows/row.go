@@ -65,10 +65,10 @@ func (r Row) Same(o Row) bool { return r.Ticket == o.Ticket && r.ID == o.ID }
 
 // LeaseID returns the name of the row's lease for an Observer.
 func (r Row) LeaseID(q table.Queue) string {
-	return q.Entity + "/" + text(r.raw, q.Layout().SK) + "/" + r.ID
+	return q.Entity + "/" + text(r.raw, q.SK) + "/" + r.ID
 }
 
-func (r Row) key(q table.Queue) clause.Item { return q.Key(q.SortKey(r.Ticket.Padded())) }
+func (r Row) key(q table.Queue) clause.Item { return q.Key(q.SortKey(r.Ticket)) }
 
 func (r Row) item(q table.Queue) clause.Item {
 	item := r.key(q)
@@ -80,7 +80,7 @@ func (r Row) item(q table.Queue) clause.Item {
 	if r.EntryID != "" && !r.Lease.Until.IsZero() {
 		item[queue.AttrEntryID] = clause.String(r.EntryID)
 	}
-	item[q.Layout().TTL] = r.expiresAt(r.Lease.Until, r.CreatedAt)
+	item[q.TTL] = r.expiresAt(r.Lease.Until, r.CreatedAt)
 	return item
 }
 
@@ -101,7 +101,7 @@ func decode(q table.Queue, item clause.Item) Row {
 	r := &clause.Reader{What: fmt.Sprintf("queue row %s of %q", t, q), Item: item}
 	if !inQueue || err != nil {
 		r.What = fmt.Sprintf("queue row of %q", q)
-		sk := q.Layout().SK
+		sk := q.SK
 		r.Fail(sk, "is %q, the reason, a slash and %d digits are needed", text(item, sk), ticket.Digits)
 	} else {
 		row.Ticket = t

@@ -36,7 +36,7 @@ func answering(body string) table.Queue {
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("a", "b", "")),
 	})
 	layout := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
-	return table.Queue{Store: table.NewStore(db, layout, 5*time.Second), Entity: "e", Reason: "lock"}
+	return table.NewStore(db, layout, 5*time.Second).Queue("e", "lock", nil)
 }
 
 // FuzzGet: an item in DynamoDB's JSON, read by the real SDK client, is a record

@@ -33,7 +33,7 @@ func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 // queueOf is a queue of the table as a client of its own sees it.
 func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
-	return table.Queue{Store: table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second), Entity: entity, Reason: "lock"}
+	return table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second).Queue(entity, "lock", nil)
 }
 
 // retriesAtOnce lets the SDK try again as it does, without a pause.

@@ -23,7 +23,7 @@ var layout = table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresA
 
 // paper is a queue without a table, for what makes no request.
 func paper() table.Queue {
-	return table.Queue{Store: table.NewStore(nil, layout, time.Second), Entity: "e", Reason: "lock"}
+	return table.NewStore(nil, layout, time.Second).Queue("e", "lock", nil)
 }
 
 func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }

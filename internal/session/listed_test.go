@@ -20,10 +20,8 @@ import (
 // TestListedSessions checks what Close, which takes the list at any time, may find in it.
 func TestListedSessions(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	q := table.Queue{
-		Store:  table.NewStore(tb.Client("a"), table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}, time.Second),
-		Entity: "e", Reason: "lock",
-	}
+	q := table.NewStore(tb.Client("a"), table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}, time.Second).
+		Queue("e", "lock", nil)
 	newClient := func(background *sync.WaitGroup) *Client {
 		return &Client{
 			Closed: context.Background(), Timeout: time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute),

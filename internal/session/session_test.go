@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -43,7 +44,7 @@ func inWorld(t *testing.T, name string, terms heartbeat.Terms, test func(w *worl
 			tb := queuelocktest.NewTable(t)
 			queueOf := func(c *queuelocktest.Client) table.Queue {
 				layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
-				return table.Queue{Store: table.NewStore(c, layout, 5*time.Second), Entity: "e", Reason: "lock"}
+				return table.NewStore(c, layout, 5*time.Second).Queue("e", "lock", nil)
 			}
 			w := &world{T: t, table: tb, holder: tb.Client("holder"), queue: queueOf(tb.Client("other"))}
 			closed, stop := context.WithCancel(t.Context())
@@ -194,7 +195,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 	})
 	inWorld(t, "UpdateMadeAfterLocalLoss", heartbeat.Terms{}, func(w *world) {
 		s := w.session
-		s.config.Queue.Home = &table.Home{}
+		s.config.Queue.Home = &queue.Home{}
 		s.move(State{Phase: Updating})
 		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})
 		if !isLoss(s.Err()) {

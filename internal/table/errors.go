@@ -167,8 +167,8 @@ func (s *Store) schemaProblem(ctx context.Context, err error) error {
 // SchemaProblem returns a SchemaError if a request for that item failed because there is no
 // table, or because of other keys. DynamoDB's message does not say so, so the table is
 // described, if db can: one more request.
-func SchemaProblem(ctx context.Context, db any, timeout time.Duration, item *Home, err error) error {
-	return schemaProblem(ctx, db, timeout, item.Table, item, err)
+func SchemaProblem(ctx context.Context, db any, timeout time.Duration, item *queue.Home, err error) error {
+	return schemaProblem(ctx, db, timeout, item.Table, homeKeys{item}, err)
 }
 
 func schemaProblem(ctx context.Context, db any, timeout time.Duration, name string, k keys, err error) error {

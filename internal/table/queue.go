@@ -23,32 +23,19 @@ const (
 	MaxReason       = MaxSortKey - 1 - ticket.Digits
 )
 
-// Queue is one queue in one table. Its items have the partition key Entity, and sort
-// keys that begin with Reason and a slash.
+// Queue is one queue in one table.
 type Queue struct {
 	*Store
-	Entity, Reason string
-	Home           *Home // user's item with the serving record; nil: an item of the queue
+	queue.Items
 	// Forget is the time after which the table's TTL deletes an idle record. Zero: never.
 	Forget time.Duration
 }
 
-// SortKey returns the sort key of the row with that padded number.
-func (q Queue) SortKey(padded string) string { return q.Reason + "/" + padded }
-
-func (q Queue) RecordSortKey() string { return q.SortKey(ticket.Number{}.Padded()) }
-
-func (q Queue) LastSortKey() string { return q.SortKey(ticket.Max.Padded()) }
-
-func (q Queue) Key(sortKey string) clause.Item {
-	return clause.Item{q.layout.PK: clause.String(q.Entity), q.layout.SK: clause.String(sortKey)}
-}
-
-func (q Queue) RecordKey() clause.Item {
-	if q.Home != nil {
-		return q.Home.Key
-	}
-	return q.Key(q.RecordSortKey())
+// Queue returns a queue whose rows are in the table. home is the user's item that has its record, or nil.
+func (s *Store) Queue(entity, reason string, home *queue.Home) Queue {
+	return Queue{Store: s, Items: queue.Items{
+		PK: s.layout.PK, SK: s.layout.SK, TTL: s.layout.TTL, Entity: entity, Reason: reason, Home: home,
+	}}
 }
 
 // Record returns the table of the serving record, with the same clock.
@@ -61,48 +48,10 @@ func (q Queue) Record() *Store {
 	return &other
 }
 
-// Attr returns the name of an attribute of the serving record.
-func (q Queue) Attr(name string) string {
-	if q.Home != nil {
-		return q.Home.Prefix + name
-	}
-	return name
-}
+// homeKeys are the keys of the table with a user's item.
+type homeKeys struct{ *queue.Home }
 
-// Padded returns the digits in an item's sort key, or false for one of another queue.
-func (q Queue) Padded(item clause.Item) (string, bool) {
-	sk, ok := item[q.layout.SK].(*types.AttributeValueMemberS)
-	if !ok {
-		return "", false
-	}
-	padded, ok := strings.CutPrefix(sk.Value, q.Reason+"/")
-	return padded, ok && len(padded) == ticket.Digits
-}
-
-func (q Queue) String() string { return fmt.Sprintf("%s %s", q.Entity, q.Reason) }
-
-// Home is an item of the user that has a serving record beside its own attributes.
-type Home struct {
-	Table  string
-	Key    clause.Item
-	Prefix string // of the record's attributes
-	Create bool   // a missing item may be created
-}
-
-// Owns reports whether an attribute belongs to the serving record.
-func (h *Home) Owns(name string) bool {
-	rest, ok := strings.CutPrefix(name, h.Prefix)
-	return ok && slices.Contains(queue.RecordNames(), rest)
-}
-
-// Strip returns the item without the serving record's attributes.
-func (h *Home) Strip(item clause.Item) clause.Item {
-	own := maps.Clone(item)
-	maps.DeleteFunc(own, func(name string, _ types.AttributeValue) bool { return h.Owns(name) })
-	return own
-}
-
-func (h *Home) need() string {
+func (h homeKeys) need() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Key)) {
 		parts = append(parts, fmt.Sprintf("%q (%s)", name, clause.TypeOf(h.Key[name])))
@@ -110,7 +59,7 @@ func (h *Home) need() string {
 	return "the key " + strings.Join(parts, " and ")
 }
 
-func (h *Home) check(t *types.TableDescription) bool {
+func (h homeKeys) check(t *types.TableDescription) bool {
 	kinds := attributeTypes(t)
 	for _, k := range t.KeySchema {
 		name := aws.ToString(k.AttributeName)

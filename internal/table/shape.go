@@ -125,17 +125,6 @@ func (t *template) fill(ids []string, values []types.AttributeValue) Expressions
 	return e
 }
 
-// Names returns the user's names of attributes in the queue's record and rows.
-func (q Queue) Names() clause.Names {
-	if q.Home == nil {
-		return clause.Names{Key: q.layout.PK, Expires: q.layout.TTL}
-	}
-	return clause.Names{Key: slices.Min(slices.Collect(maps.Keys(q.Home.Key))), Prefix: q.Home.Prefix}
-}
-
-// RowNames are those of rows, which are in the library's own table.
-func (q Queue) RowNames() clause.Names { return clause.Names{Key: q.layout.PK, Expires: q.layout.TTL} }
-
 // Check returns a write without changes as a part of a transaction.
 func (s *Store) Check(key clause.Item, w clause.Write, n clause.Names) (types.ConditionCheck, error) {
 	e, table := s.Express(w, n), s.layout.Table

@@ -27,6 +27,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // DynamoDB is the part of an SDK client that locks need.
@@ -59,7 +60,7 @@ type Store struct {
 	clock   *dbclock.Clock
 	timeout time.Duration
 	end     time.Time    // no call outlives it; zero: none
-	home    *Home        // of the table of a user's item; else nil
+	home    *queue.Home  // of the table of a user's item; else nil
 	flat    *atomic.Bool // the engine has refused a function within a function
 
 	dating chan struct{} // has a value while a Date is under way

@@ -22,6 +22,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,7 +32,7 @@ var layout = table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresA
 const timeout = 5 * time.Second
 
 func queueOn(db table.DynamoDB) table.Queue {
-	return table.Queue{Store: table.NewStore(db, layout, timeout), Entity: "e", Reason: "lock"}
+	return table.NewStore(db, layout, timeout).Queue("e", "lock", nil)
 }
 
 func bubble(t *testing.T, name string, options []queuelocktest.Option, f func(t *testing.T, tb *queuelocktest.Table)) {
@@ -425,7 +426,7 @@ func TestRange(t *testing.T) {
 		q := queueOn(tb.Client("c"))
 		const rows = 12
 		for i := range rows {
-			item := q.Key(q.SortKey(fmt.Sprintf("%038d", i)))
+			item := q.Key(q.SortKey(ticket.FromUint64(uint64(i))))
 			item["ballast"] = clause.String(strings.Repeat("x", 300_000)) // 3.6 MB in all
 			if err := q.Put(t.Context(), item, always); err != nil {
 				t.Fatal(err)
@@ -435,7 +436,7 @@ func TestRange(t *testing.T) {
 			return r.Body["ConsistentRead"] != true
 		}))
 		before := tb.Counts()
-		items, err := q.Range(t.Context(), q.SortKey(fmt.Sprintf("%038d", 1)), q.SortKey(fmt.Sprintf("%038d", rows-2)))
+		items, err := q.Range(t.Context(), q.SortKey(ticket.FromUint64(1)), q.SortKey(ticket.FromUint64(rows-2)))
 		if err != nil || len(items) != rows-2 || eventual.Fired() != 0 {
 			t.Fatalf("read %d items, %v, %d eventually consistent", len(items), err, eventual.Fired())
 		}

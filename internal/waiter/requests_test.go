@@ -33,7 +33,7 @@ func answers(calls *int, all ...error) func(context.Context) error {
 
 // newTestWaiter returns a waiter without a table.
 func newTestWaiter(t *testing.T, c Config) *Waiter {
-	c.Queue = table.Queue{Store: table.NewStore(nil, table.Layout{Table: "t"}, time.Second), Entity: "e", Reason: "lock"}
+	c.Queue = table.NewStore(nil, table.Layout{Table: "t"}, time.Second).Queue("e", "lock", nil)
 	c.Local = localqueue.New(time.Minute)
 	c.Log, c.RetryTimeout = notify.New(slog.New(slog.DiscardHandler), nil), 10*time.Second
 	c.Observer = heartbeat.NewObserver(c.Queue.Clock(), false)

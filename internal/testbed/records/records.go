@@ -35,7 +35,7 @@ func Read(rec serving.Record) serving.Record {
 		item[queue.AttrServingAfter], item[queue.AttrHolders] = rec.ServingAfter.Attribute(), clause.Map(holders)
 	}
 	layout := table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
-	q := table.Queue{Store: table.NewStore(nil, layout, time.Second), Entity: "e", Reason: "lock"}
+	q := table.NewStore(nil, layout, time.Second).Queue("e", "lock", nil)
 	read, err := serving.Decode(q, item)
 	if err != nil {
 		panic(err)
